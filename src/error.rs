@@ -1,0 +1,147 @@
+//! What can go wrong, as far as somebody can do something about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A failure that ends a command.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No lake lies at the given place.
+    #[error("no lake at `{}`", path.display())]
+    NoLake {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// Another `etl` is writing to the lake.
+    #[error("another `llrem etl` holds the lake `{}`{holder}", path.display())]
+    Locked {
+        /// The lake.
+        path: PathBuf,
+        /// Who holds it, as far as known; begins with a space.
+        holder: String,
+    },
+    /// The lake was written by a newer llrem.
+    #[error("the lake `{}` has layout {found}; this llrem reads up to {known}", path.display())]
+    NewerLake {
+        /// The lake.
+        path: PathBuf,
+        /// Layout version found.
+        found: u32,
+        /// Newest layout version known.
+        known: u32,
+    },
+    /// A file of the lake's state cannot be understood.
+    #[error("`{}` is damaged: {reason}", path.display())]
+    DamagedState {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Reading or writing failed.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, …
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Writing to stdout failed.
+    #[error("cannot write the result: {0}")]
+    Output(#[source] io::Error),
+    /// A Parquet file cannot be read or written.
+    #[error("cannot process `{}`: {source}", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: parquet::errors::ParquetError,
+    },
+    /// Columns do not fit together.
+    #[error("cannot build rows: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// A query is wrong or failed.
+    #[error("{0}")]
+    Query(String),
+    /// Something typed, or set in the configuration, is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// Some input was unreadable or partly bad, and `--strict` was given.
+    #[error("{count} sources were unreadable or partly bad")]
+    BadInput {
+        /// Number of such sources.
+        count: u64,
+    },
+    /// `llrem verify` found the lake to be wrong.
+    #[error("the lake `{}` does not verify: {count} problems", path.display())]
+    NotVerified {
+        /// The lake.
+        path: PathBuf,
+        /// Number of problems.
+        count: usize,
+    },
+    /// The person interrupted the command.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Result of whatever can end a command.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An [`Error::Io`] maker for `map_err`.
+    pub fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// An [`Error::Parquet`] maker for `map_err`.
+    pub fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self + '_ {
+        move |source| Self::Parquet { path: path.to_owned(), source }
+    }
+
+    /// The exit code that the command ends with.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::BadInput { .. } => 3,
+            Self::NoLake { .. } => 10,
+            Self::Locked { .. } => 11,
+            Self::Interrupted => 130,
+            _ => 1,
+        }
+    }
+
+    /// Whether the reader of our output went away, which is no failure.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// What to do about it; one line.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoLake { .. } => Some("run `llrem etl` first, or name the lake with --lake".to_owned()),
+            Self::Locked { .. } => Some("wait for it to end, or run with `--wait 5m`".to_owned()),
+            Self::NewerLake { .. } => Some("upgrade llrem, or name another lake with --lake".to_owned()),
+            Self::DamagedState { .. } => {
+                Some("run `llrem etl --full` to extract what is still on disk into a new lake (--lake DIR)".to_owned())
+            }
+            Self::Io { source, path, .. } => io_hint(source, path),
+            Self::BadInput { .. } => Some("`llrem sources --bad` names them".to_owned()),
+            Self::NotVerified { .. } => Some("`llrem etl --full` writes what is still on disk again".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+fn io_hint(source: &io::Error, path: &Path) -> Option<String> {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => Some(format!("check who owns `{}` and its mode", path.display())),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            Some("free some space, then run `llrem etl` again; the lake is as it was".to_owned())
+        }
+        io::ErrorKind::NotFound => Some(format!("check that `{}` exists", path.display())),
+        _ => None,
+    }
+}

@@ -1,0 +1,1 @@
+//! discover → plan → extract → resolve → commit: the only place with threads.

@@ -1,0 +1,224 @@
+//! Column kinds, and the macro that declares a table once: row struct, builder, Arrow schema and documentation.
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayBuilder, BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder,
+};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+
+/// One kind of column: what a row hands in, how it is collected, how it is stored.
+pub trait Column {
+    /// What a row hands in, borrowed from the source.
+    type In<'a>;
+    /// The Arrow builder that collects it.
+    type Builder: ArrayBuilder;
+    /// Whether a value may be absent.
+    const NULLABLE: bool = false;
+    /// The Arrow type that every reader sees.
+    fn data_type() -> DataType;
+    /// A new, empty builder.
+    fn builder() -> Self::Builder;
+    /// Adds one value.
+    fn push(builder: &mut Self::Builder, value: Self::In<'_>);
+}
+
+/// UTF-8 text.
+pub struct Str;
+/// A whole number: a count, tokens, milliseconds, bytes.
+pub struct I64;
+/// A fraction or an amount of money.
+pub struct F64;
+/// True or false.
+pub struct Bool;
+/// A moment: microseconds since 1970, UTC.
+pub struct Ts;
+/// A list of texts.
+pub struct StrList;
+/// A column that may be null.
+pub struct Opt<C>(PhantomData<C>);
+
+/// The type of every moment in the lake.
+pub fn timestamp_type() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
+
+macro_rules! column {
+    ($kind:ident, $life:lifetime, $in:ty, $builder:ty, $type:expr, $new:expr) => {
+        impl Column for $kind {
+            type In<$life> = $in;
+            type Builder = $builder;
+            fn data_type() -> DataType {
+                $type
+            }
+            fn builder() -> $builder {
+                $new
+            }
+            fn push(builder: &mut $builder, value: Self::In<'_>) {
+                builder.append_value(value);
+            }
+        }
+        impl Column for Opt<$kind> {
+            type In<$life> = Option<$in>;
+            type Builder = $builder;
+            const NULLABLE: bool = true;
+            fn data_type() -> DataType {
+                $type
+            }
+            fn builder() -> $builder {
+                $new
+            }
+            fn push(builder: &mut $builder, value: Self::In<'_>) {
+                builder.append_option(value);
+            }
+        }
+    };
+}
+column!(Str, 'a, &'a str, StringBuilder, DataType::Utf8, StringBuilder::new());
+column!(I64, 'a, i64, Int64Builder, DataType::Int64, Int64Builder::new());
+column!(F64, 'a, f64, Float64Builder, DataType::Float64, Float64Builder::new());
+column!(Bool, 'a, bool, BooleanBuilder, DataType::Boolean, BooleanBuilder::new());
+column!(Ts, 'a, i64, TimestampMicrosecondBuilder, timestamp_type(), TimestampMicrosecondBuilder::new().with_timezone("UTC"));
+
+impl Column for StrList {
+    type In<'a> = &'a [&'a str];
+    type Builder = ListBuilder<StringBuilder>;
+    fn data_type() -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))
+    }
+    fn builder() -> Self::Builder {
+        ListBuilder::new(StringBuilder::new())
+    }
+    fn push(builder: &mut Self::Builder, value: Self::In<'_>) {
+        for text in value {
+            builder.values().append_value(text);
+        }
+        builder.append(true);
+    }
+}
+
+/// One column as declared.
+pub struct ColumnDef {
+    /// Name in every reader.
+    pub name: &'static str,
+    /// Meaning and unit.
+    pub doc: &'static str,
+    /// Arrow type.
+    pub data_type: fn() -> DataType,
+    /// Whether it may be null (the agent does not say).
+    pub nullable: bool,
+}
+
+/// One table as declared.
+pub struct TableDef {
+    /// Name of the table and of its folder in the lake.
+    pub name: &'static str,
+    /// What one row is.
+    pub doc: &'static str,
+    /// Its columns, in order, without the partition columns.
+    pub columns: &'static [ColumnDef],
+}
+
+impl TableDef {
+    /// The Arrow schema of the table's files; each field carries its documentation under `comment`.
+    pub fn schema(&self) -> SchemaRef {
+        let fields: Vec<Field> = self.columns.iter().map(ColumnDef::field).collect();
+        Arc::new(Schema::new(fields))
+    }
+
+    /// Position of a column; declared names only.
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+impl ColumnDef {
+    fn field(&self) -> Field {
+        let comment = HashMap::from([("comment".to_owned(), self.doc.trim().to_owned())]);
+        Field::new(self.name, (self.data_type)(), self.nullable).with_metadata(comment)
+    }
+
+    /// The type's name as SQL users know it.
+    pub fn type_name(&self) -> &'static str {
+        match (self.data_type)() {
+            DataType::Int64 => "bigint",
+            DataType::Float64 => "double",
+            DataType::Boolean => "boolean",
+            DataType::Timestamp(..) => "timestamptz",
+            DataType::List(_) => "text[]",
+            _ => "text",
+        }
+    }
+}
+
+/// Declares a table once. The row struct borrows its texts; a forgotten column does not compile.
+macro_rules! table {
+    (
+        $(#[doc = $table_doc:literal])+
+        $table:ident = $name:literal, row $row:ident, builder $builder:ident {
+            $($(#[doc = $doc:literal])+ $column:ident: $kind:ty,)+
+        }
+    ) => {
+        $(#[doc = $table_doc])+
+        pub static $table: $crate::tables::columns::TableDef = $crate::tables::columns::TableDef {
+            name: $name,
+            doc: concat!($($table_doc),+),
+            columns: &[$($crate::tables::columns::ColumnDef {
+                name: stringify!($column),
+                doc: concat!($($doc),+),
+                data_type: <$kind as $crate::tables::columns::Column>::data_type,
+                nullable: <$kind as $crate::tables::columns::Column>::NULLABLE,
+            }),+],
+        };
+
+        $(#[doc = $table_doc])+
+        pub struct $row<'a> {
+            $($(#[doc = $doc])+ pub $column: <$kind as $crate::tables::columns::Column>::In<'a>,)+
+        }
+
+        #[doc = concat!("Collects rows of `", $name, "` into Arrow batches.")]
+        pub struct $builder {
+            rows: usize,
+            $($column: <$kind as $crate::tables::columns::Column>::Builder,)+
+        }
+
+        impl Default for $builder {
+            fn default() -> Self {
+                Self { rows: 0, $($column: <$kind as $crate::tables::columns::Column>::builder(),)+ }
+            }
+        }
+
+        impl $builder {
+            /// Adds one row.
+            pub fn push(&mut self, row: $row<'_>) {
+                self.rows += 1;
+                $(<$kind as $crate::tables::columns::Column>::push(&mut self.$column, row.$column);)+
+            }
+
+            /// Rows since the last `finish`.
+            pub fn len(&self) -> usize {
+                self.rows
+            }
+
+            /// Whether no row was added since the last `finish`.
+            pub fn is_empty(&self) -> bool {
+                self.rows == 0
+            }
+
+            /// The rows so far as one batch; the builder starts again empty.
+            ///
+            /// # Errors
+            /// Only when a column broke its declared type, which the declaration rules out.
+            pub fn finish(&mut self) -> Result<arrow::array::RecordBatch, arrow::error::ArrowError> {
+                self.rows = 0;
+                arrow::array::RecordBatch::try_new(
+                    $table.schema(),
+                    vec![$(std::sync::Arc::new(self.$column.finish()) as arrow::array::ArrayRef),+],
+                )
+            }
+        }
+    };
+}
+pub(crate) use table;

@@ -1,0 +1,28 @@
+//! The tables, each declared once. Schema, builders, `llrem schema` and the README's table section come from here.
+
+pub(crate) mod columns;
+mod messages;
+mod sessions;
+mod state;
+mod tool_calls;
+mod usage;
+
+pub use columns::{ColumnDef, TableDef, timestamp_type};
+pub use messages::{MESSAGES, MessageRow, Messages};
+pub use sessions::{SESSIONS, SessionRow, Sessions};
+pub use state::{PRICES, PriceTableRow, Prices, RUNS, RunRow, Runs, SOURCES, SourceRow, Sources};
+pub use tool_calls::{TOOL_CALLS, ToolCallRow, ToolCalls};
+pub use usage::{USAGE, Usage, UsageRow};
+
+/// The tables that the lake stores as Parquet, in the order in which a session is written.
+pub static LAKE_TABLES: [&TableDef; 4] = [&SESSIONS, &MESSAGES, &TOOL_CALLS, &USAGE];
+
+/// The tables that `llrem sql` makes from the lake's state.
+pub static STATE_TABLES: [&TableDef; 3] = [&SOURCES, &RUNS, &PRICES];
+
+/// The hive partition columns of every lake table, outermost first: name and meaning.
+pub const PARTITION_COLUMNS: [(&str, &str); 3] = [
+    ("machine", "Machine that the session ran on: the configured name, else the host name when the lake was made."),
+    ("agent", "Coding agent that wrote the session, as `llrem agents` names it."),
+    ("month", "Month of the session's start, UTC, as YYYY-MM; `unknown` when the agent recorded no time."),
+];

@@ -1,0 +1,105 @@
+//! Tables made from the lake's state and from the price table; they are not stored as Parquet.
+
+use super::columns::{F64, I64, Opt, Str, Ts, table};
+
+table! {
+    /// One row for each file or database that was ever read.
+    SOURCES = "sources", row SourceRow, builder Sources {
+        /// Coding agent that wrote it.
+        agent: Str,
+        /// Path.
+        path: Str,
+        /// What it is, as the agent's page names it: transcript, subagent, database, prompts.
+        kind: Str,
+        /// Size when it was last read. Bytes.
+        bytes: I64,
+        /// Modification time when it was last read.
+        modified_at: Opt<Ts>,
+        /// ok, partial (some lines were bad), empty, unreadable, encrypted or gone.
+        state: Str,
+        /// Lines or records read.
+        lines: I64,
+        /// Lines or records that could not be read.
+        bad_lines: I64,
+        /// First line that could not be read, from 1.
+        first_bad_line: Opt<I64>,
+        /// What was wrong, first problem first.
+        problem: Opt<Str>,
+        /// Record types and fields that are not known, with their counts.
+        unknown: Opt<Str>,
+        /// Secrets replaced, by kind, with their counts.
+        redactions: Opt<Str>,
+        /// Rows in `sessions` made of it.
+        sessions: I64,
+        /// Rows in `messages` made of it.
+        messages: I64,
+        /// Rows in `tool_calls` made of it.
+        tool_calls: I64,
+        /// Rows in `usage` made of it.
+        usage: I64,
+        /// When it was last read.
+        extracted_at: Ts,
+        /// Version of llrem that read it.
+        llrem_version: Str,
+    }
+}
+
+table! {
+    /// One row for each run of `llrem etl`.
+    RUNS = "runs", row RunRow, builder Runs {
+        /// When it began.
+        started_at: Ts,
+        /// When it ended.
+        ended_at: Ts,
+        /// Sources found.
+        sources_seen: I64,
+        /// Sources that were new.
+        sources_new: I64,
+        /// Sources that had changed.
+        sources_changed: I64,
+        /// Sources with bad lines, or that could not be read.
+        sources_bad: I64,
+        /// Bytes read.
+        bytes_read: I64,
+        /// Bytes written into the lake.
+        bytes_written: I64,
+        /// Rows of `sessions` written.
+        sessions: I64,
+        /// Rows of `messages` written.
+        messages: I64,
+        /// Rows of `tool_calls` written.
+        tool_calls: I64,
+        /// Rows of `usage` written.
+        usage: I64,
+        /// Problems found in the sources.
+        problems: I64,
+        /// Exit code: 0 done, 1 failed, 3 done with bad input under `--strict`, 130 interrupted.
+        exit_code: I64,
+        /// Why it failed.
+        error: Opt<Str>,
+        /// Version of llrem.
+        llrem_version: Str,
+    }
+}
+
+table! {
+    /// One row for each price: a model, a kind of token, a tier, and the days on which it holds.
+    PRICES = "prices", row PriceTableRow, builder Prices {
+        /// Model as priced; joins to `usage.model_key`.
+        model: Str,
+        /// Provider of the model.
+        provider: Opt<Str>,
+        /// First day on which it holds; null when it always did. YYYY-MM-DD.
+        valid_from: Opt<Str>,
+        /// Day from which it holds no more; null while it holds. YYYY-MM-DD.
+        valid_until: Opt<Str>,
+        /// What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search.
+        kind: Str,
+        /// standard, long_context, priority, flex, fast or batch.
+        tier: Str,
+        /// Input tokens above which the long-context price holds for the whole request.
+        threshold: Opt<I64>,
+        /// Price. USD for a million tokens (for one search, where kind is web_search).
+        usd_per_million: F64,
+    }
+}

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Count the tokens of every Claude Code response below a home folder, once each.
+
+    count_claude.py HOME
+
+An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+"""
+import collections
+import json
+import math
+import os
+import re
+import sqlite3
+import sys
+import threading
+import urllib.parse
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
+START = re.compile(r'\{"(?:parentUuid|type|uuid)"')  # how a record begins
+LARGEST = 2**53 - 1  # Claude Code is JavaScript: no whole number beyond this is exact
+
+
+# ---------------------------------------------------------------- files
+
+def transcripts(root):
+    """Session files, and agent files in both layouts. Not: directories, tool results, backups, sidecars."""
+    projects = os.path.join(root, "projects")
+    for folder, _, names in os.walk(projects):
+        inside = os.path.relpath(folder, projects).split(os.sep)
+        for name in names:
+            stem, extension = os.path.splitext(name)
+            if extension != ".jsonl":
+                continue
+            is_agent = stem.startswith("agent-")
+            beside = len(inside) == 1 and inside[0] != "." and (is_agent or UUID.fullmatch(stem))
+            below = "subagents" in inside and is_agent
+            if beside or below:
+                yield os.path.join(folder, name)
+
+
+# ---------------------------------------------------------------- lines
+
+def no_constants(name):
+    raise ValueError(name + " is not JSON")
+
+
+JSON = json.JSONDecoder(parse_constant=no_constants)
+
+
+def objects(line):
+    """The values of one line: one, or more if a line break was lost; what is torn is skipped."""
+    while line:
+        try:
+            value, end = JSON.raw_decode(line)
+            yield value
+            line = line[end:].lstrip()
+        except (ValueError, RecursionError):
+            for start in START.finditer(line, 1):
+                try:
+                    yield JSON.decode(line[start.start():])
+                    return
+                except (ValueError, RecursionError):
+                    pass
+            return
+
+
+def records(path):
+    with open(path, "rb") as file:
+        content = file.read()
+    for line in content.split(b"\n"):
+        line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
+        for value in objects(line.decode("utf-8", "replace").strip()):
+            if isinstance(value, dict):
+                yield value
+
+
+# ---------------------------------------------------------------- values
+
+def text(value):
+    """A non-empty string, lone surrogates replaced; else None."""
+    if isinstance(value, str) and value:
+        return re.sub("[\ud800-\udfff]", "\ufffd", value)
+    return None
+
+
+def count(value):
+    """A whole number from 0 to LARGEST, also as 12.0 or "12"; anything else is None."""
+    if isinstance(value, str):
+        try:
+            value = float(value) if re.search("[.eE]", value) else int(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return int(value) if 0 <= value <= LARGEST else None
+
+
+def tokens(usage):
+    """The page's "usage: exact arithmetic"."""
+    split = usage.get("cache_creation")
+    has_split = isinstance(split, dict)
+    five = has_split and count(split.get("ephemeral_5m_input_tokens")) or 0
+    hour = has_split and count(split.get("ephemeral_1h_input_tokens")) or 0
+    written = count(usage.get("cache_creation_input_tokens"))
+    if written is None:
+        written = five + hour
+    return {
+        "input_tokens": count(usage.get("input_tokens")) or 0,
+        "cache_read_tokens": count(usage.get("cache_read_input_tokens")) or 0,
+        "cache_write_5m_tokens": five if has_split and five + hour == written else max(0, written - hour),
+        "cache_write_1h_tokens": hour,
+        "output_tokens": count(usage.get("output_tokens")) or 0,
+    }
+
+
+# ---------------------------------------------------------------- responses
+
+class Line:
+    """One assistant line that has tokens."""
+
+    def __init__(self, record, message, usage):
+        self.tokens = tokens(usage)
+        self.model = text(message.get("model"))
+        self.request = text(record.get("requestId"))
+        self.sidechain = record.get("isSidechain") is True
+        self.stopped = text(message.get("stop_reason")) is not None
+        self.advisor = advisor(record, usage)
+
+
+def advisor(record, usage):
+    """The separate charge of an advisor model: (model, tokens) or None."""
+    iterations = usage.get("iterations")
+    found = [i for i in iterations if isinstance(i, dict) and i.get("type") == "advisor_message"] \
+        if isinstance(iterations, list) else []
+    if not found:
+        return None
+    total = collections.Counter()
+    for iteration in found:
+        total.update(tokens(iteration))
+    return text(record.get("advisorModel")) or text(found[0].get("model")), total
+
+
+def billed(record):
+    """The Line of a record, or None if nobody paid for it."""
+    message = record.get("message")
+    if record.get("type") != "assistant" or not isinstance(message, dict):
+        return None
+    if message.get("model") == "<synthetic>" or record.get("isApiErrorMessage") is True:
+        return None
+    if not isinstance(message.get("usage"), dict):
+        return None
+    line = Line(record, message, message["usage"])
+    return line if any(line.tokens.values()) else None
+
+
+def identity(record):
+    """message.id; without one the line's uuid; without both every line is its own.
+
+    requestId does not tell responses apart: the same message.id under two request ids is one response
+    (both in the main thread) or a replay in a side question; see `best`.
+    """
+    message = record.get("message")
+    message_id = text(message.get("id")) if isinstance(message, dict) else None
+    if message_id:
+        return "message", message_id
+    uuid = text(record.get("uuid"))
+    return ("uuid", uuid) if uuid else ("nameless", id(record))
+
+
+def best(lines):
+    """The line that tells the response's numbers: greatest output, then one with a stop reason, then the last."""
+    main = {line.request for line in lines if not line.sidechain and line.request}
+    if main:  # a side question replays the parent's answers under requests of its own
+        lines = [line for line in lines if not line.sidechain or not line.request or line.request in main]
+    return max(enumerate(lines), key=lambda item: (item[1].tokens["output_tokens"], item[1].stopped, item[0]))[1]
+
+
+# ---------------------------------------------------------------- the old database
+
+def stored(path):
+    """Assistant messages of __store.db in the form of transcript lines."""
+    uri = "file:" + urllib.parse.quote(os.path.abspath(path)) + "?mode=ro&immutable=1"
+    database = sqlite3.connect(uri, uri=True)
+    database.row_factory = sqlite3.Row
+    try:
+        for row in database.execute("SELECT * FROM assistant_messages ORDER BY rowid"):
+            row = dict(row)
+            try:
+                message = JSON.decode(row.get("message") or "")
+            except ValueError:
+                continue
+            if isinstance(message, dict):
+                message.setdefault("model", row.get("model"))
+                yield {"type": "assistant", "uuid": row.get("uuid"), "message": message,
+                       "isApiErrorMessage": bool(row.get("is_api_error_message"))}
+    finally:
+        database.close()
+
+
+# ---------------------------------------------------------------- all together
+
+def total(home):
+    roots = [os.path.join(home, ".claude"), os.path.join(home, ".config", "claude")]
+    keep = []  # keeps every record alive, so that id() stays unique
+    responses = collections.defaultdict(list)
+    in_files = set()
+    for root in roots:
+        for path in sorted(transcripts(root)):
+            for record in records(path):
+                keep.append(record)
+                in_files.add(identity(record))
+                line = billed(record)
+                if line:
+                    responses[identity(record)].append(line)
+    for root in roots:
+        path = os.path.join(root, "__store.db")
+        if os.path.isfile(path):
+            for record in stored(path):
+                keep.append(record)
+                line = billed(record)
+                if line and identity(record) not in in_files:
+                    responses[identity(record)].append(line)
+
+    models = collections.defaultdict(collections.Counter)
+
+    def add(model, numbers):
+        if any(numbers.values()):
+            models[model or "null"].update({"responses": 1, **numbers})
+
+    for lines in responses.values():
+        line = best(lines)
+        add(line.model, line.tokens)
+        if line.advisor:
+            add(*line.advisor)
+    order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens",
+             "cache_write_1h_tokens", "output_tokens"]
+    return {model: {name: models[model][name] for name in order} for model in sorted(models)}
+
+
+def main():
+    json.dump(total(sys.argv[1]), sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.setrecursionlimit(10**6)  # lines may be nested 100,000 deep
+    threading.stack_size(1 << 30)
+    thread = threading.Thread(target=main)
+    thread.start()
+    thread.join()
