@@ -1,1 +1,19 @@
+//! What coding agents did, cost and wasted: their session files as Parquet and SQL.
+//!
+//! Data goes one way: [`agents`] find and read sources, [`extract`] collects their rows, [`etl`] plans and resolves,
+//! [`lake`] writes and commits, [`query`] asks.
 
+pub mod agents;
+//pub mod cli;
+pub mod error;
+pub mod etl;
+pub mod extract;
+//pub mod lake;
+pub mod pricing;
+//pub mod query;
+pub mod redact;
+pub mod source;
+pub mod tables;
+pub mod time;
+
+pub use error::{Error, Result};

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayBuilder, BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder,
+    Array, ArrayBuilder, BooleanArray, BooleanBuilder, Float64Array, Float64Builder, Int64Array, Int64Builder, ListArray,
+    ListBuilder, StringArray, StringBuilder, TimestampMicrosecondArray, TimestampMicrosecondBuilder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
@@ -23,6 +24,8 @@ pub trait Column {
     fn builder() -> Self::Builder;
     /// Adds one value.
     fn push(builder: &mut Self::Builder, value: Self::In<'_>);
+    /// Reads one value back.
+    fn get(array: &dyn Array, row: usize) -> Self::In<'_>;
 }
 
 /// UTF-8 text.
@@ -46,7 +49,7 @@ pub fn timestamp_type() -> DataType {
 }
 
 macro_rules! column {
-    ($kind:ident, $life:lifetime, $in:ty, $builder:ty, $type:expr, $new:expr) => {
+    ($kind:ident, $life:lifetime, $in:ty, $builder:ty, $array:ty, $type:expr, $new:expr) => {
         impl Column for $kind {
             type In<$life> = $in;
             type Builder = $builder;
@@ -58,6 +61,9 @@ macro_rules! column {
             }
             fn push(builder: &mut $builder, value: Self::In<'_>) {
                 builder.append_value(value);
+            }
+            fn get(array: &dyn Array, row: usize) -> Self::In<'_> {
+                array.as_any().downcast_ref::<$array>().map(|array| array.value(row)).unwrap_or_default()
             }
         }
         impl Column for Opt<$kind> {
@@ -73,17 +79,21 @@ macro_rules! column {
             fn push(builder: &mut $builder, value: Self::In<'_>) {
                 builder.append_option(value);
             }
+            fn get(array: &dyn Array, row: usize) -> Self::In<'_> {
+                let array = array.as_any().downcast_ref::<$array>()?;
+                array.is_valid(row).then(|| array.value(row))
+            }
         }
     };
 }
-column!(Str, 'a, &'a str, StringBuilder, DataType::Utf8, StringBuilder::new());
-column!(I64, 'a, i64, Int64Builder, DataType::Int64, Int64Builder::new());
-column!(F64, 'a, f64, Float64Builder, DataType::Float64, Float64Builder::new());
-column!(Bool, 'a, bool, BooleanBuilder, DataType::Boolean, BooleanBuilder::new());
-column!(Ts, 'a, i64, TimestampMicrosecondBuilder, timestamp_type(), TimestampMicrosecondBuilder::new().with_timezone("UTC"));
+column!(Str, 'a, &'a str, StringBuilder, StringArray, DataType::Utf8, StringBuilder::new());
+column!(I64, 'a, i64, Int64Builder, Int64Array, DataType::Int64, Int64Builder::new());
+column!(F64, 'a, f64, Float64Builder, Float64Array, DataType::Float64, Float64Builder::new());
+column!(Bool, 'a, bool, BooleanBuilder, BooleanArray, DataType::Boolean, BooleanBuilder::new());
+column!(Ts, 'a, i64, TimestampMicrosecondBuilder, TimestampMicrosecondArray, timestamp_type(), TimestampMicrosecondBuilder::new().with_timezone("UTC"));
 
 impl Column for StrList {
-    type In<'a> = &'a [&'a str];
+    type In<'a> = Vec<&'a str>;
     type Builder = ListBuilder<StringBuilder>;
     fn data_type() -> DataType {
         DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))
@@ -97,7 +107,18 @@ impl Column for StrList {
         }
         builder.append(true);
     }
+    fn get(array: &dyn Array, row: usize) -> Vec<&str> {
+        let Some(array) = array.as_any().downcast_ref::<ListArray>() else { return Vec::new() };
+        let Some(texts) = array.values().as_any().downcast_ref::<StringArray>() else { return Vec::new() };
+        let offsets = array.value_offsets();
+        let (Some(from), Some(to)) = (offsets.get(row), offsets.get(row + 1)) else { return Vec::new() };
+        (*from..*to).filter_map(|at| usize::try_from(at).ok()).map(|at| texts.value(at)).collect()
+    }
 }
+
+/// Stands for a column that a batch does not have; every value of it is absent.
+pub(crate) static MISSING: std::sync::LazyLock<arrow::array::NullArray> =
+    std::sync::LazyLock::new(|| arrow::array::NullArray::new(0));
 
 /// One column as declared.
 pub struct ColumnDef {
@@ -174,8 +195,22 @@ macro_rules! table {
         };
 
         $(#[doc = $table_doc])+
+        #[derive(Debug, Clone)]
         pub struct $row<'a> {
             $($(#[doc = $doc])+ pub $column: <$kind as $crate::tables::columns::Column>::In<'a>,)+
+        }
+
+        impl<'a> $row<'a> {
+            /// Reads a row back from a batch of the table's own schema.
+            pub fn read(batch: &'a arrow::array::RecordBatch, row: usize) -> Self {
+                let mut columns = batch.columns().iter();
+                let empty: &'a dyn arrow::array::Array = &*$crate::tables::columns::MISSING;
+                Self {
+                    $($column: <$kind as $crate::tables::columns::Column>::get(
+                        columns.next().map_or(empty, |column| column.as_ref()), row,
+                    ),)+
+                }
+            }
         }
 
         #[doc = concat!("Collects rows of `", $name, "` into Arrow batches.")]

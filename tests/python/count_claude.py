@@ -7,6 +7,7 @@ An independent judge of llrem's `usage` table: standard library only, everything
 Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
 """
 import collections
+import concurrent.futures
 import json
 import math
 import os
@@ -248,6 +249,5 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     sys.setrecursionlimit(10**6)  # lines may be nested 100,000 deep
     threading.stack_size(1 << 30)
-    thread = threading.Thread(target=main)
-    thread.start()
-    thread.join()
+    with concurrent.futures.ThreadPoolExecutor(1) as big_stack:
+        big_stack.submit(main).result()

@@ -1,0 +1,200 @@
+//! Claude Code, 0.2 to 2.1: transcripts, subagents, the legacy database, typed prompts.
+
+mod content;
+mod pending;
+mod prompts;
+mod record;
+mod responses;
+mod store;
+mod tools;
+mod transcript;
+mod tree;
+mod user;
+
+use std::path::{Path, PathBuf};
+
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+use transcript::Identity;
+
+/// The value of the `agent` column.
+const AGENT: &str = "claude-code";
+
+/// The agent.
+pub struct ClaudeCode;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "Claude Code",
+    paths: &["~/.claude/projects", "~/.config/claude/projects", "~/.claude/__store.db", "~/.claude/history.jsonl"],
+    environment: &["CLAUDE_CONFIG_DIR"],
+    versions: "0.2.90 to 2.1.329",
+    records: Records {
+        messages: Grain::Exact,
+        tool_calls: Grain::Exact,
+        tokens: Grain::Exact,
+        cost: Grain::Absent,
+        durations: Grain::Absent,
+    },
+    retention_days: Some(30),
+    parser_version: 1,
+};
+
+/// Records that hold nothing for the tables.
+const IGNORED_RECORDS: [&str; 41] = [
+    "last-prompt", "tag", "agent-name", "agent-color", "agent-setting", "mode", "permission-mode", "queue-operation",
+    "file-history-snapshot", "file-history-delta", "content-replacement", "worktree-state", "continued-in", "derived-from",
+    "fork-context-ref", "cost-state", "speculation-accept", "attribution-snapshot", "frame-link", "bridge-session",
+    "session-owner", "history-suppression", "isolation-latch", "memory-mode", "tools-used", "api-request",
+    "api-request-shape", "api-request-blob", "data-flow-records", "resume-head-vouch", "observer-ref", "ended-by-model",
+    "atis-latch", "dev-mods", "repl-mode", "hybrid-organization", "artifact", "marble-origami", "checkpoint",
+    "marble-origami-commit", "marble-origami-snapshot",
+];
+
+/// Subtypes of `system` records that tell the person something.
+const KNOWN_NOTICES: [&str; 14] = [
+    "", "informational", "microcompact_boundary", "away_summary", "memory_saved", "agents_killed", "scheduled_task_fire",
+    "bridge_status", "notification", "model_refusal_fallback", "model_refusal_no_fallback", "model_fallback", "thinking",
+    "session_state_changed",
+];
+
+/// Folders below `subagents/` that are looked into.
+const SUBAGENT_DEPTH: usize = 6;
+
+impl Agent for ClaudeCode {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        for root in roots(places) {
+            for (name, kind) in [("__store.db", "database"), ("history.jsonl", "prompts")] {
+                let path = root.join(name);
+                if path.is_file() {
+                    found.add(path, kind);
+                }
+            }
+            for project in folders(&root.join("projects"), found) {
+                discover_project(&project, found);
+            }
+        }
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        let name = path.file_name()?.to_str()?;
+        match name {
+            "__store.db" => Some("database"),
+            "history.jsonl" => Some("prompts"),
+            _ => kind_of(name),
+        }
+    }
+
+    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
+        if kind == "database" {
+            return None;
+        }
+        let marks = memchr::memmem::find_iter(head, b"\"timestamp\":");
+        marks.filter_map(|mark| moment_at(head.get(mark + 12..mark + 60)?)).min()
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        match source.kind {
+            "database" => store::extract(source, out),
+            "prompts" => prompts::extract(source, out),
+            _ => {
+                let identity = identity(source);
+                transcript::extract(source, identity, out)
+            }
+        }
+    }
+}
+
+fn moment_at(value: &[u8]) -> Option<i64> {
+    let value = std::str::from_utf8(value).ok()?.trim_start();
+    match value.strip_prefix('"') {
+        Some(text) => crate::time::parse_iso(text.split('"').next()?),
+        None => crate::time::from_epoch(value.split([',', '}']).next()?.trim().parse().ok()?),
+    }
+}
+
+/// `CLAUDE_CONFIG_DIR` (some tools let it name several folders) or `~/.claude`, and the folder that 1.0.x could use.
+fn roots(places: &Places) -> Vec<PathBuf> {
+    let mut roots: Vec<PathBuf> = match places.environment("CLAUDE_CONFIG_DIR") {
+        Some(folders) => folders.split(',').map(|folder| PathBuf::from(folder.trim())).collect(),
+        None => vec![places.home.join(".claude")],
+    };
+    let config = places.environment("XDG_CONFIG_HOME").map_or_else(|| places.home.join(".config"), PathBuf::from);
+    roots.push(config.join("claude"));
+    roots.dedup();
+    roots
+}
+
+/// The folders in a folder, in order. A folder that is not there has none; one that cannot be listed is a problem.
+fn folders(path: &Path, found: &mut Found) -> Vec<PathBuf> {
+    entries(path, found).into_iter().filter(|entry| entry.is_folder).map(|entry| entry.path).collect()
+}
+
+struct Entry {
+    path: PathBuf,
+    is_folder: bool,
+}
+
+fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
+    let listing = match std::fs::read_dir(path) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            found.problems.push((path.to_owned(), error.to_string()));
+            return Vec::new();
+        }
+    };
+    let mut entries: Vec<Entry> = listing
+        .filter_map(Result::ok)
+        .map(|entry| Entry { is_folder: entry.file_type().is_ok_and(|kind| kind.is_dir()), path: entry.path() })
+        .collect();
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    entries
+}
+
+fn discover_project(project: &Path, found: &mut Found) {
+    for entry in entries(project, found) {
+        if entry.is_folder {
+            discover_subagents(&entry.path.join("subagents"), SUBAGENT_DEPTH, found);
+        } else if let Some(kind) = entry.path.file_name().and_then(|name| kind_of(name.to_str()?)) {
+            found.add(entry.path, kind);
+        }
+    }
+}
+
+fn discover_subagents(folder: &Path, depth: usize, found: &mut Found) {
+    for entry in entries(folder, found) {
+        if entry.is_folder && depth > 0 {
+            discover_subagents(&entry.path, depth - 1, found);
+        } else if !entry.is_folder && entry.path.file_name().and_then(|name| kind_of(name.to_str()?)) == Some("subagent") {
+            found.add(entry.path, "subagent");
+        }
+    }
+}
+
+/// What a transcript is, by its name.
+fn kind_of(name: &str) -> Option<&'static str> {
+    let stem = name.strip_suffix(".jsonl")?;
+    match stem {
+        "resume-head" | "journal" | "history" => None,
+        _ if stem.starts_with("agent-") => Some("subagent"),
+        _ => Some("transcript"),
+    }
+}
+
+/// Which session a transcript is of, by its place: `<session>.jsonl`, `agent-<id>.jsonl` beside sessions (until 2.0.65),
+/// or `<session>/subagents/**/agent-<id>.jsonl`.
+fn identity(source: &Source<'_>) -> Identity {
+    let stem = source.stem();
+    let Some(agent) = stem.strip_prefix("agent-").filter(|_| source.kind == "subagent") else {
+        return Identity { main: Some(stem.to_owned()), agent: None };
+    };
+    let parent = source.path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "subagents"));
+    let main = parent.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
+    Identity { main: main.map(str::to_owned), agent: Some(agent.to_owned()) }
+}

@@ -1,0 +1,275 @@
+//! What later lines still add to: replies written over several lines, and calls whose result is to come.
+
+use std::collections::HashMap;
+
+use super::content::output_text;
+use super::record::{Block, Message};
+use crate::tables::{MessageRow, ToolCallRow};
+
+/// A reply of the model that further lines may continue.
+pub(super) struct Reply {
+    response_id: Option<String>,
+    message_id: String,
+    pub(super) parent: Option<String>,
+    seq: i64,
+    turn: Option<i64>,
+    timestamp: Option<i64>,
+    kind: &'static str,
+    text: Option<String>,
+    thinking: Option<String>,
+    model: Option<String>,
+    stop_reason: Option<String>,
+    is_sidechain: bool,
+    is_error: bool,
+    cwd: Option<String>,
+    git_branch: Option<String>,
+    source_line: Option<i64>,
+    pub(super) weak: bool,
+    /// Keys of its lines.
+    pub(super) lines: Vec<u64>,
+}
+
+/// Text of the reply that fills the gap after an interruption; the model did not write it.
+const FILLER: &str = "No response requested.";
+
+impl Reply {
+    /// A reply that begins on the line that the row describes. The parent is the line's, not yet the row's.
+    pub(super) fn begin(row: &MessageRow<'_>, parent: Option<&str>, key: u64, message: &Message<'_>, is_error: bool, weak: bool) -> Self {
+        let is_synthetic = message.model.is("<synthetic>");
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Self {
+            response_id: owned(message.id.get().filter(|_| !is_synthetic && !is_error)),
+            message_id: row.message_id.to_owned(),
+            parent: owned(parent),
+            seq: row.seq,
+            turn: row.turn,
+            timestamp: row.timestamp,
+            kind: if is_error { "api_error" } else { "reply" },
+            text: None,
+            thinking: None,
+            model: owned(message.model.get().filter(|_| !is_synthetic)),
+            stop_reason: None,
+            is_sidechain: row.is_sidechain,
+            is_error,
+            cwd: owned(row.cwd),
+            git_branch: owned(row.git_branch),
+            source_line: row.source_line,
+            weak,
+            lines: vec![key],
+        }
+    }
+
+    pub(super) fn row(&self) -> MessageRow<'_> {
+        let is_filler = self.model.is_none() && self.text.as_deref() == Some(FILLER);
+        MessageRow {
+            session_id: "",
+            seq: self.seq,
+            message_id: &self.message_id,
+            parent_id: None,
+            turn: self.turn,
+            timestamp: self.timestamp,
+            role: "assistant",
+            kind: if is_filler { "notice" } else { self.kind },
+            text: self.text.as_deref(),
+            thinking: self.thinking.as_deref(),
+            model: self.model.as_deref(),
+            response_id: self.response_id.as_deref(),
+            stop_reason: self.stop_reason.as_deref(),
+            is_sidechain: self.is_sidechain,
+            is_abandoned: false,
+            is_error: self.is_error,
+            cwd: self.cwd.as_deref(),
+            git_branch: self.git_branch.as_deref(),
+            attachments: 0,
+            source_line: self.source_line,
+            gone_at: None,
+        }
+    }
+}
+
+/// The replies that are open: one a thread, as a rule.
+#[derive(Default)]
+pub(super) struct Replies(Vec<(String, Reply)>);
+
+impl Replies {
+    fn find(&mut self, response: &str, sidechain: bool) -> Option<&mut Reply> {
+        let open = self.0.iter_mut().find(|(id, reply)| id == response && reply.is_sidechain == sidechain);
+        open.map(|(_, reply)| reply)
+    }
+
+    pub(super) fn is_open(&mut self, response: &str, sidechain: bool) -> bool {
+        self.find(response, sidechain).is_some()
+    }
+
+    pub(super) fn open(&mut self, response: &str, reply: Reply) {
+        self.0.push((response.to_owned(), reply));
+    }
+
+    /// The id of the open message of a response.
+    pub(super) fn message_id(&mut self, response: &str, sidechain: bool) -> Option<&str> {
+        self.find(response, sidechain).map(|reply| reply.message_id.as_str())
+    }
+
+    /// The key of the first line of the open message of a response.
+    pub(super) fn first_key(&mut self, response: &str, sidechain: bool) -> Option<u64> {
+        self.find(response, sidechain).and_then(|reply| reply.lines.first().copied())
+    }
+
+    /// Notes that a line continued a reply.
+    pub(super) fn continue_with(&mut self, response: &str, sidechain: bool, key: u64, message: &Message<'_>) {
+        if let Some(reply) = self.find(response, sidechain) {
+            if reply.lines.last() != Some(&key) {
+                reply.lines.push(key);
+            }
+            if let Some(reason) = message.stop_reason.get() {
+                reply.stop_reason = Some(reason.to_owned());
+            }
+        }
+    }
+
+    pub(super) fn add_text(&mut self, response: &str, sidechain: bool, text: &str) {
+        if let Some(reply) = self.find(response, sidechain) {
+            append(&mut reply.text, text);
+        }
+    }
+
+    pub(super) fn add_thinking(&mut self, response: &str, sidechain: bool, text: &str) {
+        if let Some(reply) = self.find(response, sidechain) {
+            append(&mut reply.thinking, text);
+        }
+    }
+
+    /// Takes out the replies of a thread, in order.
+    pub(super) fn close(&mut self, sidechain: bool) -> Vec<Reply> {
+        let (closed, open) = std::mem::take(&mut self.0).into_iter().partition(|(_, reply)| reply.is_sidechain == sidechain);
+        self.0 = open;
+        let closed: Vec<(String, Reply)> = closed;
+        closed.into_iter().map(|(_, reply)| reply).collect()
+    }
+}
+
+fn append(text: &mut Option<String>, more: &str) {
+    match text {
+        None => *text = Some(more.to_owned()),
+        Some(text) => {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(more);
+        }
+    }
+}
+
+/// A call whose result is to come.
+#[derive(Default)]
+pub(super) struct PendingCall {
+    pub(super) call_id: String,
+    pub(super) seq: i64,
+    pub(super) message_id: String,
+    pub(super) response_id: Option<String>,
+    pub(super) turn: Option<i64>,
+    pub(super) name: String,
+    pub(super) category: &'static str,
+    pub(super) mcp_server: Option<String>,
+    pub(super) input: Option<String>,
+    pub(super) input_key: Option<String>,
+    pub(super) command: Option<String>,
+    pub(super) file_path: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) subagent_type: Option<String>,
+    pub(super) started_at: Option<i64>,
+    pub(super) child: Option<String>,
+    pub(super) is_sidechain: bool,
+    pub(super) source_line: Option<i64>,
+    pub(super) weak: bool,
+    /// Status, result and end of a call that the provider answered itself, within the reply.
+    answer: Option<(&'static str, String, Option<i64>)>,
+}
+
+impl PendingCall {
+    /// Stands for the call that a result answers and that no line holds.
+    pub(super) fn of_unknown_tool(id: &str, seq: i64, turn: Option<i64>, source_line: Option<i64>) -> Self {
+        let (call_id, name) = (if id.is_empty() { format!("result-{seq}") } else { id.to_owned() }, "unknown".to_owned());
+        Self { call_id, seq, turn, name, category: "other", source_line, weak: true, ..Self::default() }
+    }
+
+    /// Takes the result that the provider put into the reply itself.
+    pub(super) fn server_result(&mut self, block: &Block<'_>, at: Option<i64>) {
+        let failed = block.is_error.0 || block.content.json().is_some_and(|json| json.contains("_tool_result_error\""));
+        let output = block.content.json().map_or_else(String::new, |json| {
+            output_text(Some(json)).filter(|_| json.starts_with('"')).map_or_else(|| json.to_owned(), std::borrow::Cow::into_owned)
+        });
+        self.answer = Some((if failed { "error" } else { "ok" }, output, at));
+    }
+
+    pub(super) fn row<'r>(&'r self, session_id: &'r str) -> ToolCallRow<'r> {
+        let (status, output, ended_at) = match &self.answer {
+            Some((status, output, at)) => (*status, Some(output.as_str()), *at),
+            None => ("pending", None, None),
+        };
+        ToolCallRow {
+            session_id,
+            seq: self.seq,
+            call_id: &self.call_id,
+            message_id: Some(self.message_id.as_str()).filter(|id| !id.is_empty()),
+            response_id: self.response_id.as_deref(),
+            turn: self.turn,
+            name: &self.name,
+            category: self.category,
+            mcp_server: self.mcp_server.as_deref(),
+            input: self.input.as_deref(),
+            input_key: self.input_key.as_deref(),
+            command: self.command.as_deref(),
+            file_path: self.file_path.as_deref(),
+            status,
+            exit_code: None,
+            output,
+            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
+            started_at: self.started_at,
+            ended_at,
+            duration_ms: None,
+            child_session_id: self.child.as_deref(),
+            is_sidechain: self.is_sidechain,
+            source_line: self.source_line,
+            gone_at: None,
+        }
+    }
+}
+
+/// The calls that are open, by key.
+#[derive(Default)]
+pub(super) struct PendingCalls {
+    calls: HashMap<u64, PendingCall>,
+    /// Subagents that progress lines named before the result did.
+    children: HashMap<u64, String>,
+}
+
+impl PendingCalls {
+    pub(super) fn open(&mut self, key: u64, call: PendingCall) {
+        self.calls.entry(key).or_insert(call);
+    }
+
+    pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut PendingCall> {
+        self.calls.get_mut(&key)
+    }
+
+    /// Remembers the subagent that a call started.
+    pub(super) fn link(&mut self, key: u64, child: String) {
+        self.children.insert(key, child);
+    }
+
+    /// Takes out a call whose result has come.
+    pub(super) fn close(&mut self, key: u64) -> Option<PendingCall> {
+        let mut call = self.calls.remove(&key)?;
+        call.child = self.children.remove(&key);
+        Some(call)
+    }
+
+    /// Takes out the calls without a result, in order.
+    pub(super) fn drain(&mut self) -> Vec<PendingCall> {
+        let keys: Vec<u64> = self.calls.keys().copied().collect();
+        let mut calls: Vec<PendingCall> = keys.into_iter().filter_map(|key| self.close(key)).collect();
+        calls.sort_by_key(|call| call.seq);
+        calls
+    }
+}

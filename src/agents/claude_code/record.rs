@@ -1,0 +1,239 @@
+//! The shapes of Claude Code's records, 0.2 to 2.1.
+
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+
+record! {
+    /// One line of a transcript.
+    Line<'a> {
+        kind: Text<'a> = "type",
+        subtype: Text<'a> = "subtype",
+        uuid: Text<'a> = "uuid",
+        parent: Text<'a> = "parentUuid",
+        logical_parent: Text<'a> = "logicalParentUuid",
+        timestamp: Moment = "timestamp",
+        session: Text<'a> = "sessionId",
+        request_session: Text<'a> = "requestSessionId",
+        session_kind: Text<'a> = "sessionKind",
+        agent: Text<'a> = "agentId",
+        cwd: Text<'a> = "cwd",
+        version: Text<'a> = "version",
+        branch: Text<'a> = "gitBranch",
+        is_sidechain: Flag = "isSidechain",
+        is_meta: Flag = "isMeta",
+        is_compact_summary: Flag = "isCompactSummary",
+        is_visible_only: Flag = "isVisibleInTranscriptOnly",
+        is_api_error: Flag = "isApiErrorMessage",
+        message: Object<Message<'a>> = "message",
+        result: Raw<'a> = "toolUseResult",
+        denial: Text<'a> = "toolDenialKind",
+        request: Text<'a> = "requestId",
+        cost: Fraction = "costUSD",
+        duration: Number = "durationMs",
+        advisor: Text<'a> = "advisorModel",
+        origin: Object<Origin<'a>> = "origin",
+        forked_from: Object<ForkedFrom<'a>> = "forkedFrom",
+        content: Raw<'a> = "content",
+        level: Text<'a> = "level",
+        error: Raw<'a> = "error",
+        attachment: Object<Attachment<'a>> = "attachment",
+        data: Object<ProgressData<'a>> = "data",
+        parent_tool: Text<'a> = "parentToolUseID",
+        summary: Text<'a> = "summary",
+        leaf: Text<'a> = "leafUuid",
+        custom_title: Text<'a> = "customTitle",
+        ai_title: Text<'a> = "aiTitle",
+        repository: Text<'a> = "prRepository",
+        relocated: Text<'a> = "relocatedCwd",
+    }
+    ignores [
+        "userType", "slug", "entrypoint", "teamName", "agentName", "promptId", "promptSource", "isVirtual", "ephemeral",
+        "sourceToolAssistantUUID", "sourceToolUseID", "interruptedByShutdown", "permissionMode", "thinkingMetadata",
+        "todos", "imagePasteIds", "toolDenialEndsTurn", "apiError", "requestedModel", "effort", "apiBlockIndex",
+        "supersedesUuids", "session_id", "toolUseID", "compactMetadata", "microcompactMetadata", "retryInMs",
+        "retryAttempt", "maxRetries", "cause", "source", "messageCount", "pendingBackgroundAgentCount", "hookCount",
+        "hookInfos", "hookErrors", "preventedContinuation", "stopReason", "hasOutput", "originalModel", "fallbackModel",
+        "retractedMessageUuids", "lastPrompt", "tag", "agentColor", "agentSetting", "mode", "prNumber", "prUrl",
+        "operation", "reason", "messageId", "snapshot", "isSnapshotUpdate", "snapshotMessageId", "trackingPath", "backup",
+        "replacements", "worktreeSession", "continuedInSessionId", "v", "sessions", "totalCostUSD", "totalAPIDuration",
+        "totalAPIDurationWithoutRetries", "totalToolDuration", "totalLinesAdded", "totalLinesRemoved", "totalDuration",
+        "startTime", "modelUsage", "hasUnknownModelCost", "attributionSkill", "attributionMcpServer",
+        "attributionMcpTool", "classifierMetaLines", "permissionDecision", "trigger", "direction", "color", "setting",
+    ]
+}
+
+record! {
+    /// An API message.
+    Message<'a> {
+        id: Text<'a> = "id",
+        role: Text<'a> = "role",
+        model: Text<'a> = "model",
+        content: Raw<'a> = "content",
+        stop_reason: Text<'a> = "stop_reason",
+        usage: Object<Usage<'a>> = "usage",
+    }
+    ignores ["type", "stop_sequence", "container", "context_management", "stop_details", "diagnostics"]
+}
+
+record! {
+    /// What a response was billed for.
+    Usage<'a> {
+        input: Number = "input_tokens",
+        cache_write: Number = "cache_creation_input_tokens",
+        cache_read: Number = "cache_read_input_tokens",
+        output: Number = "output_tokens",
+        cache_creation: Object<CacheCreation<'a>> = "cache_creation",
+        output_details: Object<OutputDetails<'a>> = "output_tokens_details",
+        server_tools: Object<ServerTools<'a>> = "server_tool_use",
+        service_tier: Text<'a> = "service_tier",
+        speed: Text<'a> = "speed",
+        iterations: List<Iteration<'a>> = "iterations",
+    }
+    ignores ["inference_geo"]
+}
+
+record! {
+    /// Cache writes by the life of the cache.
+    CacheCreation<'a> {
+        five_minutes: Number = "ephemeral_5m_input_tokens",
+        one_hour: Number = "ephemeral_1h_input_tokens",
+    }
+    ignores []
+}
+
+record! {
+    /// Parts of the output.
+    OutputDetails<'a> {
+        thinking: Number = "thinking_tokens",
+    }
+    ignores []
+}
+
+record! {
+    /// Tools that the provider ran.
+    ServerTools<'a> {
+        web_searches: Number = "web_search_requests",
+    }
+    ignores ["web_fetch_requests"]
+}
+
+record! {
+    /// One attempt within a response.
+    Iteration<'a> {
+        kind: Text<'a> = "type",
+        model: Text<'a> = "model",
+        input: Number = "input_tokens",
+        cache_write: Number = "cache_creation_input_tokens",
+        cache_read: Number = "cache_read_input_tokens",
+        output: Number = "output_tokens",
+        cache_creation: Object<CacheCreation<'a>> = "cache_creation",
+    }
+    ignores []
+}
+
+record! {
+    /// Who produced a user line.
+    Origin<'a> {
+        kind: Text<'a> = "kind",
+    }
+    ignores []
+}
+
+record! {
+    /// Where a copied line comes from.
+    ForkedFrom<'a> {
+        session: Text<'a> = "sessionId",
+    }
+    ignores ["messageUuid"]
+}
+
+record! {
+    /// What the program put beside the conversation.
+    Attachment<'a> {
+        kind: Text<'a> = "type",
+        prompt: Raw<'a> = "prompt",
+        mode: Text<'a> = "commandMode",
+        content: Raw<'a> = "content",
+        error: Raw<'a> = "blockingError",
+        stderr: Text<'a> = "stderr",
+        hook: Text<'a> = "hookName",
+        decision: Text<'a> = "decision",
+    }
+    ignores []
+}
+
+record! {
+    /// What a progress line carries.
+    ProgressData<'a> {
+        kind: Text<'a> = "type",
+        agent: Text<'a> = "agentId",
+    }
+    ignores []
+}
+
+record! {
+    /// One block of a message's content.
+    Block<'a> {
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+        thinking: Text<'a> = "thinking",
+        id: Text<'a> = "id",
+        name: Text<'a> = "name",
+        input: Raw<'a> = "input",
+        server: Text<'a> = "server_name",
+        call: Text<'a> = "tool_use_id",
+        content: Raw<'a> = "content",
+        is_error: Flag = "is_error",
+    }
+    ignores ["signature", "data", "caller", "source", "citations", "cache_control", "title", "context", "tool_name"]
+}
+
+record! {
+    /// The fields of a tool call's arguments that have columns of their own.
+    Input<'a> {
+        command: Text<'a> = "command",
+        file: Text<'a> = "file_path" | "notebook_path",
+        path: Text<'a> = "path",
+        description: Text<'a> = "description",
+        subagent: Text<'a> = "subagent_type",
+    }
+    ignores []
+}
+
+record! {
+    /// The fields of a tool's structured result that have columns of their own.
+    ToolResult<'a> {
+        agent: Text<'a> = "agentId",
+        duration_ms: Fraction = "durationMs",
+        duration_seconds: Fraction = "durationSeconds",
+        total_duration_ms: Fraction = "totalDurationMs",
+        interrupted: Flag = "interrupted",
+        background: Text<'a> = "backgroundTaskId",
+        interpretation: Text<'a> = "returnCodeInterpretation",
+        exit_code: Number = "exitCode",
+        status: Text<'a> = "status",
+    }
+    ignores []
+}
+
+record! {
+    /// The description beside a subagent's transcript.
+    Description<'a> {
+        agent_type: Text<'a> = "agentType",
+        description: Text<'a> = "description",
+        call: Text<'a> = "toolUseId",
+        parent: Text<'a> = "parentAgentId",
+    }
+    ignores []
+}
+
+record! {
+    /// One typed prompt of `history.jsonl`.
+    Prompt<'a> {
+        display: Text<'a> = "display",
+        timestamp: Moment = "timestamp",
+        project: Text<'a> = "project",
+        session: Text<'a> = "sessionId",
+        pasted: Raw<'a> = "pastedContents",
+    }
+    ignores []
+}

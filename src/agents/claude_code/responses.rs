@@ -1,0 +1,258 @@
+//! Billed responses of one transcript: the lines of each put together, the fullest one counts.
+
+use std::collections::HashMap;
+
+use super::AGENT;
+use super::record::{CacheCreation, Iteration, Line, Message, Usage};
+use super::transcript::tokens;
+use crate::extract::{Kind, key};
+use crate::source::records::Number;
+use crate::tables::UsageRow;
+
+/// A response as far as its lines tell.
+pub(super) struct Response {
+    id: String,
+    request: Option<String>,
+    message_id: String,
+    pub(super) seq: i64,
+    turn: Option<i64>,
+    timestamp: Option<i64>,
+    model: Option<String>,
+    numbers: Numbers,
+    web_searches: Option<i64>,
+    reasoning: Option<i64>,
+    tier: Option<String>,
+    cost: Option<f64>,
+    duration_ms: Option<i64>,
+    stop_reason: Option<String>,
+    ended: bool,
+    /// Written by a version that never stored the final count.
+    never_final: bool,
+    lines: i64,
+    is_sidechain: bool,
+    source_line: Option<i64>,
+    pub(super) weak: bool,
+    advisor: Option<(Option<String>, Numbers)>,
+    advisor_id: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Numbers {
+    input: i64,
+    cache_read: i64,
+    cache_write_5m: i64,
+    cache_write_1h: i64,
+    output: i64,
+}
+
+impl Numbers {
+    fn of(input: Number, read: Number, write: Number, split: Option<&CacheCreation<'_>>, output: Number) -> Self {
+        let count = |number| tokens(number).unwrap_or(0);
+        let five_minutes = split.map_or(0, |split| count(split.five_minutes));
+        let one_hour = split.map_or(0, |split| count(split.one_hour));
+        let write = tokens(write).unwrap_or(five_minutes.saturating_add(one_hour));
+        let split_fits = split.is_some() && five_minutes.saturating_add(one_hour) == write;
+        Self {
+            input: count(input),
+            cache_read: count(read),
+            cache_write_5m: if split_fits { five_minutes } else { write.saturating_sub(one_hour).max(0) },
+            cache_write_1h: one_hour,
+            output: count(output),
+        }
+    }
+
+    fn of_usage(usage: &Usage<'_>) -> Self {
+        Self::of(usage.input, usage.cache_read, usage.cache_write, usage.cache_creation.0.as_ref(), usage.output)
+    }
+
+    fn of_iteration(iteration: &Iteration<'_>) -> Self {
+        let split = iteration.cache_creation.0.as_ref();
+        Self::of(iteration.input, iteration.cache_read, iteration.cache_write, split, iteration.output)
+    }
+
+    fn is_zero(self) -> bool {
+        self == Self::default()
+    }
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write_5m: self.cache_write_5m.saturating_add(other.cache_write_5m),
+            cache_write_1h: self.cache_write_1h.saturating_add(other.cache_write_1h),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+}
+
+/// The responses of a transcript, in the order of their first lines.
+#[derive(Default)]
+pub(super) struct Responses {
+    responses: Vec<Response>,
+    places: HashMap<u64, usize>,
+}
+
+impl Responses {
+    /// Adds a line of a response.
+    #[expect(clippy::too_many_arguments, reason = "a line and its place, unpacked once")]
+    pub(super) fn add(
+        &mut self, id: &str, message_id: &str, line: &Line<'_>, message: &Message<'_>, number: u64, seq: i64, turn: Option<i64>, weak: bool,
+    ) {
+        let Some(usage) = message.usage.0.as_ref() else { return };
+        let numbers = Numbers::of_usage(usage);
+        if numbers.is_zero() {
+            return;
+        }
+        let place = *self.places.entry(key(AGENT, Kind::Response, id)).or_insert(self.responses.len());
+        if place == self.responses.len() {
+            let response = Response::begin(id, message_id, line, number, seq, turn, weak);
+            self.responses.push(response);
+        }
+        if let Some(response) = self.responses.get_mut(place) {
+            response.add(line, message, usage, numbers);
+        }
+    }
+
+    /// Counts a line that stands in the file a second time.
+    pub(super) fn count_copy(&mut self, line: &Line<'_>) {
+        let id = line.message.0.as_ref().and_then(|message| message.id.get());
+        if let Some(place) = id.and_then(|id| self.places.get(&key(AGENT, Kind::Response, id)))
+            && let Some(response) = self.responses.get_mut(*place)
+        {
+            response.lines += 1;
+        }
+    }
+
+    /// The rows, each with the response that it is of.
+    pub(super) fn rows<'r>(&'r self, session_id: &'r str) -> impl Iterator<Item = (&'r Response, UsageRow<'r>)> {
+        self.responses.iter().flat_map(move |response| {
+            let advisor = response.advisor_row(session_id);
+            std::iter::once((response, response.row(session_id))).chain(advisor.map(|row| (response, row)))
+        })
+    }
+}
+
+impl Response {
+    fn begin(id: &str, message_id: &str, line: &Line<'_>, number: u64, seq: i64, turn: Option<i64>, weak: bool) -> Self {
+        Self {
+            id: id.to_owned(),
+            request: None,
+            message_id: message_id.to_owned(),
+            seq,
+            turn,
+            timestamp: line.timestamp.0,
+            model: None,
+            numbers: Numbers { output: -1, ..Numbers::default() },
+            web_searches: None,
+            reasoning: None,
+            tier: None,
+            cost: None,
+            duration_ms: None,
+            stop_reason: None,
+            ended: false,
+            never_final: false,
+            lines: 0,
+            is_sidechain: line.is_sidechain.0,
+            source_line: i64::try_from(number).ok(),
+            weak,
+            advisor: None,
+            advisor_id: format!("{id}#advisor"),
+        }
+    }
+
+    fn add(&mut self, line: &Line<'_>, message: &Message<'_>, usage: &Usage<'_>, numbers: Numbers) {
+        self.lines += 1;
+        let is_replay = line.is_sidechain.0 && !self.is_sidechain
+            && self.request.is_some()
+            && line.request.get().is_some_and(|request| Some(request) != self.request.as_deref());
+        if is_replay {
+            return;
+        }
+        let own = |text: &crate::source::records::Text<'_>| text.get().map(str::to_owned);
+        self.request = self.request.take().or(own(&line.request));
+        self.cost = self.cost.or(line.cost.0.filter(|cost| *cost >= 0.0));
+        self.duration_ms = self.duration_ms.or(line.duration.0.filter(|ms| *ms >= 0));
+        self.ended |= message.stop_reason.get().is_some();
+        self.never_final |= line.version.get().is_some_and(never_stores_final_count);
+        let has_reason = message.stop_reason.get().is_some();
+        let is_fuller = numbers.output > self.numbers.output
+            || (numbers.output == self.numbers.output && (has_reason || self.stop_reason.is_none()));
+        if !is_fuller {
+            return;
+        }
+        self.numbers = numbers;
+        self.model = own(&message.model).or(self.model.take());
+        self.stop_reason = own(&message.stop_reason).or(self.stop_reason.take());
+        self.reasoning = usage.output_details.0.as_ref().and_then(|details| tokens(details.thinking)).map(|thinking| thinking.min(numbers.output));
+        self.web_searches = usage.server_tools.0.as_ref().and_then(|tools| tokens(tools.web_searches));
+        let is_fast = usage.speed.is("fast");
+        self.tier = if is_fast { Some("fast".to_owned()) } else { own(&usage.service_tier) };
+        let advised = usage.iterations.0.iter().filter(|iteration| iteration.kind.is("advisor_message"));
+        self.advisor = advised.fold(None, |sum, iteration| {
+            let (model, numbers) = sum.unwrap_or((own(&line.advisor), Numbers::default()));
+            Some((model.or(own(&iteration.model)), numbers.add(Numbers::of_iteration(iteration))))
+        });
+    }
+
+    fn row<'r>(&'r self, session_id: &'r str) -> UsageRow<'r> {
+        UsageRow {
+            session_id,
+            message_id: Some(&self.message_id),
+            response_id: &self.id,
+            request_id: self.request.as_deref(),
+            turn: self.turn,
+            timestamp: self.timestamp,
+            model: self.model.as_deref(),
+            model_key: None,
+            provider: Some("anthropic"),
+            input_tokens: Some(self.numbers.input),
+            cache_read_tokens: Some(self.numbers.cache_read),
+            cache_write_5m_tokens: Some(self.numbers.cache_write_5m),
+            cache_write_1h_tokens: Some(self.numbers.cache_write_1h),
+            output_tokens: Some(self.numbers.output),
+            reasoning_tokens: self.reasoning,
+            total_tokens: 0,
+            web_searches: self.web_searches,
+            cost_usd: self.cost,
+            cost_source: None,
+            duration_ms: self.duration_ms,
+            stop_reason: self.stop_reason.as_deref(),
+            service_tier: self.tier.as_deref(),
+            grain: "response",
+            is_partial: !self.ended || self.never_final,
+            copies: self.lines - 1,
+            is_sidechain: self.is_sidechain,
+            source_line: self.source_line,
+            gone_at: None,
+        }
+    }
+
+    /// What an advisor model was asked within the response; billed apart.
+    fn advisor_row<'r>(&'r self, session_id: &'r str) -> Option<UsageRow<'r>> {
+        let (model, numbers) = self.advisor.as_ref()?;
+        (!numbers.is_zero()).then(|| UsageRow {
+            response_id: &self.advisor_id,
+            model: model.as_deref(),
+            input_tokens: Some(numbers.input),
+            cache_read_tokens: Some(numbers.cache_read),
+            cache_write_5m_tokens: Some(numbers.cache_write_5m),
+            cache_write_1h_tokens: Some(numbers.cache_write_1h),
+            output_tokens: Some(numbers.output),
+            reasoning_tokens: None,
+            web_searches: None,
+            cost_usd: None,
+            duration_ms: None,
+            stop_reason: None,
+            service_tier: None,
+            is_partial: false,
+            ..self.row(session_id)
+        })
+    }
+}
+
+/// 1.0.10 to 2.1.29 stored the count at the start of the stream, and nothing later.
+fn never_stores_final_count(version: &str) -> bool {
+    let mut parts = version.split(['.', '-', '+']).map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    ((1, 0, 10)..(2, 1, 30)).contains(&version)
+}

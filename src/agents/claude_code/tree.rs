@@ -1,0 +1,220 @@
+//! The tree of a conversation: which row stands for a line, and which branches were left.
+
+use std::collections::HashMap;
+use std::fmt;
+
+/// An agent's id of a line; nearly all are UUIDs, which are kept small.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Id {
+    Uuid(u128),
+    Text(Box<str>),
+}
+
+impl Id {
+    pub(super) fn new(text: &str) -> Self {
+        let hex = text.bytes().filter(|byte| *byte != b'-');
+        let number = hex.clone().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).then(|| {
+            hex.fold(0_u128, |number, digit| number << 4 | u128::from(if digit > b'9' { digit - b'a' + 10 } else { digit - b'0' }))
+        });
+        match number.map(Self::Uuid) {
+            Some(id) if text.len() == 36 && id.to_string() == text => id,
+            _ => Self::Text(text.into()),
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uuid(n) => write!(
+                formatter,
+                "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+                n >> 96,
+                n >> 80 & 0xffff,
+                n >> 64 & 0xffff,
+                n >> 48 & 0xffff,
+                n & 0xffff_ffff_ffff
+            ),
+            Self::Text(text) => formatter.write_str(text),
+        }
+    }
+}
+
+/// Place of a line in the tree, in file order.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    parent: Option<u32>,
+    /// Place of the message row that the line belongs to, and of the row's id.
+    row: Option<u32>,
+    id: Option<u32>,
+    /// Whether the person speaks here, so that leaving it means leaving a branch.
+    is_prompt: bool,
+    is_sidechain: bool,
+}
+
+/// Collects the lines of one transcript.
+#[derive(Default)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    places: HashMap<u64, u32>,
+    ids: Vec<Id>,
+    /// The last line of the main thread, which a line without a known parent continues.
+    last: Option<u32>,
+}
+
+impl Tree {
+    /// Whether a line of that key is there already.
+    pub(super) fn contains(&self, key: u64) -> bool {
+        self.places.contains_key(&key)
+    }
+
+    /// Adds a line; a parent that is not known, or none, makes it follow the line before it.
+    pub(super) fn add(&mut self, key: u64, parent: Option<u64>, is_prompt: bool, is_sidechain: bool) {
+        let parent = parent.and_then(|parent| self.places.get(&parent).copied());
+        let parent = parent.or(if is_sidechain { None } else { self.last });
+        let Ok(place) = u32::try_from(self.nodes.len()) else { return };
+        self.nodes.push(Node { parent, row: None, id: None, is_prompt, is_sidechain });
+        self.places.insert(key, place);
+        if !is_sidechain {
+            self.last = Some(place);
+        }
+    }
+
+    /// Says that the line of that key begins the message row of that id.
+    pub(super) fn begin_row(&mut self, key: u64, id: &str) {
+        let place = u32::try_from(self.ids.len()).ok();
+        self.ids.push(Id::new(id));
+        if let Some(node) = self.node_mut(key) {
+            node.id = place;
+        }
+    }
+
+    /// Says that a line continues the row that another line began.
+    pub(super) fn continue_row(&mut self, key: u64, first: u64) {
+        let id = self.node_mut(first).and_then(|node| node.id);
+        if let Some(node) = self.node_mut(key) {
+            node.id = id;
+        }
+    }
+
+    /// Gives the line of that key the place of its message row.
+    pub(super) fn set_row(&mut self, key: u64, row: usize) {
+        if let Some(node) = self.node_mut(key) {
+            node.row = u32::try_from(row).ok();
+        }
+    }
+
+    /// Id of the row that a line of that key belongs to, or that the nearest line above it with a row belongs to.
+    pub(super) fn row_id(&self, key: u64) -> Option<&Id> {
+        let mut place = self.places.get(&key).copied();
+        loop {
+            let node = self.nodes.get(place? as usize)?;
+            if let Some(id) = node.id {
+                return self.ids.get(id as usize);
+            }
+            place = node.parent;
+        }
+    }
+
+    fn node_mut(&mut self, key: u64) -> Option<&mut Node> {
+        self.places.get(&key).and_then(|place| self.nodes.get_mut(*place as usize))
+    }
+
+    /// Message rows on branches that the conversation left: what hangs beside the way from the last line to the root,
+    /// and holds a prompt. Branches without one are tool results that ran in parallel.
+    pub(super) fn abandoned_rows(&self) -> Vec<usize> {
+        let mut rows: Vec<usize> =
+            self.abandoned().filter_map(|node| node.row).filter_map(|row| usize::try_from(row).ok()).collect();
+        rows.dedup();
+        rows
+    }
+
+    fn abandoned(&self) -> impl Iterator<Item = &Node> {
+        let active = self.path_to_last();
+        let holds_prompt = self.holds_prompt();
+        let mut left = vec![false; self.nodes.len()];
+        for (place, node) in self.nodes.iter().enumerate() {
+            let parent_left = node.parent.is_some_and(|parent| at(&left, parent as usize));
+            let leaves = !at(&active, place) && at(&holds_prompt, place);
+            if let Some(flag) = left.get_mut(place) {
+                *flag = !node.is_sidechain && (parent_left || leaves);
+            }
+        }
+        self.nodes.iter().zip(left).filter_map(|(node, left)| left.then_some(node))
+    }
+
+    fn path_to_last(&self) -> Vec<bool> {
+        let mut active = vec![false; self.nodes.len()];
+        let mut place = self.last;
+        while let Some(at) = place {
+            let Some(flag) = active.get_mut(at as usize) else { break };
+            *flag = true;
+            place = self.nodes.get(at as usize).and_then(|node| node.parent);
+        }
+        active
+    }
+
+    /// Whether a prompt stands at a line or below it. Parents always stand before their children.
+    fn holds_prompt(&self) -> Vec<bool> {
+        let mut holds: Vec<bool> = self.nodes.iter().map(|node| node.is_prompt && !node.is_sidechain).collect();
+        for (place, node) in self.nodes.iter().enumerate().rev() {
+            if at(&holds, place)
+                && let Some(flag) = node.parent.and_then(|parent| holds.get_mut(parent as usize))
+            {
+                *flag = true;
+            }
+        }
+        holds
+    }
+}
+
+fn at(flags: &[bool], place: usize) -> bool {
+    flags.get(place).copied().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(lines: &[(u64, Option<u64>, bool)]) -> Tree {
+        let mut tree = Tree::default();
+        for (place, (key, parent, is_prompt)) in lines.iter().enumerate() {
+            tree.add(*key, *parent, *is_prompt, false);
+            tree.set_row(*key, place);
+        }
+        tree
+    }
+
+    #[test]
+    fn a_rewound_prompt_and_its_answer_are_abandoned() {
+        let tree = tree(&[
+            (1, None, true),
+            (2, Some(1), false),
+            (3, Some(2), true),
+            (4, Some(3), false),
+            (5, Some(2), true),
+            (6, Some(5), false),
+        ]);
+        assert_eq!(tree.abandoned_rows(), [2, 3]);
+    }
+
+    #[test]
+    fn ids_come_back_as_they_were() {
+        for id in ["e0000000-0000-4000-8000-00000000000a", "E0000000-0000-4000-8000-00000000000a", "", "ü", "ffff"] {
+            assert_eq!(Id::new(id).to_string(), id);
+        }
+    }
+
+    #[test]
+    fn parallel_results_and_new_roots_are_not() {
+        let tree = tree(&[
+            (1, None, true),
+            (2, Some(1), false),
+            (3, Some(1), false),
+            (4, Some(3), false),
+            (5, None, true),
+            (6, Some(99), false),
+        ]);
+        assert!(tree.abandoned_rows().is_empty());
+    }
+}

@@ -1,0 +1,143 @@
+//! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
+
+pub mod claude_code;
+
+use std::path::{Path, PathBuf};
+
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+
+/// Reads what one coding agent leaves on disk.
+pub trait Agent: Sync {
+    /// What is known of the agent, and what it records.
+    fn about(&self) -> &'static About;
+
+    /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing.
+    fn discover(&self, places: &Places, found: &mut Found);
+
+    /// Whether a file that was named with `--source` is one of this agent's, and of which kind, by its name alone.
+    fn claims(&self, path: &Path) -> Option<&'static str>;
+
+    /// When the source's first session probably began, from its first bytes: a hint for grouping, nothing else.
+    /// Microseconds since 1970.
+    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64>;
+
+    /// Reads one source into rows. A bad line is a counted problem; only a source that cannot be read at all is rejected.
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject>;
+}
+
+/// Every agent that llrem reads, in the order of all lists.
+pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode];
+
+/// The agent of that id.
+pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
+    AGENTS.iter().copied().find(|agent| agent.about().id == id)
+}
+
+/// What is known of an agent.
+pub struct About {
+    /// Value of the `agent` column.
+    pub id: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// Where it keeps sessions, for people; `~` is the home.
+    pub paths: &'static [&'static str],
+    /// Environment variables that move its folder, honoured when no home is given.
+    pub environment: &'static [&'static str],
+    /// Versions whose files were read.
+    pub versions: &'static str,
+    /// What it records of each thing.
+    pub records: Records,
+    /// How long it keeps sessions by default. Days; null when it keeps them.
+    pub retention_days: Option<u32>,
+    /// Rises whenever the same file gives other rows, so that what is still on disk is extracted again.
+    pub parser_version: u32,
+}
+
+/// How exactly an agent records something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// Each one.
+    Exact,
+    /// Only a total for each session.
+    Session,
+    /// Not at all.
+    Absent,
+}
+
+impl Grain {
+    /// The word for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Session => "by session",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+/// What an agent records, and how exactly.
+pub struct Records {
+    /// Texts of prompts and replies.
+    pub messages: Grain,
+    /// Tool calls with results.
+    pub tool_calls: Grain,
+    /// Tokens of each kind.
+    pub tokens: Grain,
+    /// Cost in money.
+    pub cost: Grain,
+    /// Time that a response took.
+    pub durations: Grain,
+}
+
+/// Where to look for agents' folders.
+pub struct Places {
+    /// The home folder, or the folder to be read as if it were one.
+    pub home: PathBuf,
+    /// Value of an environment variable; always none when a home was given.
+    environment: Option<fn(&str) -> Option<String>>,
+    /// Folders below which project-local files are looked for.
+    pub project_roots: Vec<PathBuf>,
+}
+
+impl Places {
+    /// Looks below the given folder only, whatever the environment says.
+    pub fn below(home: PathBuf) -> Self {
+        Self { project_roots: vec![home.clone()], home, environment: None }
+    }
+
+    /// Looks where the user's own environment points.
+    pub fn of_user(home: PathBuf, project_roots: Vec<PathBuf>) -> Self {
+        Self { home, environment: Some(|name| std::env::var(name).ok().filter(|value| !value.is_empty())), project_roots }
+    }
+
+    /// Value of an agent's environment variable, when it counts.
+    pub fn environment(&self, name: &str) -> Option<String> {
+        self.environment.and_then(|read| read(name))
+    }
+}
+
+/// Collects the sources that agents find.
+#[derive(Default)]
+pub struct Found {
+    /// What was found, in no order.
+    pub sources: Vec<FoundSource>,
+    /// Folders that could not be listed, and why.
+    pub problems: Vec<(PathBuf, String)>,
+}
+
+/// A source as found: its path and what it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FoundSource {
+    /// The file that names the source.
+    pub path: PathBuf,
+    /// What it is, in the agent's own words: transcript, subagent, database, prompts.
+    pub kind: &'static str,
+}
+
+impl Found {
+    /// Adds a source.
+    pub fn add(&mut self, path: PathBuf, kind: &'static str) {
+        self.sources.push(FoundSource { path, kind });
+    }
+}

@@ -1,0 +1,123 @@
+//! What a run is asked to do, and what it says when it is over.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::redact;
+
+/// What one run of `llrem etl` is asked to do.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The lake's folder; made when it is not there.
+    pub lake: PathBuf,
+    /// Read this folder as if it were the home; the user's own home, with the agents' environment variables, when absent.
+    pub home: Option<PathBuf>,
+    /// Read only these files or folders: the agent's id where given, and the path.
+    pub sources: Vec<(Option<String>, PathBuf)>,
+    /// Read only these agents, by id; all when empty.
+    pub agents: Vec<String>,
+    /// Read only sources modified at or after this moment. Microseconds since 1970.
+    pub since: Option<i64>,
+    /// Extract every source again, changed or not.
+    pub full: bool,
+    /// Say what would be read, write nothing.
+    pub dry_run: bool,
+    /// Which secrets to replace.
+    pub redact: redact::Mode,
+    /// Whether texts, inputs and outputs are kept.
+    pub content: Content,
+    /// Threads; all cores when absent.
+    pub jobs: Option<usize>,
+    /// How long to wait for another run to end.
+    pub wait: Duration,
+    /// Name of the machine in the partitions, from the configuration; the host's name when absent.
+    pub machine: Option<String>,
+    /// The user's own prices, as text of the price file.
+    pub prices: Option<String>,
+    /// Folders below which project-local files are looked for.
+    pub project_roots: Vec<PathBuf>,
+    /// Whether bad input ends the run with exit code 3.
+    pub strict: bool,
+}
+
+/// Whether texts, inputs and outputs are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Content {
+    /// Everything is kept.
+    #[default]
+    Full,
+    /// Texts, thinking, inputs, outputs, titles and summaries are left out.
+    None,
+}
+
+/// Hears how far a run is. Called from several threads.
+pub trait Progress: Sync {
+    /// What is to be read in all.
+    fn start(&self, files: u64, bytes: u64);
+    /// What was read since the last call.
+    fn advance(&self, files: u64, bytes: u64);
+    /// A new stage begins: `extracting`, `committing`, …
+    fn stage(&self, name: &str);
+    /// Everything is done.
+    fn finish(&self);
+}
+
+/// Hears nothing.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn start(&self, _files: u64, _bytes: u64) {}
+    fn advance(&self, _files: u64, _bytes: u64) {}
+    fn stage(&self, _name: &str) {}
+    fn finish(&self) {}
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Default)]
+pub struct Summary {
+    /// One entry for each agent of which anything was found or read, in the registry's order.
+    pub agents: Vec<AgentSummary>,
+    /// Models without a price, with their responses, most responses first.
+    pub unpriced_models: Vec<(String, u64)>,
+    /// Secrets replaced, by kind.
+    pub redactions: Vec<(String, u64)>,
+    /// Bytes of sources read.
+    pub bytes_read: u64,
+    /// Bytes written into the lake.
+    pub bytes_written: u64,
+    /// Files written into the lake.
+    pub files_written: u64,
+    /// Wall time. Seconds.
+    pub seconds: f64,
+    /// With `dry_run`: the sources that would be read, and why (`new`, `changed`).
+    pub would_read: Vec<(PathBuf, &'static str)>,
+}
+
+/// What a run did with one agent's sources.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSummary {
+    /// The agent's id.
+    pub agent: &'static str,
+    /// Sources not seen before.
+    pub new: u64,
+    /// Sources that had changed.
+    pub changed: u64,
+    /// Sources that were as before.
+    pub unchanged: u64,
+    /// Sources that were unreadable or had bad lines, among those read in this run.
+    pub bad: u64,
+    /// Sources that have vanished since an earlier run; their rows stay.
+    pub gone: u64,
+    /// Rows of the sessions written in this run.
+    pub sessions: u64,
+    /// Rows written in this run.
+    pub messages: u64,
+    /// Rows written in this run.
+    pub tool_calls: u64,
+    /// Rows written in this run.
+    pub usage: u64,
+    /// Tokens of all kinds in the usage rows written in this run.
+    pub tokens: i64,
+    /// Cost of the usage rows written in this run. USD.
+    pub cost_usd: f64,
+}

@@ -1,0 +1,124 @@
+//! Claims: which session says that a record is its own. Agents copy history between files; each record is kept once, by
+//! the session that first produced it.
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+/// What a claimed key stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A message.
+    Message = 0,
+    /// A tool call.
+    ToolCall = 1,
+    /// A billed response.
+    Response = 2,
+    /// That something exists, so that weaker records of it are not needed.
+    Presence = 3,
+}
+
+/// The key of a record: a hash of agent, kind and the agent's own id.
+pub fn key(agent: &str, kind: Kind, id: &str) -> u64 {
+    let mut hasher = Xxh3::with_seed(kind as u64);
+    hasher.update(agent.as_bytes());
+    hasher.update(&[0]);
+    hasher.update(id.as_bytes());
+    hasher.digest()
+}
+
+/// One session's word that a record is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// The record.
+    pub key: u64,
+    /// Message: its timestamp, so that copies can be told from originals. Response: twice the output tokens, plus one
+    /// when it had ended, so that the fullest copy can be found.
+    pub value: i64,
+    /// Place of the record in the session.
+    pub seq: i64,
+    flags: u8,
+}
+
+impl Claim {
+    const KIND: u8 = 0b11;
+    const WEAK: u8 = 0b100;
+    const OWNED: u8 = 0b1000;
+    const GONE: u8 = 0b1_0000;
+
+    /// A claim. A weak one is for a record that says itself that it is a copy.
+    pub fn new(kind: Kind, key: u64, weak: bool, value: i64, seq: i64) -> Self {
+        Self { key, value, seq, flags: kind as u8 | if weak { Self::WEAK } else { 0 } }
+    }
+
+    /// A claim as stored.
+    pub fn from_parts(key: u64, value: i64, seq: i64, flags: u8) -> Self {
+        Self { key, value, seq, flags }
+    }
+
+    /// Kind, strength and outcome as stored.
+    pub fn flags(&self) -> u8 {
+        self.flags
+    }
+
+    /// What the key stands for.
+    pub fn kind(&self) -> Kind {
+        match self.flags & Self::KIND {
+            0 => Kind::Message,
+            1 => Kind::ToolCall,
+            2 => Kind::Response,
+            _ => Kind::Presence,
+        }
+    }
+
+    /// Whether the record says itself that it is a copy.
+    pub fn is_weak(&self) -> bool {
+        self.flags & Self::WEAK != 0
+    }
+
+    /// Whether the session has the record.
+    pub fn is_owned(&self) -> bool {
+        self.flags & Self::OWNED != 0
+    }
+
+    /// Whether the agent has dropped the record from its file.
+    pub fn is_gone(&self) -> bool {
+        self.flags & Self::GONE != 0
+    }
+
+    /// Sets whether the session has the record.
+    pub fn set_owned(&mut self, owned: bool) {
+        self.flags = self.flags & !Self::OWNED | if owned { Self::OWNED } else { 0 };
+    }
+
+    /// Sets that the agent has dropped the record from its file.
+    pub fn set_gone(&mut self) {
+        self.flags |= Self::GONE;
+    }
+}
+
+/// What a note tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum NoteField {
+    /// Summary of the session that has the message of that key.
+    Summary,
+    /// Title of the session of that presence key.
+    Title,
+    /// Kind of subagent of the session of that presence key.
+    SubagentType,
+    /// Session that the tool call of that key started.
+    ChildSession,
+}
+
+/// Something that one source tells about a row of another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Note {
+    /// What it is about.
+    pub key: u64,
+    /// What it tells.
+    pub field: NoteField,
+    /// The highest wins; then the later text.
+    pub rank: i64,
+    /// What it says.
+    pub text: String,
+}

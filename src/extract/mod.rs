@@ -1,0 +1,306 @@
+//! Where extractors put their rows: redacted, priced, claimed, and collected into Arrow batches.
+
+mod claims;
+mod rows;
+mod session;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+
+pub use claims::{Claim, Kind, Note, NoteField, key};
+pub use rows::{Chunk, Rows};
+pub use session::{Facts, SessionRows};
+
+use crate::error::{Error, Result};
+use crate::etl::Content;
+use crate::pricing::Pricer;
+use crate::redact::{Counts, Redactor};
+use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+
+/// Why a source gave nothing.
+#[derive(Debug)]
+pub enum Reject {
+    /// The file system refused.
+    Io(io::Error),
+    /// The database is damaged, or not what it was taken for.
+    Database(rusqlite::Error),
+    /// The content cannot be read, by its very nature.
+    Encrypted,
+    /// The rows could not be handed on.
+    Failed(Error),
+}
+
+impl From<rusqlite::Error> for Reject {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<Error> for Reject {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What was found in a source, beside its rows.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// Lines or records read.
+    pub lines: u64,
+    /// Lines or records that could not be read.
+    pub bad_lines: u64,
+    /// The first of them, from 1.
+    pub first_bad_line: Option<u64>,
+    /// What was wrong, first problem first; at most [`Report::PROBLEMS`] are kept.
+    pub problems: Vec<String>,
+    /// Record types, fields and blocks that are not known, with their counts.
+    pub unknown: BTreeMap<String, u64>,
+    /// Secrets replaced, by kind.
+    pub redactions: Counts,
+    /// Models without a price, with their responses.
+    pub unpriced: BTreeMap<String, u64>,
+}
+
+impl Report {
+    const PROBLEMS: usize = 3;
+    const UNKNOWN: usize = 64;
+}
+
+/// What every sink of a run shares.
+pub struct Context<'a> {
+    /// The agent's id.
+    pub agent: &'static str,
+    /// Replaces secrets.
+    pub redactor: &'a Redactor,
+    /// Knows prices.
+    pub pricer: &'a Pricer,
+    /// Whether texts are kept.
+    pub content: Content,
+}
+
+/// Takes chunks of a session's rows before the session is complete.
+pub type Consumer<'a> = dyn FnMut(&mut SessionRows) -> Result<()> + 'a;
+
+enum Mode<'a> {
+    Collect,
+    ClaimsOnly,
+    Stream(&'a mut Consumer<'a>),
+}
+
+/// Takes what an extractor reads from one source.
+pub struct Sink<'a> {
+    context: &'a Context<'a>,
+    mode: Mode<'a>,
+    current: Option<SessionRows>,
+    /// Sessions that are complete.
+    pub sessions: Vec<SessionRows>,
+    /// Facts about rows of other sources.
+    pub notes: Vec<Note>,
+    /// What was found beside rows.
+    pub report: Report,
+}
+
+/// Rows of a session that are held before they are handed on, when streaming. Bytes of text.
+const STREAM_CHUNK: usize = 8 << 20;
+
+impl<'a> Sink<'a> {
+    /// Collects whole sessions in memory.
+    pub fn collect(context: &'a Context<'a>) -> Self {
+        Self::new(context, Mode::Collect)
+    }
+
+    /// Collects only claims and facts: a first look at a source that is too large to be held.
+    pub fn claims_only(context: &'a Context<'a>) -> Self {
+        Self::new(context, Mode::ClaimsOnly)
+    }
+
+    /// Hands rows on in chunks, so that memory does not depend on the source.
+    pub fn stream(context: &'a Context<'a>, consumer: &'a mut Consumer<'a>) -> Self {
+        Self::new(context, Mode::Stream(consumer))
+    }
+
+    fn new(context: &'a Context<'a>, mode: Mode<'a>) -> Self {
+        Self { context, mode, current: None, sessions: Vec::new(), notes: Vec::new(), report: Report::default() }
+    }
+
+    /// Whether rows are handed on before the session is complete, so that they cannot be changed afterwards.
+    pub fn is_streaming(&self) -> bool {
+        matches!(self.mode, Mode::Stream(_))
+    }
+
+    /// Counts a line or record.
+    pub fn line(&mut self) {
+        self.report.lines += 1;
+    }
+
+    /// Counts a line or record that could not be read, with its number and why.
+    pub fn problem(&mut self, line: u64, reason: &str) {
+        self.report.bad_lines += 1;
+        self.report.first_bad_line.get_or_insert(line);
+        self.remark(&format!("line {line}: {reason}"));
+    }
+
+    /// Keeps a remark about the source that is no bad line.
+    pub fn remark(&mut self, remark: &str) {
+        if self.report.problems.len() < Report::PROBLEMS {
+            let remark = self.context.redactor.redact(remark, &mut self.report.redactions).into_owned();
+            self.report.problems.push(remark);
+        }
+    }
+
+    /// Counts something that this version of llrem does not know, by name.
+    pub fn unknown(&mut self, name: &str) {
+        if let Some(count) = self.report.unknown.get_mut(name) {
+            *count += 1;
+        } else if self.report.unknown.len() < Report::UNKNOWN {
+            let name = self.context.redactor.redact(name, &mut self.report.redactions).into_owned();
+            self.report.unknown.insert(name, 1);
+        }
+    }
+
+    /// Tells something about a row of whatever source it is in.
+    pub fn note(&mut self, field: NoteField, key: u64, rank: i64, text: &str) {
+        if let Some(text) = self.clean(Some(text)) {
+            self.notes.push(Note { key, field, rank, text: text.into_owned() });
+        }
+    }
+
+    /// Claims a key that no row of this session carries.
+    pub fn claim(&mut self, key: u64, weak: bool) {
+        self.session().claims.push(Claim::new(Kind::Presence, key, weak, 0, 0));
+    }
+
+    /// Adds a message, claimed by its id. Gives its place among the session's messages.
+    pub fn message(&mut self, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
+        let key = key(self.context.agent, Kind::Message, row.message_id);
+        self.message_claimed_by(key, row, weak)
+    }
+
+    /// Adds a message that belongs to whoever owns the key.
+    pub fn message_claimed_by(&mut self, key: u64, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
+        let claim = Claim::new(Kind::Message, key, weak, row.timestamp.unwrap_or(i64::MAX), row.seq);
+        let text = self.clean(row.text);
+        let thinking = self.clean(row.thinking);
+        let claims_only = matches!(self.mode, Mode::ClaimsOnly);
+        let rows = self.session();
+        rows.claims.push(claim);
+        if !claims_only {
+            rows.messages.push(key, &[text.as_deref(), thinking.as_deref()]).push(MessageRow {
+                text: text.as_deref(),
+                thinking: thinking.as_deref(),
+                ..row
+            });
+        }
+        let place = rows.messages.count();
+        self.flush_when_full()?;
+        Ok(place.saturating_sub(1))
+    }
+
+    /// Adds a tool call, claimed by its id.
+    pub fn tool_call(&mut self, row: ToolCallRow<'_>, weak: bool) -> Result<(), Reject> {
+        let key = key(self.context.agent, Kind::ToolCall, row.call_id);
+        let claim = Claim::new(Kind::ToolCall, key, weak, 0, row.seq);
+        let input = self.clean(row.input);
+        let command = self.clean(row.command);
+        let output = self.clean(row.output);
+        let claims_only = matches!(self.mode, Mode::ClaimsOnly);
+        let rows = self.session();
+        rows.claims.push(claim);
+        if !claims_only {
+            rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
+                input: input.as_deref(),
+                command: command.as_deref(),
+                output: output.as_deref(),
+                ..row
+            });
+        }
+        self.flush_when_full()
+    }
+
+    /// Adds a billed response, claimed by its id, with its total and, where the agent recorded none, its cost.
+    /// `seq` is the place of the message that it became.
+    pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
+        let key = key(self.context.agent, Kind::Response, row.response_id);
+        let finished = i64::from(row.stop_reason.is_some());
+        let score = row.output_tokens.unwrap_or(0).saturating_mul(2).saturating_add(finished);
+        let claim = Claim::new(Kind::Response, key, weak, score, seq);
+        let claims_only = matches!(self.mode, Mode::ClaimsOnly);
+        let row = priced(row, self.context.pricer, &mut self.report);
+        let rows = self.session();
+        rows.claims.push(claim);
+        if !claims_only {
+            rows.usage.push(key, &[]).push(row);
+        }
+        self.flush_when_full()
+    }
+
+    /// Marks messages, by their places, as lying on a branch that the conversation left.
+    pub fn abandon(&mut self, places: &[usize]) {
+        self.session().abandoned.extend_from_slice(places);
+    }
+
+    /// Drops the current session: nothing in the source makes it one.
+    pub fn discard_session(&mut self) {
+        self.current = None;
+    }
+
+    /// Completes the current session. A session without any row or claim leaves nothing.
+    pub fn end_session(&mut self, mut facts: Facts) -> Result<(), Reject> {
+        for text in [&mut facts.title, &mut facts.summary] {
+            let clean = self.clean(text.as_deref()).map(Cow::into_owned);
+            *text = clean;
+        }
+        let Some(mut rows) = self.current.take() else { return Ok(()) };
+        rows.facts = facts;
+        if let Mode::Stream(consumer) = &mut self.mode {
+            consumer(&mut rows)?;
+        }
+        if !rows.claims.is_empty() {
+            self.sessions.push(rows);
+        }
+        Ok(())
+    }
+
+    fn session(&mut self) -> &mut SessionRows {
+        self.current.get_or_insert_with(SessionRows::default)
+    }
+
+    fn flush_when_full(&mut self) -> Result<(), Reject> {
+        if let (Mode::Stream(consumer), Some(rows)) = (&mut self.mode, &mut self.current)
+            && rows.text_bytes() > STREAM_CHUNK
+        {
+            consumer(rows)?;
+        }
+        Ok(())
+    }
+
+    /// The text as it may be stored: redacted, or nothing when texts are not kept.
+    fn clean<'t>(&mut self, text: Option<&'t str>) -> Option<Cow<'t, str>> {
+        match (self.context.content, &self.mode) {
+            (Content::None, _) | (_, Mode::ClaimsOnly) => None,
+            _ => text.map(|text| self.context.redactor.redact(text, &mut self.report.redactions)),
+        }
+    }
+}
+
+fn priced<'r>(row: UsageRow<'r>, pricer: &'r Pricer, report: &mut Report) -> UsageRow<'r> {
+    let row = UsageRow { total_tokens: total_of(&row), ..row };
+    if row.cost_usd.is_some() {
+        return UsageRow { cost_source: Some("recorded"), model_key: pricer.model_key(&row), ..row };
+    }
+    let Some((usd, model_key)) = pricer.cost(&row) else {
+        if let Some(model) = row.model {
+            *report.unpriced.entry(model.to_owned()).or_default() += 1;
+        }
+        return row;
+    };
+    UsageRow { cost_usd: Some(usd), cost_source: Some("computed"), model_key: Some(model_key), ..row }
+}
+
+fn total_of(row: &UsageRow<'_>) -> i64 {
+    [row.input_tokens, row.cache_read_tokens, row.cache_write_5m_tokens, row.cache_write_1h_tokens, row.output_tokens]
+        .into_iter()
+        .flatten()
+        .fold(0, i64::saturating_add)
+}

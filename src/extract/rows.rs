@@ -1,0 +1,81 @@
+//! Rows of one table with the keys by which they are claimed.
+
+use arrow::array::{BooleanArray, RecordBatch, UInt64Array};
+use arrow::compute::{SortOptions, filter_record_batch, sort_to_indices, take, take_record_batch};
+
+use crate::error::Result;
+
+/// Collects rows, and the key of each.
+#[derive(Default)]
+pub struct Rows<B> {
+    builder: B,
+    keys: Vec<u64>,
+    text_bytes: usize,
+    flushed: usize,
+}
+
+/// Finished rows of one table, each with its key.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    /// The rows.
+    pub batch: RecordBatch,
+    /// The key of each.
+    pub keys: Vec<u64>,
+}
+
+impl<B> Rows<B> {
+    /// Notes a row's key and texts, and gives the builder that takes it.
+    pub(super) fn push(&mut self, key: u64, texts: &[Option<&str>]) -> &mut B {
+        self.keys.push(key);
+        self.text_bytes += 256 + texts.iter().flatten().map(|text| text.len()).sum::<usize>();
+        &mut self.builder
+    }
+
+    /// Rows so far, those handed on included.
+    pub fn count(&self) -> usize {
+        self.flushed + self.keys.len()
+    }
+
+    /// Approximate size of the rows that are held. Bytes.
+    pub fn text_bytes(&self) -> usize {
+        self.text_bytes
+    }
+
+    /// The rows that are held; they are held no longer.
+    pub fn finish(&mut self, build: impl FnOnce(&mut B) -> Result<RecordBatch, arrow::error::ArrowError>) -> Result<Chunk> {
+        self.flushed += self.keys.len();
+        self.text_bytes = 0;
+        Ok(Chunk { batch: build(&mut self.builder)?, keys: std::mem::take(&mut self.keys) })
+    }
+}
+
+impl Chunk {
+    /// Keeps the rows whose key is wanted.
+    pub fn retain(&mut self, wanted: impl Fn(u64) -> bool) -> Result<()> {
+        let keep: Vec<bool> = self.keys.iter().map(|key| wanted(*key)).collect();
+        if keep.iter().all(|keep| *keep) {
+            return Ok(());
+        }
+        let mut kept = keep.iter();
+        self.keys.retain(|_| kept.next().copied().unwrap_or(false));
+        self.batch = filter_record_batch(&self.batch, &BooleanArray::from(keep))?;
+        Ok(())
+    }
+
+    /// Orders the rows by a column, unless they are ordered.
+    pub fn sort_by(&mut self, column: usize) -> Result<()> {
+        let order = self.batch.column(column);
+        let numbers = arrow::array::cast::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(order);
+        if numbers.is_some_and(|numbers| numbers.values().is_sorted()) {
+            return Ok(());
+        }
+        let indices = sort_to_indices(order, Some(SortOptions::default()), None)?;
+        self.keys = take(&UInt64Array::from(std::mem::take(&mut self.keys)), &indices, None)?
+            .as_any()
+            .downcast_ref::<UInt64Array>()
+            .map(|keys| keys.values().to_vec())
+            .unwrap_or_default();
+        self.batch = take_record_batch(&self.batch, &indices)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! What models cost, by day.
+//!
+//! Prices come from three places, the later over the earlier: `prices.json`, a table that `refresh.py` takes from the
+//! package `litellm` on `PyPI`; `dated.toml`, changes with a date and corrections; and the user's own file in the same form:
+//!
+//! ```toml
+//! [[price]]
+//! models = ["o3", "o3-2025-04-16"]   # as `model_key` and the `prices` table show them; new names are added
+//! from = 2025-04-16                  # first day (UTC); without it: since ever
+//! until = 2025-06-10                 # first day that it no longer holds; without it: for ever
+//! input = 10.0                       # USD per million tokens
+//! cache_read = 2.5                   # optional, as are cache_write_5m and cache_write_1h
+//! output = 40.0
+//! note = "where the numbers are from"
+//!
+//! [[price]]
+//! models = ["claude-sonnet-4-6"]
+//! until = 2026-03-13
+//! long_context = [{ over = 200_000, input = 6.0, cache_read = 0.6, output = 22.5 }]   # [] takes it away
+//! batch = { input = 1.5, output = 7.5 }   # likewise flex, priority, ultrafast
+//! fast = 6.0                              # factor on all rates in fast mode
+//! web_search = 10.0                       # USD per 1,000 searches
+//!
+//! [[price]]
+//! models = ["some-model"]
+//! unpriced = true                    # its cost stays unknown
+//!
+//! [aliases]
+//! "our-deployment" = "gpt-5.5"
+//! ```
+//!
+//! An entry with `input` and `output` states the whole price, of which only the price of web searches outlives the
+//! one before; an entry without them amends what is otherwise valid that day. Of two entries for one day the later wins.
+
+mod cost;
+mod dated;
+mod lookup;
+mod pricer;
+mod rows;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use chrono::{DateTime, NaiveDate};
+
+pub use cost::{Cost, Tokens};
+pub use pricer::Pricer;
+pub use rows::PriceRow;
+pub use table::{ModelPrice, RateCard, Rates, Tier};
+
+use dated::{Change, Overrides};
+use lookup::Index;
+use table::{Listing, Model};
+
+const DATED: &str = include_str!("dated.toml");
+
+/// Why prices could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PriceError {
+    /// The override file is not TOML, or not of the form described in [the module](self).
+    #[error("not a price file: {0}")]
+    Toml(#[from] toml::de::Error),
+    /// An entry that cannot be a price.
+    #[error("price of {model}: {why}")]
+    Entry {
+        /// The models that the entry names.
+        model: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// All prices known. Cheap to look up, and works offline.
+#[derive(Clone, Debug, Default)]
+pub struct PriceTable {
+    models: Vec<Model>,
+    index: Index,
+}
+
+/// A model of one [`PriceTable`]: what a lookup by name found, to be kept instead of looking up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModelId(usize);
+
+/// What a model costs on a given day.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price<'a> {
+    /// The table's name of the model.
+    pub model_key: &'a str,
+    /// Who sells it at this price, as `litellm` names providers; empty if unknown.
+    pub provider: &'a str,
+    /// The endpoint it is sold through: `chat`, `completion` or `responses`; empty if unknown.
+    pub mode: &'a str,
+    /// First day (UTC) of this price, if an earlier one is known.
+    pub valid_from: Option<NaiveDate>,
+    /// First day (UTC) on which it no longer holds.
+    pub valid_until: Option<NaiveDate>,
+    /// The numbers.
+    pub price: &'a ModelPrice,
+}
+
+impl PriceTable {
+    /// The table that the program carries. It is indexed once; every further call copies it.
+    pub fn bundled() -> Self {
+        static TABLE: LazyLock<PriceTable> = LazyLock::new(|| PriceTable::read_bundled().unwrap_or_default());
+        TABLE.clone()
+    }
+
+    fn read_bundled() -> Result<Self, PriceError> {
+        let models = table::bundled();
+        let index = Index::of(&models);
+        Self { models, index }.with_overrides(DATED)
+    }
+
+    /// This table with a user's own prices and aliases, in the form described in [the module](self), laid over it.
+    pub fn with_overrides(mut self, toml_text: &str) -> Result<Self, PriceError> {
+        let Overrides { price, aliases } = dated::parse(toml_text)?;
+        for change in price {
+            self.lay_over(&change);
+        }
+        for (name, target) in aliases {
+            self.index.alias(&name, &target)?;
+        }
+        Ok(self)
+    }
+
+    fn lay_over(&mut self, change: &Change) {
+        for name in &change.models {
+            let at = self.index.exact(name).unwrap_or_else(|| self.add(name));
+            let Some(model) = self.models.get_mut(at) else { continue };
+            if let Some(provider) = &change.provider {
+                model.seller = Some(provider.clone());
+            }
+            model.changes.push(change.clone());
+            model.periods = dated::timeline(model.listed_price(), &model.changes);
+        }
+    }
+
+    fn add(&mut self, name: &str) -> usize {
+        let at = self.models.len();
+        let (key, listing) = (Cow::Owned(name.to_owned()), Listing::default());
+        self.models.push(Model { key, seller: None, listing, changes: Vec::new(), periods: Vec::new() });
+        self.index.insert(name, at);
+        at
+    }
+
+    /// The table's entry for a model name as an agent records it, whatever prefix, date or suffix it carries.
+    ///
+    /// `provider` is who served the request, where the agent says so: its own price goes before the maker's.
+    pub fn resolve(&self, model: &str, provider: Option<&str>) -> Option<ModelId> {
+        let priced = |at: usize| self.models.get(at).is_some_and(Model::has_price);
+        self.index.resolve(model, provider, priced).map(ModelId)
+    }
+
+    /// What a resolved model cost on a day (UTC); without a day, what it costs by the newest information.
+    ///
+    /// `None` for a model without a price, or with none on that day.
+    pub fn price_of(&self, ModelId(at): ModelId, day: Option<NaiveDate>) -> Option<Price<'_>> {
+        let model = self.models.get(at)?;
+        let (valid_from, valid_until, price) = model.on(day)?;
+        let mode = model.listing.get().map_or("", |listed| listed.mode);
+        Some(Price { model_key: &model.key, provider: model.provider(), mode, valid_from, valid_until, price })
+    }
+
+    /// [`resolve`](Self::resolve) and [`price_of`](Self::price_of) in one.
+    pub fn price(&self, model: &str, provider: Option<&str>, day: Option<NaiveDate>) -> Option<Price<'_>> {
+        self.price_of(self.resolve(model, provider)?, day)
+    }
+
+    /// What a response cost; `None`, never 0, where no price is known.
+    pub fn cost(
+        &self,
+        tokens: &Tokens,
+        model: &str,
+        provider: Option<&str>,
+        day: Option<NaiveDate>,
+    ) -> Option<Cost<'_>> {
+        let price = self.price(model, provider, day)?;
+        Some(Cost { usd: price.cost(tokens)?, model_key: price.model_key })
+    }
+
+    fn models(&self) -> &[Model] {
+        &self.models
+    }
+}
+
+impl Model {
+    fn has_price(&self) -> bool {
+        self.listing.is_priced() || self.periods.iter().any(|period| period.price.is_some())
+    }
+
+    fn listed_price(&self) -> Option<&ModelPrice> {
+        self.listing.get().map(|listed| &listed.price)
+    }
+
+    fn provider(&self) -> &str {
+        let listed = || self.listing.get().map_or("", |listed| listed.provider);
+        self.seller.as_deref().unwrap_or_else(listed)
+    }
+
+    fn on(&self, day: Option<NaiveDate>) -> Option<(Option<NaiveDate>, Option<NaiveDate>, &ModelPrice)> {
+        if self.periods.is_empty() {
+            return Some((None, None, self.listed_price()?));
+        }
+        let period = match day {
+            Some(day) => self.periods.iter().find(|period| period.until.is_none_or(|until| day < until)),
+            None => self.periods.last(),
+        }?;
+        Some((period.from, period.until, period.price.as_ref()?))
+    }
+}
+
+/// The UTC day of a timestamp in microseconds.
+pub fn utc_day(micros: i64) -> Option<NaiveDate> {
+    DateTime::from_timestamp_micros(micros).map(|time| time.date_naive())
+}

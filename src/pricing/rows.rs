@@ -1,0 +1,73 @@
+//! The `prices` table.
+
+use chrono::NaiveDate;
+
+use super::PriceTable;
+use super::table::{Model, ModelPrice, RateCard, Rates, Tier};
+
+/// One rate of one model, for some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PriceRow<'a> {
+    /// The table's name of the model, as in `usage.model_key`.
+    pub model: &'a str,
+    /// Who sells it.
+    pub provider: &'a str,
+    /// First day (UTC) of this rate; `None`: no earlier rate is known.
+    pub valid_from: Option<NaiveDate>,
+    /// First day (UTC) on which it no longer held; `None`: it holds still.
+    pub valid_until: Option<NaiveDate>,
+    /// `input`, `cache_read`, `cache_write_5m`, `cache_write_1h`, `output` or `web_search`.
+    pub kind: &'static str,
+    /// `standard`, `long_context`, `batch`, `flex`, `priority`, `ultrafast` or `fast`.
+    pub tier: &'static str,
+    /// The rate holds for the whole request if its prompt has more tokens than this.
+    pub threshold: Option<u64>,
+    /// USD per million tokens, or per million searches.
+    pub usd_per_million: f64,
+}
+
+impl PriceTable {
+    /// Every known rate, by model, time, threshold and tier.
+    pub fn rows(&self) -> impl Iterator<Item = PriceRow<'_>> {
+        self.models().iter().flat_map(rows_of_model)
+    }
+}
+
+fn rows_of_model(model: &Model) -> Vec<PriceRow<'_>> {
+    let always = model.periods.is_empty().then_some((None, None, model.listed_price()));
+    let dated = model.periods.iter().map(|period| (period.from, period.until, period.price.as_ref()));
+    let mut rows = Vec::new();
+    for (valid_from, valid_until, price) in always.into_iter().chain(dated) {
+        for (kind, tier, threshold, usd_per_million) in price.map(rates_of).unwrap_or_default() {
+            let (model, provider) = (&*model.key, model.provider());
+            rows.push(PriceRow { model, provider, valid_from, valid_until, kind, tier, threshold, usd_per_million });
+        }
+    }
+    rows
+}
+
+type Rate = (&'static str, &'static str, Option<u64>, f64);
+
+fn rates_of(price: &ModelPrice) -> Vec<Rate> {
+    let mut rates = Vec::new();
+    push_card(&mut rates, price, &price.card, None);
+    for (over, card) in &price.long_context {
+        push_card(&mut rates, price, card, Some(*over));
+    }
+    rates.extend(price.web_search.map(|usd| ("web_search", Tier::Standard.name(), None, usd * 1e6)));
+    rates
+}
+
+fn push_card(rates: &mut Vec<Rate>, price: &ModelPrice, card: &RateCard, over: Option<u64>) {
+    let standard = if over.is_some() { "long_context" } else { Tier::Standard.name() };
+    let mut push = |tier: &'static str, of_tier: Rates| {
+        rates.extend(of_tier.kinds().map(|(kind, rate)| (kind, tier, over, rate)));
+    };
+    push(standard, card.standard);
+    for (tier, of_tier) in &card.tiers {
+        push(tier.name(), *of_tier);
+    }
+    if let Some(factor) = price.fast {
+        push(Tier::Fast.name(), card.standard.scaled(factor));
+    }
+}

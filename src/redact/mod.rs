@@ -1,0 +1,132 @@
+//! Replaces credentials in text by `‹redacted:KIND:HASH›`.
+//!
+//! Transcripts are full of keys that were pasted, printed by `env` or read from a file. A lake of them must not become
+//! a second place to leak from, so every decoded string passes here before any builder, hash, log or problem sample.
+//! `HASH` is keyed: equal secrets of one lake stay joinable, and no table of hashes of known keys helps anybody.
+
+mod rule;
+mod rules;
+mod scanner;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use scanner::{Found, Scanner};
+
+/// How much is taken for a secret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Credentials that their form or the name beside them gives away.
+    #[default]
+    Secrets,
+    /// As [`Mode::Secrets`], and whatever is assigned to something called a password, secret, token or key.
+    Strict,
+    /// Nothing: the text stays as it is.
+    None,
+}
+
+/// How many secrets of each kind were replaced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts(BTreeMap<&'static str, u64>);
+
+impl Counts {
+    /// Adds the counts of another text, file or thread.
+    pub fn merge(&mut self, other: &Self) {
+        for (kind, count) in other.iter() {
+            *self.0.entry(kind).or_default() += count;
+        }
+    }
+
+    /// Kinds in alphabetical order with their counts; none is zero.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().map(|(kind, count)| (*kind, *count))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, kind: &'static str) {
+        *self.0.entry(kind).or_default() += 1;
+    }
+}
+
+/// Replaces the secrets in texts. Cheap to make; to be shared by threads.
+#[derive(Clone)]
+pub struct Redactor {
+    scanner: Option<&'static Scanner>,
+    key: [u8; 32],
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redactor").field("active", &self.scanner.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// Replacing one secret can bring another to light (its neighbour, now that the two no longer run together).
+/// In practice the second pass finds nothing; the limit keeps the time linear for texts made to annoy.
+const PASSES: usize = 4;
+
+impl Redactor {
+    /// `key` belongs to one lake; texts redacted with different keys cannot be joined on their hashes.
+    pub fn new(mode: Mode, key: [u8; 32]) -> Self {
+        Self { scanner: Scanner::of(mode), key }
+    }
+
+    /// The text without its secrets; borrowed if it has none.
+    pub fn redact<'a>(&self, text: &'a str, counts: &mut Counts) -> Cow<'a, str> {
+        let Some(scanner) = self.scanner else { return Cow::Borrowed(text) };
+        let Some(mut clean) = self.pass(scanner, text, counts) else { return Cow::Borrowed(text) };
+        for _ in 1..PASSES {
+            let Some(cleaner) = self.pass(scanner, &clean, counts) else { break };
+            clean = cleaner;
+        }
+        Cow::Owned(clean)
+    }
+
+    fn pass(&self, scanner: &Scanner, text: &str, counts: &mut Counts) -> Option<String> {
+        let found = scanner.find_all(text);
+        if found.is_empty() {
+            return None;
+        }
+        let mut clean = String::with_capacity(text.len());
+        let mut copied = 0;
+        for (span, best) in without_overlaps(found) {
+            clean.push_str(text.get(copied..span.start)?);
+            self.write_marker(&mut clean, best.kind, text.get(best.secret)?);
+            counts.add(best.kind);
+            copied = span.end;
+        }
+        clean.push_str(text.get(copied..)?);
+        Some(clean)
+    }
+
+    fn write_marker(&self, clean: &mut String, kind: &str, secret: &str) {
+        let hash = blake3::keyed_hash(&self.key, secret.as_bytes());
+        let [first, second, ..] = hash.as_bytes();
+        let _ = write!(clean, "‹redacted:{kind}:{first:02x}{second:02x}›");
+    }
+}
+
+/// Joins finds that overlap: the span covers all of them, the most telling one names it.
+fn without_overlaps(mut found: Vec<Found>) -> Vec<(Range<usize>, Found)> {
+    found.sort_unstable_by_key(|one| (one.secret.start, one.rank()));
+    let mut joined: Vec<(Range<usize>, Found)> = Vec::with_capacity(found.len());
+    for next in found {
+        match joined.last_mut() {
+            Some((span, best)) if next.secret.start < span.end => {
+                span.end = span.end.max(next.secret.end);
+                if next.rank() < best.rank() {
+                    *best = next;
+                }
+            }
+            _ => joined.push((next.secret.clone(), next)),
+        }
+    }
+    joined
+}

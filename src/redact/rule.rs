@@ -1,0 +1,285 @@
+//! What a rule is, and how it looks at one place of a text.
+
+use std::ops::Range;
+
+use regex::{Regex, RegexBuilder};
+
+/// From which mode on a rule is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Secrets,
+    Strict,
+}
+
+/// What must not stand directly before a match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edge {
+    /// Anything may.
+    Open,
+    /// No letter and no digit.
+    Word,
+    /// Nothing that base64url is made of.
+    Token,
+}
+
+/// How little a secret must look like words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Randomness {
+    Any,
+    Digit,
+    Changes,
+}
+
+/// The form of one kind of secret.
+///
+/// The pattern is tried where a literal occurs, or where the run of bytes before the literal begins. Its first group is
+/// the secret; without a group the whole match is.
+pub(super) struct Rule {
+    pub(super) kind: &'static str,
+    pub(super) level: Level,
+    pub(super) literals: &'static [&'static str],
+    /// Known by its neighbourhood only; a rule that knows the form has the last word on the kind.
+    pub(super) generic: bool,
+    pattern: &'static str,
+    edge: Edge,
+    run_before: Option<fn(u8) -> bool>,
+    entropy: f32,
+    free_of_placeholders: bool,
+    randomness: Randomness,
+    #[cfg(test)]
+    pub(super) matches: &'static [&'static str],
+    #[cfg(test)]
+    pub(super) misses: &'static [&'static str],
+}
+
+/// No pattern looks further than this: a private key of 16,384 bits with its line numbers fits.
+const REACH: usize = 32 * 1024;
+/// Longest run before a literal, such as the first half of a key or the name of a variable.
+const LONGEST_RUN: usize = 300;
+
+impl Rule {
+    pub(super) const fn new(kind: &'static str, literals: &'static [&'static str], pattern: &'static str) -> Self {
+        Self {
+            kind,
+            level: Level::Secrets,
+            literals,
+            generic: false,
+            pattern,
+            edge: Edge::Word,
+            run_before: None,
+            entropy: 0.0,
+            free_of_placeholders: true,
+            randomness: Randomness::Any,
+            #[cfg(test)]
+            matches: &[],
+            #[cfg(test)]
+            misses: &[],
+        }
+    }
+
+    /// The pattern begins where the run of such bytes before the literal does.
+    pub(super) const fn after_run_of(mut self, byte: fn(u8) -> bool) -> Self {
+        self.run_before = Some(byte);
+        self
+    }
+
+    pub(super) const fn edge(mut self, edge: Edge) -> Self {
+        self.edge = edge;
+        self
+    }
+
+    /// Least bits a byte, after Shannon, that the secret must have.
+    pub(super) const fn entropy(mut self, least: f32) -> Self {
+        self.entropy = least;
+        self
+    }
+
+    pub(super) const fn generic(mut self) -> Self {
+        self.generic = true;
+        self
+    }
+
+    pub(super) const fn strict(mut self) -> Self {
+        self.level = Level::Strict;
+        self.generic()
+    }
+
+    /// The secret has a digit, as names and words seldom do.
+    pub(super) const fn digits(mut self) -> Self {
+        self.randomness = Randomness::Digit;
+        self
+    }
+
+    /// The secret changes between digits, small and large letters more often than names do.
+    pub(super) const fn random(mut self) -> Self {
+        self.randomness = Randomness::Changes;
+        self
+    }
+
+    /// Secrets so long that words of placeholders can occur in them.
+    pub(super) const fn never_a_placeholder(mut self) -> Self {
+        self.free_of_placeholders = false;
+        self
+    }
+
+    /// Texts with a secret, for the tests. `{a36}` stands for 36 random letters and digits (`d` digits, `h` lower
+    /// hexadecimal, `l` lower letters and digits, `u` upper base32, `w` base64url, `b` base64), so that no key stands
+    /// in the source.
+    #[cfg_attr(not(test), expect(unused_mut, unused_variables, reason = "examples exist in tests only"))]
+    pub(super) const fn matches(mut self, examples: &'static [&'static str]) -> Self {
+        #[cfg(test)]
+        {
+            self.matches = examples;
+        }
+        self
+    }
+
+    /// Texts that look alike and hold no secret, for the tests.
+    #[cfg_attr(not(test), expect(unused_mut, unused_variables, reason = "examples exist in tests only"))]
+    pub(super) const fn misses(mut self, examples: &'static [&'static str]) -> Self {
+        #[cfg(test)]
+        {
+            self.misses = examples;
+        }
+        self
+    }
+
+    pub(super) fn regex(&self) -> Option<Regex> {
+        RegexBuilder::new(&format!(r"\A(?:{})", self.pattern)).build().ok()
+    }
+
+    /// Where the secret is, if there is one around the literal at `hit`.
+    pub(super) fn find_at(&self, regex: &Regex, text: &str, hit: usize) -> Option<Range<usize>> {
+        let rest = text.get(hit..)?;
+        if !self.literals.iter().any(|literal| rest.starts_with(literal)) {
+            return None;
+        }
+        let start = self.start_of_run(text.as_bytes(), hit)?;
+        if self.is_joined_to_what_precedes(text.as_bytes(), start) {
+            return None;
+        }
+        let window = text.get(start..text.floor_char_boundary(start + REACH))?;
+        let secret = if regex.captures_len() > 1 {
+            let groups = regex.captures(window)?;
+            groups.iter().skip(1).flatten().next()?.range()
+        } else {
+            regex.find(window)?.range()
+        };
+        self.is_credible(window.get(secret.clone())?).then_some(start + secret.start..start + secret.end)
+    }
+
+    /// `None` where the run is longer than names and keys are.
+    fn start_of_run(&self, bytes: &[u8], hit: usize) -> Option<usize> {
+        let Some(belongs) = self.run_before else { return Some(hit) };
+        let (before, after) = bytes.split_at_checked(hit)?;
+        let before_hit = before.iter().rev().take(LONGEST_RUN).take_while(|byte| belongs(**byte)).count();
+        let after_hit = after.iter().take(LONGEST_RUN).take_while(|byte| belongs(**byte)).count();
+        if before_hit.max(after_hit) == LONGEST_RUN {
+            return None;
+        }
+        let (outside, run) = before.split_at_checked(hit - before_hit)?;
+        Some(outside.len() + end_of_escape(outside, run))
+    }
+
+    fn is_joined_to_what_precedes(&self, bytes: &[u8], start: usize) -> bool {
+        let before = bytes.get(..start).unwrap_or_default();
+        let Some(&last) = before.last() else { return false };
+        match self.edge {
+            Edge::Open => false,
+            Edge::Token if matches!(last, b'-' | b'_') => true,
+            Edge::Token | Edge::Word => {
+                before.ends_with("›".as_bytes()) || last.is_ascii_alphanumeric() && !ends_with_escape(before)
+            }
+        }
+    }
+
+    fn is_credible(&self, secret: &str) -> bool {
+        let placeholder = self.free_of_placeholders && is_placeholder(secret);
+        let random = match self.randomness {
+            Randomness::Any => true,
+            Randomness::Digit => secret.bytes().any(|byte| byte.is_ascii_digit()),
+            Randomness::Changes => changes_like_a_random_text(secret.as_bytes()),
+        };
+        !placeholder && random && (self.entropy <= 0.0 || entropy(secret.as_bytes()) >= self.entropy)
+    }
+}
+
+/// `\n`, `\u003d`, `%3D` and the colours of a terminal end in letters that are no part of a word.
+fn ends_with_escape(before: &[u8]) -> bool {
+    match before {
+        [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] | [.., b'\\', b'u', b'0', b'0', _, _] => true,
+        [.., b'%', high, low] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
+        [before @ .., b'm'] => {
+            let digits = before.iter().rev().take(16).take_while(|byte| is_of_colour(**byte)).count();
+            let introducer = before.get(..before.len() - digits).unwrap_or_default();
+            introducer.ends_with(b"\x1b[") || digits > 0 && introducer.ends_with(b"[")
+        }
+        _ => false,
+    }
+}
+
+const fn is_of_colour(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b';')
+}
+
+/// How many bytes of a run belong to an escape that begins before it.
+fn end_of_escape(before: &[u8], run: &[u8]) -> usize {
+    match (before, run) {
+        ([.., b'\\'], [b'u', b'0', b'0', _, _, ..]) => 5,
+        ([.., b'\\'], [b'n' | b'r' | b't' | b'b' | b'f', ..]) => 1,
+        ([.., b'\\', b'u'], [b'0', b'0', _, _, ..]) => 4,
+        ([.., b'%'], [high, low, ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => 2,
+        ([.., b'[' | b';'], _) => {
+            let digits = run.iter().take(16).take_while(|byte| is_of_colour(**byte)).count();
+            let coloured = run.get(digits) == Some(&b'm') && (digits > 0 || before.ends_with(b"\x1b["));
+            if coloured { digits + 1 } else { 0 }
+        }
+        _ => 0,
+    }
+}
+
+const PLACEHOLDER_WORDS: &[&str] = &[
+    "example", "your-", "your_", "yourapi", "yourtoken", "xxxx", "redacted", "placeholder", "changeme", "dummy", "****",
+    "....", "1234567890", "0123456789", "abcdefghij",
+];
+
+/// What stands for a secret in examples, when it is the whole of it.
+const STAND_INS: &[&str] =
+    &["pass", "passwd", "password", "pwd", "secret", "token", "test", "user", "null", "none", "undefined", "foo", "bar"];
+
+fn is_placeholder(secret: &str) -> bool {
+    let tail = secret.len().saturating_sub(16);
+    let tail = secret.as_bytes().get(tail..).unwrap_or_default();
+    let monotonous = tail.len() == 16 && tail.iter().all(|byte| tail.iter().take(3).any(|first| first == byte));
+    let head = secret.as_bytes().get(..secret.len().min(200)).unwrap_or_default();
+    let word = STAND_INS.iter().any(|word| secret.eq_ignore_ascii_case(word));
+    word || monotonous || PLACEHOLDER_WORDS.iter().any(|word| contains_ignoring_case(head, word.as_bytes()))
+}
+
+fn contains_ignoring_case(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
+}
+
+/// Names have a capital or a digit every six letters at most, random letters and digits every third.
+fn changes_like_a_random_text(bytes: &[u8]) -> bool {
+    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let humps = bytes.windows(2).filter(|pair| matches!(pair, [b'a'..=b'z', b'A'..=b'Z'])).count();
+    (digits + humps) * 6 >= bytes.len()
+}
+
+/// Shannon entropy in bits a byte.
+fn entropy(bytes: &[u8]) -> f32 {
+    let mut counts = [0_u16; 256];
+    let sample = bytes.get(..bytes.len().min(1024)).unwrap_or_default();
+    for byte in sample {
+        if let Some(count) = counts.get_mut(usize::from(*byte)) {
+            *count += 1;
+        }
+    }
+    let total = f32::from(u16::try_from(sample.len()).unwrap_or(u16::MAX));
+    let bits = |count: &u16| {
+        let share = f32::from(*count) / total;
+        -share * share.log2()
+    };
+    counts.iter().filter(|count| **count > 0).map(bits).sum()
+}

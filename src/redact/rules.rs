@@ -1,0 +1,60 @@
+//! The rules: what secrets look like.
+//!
+//! A rule has one literal or more, which decide where it looks at all: so they are few, of three bytes at least, of
+//! four if possible, and rare in prose and source. Beside each rule stand texts that it must and must not match.
+//!
+//! The forms of many keys are facts collected by gitleaks (<https://github.com/gitleaks/gitleaks>), whose notice is:
+//!
+//! > MIT License
+//! >
+//! > Copyright (c) 2019 Zachary Rice
+//! >
+//! > Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+//! > documentation files (the "Software"), to deal in the Software without restriction, including without limitation
+//! > the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and
+//! > to permit persons to whom the Software is furnished to do so, subject to the following conditions:
+//! >
+//! > The above copyright notice and this permission notice shall be included in all copies or substantial portions of
+//! > the Software.
+//! >
+//! > THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO
+//! > THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+//! > AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT,
+//! > TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+//! > SOFTWARE.
+
+mod ai;
+mod cloud;
+mod code;
+mod context;
+mod generic;
+mod services;
+
+use super::rule::Rule;
+
+/// All rules, the more telling ones first.
+pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
+    [ai::RULES, cloud::RULES, code::RULES, services::RULES, context::RULES, generic::RULES].into_iter().flatten()
+}
+
+/// Beginnings of several literals that are rare themselves: the searchers then have less to look for.
+pub(super) const SHARED_BEGINNINGS: &[&str] = &[
+    "xox", "sk-", "sk_", "rk_", "dp.", ":AA", "shp", "dt0", "sq0", "fm1", "snt", "dck", "CCI", "_AP", "_au", "AKI", "lin_", "glp", "glr", "gls",
+    "glc", "glf",
+];
+
+/// From a name to its value in environments, JSON, YAML and source: `NAME=`, `"name": "`, `\"name\" => \"`, `name, "`.
+macro_rules! assigned {
+    ($name:literal, $value:literal) => {
+        concat!($name, r#"\\?["'`]?[ \t]{0,8}(?:=>|:=|=|:|,|\\u003[dD]|%3[dD])[ \t]{0,8}\\?["'`]?"#, "(", $value, ")")
+    };
+}
+use assigned;
+
+const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+const fn is_token(byte: u8) -> bool {
+    is_word(byte) || byte == b'-'
+}

@@ -1,0 +1,157 @@
+//! Finds the places that deserve a rule's attention, at the speed of memory rather than of regular expressions.
+
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
+
+use aho_corasick::packed::{self, Searcher};
+use aho_corasick::{AhoCorasick, Span};
+use regex::Regex;
+
+use super::Mode;
+use super::rule::{Level, Rule};
+use super::rules;
+
+/// A secret that a rule recognised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) secret: Range<usize>,
+    pub(super) kind: &'static str,
+    generic: bool,
+    order: usize,
+}
+
+impl Found {
+    /// The lowest rank names a span on which several rules agree: a known form says more than a known neighbourhood.
+    pub(super) fn rank(&self) -> (bool, usize, usize) {
+        (self.generic, usize::MAX - self.secret.len(), self.order)
+    }
+}
+
+/// A rule, and its regular expression once it was needed. `None` inside says that the expression is not valid.
+struct Armed {
+    rule: &'static Rule,
+    regex: OnceLock<Option<Regex>>,
+}
+
+/// All rules of a mode, behind searchers for their literals.
+pub(super) struct Scanner {
+    rules: Vec<Armed>,
+    searchers: Vec<LiteralSearcher>,
+}
+
+impl Scanner {
+    pub(super) fn of(mode: Mode) -> Option<&'static Self> {
+        static SECRETS: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(Level::Secrets));
+        static STRICT: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(Level::Strict));
+        match mode {
+            Mode::Secrets => Some(&SECRETS),
+            Mode::Strict => Some(&STRICT),
+            Mode::None => None,
+        }
+    }
+
+    /// A literal that begins with another one is looked for by way of the shorter.
+    fn new(level: Level) -> Self {
+        let rules: Vec<Armed> = rules::all()
+            .filter(|rule| rule.level <= level)
+            .map(|rule| Armed { rule, regex: OnceLock::new() })
+            .collect();
+        let mut literals: Vec<&'static str> = rules.iter().flat_map(|armed| armed.rule.literals).chain(rules::SHARED_BEGINNINGS).copied().collect();
+        literals.sort_unstable();
+        literals.dedup_by(|longer, shorter| longer.starts_with(*shorter));
+        let rules_of = |literal: &str| -> Vec<usize> {
+            let wants = |armed: &Armed| armed.rule.literals.iter().any(|own| own.starts_with(literal));
+            (0..rules.len()).filter(|&at| rules.get(at).is_some_and(wants)).collect()
+        };
+        let searchers = searchable_groups(literals)
+            .into_iter()
+            .filter_map(|group| {
+                let rules = group.iter().map(|literal| rules_of(literal)).collect();
+                Some(LiteralSearcher { engine: Engine::new(&group)?, rules })
+            })
+            .collect();
+        Self { rules, searchers }
+    }
+
+    /// Every secret in the text, in no order; finds may overlap.
+    pub(super) fn find_all(&self, text: &str) -> Vec<Found> {
+        let mut found = Vec::new();
+        for searcher in &self.searchers {
+            let mut at = 0;
+            while let Some((hit, rules)) = searcher.next_hit(text, at) {
+                at = hit + 1;
+                for order in rules {
+                    let Some(one) = self.look(text, hit, *order) else { continue };
+                    if !one.generic {
+                        at = at.max(one.secret.end);
+                    }
+                    found.push(one);
+                }
+            }
+        }
+        found
+    }
+
+    fn look(&self, text: &str, hit: usize, order: usize) -> Option<Found> {
+        let armed = self.rules.get(order)?;
+        let regex = armed.regex.get_or_init(|| armed.rule.regex()).as_ref()?;
+        let secret = armed.rule.find_at(regex, text, hit)?;
+        Some(Found { secret, kind: armed.rule.kind, generic: armed.rule.generic, order })
+    }
+}
+
+/// Where literals of one group occur; each literal leads to its rules.
+struct LiteralSearcher {
+    engine: Engine,
+    rules: Vec<Vec<usize>>,
+}
+
+impl LiteralSearcher {
+    fn next_hit(&self, text: &str, from: usize) -> Option<(usize, &[usize])> {
+        let span = Span { start: from, end: text.len() };
+        let hit = match &self.engine {
+            Engine::Packed(searcher) if from <= text.len() => searcher.find_in(text, span),
+            Engine::Automaton(automaton) if from <= text.len() => automaton.find(aho_corasick::Input::new(text).span(span)),
+            _ => None,
+        }?;
+        Some((hit.start(), self.rules.get(hit.pattern().as_usize())?))
+    }
+}
+
+/// Vector instructions where the processor has them, the classical automaton elsewhere.
+enum Engine {
+    Packed(Searcher),
+    Automaton(AhoCorasick),
+}
+
+impl Engine {
+    fn new(literals: &[&str]) -> Option<Self> {
+        let packed = packed::Config::new().builder().extend(literals).build();
+        packed.map(Self::Packed).or_else(|| AhoCorasick::new(literals).ok().map(Self::Automaton))
+    }
+}
+
+/// What one packed searcher takes.
+const MOST_IN_A_GROUP: usize = 64;
+/// Into how many buckets a packed searcher deals a large group, one literal after the other.
+const BUCKETS: usize = 16;
+
+/// Groups that the packed searcher is fast with.
+///
+/// It looks at up to four leading bytes at once, as many as the shortest literal of the group has: so literals of
+/// three bytes stay among themselves. And it sees a bucket of literals as the product of their bytes at each place: so
+/// literals that begin alike belong into one bucket, which is twice as fast as alphabetical order.
+fn searchable_groups(literals: Vec<&'static str>) -> Vec<Vec<&'static str>> {
+    let (short, long): (Vec<_>, Vec<_>) = literals.into_iter().partition(|literal| literal.len() < 4);
+    let parts = long.len().div_ceil(MOST_IN_A_GROUP).max(1);
+    long.chunks(long.len().div_ceil(parts).max(1))
+        .chain(short.chunks(MOST_IN_A_GROUP))
+        .map(deal_neighbours_into_one_bucket)
+        .collect()
+}
+
+fn deal_neighbours_into_one_bucket(sorted: &[&'static str]) -> Vec<&'static str> {
+    let rounds = sorted.len().div_ceil(BUCKETS).max(1);
+    let buckets: Vec<&[&'static str]> = sorted.chunks(rounds).collect();
+    (0..rounds).flat_map(|round| buckets.iter().filter_map(move |bucket| bucket.get(round).copied())).collect()
+}

@@ -1,0 +1,111 @@
+//! Lines of a file of any size: one growing buffer, no line longer than the limit is kept.
+
+use std::fs::File;
+use std::io::Read;
+
+use super::MAX_LINE;
+
+/// Bytes asked for at a time. Large enough that the calls cost nothing, small enough for the cache.
+const CHUNK: usize = 1 << 20;
+
+/// Reads a file line by line.
+pub struct Lines<'a> {
+    file: File,
+    left: u64,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that hold file content.
+    filled: usize,
+    /// Where the next line begins in the buffer.
+    start: usize,
+    number: u64,
+    failed: bool,
+    progress: &'a dyn Fn(u64),
+}
+
+/// One line, without its end.
+pub struct Line<'b> {
+    /// Number in the file, from 1.
+    pub number: u64,
+    /// Its bytes; empty when it was too long to be kept.
+    pub bytes: &'b [u8],
+    /// Length in the file; more than `bytes` holds when it was too long. Bytes.
+    pub length: u64,
+    /// Whether a line end follows; the last line of a file may be torn.
+    pub ended: bool,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(file: File, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
+        Self { file, left: bytes, buffer: Vec::new(), filled: 0, start: 0, number: 0, failed: false, progress }
+    }
+
+    /// Whether reading stopped at an error of the file system rather than at the end.
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The next line; none at the end.
+    pub fn next_line(&mut self) -> Option<Line<'_>> {
+        let mut searched = self.start;
+        let mut dropped = 0_u64;
+        loop {
+            let unsearched = self.buffer.get(searched..self.filled).unwrap_or_default();
+            if let Some(found) = memchr::memchr(b'\n', unsearched) {
+                let end = searched + found;
+                let begin = std::mem::replace(&mut self.start, end + 1);
+                return Some(self.line(begin, end, dropped, true));
+            }
+            searched = self.filled;
+            if self.filled - self.start > MAX_LINE {
+                dropped += (self.filled - self.start) as u64;
+                self.start = self.filled;
+            }
+            if !self.fill(&mut searched) {
+                let begin = std::mem::replace(&mut self.start, self.filled);
+                return (begin < self.filled || dropped > 0).then(|| self.line(begin, self.filled, dropped, false));
+            }
+        }
+    }
+
+    fn line(&mut self, begin: usize, end: usize, dropped: u64, ended: bool) -> Line<'_> {
+        self.number += 1;
+        let bytes = self.buffer.get(begin..end).unwrap_or_default();
+        let length = dropped + bytes.len() as u64;
+        let bytes = if length > MAX_LINE as u64 { &[] } else { bytes.strip_suffix(b"\r").unwrap_or(bytes) };
+        Line { number: self.number, bytes, length, ended }
+    }
+
+    /// Reads more; false at the end.
+    fn fill(&mut self, searched: &mut usize) -> bool {
+        if self.left == 0 || self.failed {
+            return false;
+        }
+        self.make_room();
+        *searched = self.filled;
+        let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(self.buffer.len() - self.filled);
+        let Some(free) = self.buffer.get_mut(self.filled..self.filled + want) else { return false };
+        match self.file.read(free) {
+            Ok(0) => self.left = 0,
+            Ok(read) => {
+                self.filled += read;
+                self.left -= read as u64;
+                (self.progress)(read as u64);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => self.failed = true,
+        }
+        self.left > 0 || self.filled > *searched
+    }
+
+    fn make_room(&mut self) {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.filled, 0);
+            self.filled -= self.start;
+            self.start = 0;
+        }
+        if self.buffer.len() - self.filled < CHUNK / 2 {
+            let grown = (self.buffer.len() * 2).max(CHUNK);
+            self.buffer.resize(grown, 0);
+        }
+    }
+}

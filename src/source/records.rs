@@ -1,0 +1,310 @@
+//! JSON values as agents really write them: a field of the wrong type is absent, not an error; a repeated key counts
+//! once, the last time; unknown keys are collected by name.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Text, borrowed where the JSON has no escapes. Numbers are taken as text; anything else is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Text<'a>(pub Option<Cow<'a, str>>);
+
+impl Text<'_> {
+    /// The text, when there is any; an empty one counts as none.
+    pub fn get(&self) -> Option<&str> {
+        self.0.as_deref().filter(|text| !text.is_empty())
+    }
+
+    /// Whether the text is this one.
+    pub fn is(&self, other: &str) -> bool {
+        self.0.as_deref() == Some(other)
+    }
+}
+
+/// A whole number: from integers, floats, and numbers in text; anything else is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Number(pub Option<i64>);
+
+/// A fraction; as [`Number`].
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Fraction(pub Option<f64>);
+
+/// True or false; anything but `true` and `"true"` is false.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flag(pub bool);
+
+/// A moment: ISO 8601, or seconds, milliseconds or microseconds since 1970. Microseconds since 1970.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moment(pub Option<i64>);
+
+/// A value left as it stands, to be read when it is needed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Raw<'a>(pub Option<&'a RawValue>);
+
+impl<'a> Raw<'a> {
+    /// The JSON text; none for an absent value and for `null`.
+    pub fn json(&self) -> Option<&'a str> {
+        self.0.map(RawValue::get).filter(|json| *json != "null")
+    }
+}
+
+/// An object of the given shape; anything else is absent.
+#[derive(Debug, Clone, Default)]
+pub struct Object<T>(pub Option<T>);
+
+/// The items of a list; anything else is no item.
+#[derive(Debug, Clone)]
+pub struct List<T>(pub Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// Writes the visitor methods that swallow what a kind of value does not take.
+macro_rules! lenient {
+    (@otherwise $default:expr; $($method:ident($type:ty))*) => {
+        $(fn $method<E>(self, _: $type) -> Result<Self::Value, E> { Ok($default) })*
+    };
+    (@null $default:expr) => {
+        fn visit_unit<E>(self) -> Result<Self::Value, E> { Ok($default) }
+        fn visit_none<E>(self) -> Result<Self::Value, E> { Ok($default) }
+    };
+    (@seq $default:expr) => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            Ok($default)
+        }
+    };
+    (@map $default:expr) => {
+        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok($default)
+        }
+    };
+    (@expecting $what:literal) => {
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result { formatter.write_str($what) }
+    };
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+            lenient!(@expecting "text");
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Some(Cow::Borrowed(text))))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Some(Cow::Owned(text.to_owned()))))
+            }
+            fn visit_string<E>(self, text: String) -> Result<Text<'de>, E> {
+                Ok(Text(Some(Cow::Owned(text))))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Text<'de>, E> {
+                Ok(Text(Some(Cow::Owned(number.to_string()))))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Text<'de>, E> {
+                Ok(Text(Some(Cow::Owned(number.to_string()))))
+            }
+            lenient!(@otherwise Text(None); visit_bool(bool) visit_f64(f64));
+            lenient!(@null Text(None));
+            lenient!(@seq Text(None));
+            lenient!(@map Text(None));
+        }
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct NumberVisitor;
+
+impl<'de> Visitor<'de> for NumberVisitor {
+    type Value = Fraction;
+    lenient!(@expecting "a number");
+    fn visit_f64<E>(self, number: f64) -> Result<Fraction, E> {
+        Ok(Fraction(Some(number).filter(|number| number.is_finite())))
+    }
+    fn visit_i64<E>(self, number: i64) -> Result<Fraction, E> {
+        Ok(Fraction(Some(number as f64)))
+    }
+    fn visit_u64<E>(self, number: u64) -> Result<Fraction, E> {
+        Ok(Fraction(Some(number as f64)))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Fraction, E> {
+        Ok(Fraction(text.trim().parse().ok().filter(|number: &f64| number.is_finite())))
+    }
+    lenient!(@otherwise Fraction(None); visit_bool(bool));
+    lenient!(@null Fraction(None));
+    lenient!(@seq Fraction(None));
+    lenient!(@map Fraction(None));
+}
+
+impl<'de> Deserialize<'de> for Fraction {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
+/// Numbers beyond 2^53 cannot be told from damage: no agent counts so far.
+const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
+
+impl<'de> Deserialize<'de> for Number {
+    #[expect(clippy::cast_possible_truncation, reason = "bounded by the filter before it")]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Fraction(number) = Fraction::deserialize(deserializer)?;
+        Ok(Self(number.filter(|number| number.abs() < LARGEST_COUNT).map(|number| number as i64)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FlagVisitor;
+        impl<'de> Visitor<'de> for FlagVisitor {
+            type Value = Flag;
+            lenient!(@expecting "true or false");
+            fn visit_bool<E>(self, flag: bool) -> Result<Flag, E> {
+                Ok(Flag(flag))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Flag, E> {
+                Ok(Flag(text == "true"))
+            }
+            lenient!(@otherwise Flag(false); visit_f64(f64));
+            fn visit_i64<E>(self, number: i64) -> Result<Flag, E> {
+                Ok(Flag(number == 1))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Flag, E> {
+                Ok(Flag(number == 1))
+            }
+            lenient!(@null Flag(false));
+            lenient!(@seq Flag(false));
+            lenient!(@map Flag(false));
+        }
+        deserializer.deserialize_any(FlagVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MomentVisitor;
+        impl<'de> Visitor<'de> for MomentVisitor {
+            type Value = Moment;
+            lenient!(@expecting "a moment");
+            fn visit_str<E>(self, text: &str) -> Result<Moment, E> {
+                Ok(Moment(crate::time::parse_iso(text).or_else(|| text.parse().ok().and_then(crate::time::from_epoch))))
+            }
+            fn visit_f64<E>(self, number: f64) -> Result<Moment, E> {
+                Ok(Moment(crate::time::from_epoch(number)))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Moment, E> {
+                Ok(Moment(crate::time::from_epoch(number as f64)))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Moment, E> {
+                Ok(Moment(crate::time::from_epoch(number as f64)))
+            }
+            lenient!(@otherwise Moment(None); visit_bool(bool));
+            lenient!(@null Moment(None));
+            lenient!(@seq Moment(None));
+            lenient!(@map Moment(None));
+        }
+        deserializer.deserialize_any(MomentVisitor)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'de RawValue>::deserialize(deserializer).map(|raw| Self(Some(raw)))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+            type Value = Object<T>;
+            lenient!(@expecting "an object");
+            fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(serde::de::value::MapAccessDeserializer::new(entries)).map(|value| Object(Some(value)))
+            }
+            lenient!(@otherwise Object(None); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64) visit_str(&str));
+            lenient!(@null Object(None));
+            lenient!(@seq Object(None));
+        }
+        deserializer.deserialize_any(ObjectVisitor(std::marker::PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+            type Value = List<T>;
+            lenient!(@expecting "a list");
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    list.push(item);
+                }
+                Ok(List(list))
+            }
+            lenient!(@otherwise List(Vec::new()); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64) visit_str(&str));
+            lenient!(@null List(Vec::new()));
+            lenient!(@map List(Vec::new()));
+        }
+        deserializer.deserialize_any(ListVisitor(std::marker::PhantomData))
+    }
+}
+
+/// Declares the shape of a JSON object: each field with its key; keys that are known but not needed; anything else is
+/// collected in `unknown` by name.
+macro_rules! record {
+    (
+        $(#[$meta:meta])*
+        $name:ident<$life:lifetime> {
+            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*,)*
+        }
+        ignores [$($ignored:literal),* $(,)?]
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default)]
+        pub(crate) struct $name<$life> {
+            $(pub(crate) $field: $kind,)*
+            /// Keys that this version of llrem does not know.
+            pub(crate) unknown: Vec<String>,
+            lifetime: std::marker::PhantomData<&$life ()>,
+        }
+
+        impl<'de: $life, $life> serde::de::Deserialize<'de> for $name<$life> {
+            fn deserialize<D: serde::de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct RecordVisitor;
+                impl<'de> serde::de::Visitor<'de> for RecordVisitor {
+                    type Value = $name<'de>;
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        formatter.write_str("an object")
+                    }
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+                        let mut record = $name::default();
+                        while let Some($crate::source::records::Text(key)) = entries.next_key()? {
+                            match key.as_deref().unwrap_or_default() {
+                                $($key $(| $alias)* => record.$field = entries.next_value()?,)*
+                                $($ignored => { entries.next_value::<serde::de::IgnoredAny>()?; })*
+                                other => {
+                                    if record.unknown.len() < 16 {
+                                        record.unknown.push(other.chars().take(64).collect());
+                                    }
+                                    entries.next_value::<serde::de::IgnoredAny>()?;
+                                }
+                            }
+                        }
+                        Ok(record)
+                    }
+                }
+                deserializer.deserialize_map(RecordVisitor)
+            }
+        }
+    };
+}
+pub(crate) use record;

@@ -1,0 +1,140 @@
+//! Moments as agents write them. Everything inside is microseconds since 1970, UTC.
+
+use chrono::{DateTime, NaiveDateTime};
+
+/// Earliest and latest moment that is believed: 2000-01-01 and 2100-01-01. Outside it is damage.
+const PLAUSIBLE: std::ops::Range<i64> = 946_684_800_000_000..4_102_444_800_000_000;
+
+/// A moment from ISO 8601 text; without an offset it is taken as UTC.
+pub fn parse_iso(text: &str) -> Option<i64> {
+    let text = text.trim();
+    parse_utc_digits(text.as_bytes()).or_else(|| parse_any_iso(text)).filter(|moment| PLAUSIBLE.contains(moment))
+}
+
+/// A moment from a count since 1970 of seconds, milliseconds, microseconds or nanoseconds, told apart by its size.
+#[expect(clippy::cast_possible_truncation, reason = "bounded by the plausible range")]
+pub fn from_epoch(count: f64) -> Option<i64> {
+    let micros = match count.abs() {
+        size if size < 1e11 => count * 1e6,
+        size if size < 1e14 => count * 1e3,
+        size if size < 1e17 => count,
+        _ => count / 1e3,
+    };
+    let micros = micros.round();
+    (micros >= PLAUSIBLE.start as f64 && micros < PLAUSIBLE.end as f64).then_some(micros as i64)
+}
+
+/// `2026-03-01T10:00:00.000Z`, the form of nearly every line, without a general parser.
+fn parse_utc_digits(text: &[u8]) -> Option<i64> {
+    let (&[b'Z'], text) = text.split_last().map(|(last, rest)| (std::array::from_ref(last), rest))? else { return None };
+    let shape_is_right = text.len() >= 19
+        && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')].iter().all(|(at, mark)| text.get(*at) == Some(mark));
+    if !shape_is_right {
+        return None;
+    }
+    let number = |from: usize, to: usize| digits(text.get(from..to)?);
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let days_of = |month: i64| if month == 2 { 29 } else { 30 + ((month + month / 8) & 1) };
+    if !(1..=12).contains(&month) || day < 1 || day > days_of(month) || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let micros = match text.get(19..)? {
+        [] => 0,
+        [b'.', fraction @ ..] if !fraction.is_empty() && fraction.len() <= 6 => {
+            digits(fraction)? * 10_i64.pow(6 - u32::try_from(fraction.len()).ok()?)
+        }
+        _ => return None,
+    };
+    if month == 2 && day == 29 && !(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)) {
+        return None;
+    }
+    Some((((days_since_1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + micros)
+}
+
+fn digits(text: &[u8]) -> Option<i64> {
+    text.iter().try_fold(0_i64, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))
+}
+
+/// Days from 1970-01-01 in the Gregorian calendar, by counting years from March.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year - era * 400;
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+fn parse_any_iso(text: &str) -> Option<i64> {
+    if let Ok(moment) = DateTime::parse_from_rfc3339(text) {
+        return Some(moment.timestamp_micros());
+    }
+    ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"]
+        .iter()
+        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())
+        .map(|moment| moment.and_utc().timestamp_micros())
+}
+
+/// Now. Microseconds since 1970.
+pub fn now() -> i64 {
+    chrono::Utc::now().timestamp_micros()
+}
+
+/// The month of a moment, UTC, as `YYYY-MM`; `unknown` for none.
+pub fn month_of(moment: Option<i64>) -> String {
+    format_utc(moment, "%Y-%m")
+}
+
+/// The day of a moment, UTC, as `YYYY-MM-DD`; `unknown` for none.
+pub fn day_of(moment: Option<i64>) -> String {
+    format_utc(moment, "%Y-%m-%d")
+}
+
+fn format_utc(moment: Option<i64>, format: &str) -> String {
+    let moment = moment.and_then(DateTime::from_timestamp_micros);
+    moment.map_or_else(|| "unknown".to_owned(), |moment| moment.format(format).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn forms_that_agents_write() {
+        let moment = 1_772_359_200_000_000;
+        for text in [
+            "2026-03-01T10:00:00Z",
+            "2026-03-01T10:00:00.000Z",
+            "2026-03-01T11:00:00+01:00",
+            "2026-03-01 10:00:00",
+            " 2026-03-01T10:00:00.000000Z ",
+        ] {
+            assert_eq!(parse_iso(text), Some(moment), "{text}");
+        }
+        assert_eq!(from_epoch(1_772_359_200.0), Some(moment));
+        assert_eq!(from_epoch(1_772_359_200_000.0), Some(moment));
+        assert_eq!(from_epoch(1_772_359_200_000_000.0), Some(moment));
+    }
+
+    #[test]
+    fn damage_is_no_moment() {
+        for text in ["", "Z", "2026-02-30T10:00:00Z", "2025-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00Z"] {
+            assert_eq!(parse_iso(text), None, "{text}");
+        }
+        assert_eq!(from_epoch(0.0), None);
+        assert_eq!(from_epoch(f64::NAN), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_quick_parser_agrees_with_the_general_one(text in "20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?Z") {
+            prop_assert_eq!(parse_utc_digits(text.as_bytes()), parse_any_iso(&text));
+        }
+
+        #[test]
+        fn any_text_is_harmless(text in ".*") {
+            let _ = parse_iso(&text);
+        }
+    }
+}
