@@ -4,13 +4,13 @@
 //! [`lake`] writes and commits, [`query`] asks.
 
 pub mod agents;
-//pub mod cli;
+pub mod cli;
 pub mod error;
 pub mod etl;
 pub mod extract;
-//pub mod lake;
+pub mod lake;
 pub mod pricing;
-//pub mod query;
+pub mod query;
 pub mod redact;
 pub mod source;
 pub mod tables;

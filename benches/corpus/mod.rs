@@ -206,7 +206,7 @@ impl<'p> Corpus<'p> {
             fs::write(path.with_file_name(format!("{}.jsonl", thread::uuid_text(rng.uuid()))), "")?;
             total.files += 1;
         }
-        if target > 30_000 && rng.chance(0.05) {
+        if target > 30_000 && rng.chance(0.12) {
             let text = fs::read_to_string(&path)?;
             if let (Some(prefix), Some(folder)) = (fork::prefix(&text, &mut rng), path.parent()) {
                 let own = rng.skewed(60_000.0, 1.0) as u64;

@@ -1,5 +1,137 @@
 //! discover → plan → extract → resolve → commit: the only place with threads.
 
+mod carry;
+mod group;
+mod notes;
+mod old;
 mod options;
+mod owners;
+mod plan;
+mod read;
+mod report;
+mod rebuild;
+mod resolve;
+mod run;
+mod sessions;
+mod totals;
+mod usage;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use options::{AgentSummary, Content, Options, Progress, Silent, Summary};
+pub use run::run;
+
+use crate::agents;
+use crate::error::{Error, Result};
+use crate::extract::Context;
+use crate::lake::claims::Replica;
+use crate::lake::layout::Layout;
+use crate::lake::manifest::Manifest;
+use crate::pricing::Pricer;
+use crate::redact::Redactor;
+use notes::Notes;
+use old::OldClaims;
+use owners::Owners;
+
+/// What all threads of a run share.
+struct Shared<'a> {
+    options: &'a Options,
+    layout: &'a Layout,
+    /// The lake as it was when the run began.
+    manifest: &'a Manifest,
+    redactor: &'a Redactor,
+    pricer: &'a Pricer,
+    progress: &'a dyn Progress,
+    /// When the run began. Microseconds since 1970.
+    now: i64,
+    old: OldClaims,
+    /// Names of the sources that the run reads.
+    read_again: HashSet<String>,
+    registry: Mutex<Registry>,
+    notes: Mutex<Notes>,
+    bytes: AtomicU64,
+    staged: AtomicU64,
+}
+
+/// The owners, and the number of each replica among them.
+#[derive(Default)]
+struct Registry {
+    owners: Owners,
+    numbers: HashMap<(String, String, String), u32>,
+    agents: Vec<String>,
+}
+
+impl Registry {
+    fn add(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
+        let name = (agent.to_owned(), replica.session.clone(), replica.source.clone());
+        match self.numbers.get(&name).copied() {
+            Some(number) => {
+                if is_read {
+                    self.owners.update(number, replica);
+                }
+                number
+            }
+            None => {
+                let number = self.owners.add(replica, is_read, can_gain);
+                self.numbers.insert(name, number);
+                self.agents.push(agent.to_owned());
+                number
+            }
+        }
+    }
+}
+
+struct OwnersGuard<'s>(MutexGuard<'s, Registry>);
+
+impl std::ops::Deref for OwnersGuard<'_> {
+    type Target = Owners;
+
+    fn deref(&self) -> &Owners {
+        &self.0.owners
+    }
+}
+
+impl<'a> Shared<'a> {
+    fn context(&self, agent: &'static str) -> Context<'a> {
+        Context { agent, redactor: self.redactor, pricer: self.pricer, content: self.options.content }
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn owners(&self) -> OwnersGuard<'_> {
+        OwnersGuard(self.registry())
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_bytes(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.advance(0, bytes);
+    }
+
+    /// A name for staged files that no other has.
+    fn stage_name(&self) -> String {
+        format!("{:06}", self.staged.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn staging(&self) -> PathBuf {
+        self.layout.staging()
+    }
+
+    /// Whether what a source no longer gives is kept: not when this llrem only reads it otherwise than the one before.
+    fn keeps_gone(&self, source: &str) -> bool {
+        let Some(entry) = self.manifest.sources.get(source) else { return true };
+        agents::by_id(&entry.agent).is_some_and(|agent| agent.about().parser_version == entry.parser_version)
+    }
+
+    fn check_interrupt(&self) -> Result<()> {
+        if crate::cli::interrupted() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}

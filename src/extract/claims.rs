@@ -36,7 +36,7 @@ pub struct Claim {
     /// when it had ended, so that the fullest copy can be found.
     pub value: i64,
     /// Place of the record in the session.
-    pub seq: i64,
+    pub seq: i32,
     flags: u8,
 }
 
@@ -48,11 +48,12 @@ impl Claim {
 
     /// A claim. A weak one is for a record that says itself that it is a copy.
     pub fn new(kind: Kind, key: u64, weak: bool, value: i64, seq: i64) -> Self {
+        let seq = i32::try_from(seq).unwrap_or(i32::MAX);
         Self { key, value, seq, flags: kind as u8 | if weak { Self::WEAK } else { 0 } }
     }
 
     /// A claim as stored.
-    pub fn from_parts(key: u64, value: i64, seq: i64, flags: u8) -> Self {
+    pub fn from_parts(key: u64, value: i64, seq: i32, flags: u8) -> Self {
         Self { key, value, seq, flags }
     }
 
@@ -95,6 +96,41 @@ impl Claim {
     pub fn set_gone(&mut self) {
         self.flags |= Self::GONE;
     }
+}
+
+/// One session's copy of a billed response, so that the fullest copy can be found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResponseCopy {
+    /// The response.
+    pub key: u64,
+    /// Tokens.
+    pub input: Option<i64>,
+    /// Tokens.
+    pub cache_read: Option<i64>,
+    /// Tokens.
+    pub cache_write_5m: Option<i64>,
+    /// Tokens.
+    pub cache_write_1h: Option<i64>,
+    /// Tokens.
+    pub output: Option<i64>,
+    /// Tokens.
+    pub reasoning: Option<i64>,
+    /// Count.
+    pub web_searches: Option<i64>,
+    /// Cost as the agent recorded it. USD.
+    pub recorded_cost: Option<f64>,
+    /// Milliseconds.
+    pub duration_ms: Option<i64>,
+    /// Why the model stopped.
+    pub stop_reason: Option<Box<str>>,
+    /// Hash of the request's id.
+    pub request: Option<u64>,
+    /// Whether only a running count was recorded.
+    pub is_partial: bool,
+    /// Whether it belongs to a side conversation.
+    pub is_sidechain: bool,
+    /// Lines that repeated it in this source, beyond the first.
+    pub copies: i64,
 }
 
 /// What a note tells.

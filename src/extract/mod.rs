@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-pub use claims::{Claim, Kind, Note, NoteField, key};
+pub use claims::{Claim, Kind, Note, NoteField, ResponseCopy, key};
 pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
 
@@ -79,7 +79,7 @@ pub struct Context<'a> {
     pub content: Content,
 }
 
-/// Takes chunks of a session's rows before the session is complete.
+/// Takes a session's rows before it is complete.
 pub type Consumer<'a> = dyn FnMut(&mut SessionRows) -> Result<()> + 'a;
 
 enum Mode<'a> {
@@ -115,18 +115,16 @@ impl<'a> Sink<'a> {
         Self::new(context, Mode::ClaimsOnly)
     }
 
-    /// Hands rows on in chunks, so that memory does not depend on the source.
-    pub fn stream(context: &'a Context<'a>, consumer: &'a mut Consumer<'a>) -> Self {
-        Self::new(context, Mode::Stream(consumer))
+    /// Hands rows on in chunks, so that memory does not depend on the source. Which messages are on abandoned branches
+    /// is known from the first look at it.
+    pub fn stream(context: &'a Context<'a>, abandoned: Vec<usize>, consumer: &'a mut Consumer<'a>) -> Self {
+        let mut sink = Self::new(context, Mode::Stream(consumer));
+        sink.session().abandoned = abandoned;
+        sink
     }
 
     fn new(context: &'a Context<'a>, mode: Mode<'a>) -> Self {
         Self { context, mode, current: None, sessions: Vec::new(), notes: Vec::new(), report: Report::default() }
-    }
-
-    /// Whether rows are handed on before the session is complete, so that they cannot be changed afterwards.
-    pub fn is_streaming(&self) -> bool {
-        matches!(self.mode, Mode::Stream(_))
     }
 
     /// Counts a line or record.
@@ -185,6 +183,8 @@ impl<'a> Sink<'a> {
         let claims_only = matches!(self.mode, Mode::ClaimsOnly);
         let rows = self.session();
         rows.claims.push(claim);
+        let place = rows.message_count;
+        rows.message_count += 1;
         if !claims_only {
             rows.messages.push(key, &[text.as_deref(), thinking.as_deref()]).push(MessageRow {
                 text: text.as_deref(),
@@ -192,9 +192,8 @@ impl<'a> Sink<'a> {
                 ..row
             });
         }
-        let place = rows.messages.count();
         self.flush_when_full()?;
-        Ok(place.saturating_sub(1))
+        Ok(place)
     }
 
     /// Adds a tool call, claimed by its id.
@@ -226,9 +225,27 @@ impl<'a> Sink<'a> {
         let score = row.output_tokens.unwrap_or(0).saturating_mul(2).saturating_add(finished);
         let claim = Claim::new(Kind::Response, key, weak, score, seq);
         let claims_only = matches!(self.mode, Mode::ClaimsOnly);
-        let row = priced(row, self.context.pricer, &mut self.report);
+        let copy = ResponseCopy {
+            key,
+            input: row.input_tokens,
+            cache_read: row.cache_read_tokens,
+            cache_write_5m: row.cache_write_5m_tokens,
+            cache_write_1h: row.cache_write_1h_tokens,
+            output: row.output_tokens,
+            reasoning: row.reasoning_tokens,
+            web_searches: row.web_searches,
+            recorded_cost: row.cost_usd,
+            duration_ms: row.duration_ms,
+            stop_reason: row.stop_reason.map(Into::into),
+            request: row.request_id.map(|id| claims::key(self.context.agent, Kind::Presence, id)),
+            is_partial: row.is_partial,
+            is_sidechain: row.is_sidechain,
+            copies: row.copies,
+        };
+        let row = priced(row.shorten(), self.context.pricer, &mut self.report);
         let rows = self.session();
         rows.claims.push(claim);
+        rows.responses.push(copy);
         if !claims_only {
             rows.usage.push(key, &[]).push(row);
         }
@@ -237,7 +254,9 @@ impl<'a> Sink<'a> {
 
     /// Marks messages, by their places, as lying on a branch that the conversation left.
     pub fn abandon(&mut self, places: &[usize]) {
-        self.session().abandoned.extend_from_slice(places);
+        if !matches!(self.mode, Mode::Stream(_)) {
+            self.session().abandoned.extend_from_slice(places);
+        }
     }
 
     /// Drops the current session: nothing in the source makes it one.

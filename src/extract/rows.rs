@@ -11,7 +11,7 @@ pub struct Rows<B> {
     builder: B,
     keys: Vec<u64>,
     text_bytes: usize,
-    flushed: usize,
+    handed_on: usize,
 }
 
 /// Finished rows of one table, each with its key.
@@ -31,9 +31,9 @@ impl<B> Rows<B> {
         &mut self.builder
     }
 
-    /// Rows so far, those handed on included.
-    pub fn count(&self) -> usize {
-        self.flushed + self.keys.len()
+    /// Rows that are held no longer.
+    pub fn handed_on(&self) -> usize {
+        self.handed_on
     }
 
     /// Approximate size of the rows that are held. Bytes.
@@ -43,7 +43,7 @@ impl<B> Rows<B> {
 
     /// The rows that are held; they are held no longer.
     pub fn finish(&mut self, build: impl FnOnce(&mut B) -> Result<RecordBatch, arrow::error::ArrowError>) -> Result<Chunk> {
-        self.flushed += self.keys.len();
+        self.handed_on += self.keys.len();
         self.text_bytes = 0;
         Ok(Chunk { batch: build(&mut self.builder)?, keys: std::mem::take(&mut self.keys) })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 
-use super::{Chunk, Claim, Rows};
+use super::{Chunk, Claim, ResponseCopy, Rows};
 use crate::error::Result;
 use crate::tables::{MESSAGES, Messages, TOOL_CALLS, ToolCalls, Usage};
 
@@ -57,8 +57,12 @@ pub struct SessionRows {
     pub usage: Rows<Usage>,
     /// Its claims, in the order of the records.
     pub claims: Vec<Claim>,
-    /// Places of the messages on branches that were left.
+    /// What it says of each response that it claims.
+    pub responses: Vec<ResponseCopy>,
+    /// Places of the messages on branches that were left, in order.
     pub abandoned: Vec<usize>,
+    /// Messages so far, those that were handed on or only claimed included.
+    pub message_count: usize,
 }
 
 impl SessionRows {
@@ -69,9 +73,10 @@ impl SessionRows {
 
     /// The held rows of the three tables, in `seq` order: messages, tool calls, usage.
     pub fn finish(&mut self) -> Result<[Chunk; 3]> {
+        let handed_on = self.messages.handed_on();
         let mut messages = self.messages.finish(Messages::finish)?;
         if !self.abandoned.is_empty() {
-            messages.batch = with_abandoned(&messages.batch, &self.abandoned)?;
+            messages.batch = with_abandoned(&messages.batch, handed_on, &self.abandoned)?;
         }
         let mut tool_calls = self.tool_calls.finish(ToolCalls::finish)?;
         for (chunk, table) in [(&mut messages, &MESSAGES), (&mut tool_calls, &TOOL_CALLS)] {
@@ -83,10 +88,10 @@ impl SessionRows {
     }
 }
 
-fn with_abandoned(batch: &RecordBatch, places: &[usize]) -> Result<RecordBatch> {
+fn with_abandoned(batch: &RecordBatch, first: usize, places: &[usize]) -> Result<RecordBatch> {
     let mut flags = vec![false; batch.num_rows()];
     for place in places {
-        if let Some(flag) = flags.get_mut(*place) {
+        if let Some(flag) = place.checked_sub(first).and_then(|place| flags.get_mut(place)) {
             *flag = true;
         }
     }

@@ -216,3 +216,8 @@ impl Model {
 pub fn utc_day(micros: i64) -> Option<NaiveDate> {
     DateTime::from_timestamp_micros(micros).map(|time| time.date_naive())
 }
+
+/// The bundled prices as rows, in the schema of `tables::PRICES`.
+pub fn table_rows() -> crate::error::Result<arrow::array::RecordBatch> {
+    Pricer::new(PriceTable::bundled()).rows()
+}

@@ -239,13 +239,39 @@ fn end_of_escape(before: &[u8], run: &[u8]) -> usize {
 }
 
 const PLACEHOLDER_WORDS: &[&str] = &[
-    "example", "your-", "your_", "yourapi", "yourtoken", "xxxx", "redacted", "placeholder", "changeme", "dummy", "****",
-    "....", "1234567890", "0123456789", "abcdefghij",
+    "example",
+    "your-",
+    "your_",
+    "yourapi",
+    "yourtoken",
+    "xxxx",
+    "redacted",
+    "placeholder",
+    "changeme",
+    "dummy",
+    "****",
+    "....",
+    "1234567890",
+    "0123456789",
+    "abcdefghij",
 ];
 
 /// What stands for a secret in examples, when it is the whole of it.
-const STAND_INS: &[&str] =
-    &["pass", "passwd", "password", "pwd", "secret", "token", "test", "user", "null", "none", "undefined", "foo", "bar"];
+const STAND_INS: &[&str] = &[
+    "pass",
+    "passwd",
+    "password",
+    "pwd",
+    "secret",
+    "token",
+    "test",
+    "user",
+    "null",
+    "none",
+    "undefined",
+    "foo",
+    "bar",
+];
 
 fn is_placeholder(secret: &str) -> bool {
     let tail = secret.len().saturating_sub(16);
@@ -260,9 +286,10 @@ fn contains_ignoring_case(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }
 
-/// Names have a capital or a digit every six letters at most, random letters and digits every third.
+/// Names have a capital or a digit every six letters at most, random letters and digits every third; what base64 has
+/// besides these counts too.
 fn changes_like_a_random_text(bytes: &[u8]) -> bool {
-    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let digits = bytes.iter().filter(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'=')).count();
     let humps = bytes.windows(2).filter(|pair| matches!(pair, [b'a'..=b'z', b'A'..=b'Z'])).count();
     (digits + humps) * 6 >= bytes.len()
 }

@@ -39,8 +39,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
 
 /// Beginnings of several literals that are rare themselves: the searchers then have less to look for.
 pub(super) const SHARED_BEGINNINGS: &[&str] = &[
-    "xox", "sk-", "sk_", "rk_", "dp.", ":AA", "shp", "dt0", "sq0", "fm1", "snt", "dck", "CCI", "_AP", "_au", "AKI", "lin_", "glp", "glr", "gls",
-    "glc", "glf",
+    "xox", "sk-", "sk_", "rk_", "dp.", ":AA", "shp", "dt0", "sq0", "fm1", "snt", "dck", "CCI", "_AP", "_au", "AKI",
+    "lin_", "glp", "glr", "gls", "glc", "glf",
 ];
 
 /// From a name to its value in environments, JSON, YAML and source: `NAME=`, `"name": "`, `\"name\" => \"`, `name, "`.

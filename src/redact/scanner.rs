@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::packed::{self, Searcher};
-use aho_corasick::{AhoCorasick, Span};
+use aho_corasick::{AhoCorasick, MatchKind, Span};
 use regex::Regex;
 
 use super::Mode;
@@ -56,7 +56,8 @@ impl Scanner {
             .filter(|rule| rule.level <= level)
             .map(|rule| Armed { rule, regex: OnceLock::new() })
             .collect();
-        let mut literals: Vec<&'static str> = rules.iter().flat_map(|armed| armed.rule.literals).chain(rules::SHARED_BEGINNINGS).copied().collect();
+        let mut literals: Vec<&'static str> =
+            rules.iter().flat_map(|armed| armed.rule.literals).chain(rules::SHARED_BEGINNINGS).copied().collect();
         literals.sort_unstable();
         literals.dedup_by(|longer, shorter| longer.starts_with(*shorter));
         let rules_of = |literal: &str| -> Vec<usize> {
@@ -67,7 +68,12 @@ impl Scanner {
             .into_iter()
             .filter_map(|group| {
                 let rules = group.iter().map(|literal| rules_of(literal)).collect();
-                Some(LiteralSearcher { engine: Engine::new(&group)?, rules })
+                Some(LiteralSearcher {
+                    engine: Engine::new(&group)?,
+                    rules,
+                    #[cfg(test)]
+                    literals: group,
+                })
             })
             .collect();
         Self { rules, searchers }
@@ -104,6 +110,8 @@ impl Scanner {
 struct LiteralSearcher {
     engine: Engine,
     rules: Vec<Vec<usize>>,
+    #[cfg(test)]
+    literals: Vec<&'static str>,
 }
 
 impl LiteralSearcher {
@@ -111,7 +119,9 @@ impl LiteralSearcher {
         let span = Span { start: from, end: text.len() };
         let hit = match &self.engine {
             Engine::Packed(searcher) if from <= text.len() => searcher.find_in(text, span),
-            Engine::Automaton(automaton) if from <= text.len() => automaton.find(aho_corasick::Input::new(text).span(span)),
+            Engine::Automaton(automaton) if from <= text.len() => {
+                automaton.find(aho_corasick::Input::new(text).span(span))
+            }
             _ => None,
         }?;
         Some((hit.start(), self.rules.get(hit.pattern().as_usize())?))
@@ -127,31 +137,46 @@ enum Engine {
 impl Engine {
     fn new(literals: &[&str]) -> Option<Self> {
         let packed = packed::Config::new().builder().extend(literals).build();
-        packed.map(Self::Packed).or_else(|| AhoCorasick::new(literals).ok().map(Self::Automaton))
+        packed.map(Self::Packed).or_else(|| Self::automaton(literals))
+    }
+
+    fn automaton(literals: &[&str]) -> Option<Self> {
+        AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(literals).ok().map(Self::Automaton)
     }
 }
 
-/// What one packed searcher takes.
-const MOST_IN_A_GROUP: usize = 64;
-/// Into how many buckets a packed searcher deals a large group, one literal after the other.
-const BUCKETS: usize = 16;
+/// A packed searcher takes 64 literals; with more than these it begins to be slower than two of half the size.
+const MOST_IN_A_GROUP: usize = 40;
 
 /// Groups that the packed searcher is fast with.
 ///
 /// It looks at up to four leading bytes at once, as many as the shortest literal of the group has: so literals of
-/// three bytes stay among themselves. And it sees a bucket of literals as the product of their bytes at each place: so
-/// literals that begin alike belong into one bucket, which is twice as fast as alphabetical order.
+/// three bytes stay among themselves. And it deals literals into buckets, one after the other, and sees a bucket as the
+/// product of its bytes at each place: so literals that begin alike belong into one bucket, which is twice as fast as
+/// alphabetical order. The numbers of buckets are those of the searcher for either size of group.
 fn searchable_groups(literals: Vec<&'static str>) -> Vec<Vec<&'static str>> {
     let (short, long): (Vec<_>, Vec<_>) = literals.into_iter().partition(|literal| literal.len() < 4);
     let parts = long.len().div_ceil(MOST_IN_A_GROUP).max(1);
-    long.chunks(long.len().div_ceil(parts).max(1))
-        .chain(short.chunks(MOST_IN_A_GROUP))
-        .map(deal_neighbours_into_one_bucket)
-        .collect()
+    let long = long.chunks(long.len().div_ceil(parts).max(1)).map(|group| deal_neighbours_into_one_bucket(group, 16));
+    let short = short.chunks(MOST_IN_A_GROUP).map(|group| deal_neighbours_into_one_bucket(group, 8));
+    long.chain(short).collect()
 }
 
-fn deal_neighbours_into_one_bucket(sorted: &[&'static str]) -> Vec<&'static str> {
-    let rounds = sorted.len().div_ceil(BUCKETS).max(1);
+fn deal_neighbours_into_one_bucket(sorted: &[&'static str], buckets: usize) -> Vec<&'static str> {
+    let rounds = sorted.len().div_ceil(buckets).max(1);
     let buckets: Vec<&[&'static str]> = sorted.chunks(rounds).collect();
     (0..rounds).flat_map(|round| buckets.iter().filter_map(move |bucket| bucket.get(round).copied())).collect()
+}
+
+#[cfg(test)]
+impl Scanner {
+    /// As on a processor without vector instructions.
+    pub(super) fn without_vectors(level: Level) -> Self {
+        let mut scanner = Self::new(level);
+        for searcher in &mut scanner.searchers {
+            let Engine::Packed(_) = searcher.engine else { continue };
+            searcher.engine = Engine::automaton(&searcher.literals).unwrap();
+        }
+        scanner
+    }
 }

@@ -65,17 +65,14 @@ fn expand(example: &str, dice: &mut Dice) -> (String, Vec<String>) {
         text.push_str(before);
         let inside = after[1..].split('}').next().unwrap_or_default();
         let class = inside.chars().next().and_then(alphabet);
-        match (class, inside.get(1..).and_then(|count| count.parse().ok())) {
-            (Some(letters), Some(count)) => {
-                let body = dice.letters(&letters, count);
-                text.push_str(&body);
-                bodies.push(body);
-                rest = &after[inside.len() + 2..];
-            }
-            _ => {
-                text.push('{');
-                rest = &after[1..];
-            }
+        if let (Some(letters), Some(count)) = (class, inside.get(1..).and_then(|count| count.parse().ok())) {
+            let body = dice.letters(&letters, count);
+            text.push_str(&body);
+            bodies.push(body);
+            rest = &after[inside.len() + 2..];
+        } else {
+            text.push('{');
+            rest = &after[1..];
         }
     }
     text.push_str(rest);
@@ -86,7 +83,8 @@ fn expand(example: &str, dice: &mut Dice) -> (String, Vec<String>) {
 const LEGIBLE: usize = 12;
 
 fn survivor<'a>(clean: &str, bodies: &'a [String]) -> Option<&'a str> {
-    let parts = bodies.iter().flat_map(|body| (0..body.len().saturating_sub(LEGIBLE - 1)).map(|at| &body[at..at + LEGIBLE]));
+    let parts =
+        bodies.iter().flat_map(|body| (0..body.len().saturating_sub(LEGIBLE - 1)).map(|at| &body[at..at + LEGIBLE]));
     let mut parts = parts;
     parts.find(|part| clean.contains(*part))
 }

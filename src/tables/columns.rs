@@ -201,6 +201,14 @@ macro_rules! table {
         }
 
         impl<'a> $row<'a> {
+            /// The same row for a shorter time; the compiler does not see through the column kinds by itself.
+            pub fn shorten<'b>(self) -> $row<'b>
+            where
+                'a: 'b,
+            {
+                $row { $($column: self.$column,)+ }
+            }
+
             /// Reads a row back from a batch of the table's own schema.
             pub fn read(batch: &'a arrow::array::RecordBatch, row: usize) -> Self {
                 let mut columns = batch.columns().iter();

@@ -1,6 +1,6 @@
 //! What later lines still add to: replies written over several lines, and calls whose result is to come.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::content::output_text;
 use super::record::{Block, Message};
@@ -188,8 +188,8 @@ pub(super) struct PendingCall {
 
 impl PendingCall {
     /// Stands for the call that a result answers and that no line holds.
-    pub(super) fn of_unknown_tool(id: &str, seq: i64, turn: Option<i64>, source_line: Option<i64>) -> Self {
-        let (call_id, name) = (if id.is_empty() { format!("result-{seq}") } else { id.to_owned() }, "unknown".to_owned());
+    pub(super) fn of_unknown_tool(call_id: String, seq: i64, turn: Option<i64>, source_line: Option<i64>) -> Self {
+        let name = "unknown".to_owned();
         Self { call_id, seq, turn, name, category: "other", source_line, weak: true, ..Self::default() }
     }
 
@@ -242,11 +242,19 @@ pub(super) struct PendingCalls {
     calls: HashMap<u64, PendingCall>,
     /// Subagents that progress lines named before the result did.
     children: HashMap<u64, String>,
+    answered: HashSet<u64>,
 }
 
 impl PendingCalls {
     pub(super) fn open(&mut self, key: u64, call: PendingCall) {
-        self.calls.entry(key).or_insert(call);
+        if !self.answered.contains(&key) {
+            self.calls.entry(key).or_insert(call);
+        }
+    }
+
+    /// Whether the result of a call has come.
+    pub(super) fn is_answered(&self, key: u64) -> bool {
+        self.answered.contains(&key)
     }
 
     pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut PendingCall> {
@@ -260,6 +268,7 @@ impl PendingCalls {
 
     /// Takes out a call whose result has come.
     pub(super) fn close(&mut self, key: u64) -> Option<PendingCall> {
+        self.answered.insert(key);
         let mut call = self.calls.remove(&key)?;
         call.child = self.children.remove(&key);
         Some(call)

@@ -185,7 +185,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn take_chained(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
-        let made_up = line.uuid.get().is_none().then(|| format!("line-{number}"));
+        let made_up = line.uuid.get().is_none().then(|| format!("{}#line-{number}", self.session_id));
         let uuid = line.uuid.get().or(made_up.as_deref()).unwrap_or_default();
         let key = message_key(uuid);
         if self.tree.contains(key) {
@@ -403,9 +403,13 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let line = spot.line;
         let id = block.call.get().unwrap_or_default();
         let call_key = key(AGENT, Kind::ToolCall, id);
+        if self.calls.is_answered(call_key) && !id.is_empty() {
+            return Ok(());
+        }
         let mut call = self.calls.close(call_key).unwrap_or_else(|| {
             let seq = self.seq;
             self.seq += 1;
+            let id = if id.is_empty() { format!("{}#{seq}", spot.uuid) } else { id.to_owned() };
             PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(spot.number).ok())
         });
         let output = output_text(block.content.json());

@@ -63,7 +63,7 @@ pub(super) static RULES: &[Rule] = &[
         "AWS_SECRET_ACCESS_KEY={b40}",
         "aws_secret_access_key = {b40}\n",
         r#"{"SecretAccessKey": "{b40}"}"#,
-        r#"secretAccessKey: '{b40}',"#,
+        r"secretAccessKey: '{b40}',",
     ])
     .misses(&["aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "SecretAccessKey: credentials.secretAccessKey"]),
     Rule::new("aws-bedrock-api-key", &["ABSKQmVk"], r"ABSKQmVk[A-Za-z0-9+/]{90,300}={0,2}")

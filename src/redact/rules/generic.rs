@@ -57,7 +57,7 @@ pub(super) static RULES: &[Rule] = &[
     .strict()
     .entropy(2.5)
     .digits()
-    .matches(&["mysql --password={a14}8", "tool --token {a32}", "x --api-key '{h32}'", "--client-secret {a20}1"])
+    .matches(&["mysql --password {a14}8", "tool --token {a32}", "x --api-key '{h32}'", "--client-secret {a20}1"])
     .misses(&["--password-stdin", "--token $TOKEN", "--token <token>", "--api-key", "--password prompt"]),
     Rule::new("basic-auth-argument", &[" -u ", "--user "], r#"(?: -u|--user) \\?["'`]?[A-Za-z0-9_.@-]{1,64}:([^\s"'`‹›<>(){}\[\],;\\$/:]{6,200})"#)
         .edge(Edge::Open)

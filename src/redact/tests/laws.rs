@@ -13,7 +13,12 @@ fn pieces() -> impl Strategy<Value = String> {
         let (text, _) = expand(example, &mut Dice(seed));
         let mut cut = text.len();
         if share < 1.0 {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "any cut will do")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                clippy::cast_precision_loss,
+                reason = "any cut will do"
+            )]
             let wish = (cut as f64 * share) as usize;
             cut = text.floor_char_boundary(wish);
         }
@@ -68,7 +73,9 @@ fn counts_add_up() {
 
 #[test]
 fn texts_made_to_annoy_take_linear_time() {
-    for unit in ["eyJ", "-----BEGIN PRIVATE KEY-----", "://a:b", "_API_", "sk-ant-api03-", "Bearer ", "token", "xoxb-1", "8Q~"] {
+    for unit in
+        ["eyJ", "-----BEGIN PRIVATE KEY-----", "://a:b", "_API_", "sk-ant-api03-", "Bearer ", "token", "xoxb-1", "8Q~"]
+    {
         let text = unit.repeat(400_000 / unit.len());
         let begin = std::time::Instant::now();
         let _ = redacted(Mode::Strict, &text);

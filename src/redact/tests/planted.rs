@@ -64,7 +64,8 @@ fn strict_finds_all_that_the_default_finds() {
 #[test]
 fn equal_secrets_get_equal_marks_whatever_surrounds_them() {
     let (token, _) = expand("ghp_{a36}", &mut Dice(5));
-    let (clean, counts) = redacted(Mode::Secrets, "a: T\nAuthorization: Bearer T\nhttps://x:T@github.com".replace('T', &token).leak());
+    let (clean, counts) =
+        redacted(Mode::Secrets, "a: T\nAuthorization: Bearer T\nhttps://x:T@github.com".replace('T', &token).leak());
     let marks: BTreeSet<&str> = clean.split('‹').skip(1).filter_map(|rest| rest.split('›').next()).collect();
     assert_eq!(marks.len(), 1, "{clean}");
     assert!(marks.first().unwrap().starts_with("redacted:github-token:"), "{clean}");
@@ -74,6 +75,7 @@ fn equal_secrets_get_equal_marks_whatever_surrounds_them() {
 #[test]
 fn another_key_gives_another_mark() {
     let (token, _) = expand("ghp_{a36}", &mut Dice(5));
-    let mark = |key| super::Redactor::new(Mode::Secrets, key).redact(&token, &mut super::Counts::default()).into_owned();
+    let mark =
+        |key| super::Redactor::new(Mode::Secrets, key).redact(&token, &mut super::Counts::default()).into_owned();
     assert_ne!(mark([1; 32]), mark([2; 32]));
 }

@@ -39,7 +39,12 @@ fn identifiers_and_hashes_are_no_secrets() {
         let _ = writeln!(text, "{}", expand(line, &mut dice).0);
     }
     let (clean, counts) = redacted(Mode::Secrets, &text);
-    assert!(counts.is_empty(), "{:?} in {}", counts, clean.split('\n').find(|line| line.contains('‹')).unwrap_or_default());
+    assert!(
+        counts.is_empty(),
+        "{:?} in {}",
+        counts,
+        clean.split('\n').find(|line| line.contains('‹')).unwrap_or_default()
+    );
 }
 
 #[test]

@@ -1,0 +1,38 @@
+-- name: cost_by_day
+-- title: Cost by day
+-- about: What each day cost, oldest first. Days are those of the session's time zone.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: day -- Day on which the responses began; null when the agent recorded no time.
+-- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
+-- column: sessions -- Sessions that used tokens; the sessions of subagents are counted within theirs. Count.
+-- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
+-- column: cache_read_tokens -- Input read from a cache. Tokens.
+-- column: cache_write_tokens -- Input written to a cache. Tokens.
+-- column: output_tokens -- Output, reasoning within. Tokens.
+with by_day as (
+  select
+    cast(date_trunc('day', u.timestamp) as date) as day,
+    round(sum(u.cost_usd), 6) as cost_usd,
+    count(*) filter (where u.cost_usd is null) as unpriced_responses,
+    count(distinct s.machine || '/' || s.agent || '/' || s.root_session_id) as sessions,
+    count(*) as responses,
+    sum(u.input_tokens) as input_tokens,
+    sum(u.cache_read_tokens) as cache_read_tokens,
+    sum(coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0)) as cache_write_tokens,
+    sum(u.output_tokens) as output_tokens
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+  group by cast(date_trunc('day', u.timestamp) as date)
+)
+select *
+from by_day
+order by day nulls last

@@ -1,0 +1,41 @@
+-- name: cost_by_model
+-- title: Cost by model
+-- about: What each model cost, most expensive first, and at what price for a million tokens of all kinds.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: model -- Model as priced; as stored where no price is known.
+-- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
+-- column: million_tokens_usd -- Cost of a million tokens of the priced responses, all kinds together. USD.
+-- column: sessions -- Sessions that used it; the sessions of subagents are counted within theirs. Count.
+-- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
+-- column: cache_read_tokens -- Input read from a cache. Tokens.
+-- column: cache_write_tokens -- Input written to a cache. Tokens.
+-- column: output_tokens -- Output, reasoning within. Tokens.
+with by_model as (
+  select
+    coalesce(u.model_key, u.model) as model,
+    round(sum(u.cost_usd), 6) as cost_usd,
+    count(*) filter (where u.cost_usd is null) as unpriced_responses,
+    round(sum(u.cost_usd) * 1000000.0 / nullif(sum(u.total_tokens) filter (where u.cost_usd is not null), 0), 4)
+      as million_tokens_usd,
+    count(distinct s.machine || '/' || s.agent || '/' || s.root_session_id) as sessions,
+    count(*) as responses,
+    sum(u.input_tokens) as input_tokens,
+    sum(u.cache_read_tokens) as cache_read_tokens,
+    sum(coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0)) as cache_write_tokens,
+    sum(u.output_tokens) as output_tokens
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+  group by coalesce(u.model_key, u.model)
+)
+select *
+from by_model
+order by cost_usd desc nulls last, responses desc, model nulls last

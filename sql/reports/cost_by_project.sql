@@ -1,0 +1,40 @@
+-- name: cost_by_project
+-- title: Cost by project
+-- about: What each project cost, most expensive first; subagents count to the project that they ran in.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: project -- Short name of the project; null when the agent recorded none.
+-- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
+-- column: sessions -- Sessions that used tokens; the sessions of subagents are counted within theirs. Count.
+-- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
+-- column: cache_read_tokens -- Input read from a cache. Tokens.
+-- column: cache_write_tokens -- Input written to a cache. Tokens.
+-- column: output_tokens -- Output, reasoning within. Tokens.
+-- column: last_used -- When the last response began.
+with by_project as (
+  select
+    s.project,
+    round(sum(u.cost_usd), 6) as cost_usd,
+    count(*) filter (where u.cost_usd is null) as unpriced_responses,
+    count(distinct s.machine || '/' || s.agent || '/' || s.root_session_id) as sessions,
+    count(*) as responses,
+    sum(u.input_tokens) as input_tokens,
+    sum(u.cache_read_tokens) as cache_read_tokens,
+    sum(coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0)) as cache_write_tokens,
+    sum(u.output_tokens) as output_tokens,
+    max(u.timestamp) as last_used
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+  group by s.project
+)
+select *
+from by_project
+order by cost_usd desc nulls last, responses desc, project nulls last

@@ -1,0 +1,258 @@
+//! What was typed.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use super::output::Format;
+use super::{environment, help};
+use crate::agents::AGENTS;
+
+/// What coding agents did, cost and wasted: their session files as Parquet and SQL.
+#[derive(Debug, Parser)]
+#[command(name = "llrem", version, after_long_help = help::TOP)]
+#[command(arg_required_else_help = true, max_term_width = 110)]
+pub struct Cli {
+    /// Options that every command takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command takes, before or after its name.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// The lake's folder [default: `$XDG_DATA_HOME/llrem/lake`]
+    #[arg(long, global = true, value_name = "DIR|URL", env = environment::LAKE, hide_env_values = true)]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub lake: Option<String>,
+    /// The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
+    #[arg(long, global = true, value_name = "FILE", env = environment::CONFIG, hide_env_values = true)]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// How results are written [default: table on a terminal, csv into a pipe]; for `sql`, any other value is a FILE to read the query from
+    #[arg(short, long, global = true, action = clap::ArgAction::Append, value_parser = FormatNames)]
+    pub format: Vec<String>,
+    /// Write the result into FILE; the suffix gives the format when -f does not
+    #[arg(short, long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Time zone of what is shown and of dates that are typed, such as Europe/Berlin [default: the system's]
+    #[arg(long, global = true, value_name = "TZ", env = environment::TIMEZONE, hide_env_values = true)]
+    pub timezone: Option<String>,
+    /// No summary, no warnings
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more about what is done
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// No progress bar
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Extract what changed into the lake
+    #[command(after_long_help = help::ETL)]
+    Etl(Etl),
+    /// SQL over the lake
+    #[command(after_long_help = help::SQL)]
+    Sql(Sql),
+    /// Canned queries; without a name, their list
+    #[command(after_long_help = help::QUERY)]
+    Query(Query),
+    /// Tables, columns, types, units, meaning
+    #[command(after_long_help = help::SCHEMA)]
+    Schema(Schema),
+    /// Every file known: its state, bad lines, rows made of it
+    #[command(after_long_help = help::SOURCES)]
+    Sources(Sources),
+    /// What each agent has on this machine, what it records and what it will soon delete
+    #[command(after_long_help = help::AGENTS)]
+    Agents(Agents),
+    /// Check the lake against its own manifest and invariants
+    #[command(after_long_help = help::VERIFY)]
+    Verify(Verify),
+    /// Print the completion script of a shell
+    #[command(after_long_help = help::COMPLETIONS)]
+    Completions(Completions),
+    /// Print the manual page
+    #[command(after_long_help = help::MAN)]
+    Man,
+}
+
+/// `llrem etl`
+#[derive(Debug, Args)]
+pub struct Etl {
+    /// Read DIR as if it were the home folder: a backup, another account [default: your own]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub home: Option<PathBuf>,
+    /// Read only this file or folder; may be repeated
+    #[arg(long = "source", value_name = "[AGENT=]PATH", value_hint = ValueHint::AnyPath)]
+    pub sources: Vec<String>,
+    /// Read only this agent; may be repeated; `llrem agents` lists them
+    #[arg(long = "agent", value_name = "NAME", value_parser = agent_names(), hide_possible_values = true)]
+    pub agents: Vec<String>,
+    /// Read only what was modified since then: 7d, 12h, 2026-01-31, yesterday, monday
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+    /// Extract every source again, changed or not
+    #[arg(long)]
+    pub full: bool,
+    /// Say what would be read and why, write nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Which secrets to replace [default: secrets]
+    #[arg(long, value_enum, value_name = "MODE", env = environment::REDACT, hide_env_values = true)]
+    pub redact: Option<Redact>,
+    /// Keep texts, inputs and outputs, or none of them [default: full]
+    #[arg(long, value_enum, value_name = "MODE", env = environment::CONTENT, hide_env_values = true)]
+    pub content: Option<Content>,
+    /// Threads [default: all cores]
+    #[arg(short, long, value_name = "N", env = environment::JOBS, hide_env_values = true)]
+    pub jobs: Option<NonZeroUsize>,
+    /// Wait so long for another `llrem etl` to end: 30s, 5m, 1h
+    #[arg(long, value_name = "DURATION")]
+    pub wait: Option<String>,
+    /// Exit with 3 when some input was unreadable or partly bad
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// `llrem sql`
+#[derive(Debug, Args)]
+pub struct Sql {
+    /// The query; `-` or nothing reads it from a pipe
+    pub query: Option<String>,
+    /// Read the query from FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "query", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+}
+
+/// `llrem query`
+#[derive(Debug, Args)]
+pub struct Query {
+    /// The query's name; without one, the queries are listed
+    pub name: Option<String>,
+    /// Set a parameter; may be repeated
+    #[arg(short, long = "param", value_name = "NAME=VALUE", requires = "name")]
+    pub params: Vec<String>,
+    /// Only from then on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    #[arg(long, value_name = "WHEN", requires = "name")]
+    pub since: Option<String>,
+    /// Only before then; a date or day counts to its end
+    #[arg(long, value_name = "WHEN", requires = "name")]
+    pub until: Option<String>,
+    /// Only this project
+    #[arg(long, value_name = "PROJECT", requires = "name")]
+    pub project: Option<String>,
+    /// Only this agent
+    #[arg(long, value_name = "AGENT", requires = "name")]
+    pub agent: Option<String>,
+    /// Print the query's text, with its parameters and columns, and do not run it
+    #[arg(long, requires = "name")]
+    pub show: bool,
+}
+
+/// `llrem schema`
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// Only this table
+    pub table: Option<String>,
+}
+
+/// `llrem sources`
+#[derive(Debug, Args)]
+pub struct Sources {
+    /// Only those that were unreadable, encrypted or partly bad
+    #[arg(long)]
+    pub bad: bool,
+}
+
+/// `llrem agents`
+#[derive(Debug, Args)]
+pub struct Agents {
+    /// Look in DIR as if it were the home folder [default: your own]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub home: Option<PathBuf>,
+}
+
+/// `llrem verify`
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// Read every row, too
+    #[arg(long)]
+    pub read_data: bool,
+}
+
+/// `llrem completions`
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Which secrets to replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Redact {
+    /// What certainly is a credential
+    Secrets,
+    /// Whatever looks like one, too
+    Strict,
+    /// Nothing
+    None,
+}
+
+/// Whether texts are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Content {
+    /// Everything
+    Full,
+    /// Counts, times and tokens only
+    None,
+}
+
+fn agent_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(AGENTS.iter().map(|agent| agent.about().id))
+}
+
+/// Offers the formats' names in help and completions, and lets other values pass: `sql` takes them for a file.
+#[derive(Debug, Clone)]
+struct FormatNames;
+
+impl clap::builder::TypedValueParser for FormatNames {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        clap::builder::StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = clap::builder::PossibleValue>>> {
+        Some(Box::new(Format::ALL.iter().map(|format| clap::builder::PossibleValue::new(format.name()))))
+    }
+}

@@ -1,0 +1,13 @@
+//! `llrem completions`: the completion script of a shell.
+
+use super::args::Completions;
+use super::output;
+use super::settings::Settings;
+use crate::Result;
+
+/// Runs the command.
+pub(super) fn run(settings: &Settings, typed: &Completions) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(typed.shell, &mut super::command(), "llrem", &mut script);
+    output::raw(&settings.output, &script)
+}

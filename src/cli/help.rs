@@ -1,0 +1,96 @@
+//! Examples at the end of each command's long help.
+
+/// `llrem --help`
+pub(super) const TOP: &str = "\
+Examples:
+  llrem etl                                  extract what changed into the lake
+  llrem query                                the list of canned queries
+  llrem query cost_by_day --since 7d         what the last week cost
+  llrem sql \"select count(*) from sessions\"  any SQL
+
+Exit codes:
+  0 done · 1 failed · 2 wrong usage · 3 done, but some input was bad (etl --strict)
+  10 no lake there · 11 another etl holds the lake · 130 interrupted";
+
+/// `llrem etl --help`
+pub(super) const ETL: &str = "\
+Examples:
+  llrem etl                                   every agent found in your home folder
+  llrem etl --dry-run                         what would be read, and why
+  llrem etl --agent claude-code --since 7d    one agent, what changed in a week
+  llrem etl --home /backup/home/ada --lake ada.lake
+  llrem etl --source claude-code=session.jsonl --lake one.lake
+  llrem etl --quiet --wait 5m                 for a timer or a hook
+
+Sources that cannot be read, or have bad lines, do not stop the run; `llrem sources --bad` lists them.
+With --strict the exit code is then 3.";
+
+/// `llrem sql --help`
+pub(super) const SQL: &str = "\
+Examples:
+  llrem sql \"select project, sum(cost_usd) as usd from sessions group by project order by usd desc nulls last\"
+  llrem sql -f report.sql -f json             a query from a file, rows as JSON
+  llrem sql --file report.sql --format csv    the same options, spelled out
+  echo 'select * from runs' | llrem sql
+  llrem sql 'select * from usage' -o usage.parquet
+
+-f takes a format when its value is one of the formats' names, and a file to read the query from otherwise.
+Tables: sessions, messages, tool_calls, usage, sources, runs, prices; `llrem schema` describes them.
+Queries only read. Moments are shown in the session's time zone (--timezone); the lake stores UTC.";
+
+/// `llrem query --help`
+pub(super) const QUERY: &str = "\
+Examples:
+  llrem query                                  the list, with parameters
+  llrem query cost_by_day --since monday
+  llrem query cost_by_project --since 2026-01-01 --until 2026-01-31 -f markdown
+  llrem query cache_hit_rate --param project=website
+  llrem query cost_by_model --show             its text, to run it elsewhere
+
+--since, --until, --project and --agent set the parameters of these names.
+Your own queries: name their folders under `query_folders` in the configuration.";
+
+/// `llrem schema --help`
+pub(super) const SCHEMA: &str = "\
+Examples:
+  llrem schema                 every table
+  llrem schema usage           one table
+  llrem schema -f markdown     for a document";
+
+/// `llrem sources --help`
+pub(super) const SOURCES: &str = "\
+Examples:
+  llrem sources
+  llrem sources --bad
+  llrem sources -f json -o sources.json";
+
+/// `llrem agents --help`
+pub(super) const AGENTS: &str = "\
+Examples:
+  llrem agents
+  llrem agents --home /backup/home/ada
+  llrem agents -f json
+
+`expiring` counts the sources that their agent will delete within 7 days, judged by their age and the agent's
+default retention; `llrem etl` keeps their rows.";
+
+/// `llrem verify --help`
+pub(super) const VERIFY: &str = "\
+Examples:
+  llrem verify                 files, sizes and counts against the manifest
+  llrem verify --read-data     every row, too
+
+Prints one row for each problem; the exit code is 1 when there is any.";
+
+/// `llrem completions --help`
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  llrem completions bash > ~/.local/share/bash-completion/completions/llrem
+  llrem completions zsh > ~/.zfunc/_llrem
+  llrem completions fish > ~/.config/fish/completions/llrem.fish";
+
+/// `llrem man --help`
+pub(super) const MAN: &str = "\
+Examples:
+  llrem man | man -l -
+  llrem man > ~/.local/share/man/man1/llrem.1";

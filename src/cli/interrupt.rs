@@ -1,0 +1,32 @@
+//! Ctrl-C: a flag that long work looks at, and a future that ends queries.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use futures::task::AtomicWaker;
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static WAITING: AtomicWaker = AtomicWaker::new();
+
+/// Whether the person asked to stop.
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Makes Ctrl-C, and a request to terminate, set the flag. Where that is not possible, the system's own handling stays.
+pub(super) fn listen() {
+    let _ = ctrlc::set_handler(|| {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+        WAITING.wake();
+    });
+}
+
+/// Ends when the person asks to stop.
+pub(super) async fn asked() {
+    poll_fn(|context| {
+        WAITING.register(context.waker());
+        if interrupted() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}

@@ -1,0 +1,86 @@
+//! The command line: what was typed, what it means, and one file for each command.
+
+mod agents;
+pub mod args;
+mod completions;
+mod config;
+pub mod environment;
+mod etl;
+mod help;
+pub mod interrupt;
+mod man;
+pub mod output;
+mod query;
+mod schema;
+pub mod settings;
+mod sources;
+mod sql;
+mod summary;
+mod verify;
+pub mod when;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::{Error, Result};
+use args::{Cli, Command};
+use output::Style;
+use settings::Settings;
+
+pub use interrupt::interrupted;
+
+/// Runs the program: parses, runs, and maps the error to an exit code.
+pub fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let style = Style::of(&arguments);
+    let matches = command().color(style.clap()).try_get_matches_from(arguments);
+    let typed = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(typed) => typed,
+        Err(error) => {
+            output::help(style, &error);
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    interrupt::listen();
+    match run(typed, style) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            output::report(style, &error, hint(&error).as_deref());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// The definition of the command line, for help, completions and the manual page.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+fn run(typed: Cli, style: Style) -> Result<()> {
+    let settings = Settings::resolve(typed.global, style)?;
+    if !matches!(typed.command, Command::Sql(_)) {
+        settings.refuse_format_as_file()?;
+    }
+    match typed.command {
+        Command::Etl(typed) => etl::run(&settings, typed),
+        Command::Sql(typed) => sql::run(&settings, &typed),
+        Command::Query(typed) => query::run(&settings, &typed),
+        Command::Schema(typed) => schema::run(&settings, &typed),
+        Command::Sources(typed) => sources::run(&settings, &typed),
+        Command::Agents(typed) => agents::run(&settings, typed),
+        Command::Verify(typed) => verify::run(&settings, &typed),
+        Command::Completions(typed) => completions::run(&settings, &typed),
+        Command::Man => man::run(&settings),
+    }
+}
+
+fn hint(error: &Error) -> Option<String> {
+    match error {
+        Error::Query(text) if text.starts_with("no column") || text.starts_with("no table") => {
+            Some("`llrem schema` lists tables and columns".to_owned())
+        }
+        error => error.hint(),
+    }
+}

@@ -1,0 +1,149 @@
+//! How values look: moments in the session's zone, nested values as text, money with its decimals.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringBuilder};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::json::writer::{EncoderOptions, make_encoder};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use chrono_tz::Tz;
+
+/// The schema in which rows are shown: moments carry the session's zone, texts are plain.
+pub(super) fn shown_schema(schema: &Schema, zone: Tz) -> SchemaRef {
+    let fields: Vec<Field> =
+        schema.fields().iter().map(|field| field.as_ref().clone().with_data_type(shown_type(field, zone))).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// The rows in the schema of [`shown_schema`].
+pub(super) fn shown(batch: &RecordBatch, zone: Tz) -> Result<RecordBatch, ArrowError> {
+    let schema = shown_schema(&batch.schema(), zone);
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<Vec<_>, _>>()?;
+    let rows = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema, columns, &rows)
+}
+
+fn shown_type(field: &Field, zone: Tz) -> DataType {
+    match field.data_type() {
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some(zone.name().into())),
+        DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
+        DataType::Dictionary(_, value) if value.is_string() => DataType::Utf8,
+        other => other.clone(),
+    }
+}
+
+/// The column as it fits into one cell of CSV: nested values become JSON text.
+pub(super) fn flat(column: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, ArrowError> {
+    if !field.data_type().is_nested() {
+        return Ok(Arc::clone(column));
+    }
+    let options = EncoderOptions::default().with_explicit_nulls(true);
+    let mut encoder = make_encoder(field, column.as_ref(), &options)?;
+    let mut texts = StringBuilder::new();
+    let mut buffer = Vec::new();
+    for row in 0..column.len() {
+        if column.is_null(row) {
+            texts.append_null();
+            continue;
+        }
+        buffer.clear();
+        encoder.encode(row, &mut buffer);
+        texts.append_value(String::from_utf8_lossy(&buffer));
+    }
+    Ok(Arc::new(texts.finish()))
+}
+
+/// The type of a column after [`flat`].
+pub(super) fn flat_field(field: &FieldRef) -> FieldRef {
+    if field.data_type().is_nested() {
+        Arc::new(Field::new(field.name(), DataType::Utf8, field.is_nullable()))
+    } else {
+        Arc::clone(field)
+    }
+}
+
+/// Whether the column's values stand at the right.
+pub(super) fn is_number(field: &Field) -> bool {
+    field.data_type().is_numeric()
+}
+
+/// Whether the column's values can be shortened and still tell something.
+pub(super) fn is_text(field: &Field) -> bool {
+    let kind = field.data_type();
+    kind.is_string() || kind.is_binary() || kind.is_nested()
+}
+
+/// Cells of a batch as people read them; a null is empty.
+pub(super) struct Cells<'a>(Vec<Column<'a>>);
+
+enum Column<'a> {
+    Money(&'a dyn Array),
+    Texts(&'a dyn Array),
+    Other(ArrayFormatter<'a>),
+    Owned(ArrayRef),
+}
+
+impl<'a> Cells<'a> {
+    pub(super) fn of(batch: &'a RecordBatch) -> Result<Self, ArrowError> {
+        let schema = batch.schema_ref();
+        let columns = batch.columns().iter().zip(schema.fields());
+        columns.map(|(column, field)| Column::of(column, field)).collect::<Result<_, _>>().map(Self)
+    }
+
+    pub(super) fn row(&self, row: usize) -> impl Iterator<Item = Result<String, ArrowError>> {
+        self.0.iter().map(move |column| column.cell(row))
+    }
+}
+
+impl<'a> Column<'a> {
+    fn of(column: &'a ArrayRef, field: &FieldRef) -> Result<Self, ArrowError> {
+        Ok(match field.data_type() {
+            DataType::Float64 if field.name().ends_with("_usd") => Self::Money(column),
+            DataType::List(item) if item.data_type() == &DataType::Utf8 => Self::Texts(column),
+            nested if nested.is_nested() => Self::Owned(flat(column, field)?),
+            _ => Self::Other(ArrayFormatter::try_new(column, &OPTIONS)?),
+        })
+    }
+
+    fn cell(&self, row: usize) -> Result<String, ArrowError> {
+        Ok(match self {
+            Self::Money(column) | Self::Texts(column) if column.is_null(row) => String::new(),
+            Self::Money(column) => money(column.as_primitive::<Float64Type>().value(row)),
+            Self::Texts(column) => {
+                let items = column.as_list::<i32>().value(row);
+                items.as_string::<i32>().iter().flatten().collect::<Vec<_>>().join(", ")
+            }
+            Self::Other(formatter) => formatter.value(row).try_to_string()?,
+            Self::Owned(texts) if texts.is_null(row) => String::new(),
+            Self::Owned(texts) => texts.as_string::<i32>().value(row).to_owned(),
+        })
+    }
+}
+
+const OPTIONS: FormatOptions<'static> = FormatOptions::new()
+    .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S"))
+    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%:z"));
+
+/// Two decimals from one dollar on, up to four below.
+fn money(amount: f64) -> String {
+    if amount.abs() >= 1.0 {
+        return format!("{amount:.2}");
+    }
+    let exact = format!("{amount:.4}");
+    let cut = exact.strip_suffix('0').map(|shorter| shorter.strip_suffix('0').unwrap_or(shorter));
+    cut.unwrap_or(&exact).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_have_more_decimals() {
+        let shown = [0.0, 1.5, 0.1234, 0.00009, 12.3456, 1234.5].map(money);
+        assert_eq!(shown, ["0.00", "1.50", "0.1234", "0.0001", "12.35", "1234.50"]);
+    }
+}

@@ -1,0 +1,141 @@
+//! The one place that prints: results to stdout or a file, everything else to stderr.
+
+mod cells;
+mod columnar;
+mod escape;
+mod fit;
+mod format;
+mod printer;
+mod progress;
+mod table;
+mod target;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use chrono_tz::Tz;
+
+pub use format::Format;
+pub use printer::{Printer, Style, help, report};
+pub use progress::Bar;
+
+use crate::query::Receiver;
+use crate::{Error, Result};
+use table::Overlong;
+use target::Target;
+
+/// Where results go, and how, as far as it was said.
+#[derive(Debug, Clone)]
+pub struct OutputSettings {
+    /// The format, when one was named.
+    pub format: Option<Format>,
+    /// The file, when one was named.
+    pub path: Option<PathBuf>,
+    /// Time zone in which moments are shown.
+    pub zone: Tz,
+}
+
+impl OutputSettings {
+    /// Whether neither a format nor a file was named.
+    pub fn is_plain(&self) -> bool {
+        self.format.is_none() && self.path.is_none()
+    }
+}
+
+/// Writes rows in one format, batch by batch.
+trait Rows {
+    /// Writes some rows.
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError>;
+    /// Writes what comes after the last row.
+    fn finish(&mut self) -> Result<(), ArrowError>;
+}
+
+/// Takes the rows of one result and writes them.
+pub struct Output {
+    format: Format,
+    zone: Tz,
+    overlong: Overlong,
+    target: Target,
+    rows: Option<Box<dyn Rows>>,
+}
+
+impl Output {
+    /// Prepares to write; `piped` is the format into a pipe when none was named.
+    pub fn new(settings: &OutputSettings, piped: Format) -> Result<Self> {
+        let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
+        let terminal = path.is_none() && std::io::stdout().is_terminal();
+        let format = match (settings.format, path) {
+            (Some(format), _) => format,
+            (None, Some(path)) => Format::of_suffix(path)?,
+            (None, None) if terminal => Format::Table,
+            (None, None) => piped,
+        };
+        if terminal && format.is_binary() {
+            return Err(Error::Usage(format!("{} is no text; write it into a file with -o FILE", format.name())));
+        }
+        let target = path.map_or_else(|| Ok(Target::stdout(terminal)), Target::file)?;
+        Ok(Self { format, zone: settings.zone, overlong: Overlong::Cut, target, rows: None })
+    }
+
+    /// In a table, long texts go on in the next line instead of being cut: for texts that are there to be read.
+    #[must_use]
+    pub fn wrapping(self) -> Self {
+        Self { overlong: Overlong::Wrap, ..self }
+    }
+
+    /// Writes a whole result.
+    pub fn print(mut self, batch: &RecordBatch) -> Result<()> {
+        self.schema(&batch.schema())?;
+        self.batch(batch)?;
+        self.finish()
+    }
+
+    /// Ends the result; a file appears under its name only now.
+    pub fn finish(mut self) -> Result<()> {
+        if let Some(mut rows) = self.rows.take() {
+            rows.finish().map_err(|error| self.target.blame(error))?;
+        }
+        self.target.finish()
+    }
+
+    fn rows(&self, schema: &SchemaRef) -> Result<Box<dyn Rows>, ArrowError> {
+        let target = self.target.clone();
+        Ok(match self.format {
+            Format::Table => Box::new(table::Table::new(target, schema, self.overlong)),
+            Format::Markdown => Box::new(text::Markdown::new(target, schema)),
+            Format::Json => Box::new(text::Json::array(target)),
+            Format::Ndjson => Box::new(text::Json::lines(target)),
+            Format::Csv => Box::new(text::Csv::new(target, schema)?),
+            Format::Parquet => Box::new(columnar::Parquet::new(target, schema)?),
+            Format::Arrow => Box::new(columnar::Arrow::new(target, schema)?),
+        })
+    }
+}
+
+impl Receiver for Output {
+    fn schema(&mut self, schema: &SchemaRef) -> Result<()> {
+        let shown = cells::shown_schema(schema, self.zone);
+        self.rows = Some(self.rows(&shown).map_err(|error| self.target.blame(error))?);
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Some(rows) = &mut self.rows else { return Ok(()) };
+        cells::shown(batch, self.zone).and_then(|batch| rows.write(&batch)).map_err(|error| self.target.blame(error))
+    }
+}
+
+/// Writes a text as it is: a completion script, a manual page, a query.
+pub fn raw(settings: &OutputSettings, text: &[u8]) -> Result<()> {
+    let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
+    let terminal = path.is_none() && std::io::stdout().is_terminal();
+    let mut target = path.map_or_else(|| Ok(Target::stdout(terminal)), Target::file)?;
+    target.write_all(text).map_err(|error| target.blame(error))?;
+    target.finish()
+}

@@ -1,0 +1,132 @@
+//! What goes to stderr: errors, warnings, summaries.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+
+use super::Bar;
+use super::escape;
+use crate::Error;
+use crate::cli::environment;
+
+/// Whether stderr is written in colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    colour: bool,
+    choice: clap::ColorChoice,
+}
+
+impl Style {
+    /// Reads `--color` and the environment; before the arguments are understood, because their errors are coloured, too.
+    pub fn of(arguments: &[OsString]) -> Self {
+        let typed = arguments.iter().enumerate().find_map(|(at, argument)| match argument.to_str()? {
+            "--color" => arguments.get(at + 1)?.to_str(),
+            argument => argument.strip_prefix("--color="),
+        });
+        let dull = environment::value(environment::NO_COLOR).is_some()
+            || environment::value(environment::TERM).is_some_and(|term| term == "dumb");
+        let (colour, choice) = match typed {
+            Some("always") => (true, clap::ColorChoice::Always),
+            Some("never") => (false, clap::ColorChoice::Never),
+            _ if dull => (false, clap::ColorChoice::Never),
+            _ => (io::stderr().is_terminal(), clap::ColorChoice::Auto),
+        };
+        Self { colour, choice }
+    }
+
+    /// The same for help.
+    pub fn clap(self) -> clap::ColorChoice {
+        self.choice
+    }
+
+    fn label(self, name: &str) -> String {
+        let code = match name {
+            "error" => "1;31",
+            "warning" => "1;33",
+            _ => "1;36",
+        };
+        if self.colour { format!("\u{1b}[{code}m{name}:\u{1b}[0m") } else { format!("{name}:") }
+    }
+}
+
+/// Prints an error, and what to do about it, in two lines.
+pub fn report(style: Style, error: &Error, hint: Option<&str>) {
+    let mut lines = labelled(style, "error", &error.to_string());
+    if let Some(hint) = hint {
+        lines.push_str(&labelled(style, "hint", hint));
+    }
+    write(&lines);
+}
+
+/// Prints what clap has to say: help to stdout, a mistake in two lines to stderr.
+pub fn help(style: Style, error: &clap::Error) {
+    if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // A reader that went away is no failure.
+        let _ = error.print();
+        return;
+    }
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim);
+    let what: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    let tip = lines.clone().find_map(|line| line.strip_prefix("tip: "));
+    let usage = lines.clone().find_map(|line| line.strip_prefix("Usage: "));
+    let hint = match (tip, usage) {
+        (Some(tip), _) => tip.to_owned(),
+        (None, Some(usage)) => format!("usage: {usage}"),
+        (None, None) => "--help tells more".to_owned(),
+    };
+    write(&(labelled(style, "error", what.join(" ").trim_start_matches("error: ")) + &labelled(style, "hint", &hint)));
+}
+
+fn labelled(style: Style, label: &str, text: &str) -> String {
+    let text = text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let safe = if io::stderr().is_terminal() { escape::line(&text).into_owned() } else { text };
+    format!("{} {safe}\n", style.label(label))
+}
+
+/// A closed stderr is nobody's failure.
+fn write(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Prints what is neither result nor error, as far as it is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    quiet: bool,
+    verbose: u8,
+    progress: bool,
+    style: Style,
+}
+
+impl Printer {
+    /// By the options.
+    pub fn new(quiet: bool, verbose: u8, progress: bool, style: Style) -> Self {
+        Self { quiet, verbose, progress, style }
+    }
+
+    /// One line of a summary.
+    pub fn say(&self, line: &str) {
+        if !self.quiet {
+            let safe = if io::stderr().is_terminal() { escape::line(line) } else { line.into() };
+            write(&format!("{safe}\n"));
+        }
+    }
+
+    /// Something that did not stop the work.
+    pub fn warn(&self, text: &str) {
+        if !self.quiet {
+            write(&labelled(self.style, "warning", text));
+        }
+    }
+
+    /// Something for those who asked for more.
+    pub fn detail(&self, line: impl FnOnce() -> String) {
+        if self.verbose > 0 {
+            self.say(&line());
+        }
+    }
+
+    /// A progress bar, when one is wanted and somebody can see it.
+    pub fn bar(&self) -> Option<Bar> {
+        (self.progress && !self.quiet && io::stderr().is_terminal()).then(Bar::default)
+    }
+}

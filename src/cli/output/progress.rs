@@ -1,0 +1,80 @@
+//! The progress bar of `etl`, on stderr.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Once, OnceLock};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::etl::Progress;
+
+/// Work that is over sooner shows no bar.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+const TEMPLATE: &str = "{msg} [{bar:30}] {bytes}/{total_bytes} · {prefix} files · {binary_bytes_per_sec} · {eta} left";
+
+/// Bytes, files, rate and time left.
+pub struct Bar {
+    began: Instant,
+    drawn: ProgressBar,
+    shown: Once,
+    files: AtomicU64,
+    all_files: OnceLock<u64>,
+}
+
+impl Default for Bar {
+    fn default() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Self {
+            began: Instant::now(),
+            drawn: bar,
+            shown: Once::new(),
+            files: AtomicU64::new(0),
+            all_files: OnceLock::new(),
+        }
+    }
+}
+
+impl Bar {
+    fn show_when_it_lasts(&self) {
+        if self.began.elapsed() > PATIENCE {
+            self.shown.call_once(|| self.drawn.set_draw_target(ProgressDrawTarget::stderr()));
+        }
+    }
+}
+
+impl Progress for Bar {
+    fn start(&self, files: u64, bytes: u64) {
+        let files = *self.all_files.get_or_init(|| files);
+        self.drawn.set_length(bytes);
+        self.drawn.set_prefix(format!("0/{files}"));
+        self.drawn.reset_eta();
+    }
+
+    fn advance(&self, files: u64, bytes: u64) {
+        let read = self.files.fetch_add(files, Ordering::Relaxed) + files;
+        self.show_when_it_lasts();
+        if files > 0 {
+            self.drawn.set_prefix(format!("{read}/{}", self.all_files.get().unwrap_or(&read)));
+        }
+        self.drawn.inc(bytes);
+    }
+
+    fn stage(&self, name: &str) {
+        self.show_when_it_lasts();
+        self.drawn.set_message(name.to_owned());
+    }
+
+    fn finish(&self) {
+        self.drawn.finish_and_clear();
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.drawn.finish_and_clear();
+    }
+}

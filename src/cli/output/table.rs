@@ -1,0 +1,154 @@
+//! A table for people, fitted to the terminal.
+
+use std::io::Write;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table as Grid};
+use unicode_width::UnicodeWidthStr;
+
+use super::Rows;
+use super::cells::{self, Cells};
+use super::escape;
+use super::fit::{cut, folded, widest_line, wrapped};
+use super::target::Target;
+
+/// Gathers the rows, because their widths decide how they are laid out.
+pub(super) struct Table {
+    target: Target,
+    width: Option<usize>,
+    overlong: Overlong,
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+/// What happens to a text that is longer than its column is wide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overlong {
+    /// It is cut.
+    Cut,
+    /// It goes on in the next line.
+    Wrap,
+}
+
+struct Column {
+    name: String,
+    number: bool,
+    /// Whether its cells may be shortened; numbers, moments and the like are whole or not there at all.
+    flexible: bool,
+}
+
+/// The lines of the grid, in comfy-table's order: borders, header, inner lines, crossings, corners.
+const LINES: &str = "││──├─┼┤│    ┬┴┌┐└┘";
+
+/// A text is cut no shorter than this.
+const NARROWEST: usize = 12;
+
+impl Table {
+    pub(super) fn new(target: Target, schema: &SchemaRef, overlong: Overlong) -> Self {
+        let width = if target.is_terminal() { Grid::new().width().map(usize::from) } else { None };
+        Self::with_width(target, schema, overlong, width)
+    }
+
+    pub(super) fn with_width(target: Target, schema: &SchemaRef, overlong: Overlong, width: Option<usize>) -> Self {
+        let columns = schema.fields().iter().map(|field| Column {
+            name: field.name().clone(),
+            number: cells::is_number(field),
+            flexible: cells::is_text(field),
+        });
+        Self { target, width, overlong, columns: columns.collect(), rows: Vec::new() }
+    }
+
+    /// How wide each column is shown; the columns after the last one do not fit at all.
+    fn widths(&self) -> Vec<usize> {
+        let contents = (0..self.columns.len()).map(|at| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            cells.map(|cell| widest_line(cell)).max().unwrap_or(0)
+        });
+        let contents: Vec<usize> = contents.collect();
+        let columns = || self.columns.iter().zip(&contents);
+        let mut widths: Vec<usize> = columns().map(|(column, content)| column.name.width().max(*content)).collect();
+        let Some(available) = self.width else { return widths };
+        let floors: Vec<usize> = columns().map(|(column, content)| column.floor(*content)).collect();
+        widths.truncate(columns_that_fit(&floors, available));
+        shrink(&mut widths, &floors, available);
+        widths
+    }
+
+    fn render(&self) -> String {
+        let widths = self.widths();
+        let columns = || self.columns.iter().zip(&widths);
+        let mut grid = Grid::new();
+        grid.load_preset(LINES).set_content_arrangement(ContentArrangement::Disabled);
+        grid.set_header(columns().map(|(column, width)| column.cell(folded(&column.name, *width))));
+        for row in &self.rows {
+            let cells = row.iter().zip(columns());
+            grid.add_row(cells.map(|(text, (column, width))| column.cell(self.fitted(text, *width))));
+        }
+        let mut text = grid.trim_fmt() + "\n";
+        let hidden = self.columns.iter().skip(widths.len()).map(|column| column.name.as_str()).collect::<Vec<_>>();
+        if !hidden.is_empty() {
+            let count = hidden.len().to_string();
+            text.extend([&count, " more columns do not fit (-f csv and -f json show all): ", &hidden.join(", "), "\n"]);
+        }
+        text
+    }
+
+    fn fitted(&self, text: &str, width: usize) -> String {
+        match self.overlong {
+            _ if widest_line(text) <= width => text.to_owned(),
+            Overlong::Cut => cut(text, width),
+            Overlong::Wrap => wrapped(text, width),
+        }
+    }
+}
+
+impl Column {
+    /// The narrowest that it can be shown, its name folded.
+    fn floor(&self, content: usize) -> usize {
+        let word = self.name.split_inclusive('_').map(UnicodeWidthStr::width).max().unwrap_or(0);
+        word.max(if self.flexible { content.min(NARROWEST) } else { content })
+    }
+
+    fn cell(&self, text: String) -> Cell {
+        Cell::new(text).set_alignment(if self.number { CellAlignment::Right } else { CellAlignment::Left })
+    }
+}
+
+impl Rows for Table {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let terminal = self.target.is_terminal();
+        let cells = Cells::of(batch)?;
+        for row in 0..batch.num_rows() {
+            let row = cells.row(row).map(|cell| Ok(if terminal { escape::line(&cell?).into_owned() } else { cell? }));
+            self.rows.push(row.collect::<Result<_, ArrowError>>()?);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), ArrowError> {
+        let text = self.render();
+        Ok(self.target.write_all(text.as_bytes())?)
+    }
+}
+
+/// A border at the left, and for each column its text, a space on both sides and a border.
+fn columns_that_fit(widths: &[usize], available: usize) -> usize {
+    let mut used = 1;
+    let fitting = widths.iter().take_while(|width| {
+        used += *width + 3;
+        used <= available
+    });
+    fitting.count().max(1).min(widths.len())
+}
+
+/// Takes from the widest columns until all fit.
+fn shrink(widths: &mut [usize], floors: &[usize], available: usize) {
+    let room = available.saturating_sub(1 + 3 * widths.len());
+    while widths.iter().sum::<usize>() > room {
+        let reducible = widths.iter_mut().zip(floors).filter(|(width, floor)| **width > **floor);
+        let Some((widest, _)) = reducible.max_by_key(|(width, _)| **width) else { return };
+        *widest -= 1;
+    }
+}

@@ -1,0 +1,170 @@
+//! Where the bytes of a result go: stdout, or a file that appears under its name when it is whole.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Stdout, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::error::ArrowError;
+use tempfile::NamedTempFile;
+
+use super::escape::Escaping;
+use crate::{Error, Result};
+
+/// A handle on the place; clones write to the same one, and remember why writing failed.
+#[derive(Clone)]
+pub(super) struct Target(Arc<Mutex<Inner>>);
+
+struct Inner {
+    sink: Sink,
+    terminal: bool,
+    failure: Option<io::Error>,
+}
+
+enum Sink {
+    Stdout(BufWriter<Stdout>),
+    Terminal(Escaping<BufWriter<Stdout>>),
+    /// A device, pipe or socket: written in place.
+    Special(BufWriter<File>, PathBuf),
+    File(BufWriter<NamedTempFile>, PathBuf),
+    Done(PathBuf),
+    #[cfg(test)]
+    Memory(Vec<u8>),
+}
+
+impl Target {
+    pub(super) fn stdout(terminal: bool) -> Self {
+        let writer = BufWriter::with_capacity(1 << 16, io::stdout());
+        let sink = if terminal { Sink::Terminal(Escaping::new(writer)) } else { Sink::Stdout(writer) };
+        Self::of(sink, terminal)
+    }
+
+    pub(super) fn file(path: &Path) -> Result<Self> {
+        let write = |error| Error::io("write", path)(error);
+        // Through a link, it is the file behind it that is replaced.
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if real.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            let file = OpenOptions::new().write(true).open(&real).map_err(write)?;
+            return Ok(Self::of(Sink::Special(BufWriter::new(file), real), false));
+        }
+        let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new().prefix(".llrem-").tempfile_in(folder).map_err(write)?;
+        Ok(Self::of(Sink::File(BufWriter::with_capacity(1 << 16, file), real), false))
+    }
+
+    fn of(sink: Sink, terminal: bool) -> Self {
+        Self(Arc::new(Mutex::new(Inner { sink, terminal, failure: None })))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether people read it as it comes.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.inner().terminal
+    }
+
+    /// The failure to write that lies behind a writer's error, when there is one.
+    pub(super) fn blame(&self, error: impl Into<ArrowError>) -> Error {
+        let mut inner = self.inner();
+        match inner.failure.take() {
+            Some(failure) => inner.sink.failed(failure),
+            None => Error::Arrow(error.into()),
+        }
+    }
+
+    /// Everything is written: a file takes its name.
+    pub(super) fn finish(&self) -> Result<()> {
+        let mut inner = self.inner();
+        let flushed = inner.sink.flush();
+        flushed.map_err(|error| inner.sink.failed(error))?;
+        match std::mem::replace(&mut inner.sink, Sink::Done(PathBuf::new())) {
+            Sink::File(writer, path) => {
+                let file = writer.into_inner().map_err(|error| Error::io("write", &path)(error.into_error()))?;
+                file.persist(&path).map(drop).map_err(|error| Error::io("write", &path)(error.error))
+            }
+            other => {
+                inner.sink = other;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Sink {
+    fn failed(&self, error: io::Error) -> Error {
+        match self {
+            Self::Special(_, path) | Self::File(_, path) | Self::Done(path) => Error::io("write", path)(error),
+            _ => Error::Output(error),
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(writer) => writer.write(bytes),
+            Self::Terminal(writer) => writer.write(bytes),
+            Self::Special(writer, _) => writer.write(bytes),
+            Self::File(writer, _) => writer.write(bytes),
+            Self::Done(_) => Ok(bytes.len()),
+            #[cfg(test)]
+            Self::Memory(buffer) => buffer.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(writer) => writer.flush(),
+            Self::Terminal(writer) => writer.flush(),
+            Self::Special(writer, _) => writer.flush(),
+            Self::File(writer, _) => writer.flush(),
+            Self::Done(_) => Ok(()),
+            #[cfg(test)]
+            Self::Memory(_) => Ok(()),
+        }
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut inner = self.inner();
+        let written = inner.sink.write(bytes);
+        written.map_err(|error| inner.remember(error))
+    }
+
+    /// Format writers flush after each batch; only [`Target::finish`] does it truly, or a terminal, where people wait.
+    fn flush(&mut self) -> io::Result<()> {
+        let mut inner = self.inner();
+        if !inner.terminal {
+            return Ok(());
+        }
+        let flushed = inner.sink.flush();
+        flushed.map_err(|error| inner.remember(error))
+    }
+}
+
+impl Inner {
+    fn remember(&mut self, error: io::Error) -> io::Error {
+        let kind = error.kind();
+        if kind != io::ErrorKind::Interrupted {
+            self.failure = Some(error);
+        }
+        kind.into()
+    }
+}
+
+#[cfg(test)]
+impl Target {
+    pub(super) fn memory(terminal: bool) -> Self {
+        Self::of(Sink::Memory(Vec::new()), terminal)
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        match &self.inner().sink {
+            Sink::Memory(bytes) => bytes.clone(),
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `llrem query`: the canned queries.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+
+use super::args::Query;
+use super::output::{self, Format, Output};
+use super::settings::Settings;
+use super::sql;
+use super::when::Bound;
+use crate::query::canned::{Canned, Library, Parameter};
+use crate::{Error, Result};
+
+/// Runs the command.
+pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
+    let library = Library::load(settings.query_folders())?;
+    let Some(name) = &typed.name else { return list(settings, &library) };
+    let canned = library.find(name)?;
+    if typed.show {
+        return output::raw(&settings.output, canned.sql.as_bytes());
+    }
+    let moments = |parameter: &str, text: &str| {
+        let bound = if parameter == "until" { Bound::End } else { Bound::Start };
+        settings.clock.moment(text, bound)
+    };
+    let statement = canned.bind(&given(typed)?, settings.clock.zone, &moments)?;
+    sql::print(settings, &statement)
+}
+
+/// `--param NAME=VALUE`, and the options that set the parameters of their names.
+fn given(typed: &Query) -> Result<Vec<(String, String)>> {
+    let named = typed.params.iter().map(|text| {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| Error::Usage(format!("`--param {text}` has no value; write --param {text}=VALUE")))?;
+        Ok((name.to_owned(), value.to_owned()))
+    });
+    let options =
+        [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
+    let options = options.into_iter().filter_map(|(name, value)| Some(Ok((name.to_owned(), value.clone()?))));
+    named.chain(options).collect()
+}
+
+fn list(settings: &Settings, library: &Library) -> Result<()> {
+    for (path, reason) in &library.problems {
+        settings.printer.warn(&format!("`{}` is no query: {reason}", path.display()));
+    }
+    let column = |text: fn(&Canned) -> String| -> ArrayRef {
+        Arc::new(library.queries.iter().map(|canned| Some(text(canned))).collect::<StringArray>())
+    };
+    let rows = RecordBatch::try_from_iter([
+        ("name", column(|canned| canned.name.clone())),
+        ("title", column(|canned| canned.title.clone())),
+        ("parameters", column(|canned| parameters(&canned.parameters))),
+    ])?;
+    Output::new(&settings.output, Format::Csv)?.wrapping().print(&rows)
+}
+
+fn parameters(parameters: &[Parameter]) -> String {
+    let shown = parameters.iter().map(|parameter| match parameter.default.as_deref() {
+        None => format!("{} (needed)", parameter.name),
+        Some("null" | "") => parameter.name.clone(),
+        Some(default) => format!("{}={default}", parameter.name),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,83 @@
+//! `llrem schema`: tables, columns, types, units, meaning.
+
+use arrow::array::{BooleanArray, RecordBatch, StringArray};
+use std::sync::Arc;
+
+use super::args::Schema;
+use super::output::{Format, Output};
+use super::settings::Settings;
+use crate::query::nearest;
+use crate::tables::{ColumnDef, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
+use crate::{Error, Result};
+
+/// Runs the command.
+pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
+    let rows = rows(typed.table.as_deref())?;
+    Output::new(&settings.output, Format::Table)?.wrapping().print(&rows)
+}
+
+struct Column {
+    table: &'static str,
+    name: &'static str,
+    kind: &'static str,
+    unit: Option<&'static str>,
+    nullable: bool,
+    meaning: &'static str,
+}
+
+fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
+    let stored = LAKE_TABLES.into_iter().map(|table| (table, true));
+    let state = STATE_TABLES.into_iter().map(|table| (table, false));
+    let tables: Vec<(&TableDef, bool)> = stored.chain(state).collect();
+    if let Some(unknown) = wanted.filter(|wanted| tables.iter().all(|(table, _)| table.name != *wanted)) {
+        let guess = nearest::suggestion(unknown, tables.iter().map(|(table, _)| table.name));
+        return Err(Error::Usage(format!("unknown table `{unknown}`{guess}")));
+    }
+    let chosen = tables.into_iter().filter(|(table, _)| wanted.is_none_or(|wanted| wanted == table.name));
+    let columns: Vec<Column> = chosen.flat_map(|(table, partitioned)| columns(table, partitioned)).collect();
+    Ok(RecordBatch::try_from_iter([
+        ("table", texts(&columns, |column| Some(column.table))),
+        ("column", texts(&columns, |column| Some(column.name))),
+        ("type", texts(&columns, |column| Some(column.kind))),
+        ("unit", texts(&columns, |column| column.unit)),
+        ("nullable", Arc::new(columns.iter().map(|column| Some(column.nullable)).collect::<BooleanArray>()) as _),
+        ("meaning", texts(&columns, |column| Some(column.meaning))),
+    ])?)
+}
+
+fn texts(columns: &[Column], text: fn(&Column) -> Option<&'static str>) -> arrow::array::ArrayRef {
+    Arc::new(columns.iter().map(text).collect::<StringArray>())
+}
+
+fn columns(table: &'static TableDef, partitioned: bool) -> impl Iterator<Item = Column> {
+    let partitions = partitioned.then_some(PARTITION_COLUMNS).into_iter().flatten();
+    let partitions = partitions.map(|(name, meaning)| Column {
+        table: table.name,
+        name,
+        kind: "text",
+        unit: None,
+        nullable: false,
+        meaning,
+    });
+    partitions.chain(table.columns.iter().map(|column| declared(table.name, column)))
+}
+
+fn declared(table: &'static str, column: &'static ColumnDef) -> Column {
+    let (meaning, unit) = split_unit(column.doc.trim());
+    Column { table, name: column.name, kind: column.type_name(), unit, nullable: column.nullable, meaning }
+}
+
+const UNITS: [(&str, &str); 6] = [
+    (" Tokens.", "tokens"),
+    (" Bytes.", "bytes"),
+    (" Milliseconds.", "ms"),
+    (" Count.", "count"),
+    (" YYYY-MM-DD.", "day"),
+    (" USD.", "USD"),
+];
+
+/// A column's documentation ends in its unit, where it has one.
+fn split_unit(doc: &'static str) -> (&'static str, Option<&'static str>) {
+    let found = UNITS.iter().find_map(|(ending, unit)| doc.strip_suffix(ending).map(|meaning| (meaning, Some(*unit))));
+    found.unwrap_or((doc, if doc.contains(" USD for ") { Some("USD") } else { None }))
+}

@@ -1,0 +1,265 @@
+//! What was typed, together with environment, configuration file and defaults: flag > environment > file > default.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use chrono_tz::Tz;
+use clap::ValueEnum;
+
+use super::args::{self, Global};
+use super::config::Config;
+use super::environment;
+use super::output::{Format, OutputSettings, Printer, Style};
+use super::when::Clock;
+use crate::etl;
+use crate::lake::Lake;
+use crate::query::nearest;
+use crate::redact;
+use crate::{Error, Result};
+
+/// Everything a command needs to know.
+#[derive(Debug)]
+pub struct Settings {
+    lake: LakePlace,
+    /// Clock and time zone of this call.
+    pub clock: Clock,
+    /// Where results go, and how.
+    pub output: OutputSettings,
+    /// A value of `-f` that is no format: for `sql`, the file of the query.
+    pub format_as_file: Option<PathBuf>,
+    /// What goes to stderr.
+    pub printer: Printer,
+    config: Config,
+}
+
+#[derive(Debug, Clone)]
+enum LakePlace {
+    Folder(PathBuf),
+    Remote(String),
+    Nowhere,
+}
+
+impl Settings {
+    /// Resolves the global options.
+    pub fn resolve(global: Global, style: Style) -> Result<Self> {
+        let config = Config::load(global.config.as_deref())?;
+        let (format, format_as_file) = typed_format(&global.format);
+        let format = match format {
+            Some(format) => Some(format),
+            None => config.format.as_deref().map(format_of).transpose()?,
+        };
+        let zone = zone(global.timezone.as_deref().or(config.timezone.as_deref()))?;
+        let settings = Self {
+            lake: lake_place(global.lake.as_deref().or(config.lake.as_deref()))?,
+            clock: Clock::system(zone),
+            output: OutputSettings { format, path: global.output, zone },
+            format_as_file,
+            printer: Printer::new(global.quiet, global.verbose, !global.no_progress, style),
+            config,
+        };
+        settings.printer.detail(|| format!("time zone: {zone}"));
+        settings.printer.detail(|| format!("lake: {:?}", settings.lake));
+        Ok(settings)
+    }
+
+    /// For every command but `sql`: a value of `-f` that is no format is a mistake.
+    pub fn refuse_format_as_file(&self) -> Result<()> {
+        match &self.format_as_file {
+            Some(path) => format_of(&path.to_string_lossy()).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The lake's folder.
+    pub fn lake_folder(&self) -> Result<&Path> {
+        match &self.lake {
+            LakePlace::Folder(path) => Ok(path),
+            LakePlace::Remote(url) => Err(Error::Usage(format!(
+                "the lake `{url}` is remote; this version reads and writes lakes on local disks only"
+            ))),
+            LakePlace::Nowhere => {
+                Err(Error::Usage("no home folder is known; name the lake with --lake DIR".to_owned()))
+            }
+        }
+    }
+
+    /// Opens the lake.
+    pub fn open_lake(&self) -> Result<Lake> {
+        Lake::open(self.lake_folder()?)
+    }
+
+    /// Folders of the user's own queries.
+    pub fn query_folders(&self) -> &[PathBuf] {
+        &self.config.query_folders
+    }
+
+    /// The user's own price file.
+    pub fn prices(&self) -> Option<&Path> {
+        self.config.prices.as_deref()
+    }
+
+    /// Folders below which project-local files are looked for.
+    pub fn project_roots(&self) -> &[PathBuf] {
+        &self.config.project_roots
+    }
+
+    /// What `etl` is asked to do.
+    pub fn etl_options(&self, typed: args::Etl) -> Result<etl::Options> {
+        let since = typed.since.map(|text| self.clock.moment(&text, super::when::Bound::Start)).transpose()?;
+        let wait = typed.wait.map(|text| super::when::duration(&text)).transpose()?.unwrap_or_default();
+        let redact = choice(typed.redact, self.config.redact.as_deref(), "redact", args::Redact::Secrets)?;
+        let content = choice(typed.content, self.config.content.as_deref(), "content", args::Content::Full)?;
+        let prices = match &self.config.prices {
+            Some(path) => Some(std::fs::read_to_string(path).map_err(Error::io("read", path))?),
+            None => None,
+        };
+        Ok(etl::Options {
+            lake: self.lake_folder()?.to_owned(),
+            home: typed.home,
+            sources: typed.sources.iter().map(|text| typed_source(text)).collect::<Result<_>>()?,
+            agents: typed.agents,
+            since,
+            full: typed.full,
+            dry_run: typed.dry_run,
+            redact: redact.into(),
+            content: content.into(),
+            jobs: typed.jobs.or(self.config.jobs).map(Into::into),
+            wait,
+            machine: environment::value(environment::MACHINE).or_else(|| self.config.machine.clone()),
+            prices,
+            project_roots: self.config.project_roots.clone(),
+            strict: typed.strict,
+        })
+    }
+}
+
+/// The last value that names a format, and the last one that does not.
+fn typed_format(values: &[String]) -> (Option<Format>, Option<PathBuf>) {
+    let format = values.iter().rev().find_map(|value| Format::named(value));
+    let file = values.iter().rev().find(|value| Format::named(value).is_none());
+    (format, file.map(PathBuf::from))
+}
+
+fn format_of(text: &str) -> Result<Format> {
+    Format::named(text).ok_or_else(|| {
+        let names = Format::ALL.map(Format::name);
+        let guess = nearest::suggestion(text, names);
+        Error::Usage(format!("`{text}` is no format{guess} ({})", names.join(", ")))
+    })
+}
+
+fn lake_place(named: Option<&str>) -> Result<LakePlace> {
+    use etcetera::BaseStrategy;
+    let Some(named) = named.filter(|named| !named.is_empty()) else {
+        let usual = etcetera::choose_base_strategy().map(|strategy| strategy.data_dir().join("llrem").join("lake"));
+        return Ok(usual.map_or(LakePlace::Nowhere, LakePlace::Folder));
+    };
+    match named.split_once("://") {
+        Some(("file", path)) => file_url_path(path).map(LakePlace::Folder),
+        Some(_) => Ok(LakePlace::Remote(named.to_owned())),
+        None => Ok(LakePlace::Folder(PathBuf::from(named))),
+    }
+}
+
+fn file_url_path(path: &str) -> Result<PathBuf> {
+    let path = path.strip_prefix("localhost").unwrap_or(path);
+    if path.starts_with('/') {
+        Ok(PathBuf::from(path))
+    } else {
+        Err(Error::Usage(format!("`file://{path}` names no local folder; write file:///folder")))
+    }
+}
+
+fn zone(named: Option<&str>) -> Result<Tz> {
+    match named.filter(|named| !named.is_empty() && *named != "local") {
+        Some(named) => Tz::from_str(named).map_err(|_| {
+            let guess = nearest::suggestion(named, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
+            Error::Usage(format!("unknown time zone `{named}`{guess}"))
+        }),
+        None => Ok(local_zone().unwrap_or(Tz::UTC)),
+    }
+}
+
+fn local_zone() -> Option<Tz> {
+    let named = environment::value(environment::TZ).and_then(|value| value.trim_start_matches(':').parse().ok());
+    named.or_else(|| iana_time_zone::get_timezone().ok()?.parse().ok())
+}
+
+fn choice<T: ValueEnum>(typed: Option<T>, configured: Option<&str>, key: &str, default: T) -> Result<T> {
+    match (typed, configured) {
+        (Some(value), _) => Ok(value),
+        (None, Some(text)) => {
+            T::from_str(text, false).map_err(|_| Error::Usage(format!("`{text}` is no value of `{key}`")))
+        }
+        (None, None) => Ok(default),
+    }
+}
+
+/// `[AGENT=]PATH`; a path may hold `=` itself.
+fn typed_source(text: &str) -> Result<(Option<String>, PathBuf)> {
+    let Some((agent, path)) = text.split_once('=') else { return Ok((None, PathBuf::from(text))) };
+    if crate::agents::by_id(agent).is_some() {
+        return Ok((Some(agent.to_owned()), PathBuf::from(path)));
+    }
+    if agent.contains(['/', '\\', '.']) || Path::new(text).exists() {
+        return Ok((None, PathBuf::from(text)));
+    }
+    let guess = nearest::suggestion(agent, crate::agents::AGENTS.iter().map(|known| known.about().id));
+    Err(Error::Usage(format!("unknown agent `{agent}`{guess} (`llrem agents` lists them)")))
+}
+
+impl From<args::Redact> for redact::Mode {
+    fn from(typed: args::Redact) -> Self {
+        match typed {
+            args::Redact::Secrets => Self::Secrets,
+            args::Redact::Strict => Self::Strict,
+            args::Redact::None => Self::None,
+        }
+    }
+}
+
+impl From<args::Content> for etl::Content {
+    fn from(typed: args::Content) -> Self {
+        match typed {
+            args::Content::Full => Self::Full,
+            args::Content::None => Self::None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_name_wins_over_a_file_name() {
+        let values = ["a.sql", "json"].map(String::from);
+        assert_eq!(typed_format(&values), (Some(Format::Json), Some(PathBuf::from("a.sql"))));
+        assert_eq!(typed_format(&["csv".to_owned()]), (Some(Format::Csv), None));
+    }
+
+    #[test]
+    fn a_lake_is_a_folder_or_an_address() {
+        assert!(matches!(lake_place(Some("x")), Ok(LakePlace::Folder(path)) if path == Path::new("x")));
+        assert!(matches!(lake_place(Some("file:///x/y")), Ok(LakePlace::Folder(path)) if path == Path::new("/x/y")));
+        assert!(matches!(lake_place(Some("s3://b/x")), Ok(LakePlace::Remote(_))));
+        assert!(lake_place(Some("file://host/x")).is_err());
+    }
+
+    #[test]
+    fn a_source_may_name_its_agent() {
+        let agent = crate::agents::AGENTS[0].about().id;
+        assert_eq!(typed_source(&format!("{agent}=a=b")).unwrap(), (Some(agent.to_owned()), PathBuf::from("a=b")));
+        assert_eq!(typed_source("./a=b").unwrap(), (None, PathBuf::from("./a=b")));
+        assert!(typed_source("claud-code=x").unwrap_err().to_string().contains("did you mean"));
+    }
+
+    #[test]
+    fn time_zones_are_checked() {
+        assert_eq!(zone(Some("Europe/Berlin")).unwrap(), chrono_tz::Europe::Berlin);
+        insta::assert_snapshot!(
+            zone(Some("Europe/Berlim")).unwrap_err(),
+            @"unknown time zone `Europe/Berlim`; did you mean `Europe/Berlin`?"
+        );
+    }
+}

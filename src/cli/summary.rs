@@ -1,0 +1,107 @@
+//! What `etl` says when it is over.
+
+use indicatif::BinaryBytes;
+
+use crate::agents::AGENTS;
+use crate::etl::{AgentSummary, Options, Summary};
+
+/// Names of this many models, or kinds of secrets, are told.
+const NAMED: usize = 8;
+
+/// The lines of the summary.
+pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
+    if summary.agents.is_empty() {
+        return nothing_found(options);
+    }
+    let mut lines: Vec<String> = summary.agents.iter().map(|agent| agent_line(agent, options.dry_run)).collect();
+    if !summary.unpriced_models.is_empty() {
+        lines.push(format!("without a price: {}", counted(&summary.unpriced_models, "responses")));
+    }
+    if !summary.redactions.is_empty() {
+        lines.push(format!("secrets replaced: {}", counted(&summary.redactions, "times")));
+    }
+    if summary.agents.iter().any(|agent| agent.bad > 0) {
+        lines.push("`llrem sources --bad` lists what could not be read".to_owned());
+    }
+    lines.push(work_line(summary, options));
+    lines
+}
+
+fn agent_line(agent: &AgentSummary, dry_run: bool) -> String {
+    let counts = [(agent.new, "new"), (agent.changed, "changed"), (agent.unchanged, "unchanged")];
+    let troubles = [(agent.bad, "bad"), (agent.gone, "gone")].into_iter().filter(|(count, _)| *count > 0);
+    let sources: Vec<String> =
+        counts.into_iter().chain(troubles).map(|(count, word)| format!("{count} {word}")).collect();
+    let sources = format!("{}: {}", agent.agent, sources.join(", "));
+    if dry_run || agent.new + agent.changed == 0 {
+        return sources;
+    }
+    format!(
+        "{sources}; wrote {} sessions, {} messages, {} tool calls, {} usage; {} tokens, ${:.2}",
+        agent.sessions,
+        agent.messages,
+        agent.tool_calls,
+        agent.usage,
+        tokens(agent.tokens),
+        agent.cost_usd
+    )
+}
+
+fn work_line(summary: &Summary, options: &Options) -> String {
+    if options.dry_run {
+        return format!("{} sources would be read; nothing was written", summary.would_read.len());
+    }
+    let rate = if summary.seconds > 0.0 { summary.bytes_read as f64 / 1e6 / summary.seconds } else { 0.0 };
+    format!(
+        "read {} in {:.1} s ({rate:.0} MB/s), wrote {} files, {}, in `{}`",
+        BinaryBytes(summary.bytes_read),
+        summary.seconds,
+        summary.files_written,
+        BinaryBytes(summary.bytes_written),
+        options.lake.display()
+    )
+}
+
+fn nothing_found(options: &Options) -> Vec<String> {
+    let places = if options.sources.is_empty() {
+        usual_places(options)
+    } else {
+        options.sources.iter().map(|(_, path)| path.display().to_string()).collect()
+    };
+    vec![
+        "no agent's sessions were found".to_owned(),
+        format!("looked in: {}", places.join(", ")),
+        "to try: llrem etl --home fixtures/claude-code/worked-example/home".to_owned(),
+    ]
+}
+
+fn usual_places(options: &Options) -> Vec<String> {
+    let home = options.home.as_ref().map(|home| home.display().to_string());
+    let wanted = |id: &str| options.agents.is_empty() || options.agents.iter().any(|agent| agent == id);
+    let agents = AGENTS.iter().map(|agent| agent.about()).filter(|about| wanted(about.id));
+    let paths = agents.flat_map(|about| about.paths);
+    paths
+        .map(|path| match (&home, path.strip_prefix("~")) {
+            (Some(home), Some(rest)) => format!("{}{rest}", home.trim_end_matches('/')),
+            _ => (*path).to_owned(),
+        })
+        .collect()
+}
+
+fn counted(counts: &[(String, u64)], unit: &str) -> String {
+    let mut shown: Vec<String> =
+        counts.iter().take(NAMED).map(|(name, count)| format!("{name} ({count} {unit})")).collect();
+    if counts.len() > NAMED {
+        shown.push(format!("{} more", counts.len() - NAMED));
+    }
+    shown.join(", ")
+}
+
+fn tokens(count: i64) -> String {
+    match count {
+        1_000_000_000.. => format!("{:.1} G", count as f64 / 1e9),
+        1_000_000.. => format!("{:.1} M", count as f64 / 1e6),
+        10_000.. => format!("{:.0} k", count as f64 / 1e3),
+        _ => count.to_string(),
+    }
+}

@@ -1,0 +1,26 @@
+//! `llrem verify`: the lake against its own manifest and invariants.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+
+use super::args::Verify;
+use super::output::{Format, Output};
+use super::settings::Settings;
+use crate::{Error, Result};
+
+/// Runs the command.
+pub(super) fn run(settings: &Settings, typed: &Verify) -> Result<()> {
+    let lake = settings.open_lake()?;
+    let problems = lake.verify(typed.read_data)?;
+    if problems.is_empty() && settings.output.is_plain() {
+        settings.printer.say(&format!("the lake `{}` is right", lake.root().display()));
+        return Ok(());
+    }
+    let count = problems.len();
+    let rows: ArrayRef = Arc::new(StringArray::from(problems));
+    Output::new(&settings.output, Format::Table)?
+        .wrapping()
+        .print(&RecordBatch::try_from_iter([("problem", rows)])?)?;
+    if count > 0 { Err(Error::NotVerified { path: lake.root().to_owned(), count }) } else { Ok(()) }
+}

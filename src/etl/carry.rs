@@ -1,0 +1,92 @@
+//! Rows of a session that its sources no longer give: the lake keeps them.
+
+use std::collections::HashMap;
+
+use arrow::array::RecordBatch;
+
+use super::owners::KeyMap;
+use crate::error::Result;
+use crate::extract::{Claim, Kind, key};
+use crate::lake::layout::{Layout, PartName};
+use crate::lake::manifest::FileEntry;
+use crate::lake::part;
+use crate::tables::{LAKE_TABLES, MessageRow, Messages, ToolCallRow, ToolCalls, Usage, UsageRow};
+
+/// Which old rows of a session stay, and whether the agent has just been found to have dropped them.
+#[derive(Default)]
+pub(super) struct Carry {
+    messages: HashMap<i64, bool>,
+    tool_calls: HashMap<i64, bool>,
+    usage: KeyMap<bool>,
+}
+
+impl Carry {
+    /// Keeps the row of a claim.
+    pub(super) fn keep(&mut self, claim: &Claim, is_gone: bool) {
+        match claim.kind() {
+            Kind::Message => drop(self.messages.insert(i64::from(claim.seq), is_gone)),
+            Kind::ToolCall => drop(self.tool_calls.insert(i64::from(claim.seq), is_gone)),
+            Kind::Response => drop(self.usage.insert(claim.key, is_gone)),
+            Kind::Presence => {}
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.tool_calls.is_empty() && self.usage.is_empty()
+    }
+
+    /// Whether a place in the session is taken by a row that stays.
+    pub(super) fn holds(&self, seq: i64) -> bool {
+        self.messages.contains_key(&seq) || self.tool_calls.contains_key(&seq)
+    }
+}
+
+/// Reads the rows that stay, by session: messages, tool calls, usage.
+pub(super) fn rows(
+    layout: &Layout, machine: &str, name: &PartName, files: &[Option<FileEntry>; 4], carries: &HashMap<String, Carry>, now: i64,
+) -> Result<HashMap<String, [RecordBatch; 3]>> {
+    let mut kept: HashMap<String, (Messages, ToolCalls, Usage)> = HashMap::new();
+    for ((place, table), file) in LAKE_TABLES.iter().enumerate().zip(files).skip(1) {
+        if file.is_none() {
+            continue;
+        }
+        for batch in part::read(&layout.root().join(Layout::part(table, machine, name)))? {
+            let batch = batch?;
+            for row in 0..batch.num_rows() {
+                match place {
+                    1 => keep_message(&MessageRow::read(&batch, row), carries, &mut kept, now),
+                    2 => keep_tool_call(&ToolCallRow::read(&batch, row), carries, &mut kept, now),
+                    _ => keep_usage(&UsageRow::read(&batch, row), &name.agent, carries, &mut kept, now),
+                }
+            }
+        }
+    }
+    let finish = |(session, (mut messages, mut tool_calls, mut usage)): (String, (Messages, ToolCalls, Usage))| {
+        Ok((session, [messages.finish()?, tool_calls.finish()?, usage.finish()?]))
+    };
+    kept.into_iter().map(finish).collect()
+}
+
+type Kept = HashMap<String, (Messages, ToolCalls, Usage)>;
+
+fn keep_message(row: &MessageRow<'_>, carries: &HashMap<String, Carry>, kept: &mut Kept, now: i64) {
+    if let Some(is_gone) = carries.get(row.session_id).and_then(|carry| carry.messages.get(&row.seq)) {
+        let gone_at = row.gone_at.or(is_gone.then_some(now));
+        kept.entry(row.session_id.to_owned()).or_default().0.push(MessageRow { gone_at, ..row.clone() });
+    }
+}
+
+fn keep_tool_call(row: &ToolCallRow<'_>, carries: &HashMap<String, Carry>, kept: &mut Kept, now: i64) {
+    if let Some(is_gone) = carries.get(row.session_id).and_then(|carry| carry.tool_calls.get(&row.seq)) {
+        let gone_at = row.gone_at.or(is_gone.then_some(now));
+        kept.entry(row.session_id.to_owned()).or_default().1.push(ToolCallRow { gone_at, ..row.clone() });
+    }
+}
+
+fn keep_usage(row: &UsageRow<'_>, agent: &str, carries: &HashMap<String, Carry>, kept: &mut Kept, now: i64) {
+    let response = key(agent, Kind::Response, row.response_id);
+    if let Some(is_gone) = carries.get(row.session_id).and_then(|carry| carry.usage.get(&response)) {
+        let gone_at = row.gone_at.or(is_gone.then_some(now));
+        kept.entry(row.session_id.to_owned()).or_default().2.push(UsageRow { gone_at, ..row.clone() });
+    }
+}

@@ -1,0 +1,360 @@
+//! One unit of work: some sources that are read, and the parts of the lake that hold their sessions.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow::array::{Array, RecordBatch, StringArray};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+use super::Shared;
+use super::carry::{self, Carry};
+use super::owners::KeySet;
+use super::read::{Planned, Read, ReadSession, read};
+use super::rebuild::Rebuilt;
+use super::sessions;
+use super::totals::Totals;
+use crate::error::Result;
+use crate::extract::Facts;
+use crate::lake::claims::{self, Replica};
+use crate::lake::fs;
+use crate::lake::layout::{Layout, PartName};
+use crate::lake::manifest::{PartEntry, SessionEntry};
+use crate::lake::part::{self, PartWriter, StagedFile};
+use crate::tables::LAKE_TABLES;
+
+/// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
+pub(super) const PART_WEIGHT: u64 = 32 << 20;
+
+/// Sources to be read, and the parts that hold what the lake has of them.
+#[derive(Clone, Default)]
+pub(super) struct Group {
+    pub(super) agent: &'static str,
+    pub(super) parts: BTreeSet<PartName>,
+    pub(super) sources: BTreeMap<String, Planned>,
+    /// Sessions that are put together anew although no source of theirs has changed.
+    pub(super) forced: BTreeSet<String>,
+}
+
+/// What became of a group: parts that wait in the staging folder.
+pub(super) struct Outcome {
+    pub(super) group: Group,
+    pub(super) parts: Vec<NewPart>,
+    pub(super) reads: Vec<Read>,
+    /// Numbers of the group's replicas among the owners, and what was decided of each.
+    pub(super) verdicts: Vec<(u32, u64)>,
+    pub(super) childless: KeySet,
+}
+
+/// A part that waits to be committed.
+pub(super) struct NewPart {
+    pub(super) name: PartName,
+    /// Messages, tool calls, usage; the sessions' file comes last.
+    pub(super) files: [Option<StagedFile>; 4],
+    pub(super) claims: std::path::PathBuf,
+    pub(super) claims_bytes: u64,
+    pub(super) sessions: Vec<SessionOut>,
+}
+
+/// A session of a part that waits to be committed.
+pub(super) enum SessionOut {
+    /// As it was.
+    Old(SessionEntry),
+    /// Put together anew.
+    New(Box<Draft>),
+}
+
+/// A session put together anew, before its row is made.
+pub(super) struct Draft {
+    pub(super) entry: SessionEntry,
+    pub(super) facts: Facts,
+    pub(super) totals: Totals,
+    pub(super) active_ms: i64,
+    pub(super) forked_from: Option<String>,
+    pub(super) source: String,
+}
+
+/// Reads a group's sources, decides what is theirs, and writes the parts that change to the staging folder.
+pub(super) fn process(shared: &Shared<'_>, group: Group) -> Result<Outcome> {
+    let mut reads = Vec::new();
+    let mut sessions: BTreeMap<String, Vec<ReadSession>> = BTreeMap::new();
+    let mut childless = KeySet::default();
+    for planned in group.sources.values() {
+        shared.check_interrupt()?;
+        let (read, found) = read(shared, planned)?;
+        shared.notes().add(&read.notes, planned.print.modified_ns);
+        reads.push(read);
+        for session in found {
+            childless.extend(session.childless.iter().copied());
+            sessions.entry(session.replica.session.clone()).or_default().push(session);
+        }
+    }
+    let mut rebuilt = rebuild(shared, &group, sessions);
+    judge(shared, group.agent, &mut rebuilt);
+    let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
+    let parts = write_parts(shared, &group, rebuilt)?;
+    let notes = shared.notes();
+    childless.retain(|call| notes.child_of(*call).is_none());
+    drop(notes);
+    Ok(Outcome { group, parts, reads, verdicts, childless })
+}
+
+fn old_sessions<'m>(shared: &'m Shared<'_>, group: &Group) -> HashMap<&'m str, (PartName, &'m SessionEntry)> {
+    let parts = group.parts.iter().filter_map(|name| shared.manifest.parts.get(name).map(|part| (name, part)));
+    let sessions = parts.flat_map(|(name, part)| part.sessions.iter().map(move |session| (name, session)));
+    sessions.map(|(name, session)| (session.id.as_str(), (name.clone(), session))).collect()
+}
+
+fn rebuild(shared: &Shared<'_>, group: &Group, mut sessions: BTreeMap<String, Vec<ReadSession>>) -> Vec<Rebuilt> {
+    let old = old_sessions(shared, group);
+    for id in &group.forced {
+        sessions.entry(id.clone()).or_default();
+    }
+    // A source that no longer gives a session: its rows stay, as gone.
+    for (id, (_, entry)) in &old {
+        let is_read = entry.sources.iter().any(|source| group.sources.contains_key(source));
+        if is_read && !sessions.contains_key(*id) {
+            sessions.insert((*id).to_owned(), Vec::new());
+        }
+    }
+    let keep_gone = |source: &str| shared.keeps_gone(source);
+    let mut rebuilt = Vec::new();
+    for (id, reads) in sessions {
+        let known = old.get(id.as_str());
+        let session = Rebuilt::new(group.agent, id, reads, &shared.old, known.map(|(part, _)| part.clone()), keep_gone);
+        let is_same = known.is_some_and(|(_, entry)| entry.digest == session.digest && !session.sources.is_empty());
+        if !is_same || shared.options.full || group.forced.contains(&session.id) || !session.carry.is_empty() {
+            rebuilt.push(session);
+        }
+    }
+    rebuilt
+}
+
+/// Registers the sessions' claims, and marks those that are their own.
+fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt]) {
+    let keys: KeySet = rebuilt.iter().flat_map(Rebuilt::members).flat_map(|member| &member.replica.claims).map(|claim| claim.key).collect();
+    let sharers = shared.old.sharers(&keys, &shared.read_again);
+    let mut owners = shared.registry();
+    for old in sharers {
+        let can_gain = std::path::Path::new(&old.replica.source).exists();
+        owners.add(&old.part.agent, old.replica.clone(), false, can_gain);
+    }
+    for session in rebuilt.iter_mut() {
+        for source in &mut session.sources {
+            let replica = Arc::new(source.member.replica.clone());
+            source.member.number = owners.add(agent, replica, true, true);
+        }
+        for kept in &mut session.kept {
+            kept.number = owners.add(agent, Arc::new(kept.replica.clone()), false, false);
+        }
+    }
+    for member in rebuilt.iter_mut().flat_map(Rebuilt::members_mut) {
+        let verdict = owners.owners.judge(member.number);
+        for (claim, owned) in member.replica.claims.iter_mut().zip(verdict.owned) {
+            claim.set_owned(owned);
+        }
+        member.verdict = verdict.hash;
+        member.forked_from = verdict.forked_from;
+    }
+}
+
+fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>) -> Result<Vec<NewPart>> {
+    let mut targets: BTreeMap<PartName, Vec<Rebuilt>> = BTreeMap::new();
+    let ids: BTreeSet<String> = rebuilt.iter().map(|session| session.id.clone()).collect();
+    let mut dirty: BTreeSet<PartName> = rebuilt.iter().filter_map(|session| session.old_part.clone()).collect();
+    let mut new: BTreeMap<String, Vec<Rebuilt>> = BTreeMap::new();
+    for session in rebuilt {
+        let month = crate::time::month_of(session.begun());
+        let stays = session.old_part.clone().filter(|part| part.month == month);
+        match stays.or_else(|| roomiest(shared, group, &month)) {
+            Some(part) => {
+                dirty.insert(part.clone());
+                targets.entry(part).or_default().push(session);
+            }
+            None => new.entry(month).or_default().push(session),
+        }
+    }
+    let carried = carried_rows(shared, &dirty, targets.values().chain(new.values()).flatten())?;
+    let mut carried = carried;
+    let mut parts = Vec::new();
+    for name in dirty {
+        let sessions = targets.remove(&name).unwrap_or_default();
+        parts.push(write_part(shared, &ids, name, sessions, &mut carried)?);
+    }
+    for (month, mut sessions) in new {
+        sessions.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
+        let first = sessions.first().map(|session| (crate::time::day_of(session.begun()), session.id.clone())).unwrap_or_default();
+        let name = PartName {
+            agent: group.agent.to_owned(),
+            month,
+            name: format!("{}-{:08x}", first.0, crate::extract::key(group.agent, crate::extract::Kind::Presence, &first.1) >> 32),
+        };
+        parts.push(write_part(shared, &ids, name, sessions, &mut carried)?);
+    }
+    Ok(parts)
+}
+
+/// The part of the group in a month that has most room; none where all are full.
+fn roomiest(shared: &Shared<'_>, group: &Group, month: &str) -> Option<PartName> {
+    let parts = group.parts.iter().filter(|part| part.month == month);
+    let weights = parts.filter_map(|name| shared.manifest.parts.get(name).map(|part| (part.weight(), name)));
+    weights.filter(|(weight, _)| *weight < PART_WEIGHT).min().map(|(_, name)| name.clone())
+}
+
+type Carried = HashMap<String, [RecordBatch; 3]>;
+
+fn carried_rows<'r>(shared: &Shared<'_>, parts: &BTreeSet<PartName>, rebuilt: impl Iterator<Item = &'r Rebuilt>) -> Result<Carried> {
+    let mut by_part: BTreeMap<&PartName, HashMap<String, Carry>> = BTreeMap::new();
+    for session in rebuilt.filter(|session| !session.carry.is_empty()) {
+        if let Some(part) = session.old_part.as_ref().and_then(|part| parts.get(part)) {
+            by_part.entry(part).or_default().insert(session.id.clone(), session.owned_carry());
+        }
+    }
+    let mut rows = HashMap::new();
+    for (name, carries) in by_part {
+        if let Some(part) = shared.manifest.parts.get(name) {
+            rows.extend(carry::rows(shared.layout, &shared.manifest.machine, name, &part.files, &carries, shared.now)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn write_part(
+    shared: &Shared<'_>, rebuilt_ids: &BTreeSet<String>, name: PartName, sessions: Vec<Rebuilt>, carried: &mut Carried,
+) -> Result<NewPart> {
+    let empty = PartEntry::default();
+    let old = shared.manifest.parts.get(&name);
+    let stem = shared.stage_name();
+    let mut writer = PartWriter::new(&shared.layout.staging(), &stem);
+    let mut output = PartOutput { shared, writer: &mut writer, sessions: Vec::new(), replicas: Vec::new() };
+    let mut tables = OldTables::open(shared, &name, old.unwrap_or(&empty))?;
+    let mut rebuilt = sessions;
+    rebuilt.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
+    let mut rebuilt = rebuilt.into_iter().peekable();
+    for entry in old.map(|part| part.sessions.as_slice()).unwrap_or_default() {
+        if rebuilt_ids.contains(&entry.id) {
+            continue;
+        }
+        while let Some(session) = rebuilt.next_if(|session| (session.begun(), &session.id) <= (entry.started_at, &entry.id)) {
+            output.add_rebuilt(session, carried)?;
+        }
+        output.add_old(&name, entry, &mut tables)?;
+    }
+    for session in rebuilt {
+        output.add_rebuilt(session, carried)?;
+    }
+    let (sessions, replicas) = (output.sessions, output.replicas);
+    let claims = shared.layout.staging().join(format!("{stem}.claims"));
+    let bytes = claims::encode(&replicas)?;
+    fs::write(&claims, &bytes)?;
+    Ok(NewPart { name, files: writer.finish()?, claims, claims_bytes: bytes.len() as u64, sessions })
+}
+
+struct PartOutput<'p, 's> {
+    shared: &'p Shared<'s>,
+    writer: &'p mut PartWriter,
+    sessions: Vec<SessionOut>,
+    replicas: Vec<Replica>,
+}
+
+impl PartOutput<'_, '_> {
+    fn add_rebuilt(&mut self, mut session: Rebuilt, carried: &mut Carried) -> Result<()> {
+        self.shared.check_interrupt()?;
+        let rows = carried.remove(&session.id);
+        let writer = &mut *self.writer;
+        let mut totals = session.each_batch(self.shared, rows, |batches| {
+            (1..).zip(batches).try_for_each(|(table, batch)| writer.write(table, batch))
+        })?;
+        let active_ms = totals.seal();
+        let facts = match session.facts() {
+            Some(facts) => facts.clone(),
+            None => sessions::old_facts(self.shared, session.old_part.as_ref(), &session.id)?,
+        };
+        let primary = session.members().max_by_key(|member| member.replica.claims.len());
+        let source = primary.map(|member| member.replica.source.clone()).unwrap_or_default();
+        let forked_from = session.members().find_map(|member| member.forked_from.clone());
+        let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
+        sources.sort_by_key(|path| (*path != source, path.clone()));
+        let rows = [totals.messages, totals.tool_calls, totals.usage].map(|rows| u64::try_from(rows).unwrap_or(0));
+        let entry = SessionEntry {
+            id: session.id.clone(),
+            sources,
+            started_at: session.begun(),
+            weight: session.weight(),
+            digest: session.digest,
+            notes: 0,
+            has_title: facts.title.is_some(),
+            rows,
+        };
+        let kept: Vec<Replica> = session.members_mut().map(|member| std::mem::take(&mut member.replica)).collect();
+        self.replicas.extend(kept);
+        self.sessions.push(SessionOut::New(Box::new(Draft { entry, facts, totals, active_ms, forked_from, source })));
+        Ok(())
+    }
+
+    fn add_old(&mut self, part: &PartName, entry: &SessionEntry, tables: &mut OldTables) -> Result<()> {
+        tables.copy(entry, self.writer)?;
+        let replicas = self.shared.old.of_session(&part.agent, &entry.id);
+        self.replicas.extend(replicas.map(|old| (*old.replica).clone()));
+        self.sessions.push(SessionOut::Old(entry.clone()));
+        Ok(())
+    }
+}
+
+/// The old rows of a part, read on as far as they are needed.
+struct OldTables {
+    tables: [Option<OldTable>; 3],
+}
+
+struct OldTable {
+    reader: ParquetRecordBatchReader,
+    pending: Option<RecordBatch>,
+}
+
+impl OldTables {
+    fn open(shared: &Shared<'_>, name: &PartName, part: &PartEntry) -> Result<Self> {
+        let mut tables = [const { None }; 3];
+        for ((slot, table), file) in tables.iter_mut().zip(LAKE_TABLES.iter().skip(1)).zip(part.files.iter().skip(1)) {
+            if file.is_some() {
+                let path = shared.layout.root().join(Layout::part(table, &shared.manifest.machine, name));
+                *slot = Some(OldTable { reader: part::read(&path)?, pending: None });
+            }
+        }
+        Ok(Self { tables })
+    }
+
+    /// Copies a session's rows; those of sessions before it that were not asked for are left behind.
+    fn copy(&mut self, session: &SessionEntry, writer: &mut PartWriter) -> Result<()> {
+        for ((place, table), rows) in (1..).zip(&mut self.tables).zip(session.rows) {
+            if let Some(table) = table {
+                table.copy(&session.id, rows, |batch| writer.write(place, batch))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OldTable {
+    fn copy(&mut self, session: &str, rows: u64, mut take: impl FnMut(&RecordBatch) -> Result<()>) -> Result<()> {
+        let mut left = usize::try_from(rows).unwrap_or(usize::MAX);
+        while left > 0 {
+            let next = self.pending.take().map(Ok).or_else(|| self.reader.next());
+            let Some(batch) = next.transpose()? else { return Ok(()) };
+            let (from, to) = run_of(&batch, session);
+            take(&batch.slice(from, to - from))?;
+            left = left.saturating_sub(to - from);
+            if to < batch.num_rows() {
+                self.pending = Some(batch.slice(to, batch.num_rows() - to));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows of a session in a batch that is ordered by sessions.
+fn run_of(batch: &RecordBatch, session: &str) -> (usize, usize) {
+    let ids = batch.columns().first().and_then(|column| column.as_any().downcast_ref::<StringArray>());
+    let Some(ids) = ids else { return (0, 0) };
+    let from = (0..ids.len()).find(|row| ids.value(*row) == session).unwrap_or(ids.len());
+    let to = (from..ids.len()).find(|row| ids.value(*row) != session).unwrap_or(ids.len());
+    (from, to)
+}

@@ -1,0 +1,82 @@
+//! What sources say of each other's rows: summaries of other sessions, titles and kinds of subagents, who started them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::owners::{KeyMap, KeySet};
+use crate::extract::{Note, NoteField};
+
+/// Which of several notes of one field wins: the one of the latest source, then the last in it.
+type Rank = (i64, i64, String);
+
+/// All notes, by what they are about.
+#[derive(Default)]
+pub(super) struct Notes {
+    best: HashMap<(u64, NoteField), Rank>,
+}
+
+impl Notes {
+    /// Adds the notes of a source; `modified` is when it was last changed.
+    pub(super) fn add(&mut self, notes: &[Note], modified: i64) {
+        for note in notes {
+            let rank = (modified, note.rank, note.text.clone());
+            let best = self.best.entry((note.key, note.field)).or_default();
+            if rank > *best {
+                *best = rank;
+            }
+        }
+    }
+
+    /// The subagent's session that a call started.
+    pub(super) fn child_of(&self, call: u64) -> Option<&str> {
+        self.best.get(&(call, NoteField::ChildSession)).map(|(.., text)| text.as_str())
+    }
+
+    /// Keys of the calls that a note names the subagent of.
+    pub(super) fn calls(&self) -> impl Iterator<Item = u64> {
+        self.best.keys().filter(|(_, field)| *field == NoteField::ChildSession).map(|(key, _)| *key)
+    }
+
+    /// Keys of all that sessions are told by.
+    pub(super) fn session_keys(&self) -> KeySet {
+        self.best.keys().filter(|(_, field)| *field != NoteField::ChildSession).map(|(key, _)| *key).collect()
+    }
+
+    /// What is said of each session, given which session has each key.
+    pub(super) fn by_session(&self, sessions: &KeyMap<(String, String)>) -> BTreeMap<(String, String), SessionNotes> {
+        let mut all: BTreeMap<(String, String), BTreeMap<NoteField, Rank>> = BTreeMap::new();
+        for ((key, field), rank) in &self.best {
+            let Some(session) = sessions.get(key) else { continue };
+            let best = all.entry(session.clone()).or_default().entry(*field).or_default();
+            if rank > best {
+                *best = rank.clone();
+            }
+        }
+        let text = |fields: &mut BTreeMap<NoteField, Rank>, field| fields.remove(&field).map(|(.., text)| text);
+        let notes = all.into_iter().map(|(session, mut fields)| {
+            let notes = SessionNotes {
+                summary: text(&mut fields, NoteField::Summary),
+                title: text(&mut fields, NoteField::Title),
+                subagent_type: text(&mut fields, NoteField::SubagentType),
+            };
+            (session, notes)
+        });
+        notes.collect()
+    }
+}
+
+/// What other sources say of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct SessionNotes {
+    pub(super) summary: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) subagent_type: Option<String>,
+}
+
+impl SessionNotes {
+    /// Changes whenever they do; 0 for none.
+    pub(super) fn hash(&self) -> u64 {
+        if *self == Self::default() { 0 } else { xxh3_64(format!("{self:?}").as_bytes()) }
+    }
+}

@@ -1,0 +1,60 @@
+//! The claims of the lake as it is, read when something has changed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::owners::KeySet;
+use crate::error::Result;
+use crate::lake::claims::{self, Replica};
+use crate::lake::layout::{Layout, PartName};
+use crate::lake::manifest::Manifest;
+
+/// One replica of the lake, and the part that holds its session.
+#[derive(Clone)]
+pub(super) struct OldReplica {
+    pub(super) part: PartName,
+    pub(super) replica: Arc<Replica>,
+}
+
+/// All claims of the lake.
+#[derive(Default)]
+pub(super) struct OldClaims {
+    replicas: Vec<OldReplica>,
+    by_session: HashMap<(String, String), Vec<usize>>,
+}
+
+impl OldClaims {
+    pub(super) fn load(layout: &Layout, manifest: &Manifest) -> Result<Self> {
+        let parts: Vec<&PartName> = manifest.parts.keys().collect();
+        let loaded: Vec<Vec<OldReplica>> = parts
+            .par_iter()
+            .map(|part| {
+                let replicas = claims::load(&layout.root().join(Layout::claims(part)))?;
+                let old = |replica| OldReplica { part: (*part).clone(), replica: Arc::new(replica) };
+                Ok(replicas.into_iter().map(old).collect())
+            })
+            .collect::<Result<_>>()?;
+        let replicas: Vec<OldReplica> = loaded.into_iter().flatten().collect();
+        let mut by_session: HashMap<(String, String), Vec<usize>> = HashMap::new();
+        for (place, old) in replicas.iter().enumerate() {
+            by_session.entry((old.part.agent.clone(), old.replica.session.clone())).or_default().push(place);
+        }
+        Ok(Self { replicas, by_session })
+    }
+
+    /// The replicas of a session.
+    pub(super) fn of_session(&self, agent: &str, session: &str) -> impl Iterator<Item = &OldReplica> {
+        let places = self.by_session.get(&(agent.to_owned(), session.to_owned()));
+        places.into_iter().flatten().filter_map(|place| self.replicas.get(*place))
+    }
+
+    /// The replicas that claim any of the keys, but for those whose source is read again.
+    pub(super) fn sharers(&self, keys: &KeySet, read_again: &HashSet<String>) -> Vec<&OldReplica> {
+        let shares = |old: &&OldReplica| {
+            !read_again.contains(&old.replica.source) && old.replica.claims.iter().any(|claim| keys.contains(&claim.key))
+        };
+        if keys.is_empty() { Vec::new() } else { self.replicas.par_iter().filter(shares).collect() }
+    }
+}

@@ -1,0 +1,324 @@
+//! Who has a record: agents copy history between files, and each record is one session's only.
+//!
+//! The owner of a key is, among those who claim it: one whose record does not say that it is a copy; a main session
+//! before a subagent; the one that began first; of two that began with the same record, the one whose own records (those
+//! that the other lacks) begin first, where having none means to be the original. The outcome depends on the claims
+//! alone, not on the order in which they were found.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::extract::{Claim, Kind, ResponseCopy};
+use crate::lake::claims::Replica;
+
+/// Keys are hashes already.
+#[derive(Default)]
+pub(super) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+/// A map by key.
+pub(super) type KeyMap<V> = hashbrown::HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
+/// A set of keys.
+pub(super) type KeySet = hashbrown::HashSet<u64, BuildHasherDefault<KeyHasher>>;
+
+/// A replica that takes part in this run.
+#[derive(Clone)]
+struct Member {
+    replica: Arc<Replica>,
+    /// Whether its source was read in this run, so that its rows are at hand.
+    is_read: bool,
+    /// Whether its source can be read, so that it can be given rows that it did not have.
+    can_gain: bool,
+}
+
+/// All claims that matter in this run.
+#[derive(Default)]
+pub(super) struct Owners {
+    members: Vec<Member>,
+    first: KeyMap<u32>,
+    /// Keys with two claimants or more.
+    contested: KeyMap<Vec<u32>>,
+    keys: HashMap<u32, KeyMap<u32>>,
+    own_starts: HashMap<(u32, u32), Option<i64>>,
+}
+
+/// What the owners say of one replica's claims.
+pub(super) struct Verdict {
+    /// Whether it has each of its claims' records, in order.
+    pub(super) owned: Vec<bool>,
+    /// Session that it copied its history from.
+    pub(super) forked_from: Option<String>,
+    /// Changes whenever the rows would.
+    pub(super) hash: u64,
+}
+
+impl Owners {
+    /// Adds a replica; gives its number.
+    pub(super) fn add(&mut self, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
+        let number = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
+        self.index(number, &replica);
+        self.members.push(Member { replica, is_read, can_gain });
+        number
+    }
+
+    /// Puts what was read in the place of what was known of a replica.
+    pub(super) fn update(&mut self, number: u32, replica: Arc<Replica>) {
+        self.index(number, &replica);
+        self.keys.remove(&number);
+        self.own_starts.retain(|(a, b), _| *a != number && *b != number);
+        if let Some(member) = self.members.get_mut(number as usize) {
+            *member = Member { replica, is_read: true, can_gain: true };
+        }
+    }
+
+    fn index(&mut self, number: u32, replica: &Replica) {
+        for claim in &replica.claims {
+            match self.first.entry(claim.key) {
+                hashbrown::hash_map::Entry::Vacant(entry) => {
+                    entry.insert(number);
+                }
+                hashbrown::hash_map::Entry::Occupied(entry) if *entry.get() != number => {
+                    let claimants = self.contested.entry(claim.key).or_insert_with(|| vec![*entry.get()]);
+                    if !claimants.contains(&number) {
+                        claimants.push(number);
+                    }
+                }
+                hashbrown::hash_map::Entry::Occupied(_) => {}
+            }
+        }
+    }
+
+    /// Whether the source of a replica was read in this run.
+    pub(super) fn is_read(&self, number: u32) -> bool {
+        self.members.get(number as usize).is_some_and(|member| member.is_read)
+    }
+
+    /// The session that has the record of a key; none where nobody claims it.
+    pub(super) fn session_of(&mut self, key: u64) -> Option<u32> {
+        match self.contested.get(&key).cloned() {
+            Some(claimants) => self.owner(key, &claimants),
+            None => self.first.get(&key).copied(),
+        }
+    }
+
+    /// The replica of that number.
+    pub(super) fn replica(&self, number: u32) -> Option<&Arc<Replica>> {
+        self.members.get(number as usize).map(|member| &member.replica)
+    }
+
+    /// Decides every claim of a replica.
+    pub(super) fn judge(&mut self, number: u32) -> Verdict {
+        let Some(replica) = self.replica(number).cloned() else {
+            return Verdict { owned: Vec::new(), forked_from: None, hash: 0 };
+        };
+        let mut verdict = Verdict { owned: Vec::with_capacity(replica.claims.len()), forked_from: None, hash: 0 };
+        let mut last_copied = None;
+        for claim in &replica.claims {
+            let Some(claimants) = self.contested.get(&claim.key).cloned() else {
+                verdict.owned.push(true);
+                continue;
+            };
+            if claim.kind() == Kind::Presence {
+                verdict.owned.push(true);
+                continue;
+            }
+            let owner = self.owner(claim.key, &claimants);
+            verdict.owned.push(owner == Some(number));
+            let copied_later = last_copied < Some(claim.value);
+            if owner != Some(number) && claim.kind() == Kind::Message && copied_later {
+                let origin = owner.and_then(|owner| self.replica(owner)).map(|replica| replica.session.clone());
+                if origin.as_ref() != Some(&replica.session) {
+                    verdict.forked_from = origin;
+                    last_copied = Some(claim.value);
+                }
+            }
+            verdict.hash ^= outcome_hash(claim, owner, &claimants);
+        }
+        verdict
+    }
+
+    fn owner(&mut self, key: u64, claimants: &[u32]) -> Option<u32> {
+        let class = |this: &mut Self, number: u32| {
+            let claim = this.claim(number, key);
+            let member = this.members.get(number as usize)?;
+            let can_have = member.is_read || member.can_gain || claim.is_some_and(|claim| claim.is_owned());
+            Some((!can_have, claim.is_none_or(|claim| claim.is_weak()), member.replica.is_side))
+        };
+        let ranked: Vec<_> = claimants.iter().map(|number| (class(self, *number), *number)).collect();
+        let best = ranked.iter().map(|(class, _)| *class).min()?;
+        let rivals: Vec<u32> = ranked.iter().filter(|(class, _)| *class == best).map(|(_, number)| *number).collect();
+        let mut winner = None;
+        for number in &rivals {
+            let wins = rivals.iter().filter(|other| *other != number && self.goes_before(*number, **other)).count();
+            let name = self.name(*number);
+            if winner.as_ref().is_none_or(|(most, least, _)| (wins, std::cmp::Reverse(&name)) > (*most, std::cmp::Reverse(least))) {
+                winner = Some((wins, name, *number));
+            }
+        }
+        winner.map(|(.., number)| number)
+    }
+
+    fn name(&self, number: u32) -> (String, String) {
+        self.replica(number).map(|replica| (replica.session.clone(), replica.source.clone())).unwrap_or_default()
+    }
+
+    fn claim(&mut self, number: u32, key: u64) -> Option<Claim> {
+        let place = *self.keys_of(number).get(&key)?;
+        self.replica(number)?.claims.get(place as usize).copied()
+    }
+
+    fn keys_of(&mut self, number: u32) -> &KeyMap<u32> {
+        let replica = self.replica(number).cloned();
+        self.keys.entry(number).or_insert_with(|| {
+            let claims = replica.iter().flat_map(|replica| &replica.claims);
+            claims.zip(0..).map(|(claim, place)| (claim.key, place)).collect()
+        })
+    }
+
+    /// Whether `a` is more likely the original of what both have.
+    fn goes_before(&mut self, a: u32, b: u32) -> bool {
+        let (Some(first), Some(second)) = (self.members.get(a as usize).cloned(), self.members.get(b as usize).cloned()) else {
+            return false;
+        };
+        if first.replica.session == second.replica.session {
+            let rank = |member: &Member| (!member.is_read, std::cmp::Reverse(member.replica.claims.len()), member.replica.source.clone());
+            return rank(&first) < rank(&second);
+        }
+        let begun = |member: &Member| member.replica.first_moment.unwrap_or(i64::MAX);
+        let own = |this: &mut Self, a, b| this.own_start(a, b).unwrap_or(i64::MIN);
+        let a_rank = (begun(&first), own(self, a, b), &first.replica.session);
+        let b_rank = (begun(&second), own(self, b, a), &second.replica.session);
+        a_rank < b_rank
+    }
+
+    /// First message of `a` that `b` does not have.
+    fn own_start(&mut self, a: u32, b: u32) -> Option<i64> {
+        if let Some(known) = self.own_starts.get(&(a, b)) {
+            return *known;
+        }
+        let replica = self.replica(a)?.clone();
+        let theirs = self.keys_of(b);
+        let own = replica.claims.iter().filter(|claim| claim.kind() == Kind::Message && !theirs.contains_key(&claim.key));
+        let start = own.map(|claim| claim.value).min();
+        self.own_starts.insert((a, b), start);
+        start
+    }
+
+    /// Every copy of a response that more than one replica has; none when only one has it.
+    pub(super) fn copies(&self, key: u64) -> Option<Vec<ResponseCopy>> {
+        let claimants = self.contested.get(&key)?;
+        let copies = claimants.iter().filter_map(|number| {
+            let responses = &self.replica(*number)?.responses;
+            responses.get(responses.binary_search_by_key(&key, |copy| copy.key).ok()?).cloned()
+        });
+        Some(copies.collect())
+    }
+
+    /// The other replicas that claim any key of this one.
+    pub(super) fn rivals(&self, number: u32) -> Vec<u32> {
+        let Some(replica) = self.replica(number) else { return Vec::new() };
+        let claimants = replica.claims.iter().filter_map(|claim| self.contested.get(&claim.key)).flatten();
+        let mut rivals: Vec<u32> = claimants.copied().filter(|rival| *rival != number).collect();
+        rivals.sort_unstable();
+        rivals.dedup();
+        rivals
+    }
+}
+
+fn outcome_hash(claim: &Claim, owner: Option<u32>, claimants: &[u32]) -> u64 {
+    let mut hasher = Xxh3::new();
+    hasher.update(&claim.key.to_le_bytes());
+    hasher.update(&owner.unwrap_or(u32::MAX).to_le_bytes());
+    if claim.kind() == Kind::Response {
+        let mut claimants = claimants.to_vec();
+        claimants.sort_unstable();
+        for claimant in claimants {
+            hasher.update(&claimant.to_le_bytes());
+        }
+    }
+    hasher.digest()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn replica(session: &str, keys: &[(u64, i64)]) -> Arc<Replica> {
+        Arc::new(Replica {
+            session: session.to_owned(),
+            source: format!("/{session}"),
+            first_moment: keys.iter().map(|(_, moment)| *moment).min(),
+            claims: keys.iter().map(|(key, moment)| Claim::new(Kind::Message, *key, false, *moment, 0)).collect(),
+            ..Replica::default()
+        })
+    }
+
+    fn owned(replicas: &[Arc<Replica>]) -> HashMap<String, Vec<u64>> {
+        let mut owners = Owners::default();
+        let numbers: Vec<u32> = replicas.iter().map(|replica| owners.add(replica.clone(), true, true)).collect();
+        let judged = replicas.iter().zip(numbers).map(|(replica, number)| {
+            let verdict = owners.judge(number);
+            let keys = replica.claims.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(claim, _)| claim.key);
+            (replica.session.clone(), keys.collect())
+        });
+        judged.collect()
+    }
+
+    #[test]
+    fn a_chain_of_resumed_sessions_gives_each_its_own_records() {
+        let first = replica("z", &[(1, 10), (2, 20)]);
+        let second = replica("y", &[(1, 10), (2, 20), (3, 30)]);
+        let third = replica("x", &[(1, 10), (2, 20), (3, 30), (4, 40)]);
+        let owned = owned(&[third, first, second]);
+        assert_eq!((owned["z"].as_slice(), owned["y"].as_slice(), owned["x"].as_slice()), (&[1, 2][..], &[3][..], &[4][..]));
+    }
+
+    #[test]
+    fn the_one_that_went_on_first_is_the_original() {
+        let origin = replica("z", &[(1, 10), (2, 20), (3, 100)]);
+        let fork = replica("a", &[(1, 10), (4, 50)]);
+        let owned = owned(&[fork, origin]);
+        assert_eq!((owned["z"].as_slice(), owned["a"].as_slice()), (&[1, 2, 3][..], &[4][..]));
+    }
+
+    proptest! {
+        #[test]
+        fn every_key_has_one_owner_whatever_the_order(
+            sets in prop::collection::vec(prop::collection::btree_map(0_u64..12, 0_i64..6, 1..8), 1..6),
+            order in any::<prop::sample::Index>(),
+        ) {
+            let mut replicas: Vec<Arc<Replica>> = sets
+                .iter()
+                .enumerate()
+                .map(|(number, keys)| replica(&format!("s{number}"), &keys.iter().map(|(key, moment)| (*key, *moment)).collect::<Vec<_>>()))
+                .collect();
+            let before = owned(&replicas);
+            let all: Vec<u64> = before.values().flatten().copied().collect();
+            let distinct: std::collections::BTreeSet<u64> = sets.iter().flat_map(|keys| keys.keys().copied()).collect();
+            prop_assert_eq!(all.len(), distinct.len());
+            let middle = order.index(replicas.len());
+            replicas.rotate_left(middle);
+            replicas.reverse();
+            prop_assert_eq!(before, owned(&replicas));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What there is, what of it has changed, and which parts of the lake it touches.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use walkdir::WalkDir;
+
+use super::group::{Group, PART_WEIGHT};
+use super::options::Options;
+use super::read::Planned;
+use crate::agents::{AGENTS, Agent, Found, Places};
+use crate::error::{Error, Result};
+use crate::lake::layout::PartName;
+use crate::lake::manifest::{Manifest, SourceState};
+use crate::source::{Fingerprint, head};
+
+/// Bytes looked at for the moment that a source begins; more when it is not among them.
+const HEADS: [u64; 2] = [8 << 10, 512 << 10];
+/// Folders below a given one that are looked into.
+const SOURCE_DEPTH: usize = 16;
+
+/// All sources of the run.
+pub(super) struct Plan {
+    /// Everything found, whether it is to be read or not.
+    pub(super) found: Vec<Planned>,
+    /// Names of what is to be read.
+    pub(super) changed: HashSet<String>,
+    /// Names of sources that have vanished since they were last read.
+    pub(super) vanished: Vec<String>,
+}
+
+/// Finds the sources, and compares them with the manifest.
+pub(super) fn plan(options: &Options, manifest: &Manifest, policy: &str) -> Result<Plan> {
+    let mut found: Vec<Planned> = discover(options)?
+        .into_par_iter()
+        .map(|(agent, path, kind)| {
+            let print = Fingerprint::of(&path).unwrap_or_default();
+            let name = path.to_string_lossy().into_owned();
+            Planned { agent, is_new: !manifest.sources.contains_key(&name), path, name, kind, print, hint: None }
+        })
+        .collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.dedup_by(|a, b| a.name == b.name);
+    let is_due = |planned: &&Planned| {
+        let recent = options.since.is_none_or(|since| planned.print.modified_us() >= since);
+        recent && (options.full || has_changed(planned, manifest, policy))
+    };
+    let changed: HashSet<String> = found.iter().filter(is_due).map(|planned| planned.name.clone()).collect();
+    let vanished = if options.sources.is_empty() { vanished(options, manifest, &found) } else { Vec::new() };
+    found.par_iter_mut().filter(|planned| planned.is_new && changed.contains(&planned.name)).for_each(|planned| {
+        planned.hint = started_hint(planned);
+    });
+    Ok(Plan { found, changed, vanished })
+}
+
+fn has_changed(planned: &Planned, manifest: &Manifest, policy: &str) -> bool {
+    manifest.sources.get(&planned.name).is_none_or(|entry| {
+        entry.print != planned.print
+            || entry.parser_version != planned.agent.about().parser_version
+            || entry.state == SourceState::Gone
+            || manifest.policy != policy
+    })
+}
+
+fn vanished(options: &Options, manifest: &Manifest, found: &[Planned]) -> Vec<String> {
+    let here: HashSet<&str> = found.iter().map(|planned| planned.name.as_str()).collect();
+    let candidates = manifest.sources.iter().filter(|(name, entry)| {
+        entry.state != SourceState::Gone
+            && !here.contains(name.as_str())
+            && (options.agents.is_empty() || options.agents.contains(&entry.agent))
+    });
+    candidates.filter(|(name, _)| !Path::new(name).exists()).map(|(name, _)| name.clone()).collect()
+}
+
+type Located = (&'static dyn Agent, PathBuf, &'static str);
+
+fn discover(options: &Options) -> Result<Vec<Located>> {
+    let agents: Vec<&'static dyn Agent> = AGENTS
+        .iter()
+        .copied()
+        .filter(|agent| options.agents.is_empty() || options.agents.iter().any(|id| id == agent.about().id))
+        .collect();
+    if !options.sources.is_empty() {
+        return options.sources.iter().map(|(id, path)| named(&agents, id.as_deref(), path)).collect::<Result<Vec<_>>>().map(|all| all.concat());
+    }
+    let places = places(options)?;
+    let mut located = Vec::new();
+    for agent in agents {
+        let mut found = Found::default();
+        agent.discover(&places, &mut found);
+        located.extend(found.sources.into_iter().map(|source| (agent, source.path, source.kind)));
+    }
+    Ok(located)
+}
+
+fn places(options: &Options) -> Result<Places> {
+    if let Some(home) = &options.home {
+        let home = home.canonicalize().map_err(Error::io("read", home))?;
+        return Ok(Places::below(home));
+    }
+    let home = etcetera::home_dir().map_err(|error| Error::Usage(format!("the home folder is not known: {error}")))?;
+    Ok(Places::of_user(home, options.project_roots.clone()))
+}
+
+/// The sources that a path named by the user holds.
+fn named(agents: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result<Vec<Located>> {
+    let absolute = std::path::absolute(path).map_err(Error::io("read", path))?;
+    std::fs::metadata(&absolute).map_err(Error::io("read", path))?;
+    let matching: Vec<&'static dyn Agent> =
+        agents.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
+    let claim = |path: &Path| matching.iter().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)));
+    let files = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).sort_by_file_name().into_iter().filter_map(Result::ok);
+    let located: Vec<Located> = files.filter(|entry| !entry.file_type().is_dir()).filter_map(|entry| claim(entry.path())).collect();
+    if located.is_empty() {
+        return Err(Error::Usage(format!("no agent that llrem knows keeps its sessions in files like `{}`", path.display())));
+    }
+    Ok(located)
+}
+
+fn started_hint(planned: &Planned) -> Option<i64> {
+    HEADS.iter().find_map(|bytes| planned.agent.started_hint(planned.kind, &head(&planned.path, *bytes).ok()?))
+}
+
+/// Sorts what is to be read into groups that touch different parts, the earliest first.
+pub(super) fn groups(plan: &Plan, manifest: &Manifest, now: i64) -> Vec<Group> {
+    let by_name: HashMap<&str, &Planned> = plan.found.iter().map(|planned| (planned.name.as_str(), planned)).collect();
+    let mut groups = Groups::default();
+    if !manifest.parts.is_empty() {
+        add_known(plan, manifest, &by_name, &mut groups);
+    }
+    add_new(plan, manifest, now, &mut groups);
+    groups.finish()
+}
+
+/// Sources whose sessions the lake has: with them go the parts, and the other sources of the same sessions.
+fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Planned>, groups: &mut Groups) {
+    for (name, part) in &manifest.parts {
+        for session in &part.sessions {
+            if !session.sources.iter().any(|source| plan.changed.contains(source)) {
+                continue;
+            }
+            let sources = session.sources.iter().filter_map(|source| by_name.get(source.as_str()).copied().cloned());
+            groups.add(Some(name), sources.collect());
+        }
+    }
+}
+
+fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
+    let this_month = crate::time::month_of(Some(now));
+    let mut new: Vec<&Planned> = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name)).collect();
+    new.retain(|planned| !groups.has_source(&planned.name));
+    new.sort_by_key(|planned| (planned.agent_id(), planned.hint, &planned.name));
+    // A month that is not over gets a file a day, so that a later run rewrites little.
+    let span = |planned: &Planned| {
+        let month = crate::time::month_of(planned.hint);
+        let span = if month == this_month { crate::time::day_of(planned.hint) } else { month };
+        (planned.agent_id(), span)
+    };
+    for sources in new.chunk_by(|a, b| span(a) == span(b)) {
+        let mut chunk: Vec<Planned> = Vec::new();
+        let mut weight = 0;
+        for planned in sources {
+            if weight > 0 && weight + planned.print.bytes > PART_WEIGHT {
+                groups.add(None, std::mem::take(&mut chunk));
+                weight = 0;
+            }
+            weight += planned.print.bytes;
+            chunk.push((*planned).clone());
+        }
+        let part = chunk.first().and_then(|first| part_with_room(manifest, first, weight));
+        groups.add(part, chunk);
+    }
+}
+
+/// A part of the day on which the sources begin that can take them in.
+fn part_with_room<'m>(manifest: &'m Manifest, first: &Planned, weight: u64) -> Option<&'m PartName> {
+    let (day, month) = (crate::time::day_of(first.hint), crate::time::month_of(first.hint));
+    let parts = manifest.parts.iter().filter(|(name, part)| {
+        name.agent == first.agent_id() && name.month == month && name.name.starts_with(&day) && part.weight() + weight <= PART_WEIGHT
+    });
+    parts.map(|(name, _)| name).next()
+}
+
+/// Groups that grow together when they turn out to share a part or a source.
+#[derive(Default)]
+pub(super) struct Groups {
+    groups: Vec<Option<Group>>,
+    by_part: HashMap<PartName, usize>,
+    by_source: HashMap<String, usize>,
+}
+
+impl Groups {
+    fn has_source(&self, name: &str) -> bool {
+        self.by_source.contains_key(name)
+    }
+
+    fn add(&mut self, part: Option<&PartName>, sources: Vec<Planned>) {
+        let Some(agent) = sources.first().map(Planned::agent_id) else { return };
+        let sources = sources.into_iter().map(|planned| (planned.name.clone(), planned)).collect();
+        self.merge(Group { agent, parts: part.into_iter().cloned().collect(), sources, forced: BTreeSet::new() });
+    }
+
+    /// Adds a group; those that share a part or a source with it become one with it.
+    pub(super) fn merge(&mut self, mut group: Group) {
+        let parts = group.parts.iter().filter_map(|part| self.by_part.get(part));
+        let sources = group.sources.keys().filter_map(|source| self.by_source.get(source));
+        let touched: BTreeSet<usize> = parts.chain(sources).copied().collect();
+        for place in touched {
+            if let Some(other) = self.groups.get_mut(place).and_then(Option::take) {
+                group.parts.extend(other.parts);
+                group.sources.extend(other.sources);
+                group.forced.extend(other.forced);
+            }
+        }
+        let place = self.groups.len();
+        self.by_part.extend(group.parts.iter().map(|part| (part.clone(), place)));
+        self.by_source.extend(group.sources.keys().map(|source| (source.clone(), place)));
+        self.groups.push(Some(group));
+    }
+
+    /// The groups, the earliest first.
+    pub(super) fn finish(self) -> Vec<Group> {
+        let mut groups: Vec<Group> = self.groups.into_iter().flatten().collect();
+        groups.sort_by_cached_key(|group| {
+            let hints: BTreeMap<_, _> = group.sources.values().map(|planned| (planned.hint, &planned.name)).collect();
+            hints.first_key_value().map(|(hint, name)| (*hint, (*name).clone()))
+        });
+        groups
+    }
+}

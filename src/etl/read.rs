@@ -1,0 +1,185 @@
+//! Reads one source into rows, whatever it holds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use arrow::array::{Array, RecordBatch};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::Shared;
+use super::owners::KeySet;
+use crate::agents::Agent;
+use crate::error::{Error, Result};
+use crate::extract::{Chunk, Context, Facts, Note, Reject, Report, SessionRows, Sink};
+use crate::lake::claims::Replica;
+use crate::lake::manifest::SourceState;
+use crate::source::{Fingerprint, Source};
+use crate::tables::ToolCallRow;
+
+/// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
+const STREAMED_FROM: u64 = 48 << 20;
+
+/// A source that is to be read.
+#[derive(Clone)]
+pub(super) struct Planned {
+    pub(super) agent: &'static dyn Agent,
+    pub(super) path: PathBuf,
+    /// The path as the manifest has it.
+    pub(super) name: String,
+    pub(super) kind: &'static str,
+    pub(super) print: Fingerprint,
+    pub(super) is_new: bool,
+    /// When its first session probably began. Microseconds since 1970.
+    pub(super) hint: Option<i64>,
+}
+
+impl Planned {
+    pub(super) fn agent_id(&self) -> &'static str {
+        self.agent.about().id
+    }
+
+    fn is_streamed(&self) -> bool {
+        self.print.bytes >= STREAMED_FROM && matches!(self.kind, "transcript" | "subagent")
+    }
+}
+
+/// A source as read.
+pub(super) struct Read {
+    pub(super) planned: Planned,
+    pub(super) report: Report,
+    pub(super) notes: Vec<Note>,
+    pub(super) state: SourceState,
+}
+
+/// One session of a source as read.
+pub(super) struct ReadSession {
+    pub(super) planned: Planned,
+    pub(super) replica: Replica,
+    pub(super) facts: Facts,
+    /// Messages, tool calls, usage; none when they are to be streamed.
+    pub(super) rows: Option<[Chunk; 3]>,
+    /// Places of messages on abandoned branches, for streaming.
+    abandoned: Vec<usize>,
+    /// Keys of calls that may have started a subagent of which their own source says nothing.
+    pub(super) childless: KeySet,
+    pub(super) digest: u64,
+}
+
+/// Reads a source; what is wrong with it is in the result, and costs nothing else.
+pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<ReadSession>)> {
+    let context = shared.context(planned.agent_id());
+    let is_streamed = planned.is_streamed();
+    let mut sink = if is_streamed { Sink::claims_only(&context) } else { Sink::collect(&context) };
+    let outcome = extract(shared, planned, &mut sink);
+    let Sink { sessions, notes, report, .. } = sink;
+    let mut read = Read { planned: planned.clone(), report, notes, state: SourceState::Ok };
+    settle(&mut read, outcome)?;
+    let sessions = sessions.into_iter().map(|rows| read_session(planned, rows, is_streamed)).collect::<Result<_>>()?;
+    shared.progress.advance(1, 0);
+    Ok((read, sessions))
+}
+
+fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Result<(), Reject> {
+    let progress = |bytes| shared.read_bytes(bytes);
+    let mut source = Source::new(&planned.path, planned.kind, planned.print.bytes, &progress);
+    let extracted = catch_unwind(AssertUnwindSafe(|| planned.agent.extract(&mut source, sink)));
+    extracted.unwrap_or_else(|_| Err(Reject::Io(std::io::Error::other("llrem failed on it; please report this file's shape"))))
+}
+
+fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
+    let report = &mut read.report;
+    let rejected = match outcome {
+        Ok(()) => None,
+        Err(Reject::Failed(error)) => return Err(error),
+        Err(Reject::Encrypted) => {
+            read.state = SourceState::Encrypted;
+            return Ok(());
+        }
+        Err(Reject::Io(error)) => Some(format!("cannot be read: {error}")),
+        Err(Reject::Database(error)) => Some(format!("the database cannot be read: {error}")),
+    };
+    read.state = match (&rejected, report.lines, report.bad_lines) {
+        (Some(_), 0, _) => SourceState::Unreadable,
+        (Some(_), ..) => SourceState::Partial,
+        (None, 0, _) => SourceState::Empty,
+        (None, _, 0) => SourceState::Ok,
+        (None, ..) => SourceState::Partial,
+    };
+    if let Some(problem) = rejected {
+        report.problems.insert(0, problem);
+    }
+    Ok(())
+}
+
+fn read_session(planned: &Planned, mut rows: SessionRows, is_streamed: bool) -> Result<ReadSession> {
+    let mut responses = std::mem::take(&mut rows.responses);
+    responses.sort_by_key(|copy| copy.key);
+    let replica = Replica {
+        session: rows.facts.session_id.clone(),
+        source: planned.name.clone(),
+        is_side: rows.facts.is_subagent,
+        first_moment: rows.facts.first_moment,
+        claims: std::mem::take(&mut rows.claims),
+        responses,
+    };
+    let facts = std::mem::take(&mut rows.facts);
+    let abandoned = if is_streamed { std::mem::take(&mut rows.abandoned) } else { Vec::new() };
+    let chunks = if is_streamed { None } else { Some(rows.finish()?) };
+    let digest = digest(&facts, &replica, chunks.as_ref());
+    let childless = chunks.as_ref().map(|[_, calls, _]| childless(calls)).unwrap_or_default();
+    Ok(ReadSession { planned: planned.clone(), replica, facts, rows: chunks, abandoned, childless, digest })
+}
+
+impl ReadSession {
+    /// Gives the session's rows, chunk by chunk: from memory, or from a second reading of its source.
+    pub(super) fn each_chunk(
+        &mut self, shared: &Shared<'_>, mut take: impl FnMut([Chunk; 3]) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(chunks) = self.rows.take() {
+            return take(chunks);
+        }
+        let context = shared.context(self.planned.agent_id());
+        let mut consumer = |rows: &mut SessionRows| take(rows.finish()?);
+        let mut sink = Sink::stream(&context, std::mem::take(&mut self.abandoned), &mut consumer);
+        match extract(shared, &self.planned, &mut sink) {
+            Ok(()) => Ok(()),
+            Err(Reject::Failed(error)) => Err(error),
+            Err(Reject::Io(error)) => Err(Error::io("read", &self.planned.path)(error)),
+            Err(Reject::Database(_) | Reject::Encrypted) => Ok(()),
+        }
+    }
+}
+
+fn childless(calls: &Chunk) -> KeySet {
+    let rows = (0..calls.batch.num_rows()).map(|row| ToolCallRow::read(&calls.batch, row));
+    let keyed = rows.zip(&calls.keys).filter(|(row, _)| row.category == "task" && row.child_session_id.is_none());
+    keyed.map(|(_, key)| *key).collect()
+}
+
+fn digest(facts: &Facts, replica: &Replica, chunks: Option<&[Chunk; 3]>) -> u64 {
+    let mut hasher = Xxh3::new();
+    hasher.update(format!("{facts:?}").as_bytes());
+    for claim in &replica.claims {
+        hasher.update(&claim.key.to_le_bytes());
+        hasher.update(&claim.value.to_le_bytes());
+        hasher.update(&claim.seq.to_le_bytes());
+        hasher.update(&[claim.flags()]);
+    }
+    for chunk in chunks.into_iter().flatten() {
+        hash_batch(&chunk.batch, &mut hasher);
+    }
+    hasher.digest()
+}
+
+fn hash_batch(batch: &RecordBatch, hasher: &mut Xxh3) {
+    for column in batch.columns() {
+        let data = column.to_data();
+        hasher.update(&data.len().to_le_bytes());
+        for row in data.nulls().into_iter().flat_map(arrow::buffer::NullBuffer::valid_indices) {
+            hasher.update(&row.to_le_bytes());
+        }
+        for buffer in data.buffers() {
+            hasher.update(buffer.as_slice());
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! One session put together: the rows of its sources that are its own, and those that only the lake still has.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::compute::{concat_batches, sort_to_indices, take_record_batch};
+
+use super::Shared;
+use super::carry::Carry;
+use super::old::OldClaims;
+use super::owners::{KeyMap, KeySet};
+use super::read::ReadSession;
+use super::totals::Totals;
+use super::usage::with_fullest_copies;
+use crate::error::Result;
+use crate::extract::{Chunk, Facts, Kind};
+use crate::lake::claims::Replica;
+use crate::lake::layout::PartName;
+use crate::tables::{LAKE_TABLES, MESSAGES, TOOL_CALLS, ToolCallRow, ToolCalls};
+
+/// A session that is put together anew.
+pub(super) struct Rebuilt {
+    pub(super) id: String,
+    /// Part that held it.
+    pub(super) old_part: Option<PartName>,
+    pub(super) sources: Vec<SourceOf>,
+    /// Replicas whose source was not read: it is gone, or another agent's folder is not there today.
+    pub(super) kept: Vec<Member>,
+    pub(super) carry: Carry,
+    pub(super) digest: u64,
+}
+
+/// What one source that was read gives to a session.
+pub(super) struct SourceOf {
+    pub(super) read: ReadSession,
+    pub(super) member: Member,
+    /// New place of each record, where the places differ from the source's own order.
+    places: HashMap<i64, i64>,
+}
+
+/// A replica, its number among the owners, and what they say of it.
+pub(super) struct Member {
+    pub(super) replica: Replica,
+    pub(super) number: u32,
+    pub(super) verdict: u64,
+    pub(super) forked_from: Option<String>,
+}
+
+impl Member {
+    fn new(replica: Replica) -> Self {
+        Self { replica, number: 0, verdict: 0, forked_from: None }
+    }
+}
+
+impl Rebuilt {
+    /// Puts together what was read of a session and what the lake has of it.
+    pub(super) fn new(
+        agent: &str, id: String, mut reads: Vec<ReadSession>, old: &OldClaims, old_part: Option<PartName>, keep_gone: impl Fn(&str) -> bool,
+    ) -> Self {
+        reads.sort_by_key(|read| (read.replica.first_moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone()));
+        let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
+        let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(|claim| claim.key).collect();
+        let mut rebuilt = Self { id, old_part, sources: Vec::new(), kept: Vec::new(), carry: Carry::default(), digest };
+        let mut old_places: KeyMap<i64> = KeyMap::default();
+        for old in old.of_session(agent, &rebuilt.id) {
+            let read = reads.iter_mut().find(|read| read.replica.source == old.replica.source);
+            let dropped = old.replica.claims.iter().filter(|claim| !new_keys.contains(&claim.key));
+            match read {
+                Some(read) => {
+                    for claim in dropped.filter(|claim| claim.is_gone() || keep_gone(&old.replica.source)) {
+                        let mut claim = *claim;
+                        claim.set_gone();
+                        rebuilt.carry.keep(&claim, true);
+                        let copy = old.replica.responses.iter().find(|copy| copy.key == claim.key);
+                        read.replica.claims.push(claim);
+                        read.replica.responses.extend(copy.cloned());
+                    }
+                    read.replica.responses.sort_by_key(|copy| copy.key);
+                }
+                None => {
+                    dropped.for_each(|claim| rebuilt.carry.keep(claim, false));
+                    rebuilt.kept.push(Member::new((*old.replica).clone()));
+                }
+            }
+            old_places.extend(old.replica.claims.iter().map(|claim| (claim.key, i64::from(claim.seq))));
+        }
+        rebuilt.place(reads, &old_places);
+        rebuilt
+    }
+
+    /// Gives every record of the sources its place. A record that the lake knows keeps its place or moves behind; none
+    /// takes the place of one that is only in the lake.
+    fn place(&mut self, reads: Vec<ReadSession>, old_places: &KeyMap<i64>) {
+        let is_simple = reads.len() <= 1 && self.carry.is_empty();
+        let mut next = 0;
+        for mut read in reads {
+            let mut places = HashMap::new();
+            if !is_simple {
+                let mut order: Vec<usize> = (0..read.replica.claims.len()).collect();
+                let is_record = |kind| matches!(kind, Kind::Message | Kind::ToolCall);
+                order.retain(|at| read.replica.claims.get(*at).is_some_and(|claim| is_record(claim.kind()) && !claim.is_gone()));
+                order.sort_by_key(|at| read.replica.claims.get(*at).map(|claim| claim.seq));
+                for at in order {
+                    let Some(claim) = read.replica.claims.get(at) else { continue };
+                    let mut place = old_places.get(&claim.key).copied().unwrap_or(0).max(next);
+                    while self.carry.holds(place) {
+                        place += 1;
+                    }
+                    places.insert(i64::from(claim.seq), place);
+                    next = place + 1;
+                }
+                for claim in read.replica.claims.iter_mut().filter(|claim| !claim.is_gone()) {
+                    if let Some(place) = places.get(&i64::from(claim.seq)) {
+                        claim.seq = i32::try_from(*place).unwrap_or(i32::MAX);
+                    }
+                }
+            }
+            let member = Member::new(std::mem::take(&mut read.replica));
+            self.sources.push(SourceOf { read, member, places });
+        }
+    }
+
+    /// All its replicas.
+    pub(super) fn members(&self) -> impl Iterator<Item = &Member> {
+        self.sources.iter().map(|source| &source.member).chain(&self.kept)
+    }
+
+    /// All its replicas, to be judged.
+    pub(super) fn members_mut(&mut self) -> impl Iterator<Item = &mut Member> {
+        self.sources.iter_mut().map(|source| &mut source.member).chain(&mut self.kept)
+    }
+
+    /// The old rows that stay, now that it is known which records are its own.
+    pub(super) fn owned_carry(&self) -> Carry {
+        let mut carry = Carry::default();
+        for source in &self.sources {
+            let gone = source.member.replica.claims.iter().filter(|claim| claim.is_gone() && claim.is_owned());
+            gone.for_each(|claim| carry.keep(claim, true));
+        }
+        for member in &self.kept {
+            member.replica.claims.iter().filter(|claim| claim.is_owned()).for_each(|claim| carry.keep(claim, false));
+        }
+        carry
+    }
+
+    /// First record of its own.
+    pub(super) fn started_at(&self) -> Option<i64> {
+        self.members().filter_map(|member| member.replica.started_at()).min()
+    }
+
+    /// When it began, for ordering and the choice of its month, even when all of it is copies.
+    pub(super) fn begun(&self) -> Option<i64> {
+        self.started_at().or_else(|| self.members().filter_map(|member| member.replica.first_moment).min())
+    }
+
+    /// Bytes of its sources.
+    pub(super) fn weight(&self) -> u64 {
+        self.sources.iter().map(|source| source.read.planned.print.bytes).sum()
+    }
+
+    /// What is known of it beside its rows: the source that was changed last tells.
+    pub(super) fn facts(&self) -> Option<&Facts> {
+        let transcripts = self.sources.iter().filter(|source| source.member.replica.owns_rows());
+        transcripts.max_by_key(|source| source.read.planned.print.modified_ns).or(self.sources.last()).map(|source| &source.read.facts)
+    }
+
+    /// Gives its rows in order, as batches of messages, tool calls and usage, and their totals.
+    pub(super) fn each_batch(
+        &mut self, shared: &Shared<'_>, carried: Option<[RecordBatch; 3]>, mut take: impl FnMut(&[RecordBatch; 3]) -> Result<()>,
+    ) -> Result<Totals> {
+        let mut totals = Totals::default();
+        let is_simple = self.sources.len() == 1 && carried.is_none();
+        let mut gathered: [Vec<RecordBatch>; 3] = Default::default();
+        for source in &mut self.sources {
+            let owned = Owned::of(&source.member.replica);
+            let places = std::mem::take(&mut source.places);
+            source.read.each_chunk(shared, |chunks| {
+                let batches = own_rows(shared, chunks, &owned, &places)?;
+                if is_simple {
+                    totals.add(&batches);
+                    return take(&batches);
+                }
+                for (gathered, batch) in gathered.iter_mut().zip(batches) {
+                    gathered.push(batch);
+                }
+                Ok(())
+            })?;
+        }
+        if !is_simple {
+            for (gathered, batch) in gathered.iter_mut().zip(carried.into_iter().flatten()) {
+                gathered.push(batch);
+            }
+            let batches = in_order(&gathered)?;
+            totals.add(&batches);
+            take(&batches)?;
+        }
+        Ok(totals)
+    }
+}
+
+/// The records that a replica has.
+struct Owned {
+    keys: KeySet,
+    has_all: bool,
+}
+
+impl Owned {
+    fn of(replica: &Replica) -> Self {
+        let has_all = replica.claims.iter().all(crate::extract::Claim::is_owned);
+        let owned = replica.claims.iter().filter(|claim| claim.is_owned() && claim.kind() != Kind::Presence && !has_all);
+        Self { keys: owned.map(|claim| claim.key).collect(), has_all }
+    }
+}
+
+fn own_rows(shared: &Shared<'_>, mut chunks: [Chunk; 3], owned: &Owned, places: &HashMap<i64, i64>) -> Result<[RecordBatch; 3]> {
+    if !owned.has_all {
+        for chunk in &mut chunks {
+            chunk.retain(|key| owned.keys.contains(&key))?;
+        }
+    }
+    let [messages, tool_calls, usage] = chunks;
+    let usage = {
+        let owners = shared.owners();
+        with_fullest_copies(&usage, &owners, shared.pricer)?
+    };
+    let tool_calls = with_children(shared, tool_calls)?;
+    Ok([placed(messages.batch, &MESSAGES, places)?, placed(tool_calls, &TOOL_CALLS, places)?, usage])
+}
+
+/// Names the subagents of calls that only the subagents' own sources know of.
+fn with_children(shared: &Shared<'_>, calls: Chunk) -> Result<RecordBatch> {
+    let notes = shared.notes();
+    let known: Vec<Option<&str>> = calls.keys.iter().map(|key| notes.child_of(*key)).collect();
+    if known.iter().all(Option::is_none) {
+        return Ok(calls.batch);
+    }
+    let mut rows = ToolCalls::default();
+    for (place, child) in known.into_iter().enumerate() {
+        let row = ToolCallRow::read(&calls.batch, place);
+        rows.push(ToolCallRow { child_session_id: row.child_session_id.or(child), ..row.shorten() });
+    }
+    Ok(rows.finish()?)
+}
+
+fn placed(batch: RecordBatch, table: &crate::tables::TableDef, places: &HashMap<i64, i64>) -> Result<RecordBatch> {
+    let Some(index) = table.index_of("seq").filter(|_| !places.is_empty()) else { return Ok(batch) };
+    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+    if let Some(column) = columns.get_mut(index) {
+        let seqs = arrow::array::cast::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(&**column);
+        let seqs = seqs.into_iter().flat_map(|seqs| seqs.values()).map(|seq| places.get(seq).copied().unwrap_or(*seq));
+        *column = Arc::new(Int64Array::from_iter_values(seqs));
+    }
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+}
+
+fn in_order(gathered: &[Vec<RecordBatch>; 3]) -> Result<[RecordBatch; 3]> {
+    let order = |place: usize, batches: &Vec<RecordBatch>| -> Result<RecordBatch> {
+        let Some(table) = LAKE_TABLES.get(place + 1) else { return Ok(RecordBatch::new_empty(MESSAGES.schema())) };
+        let batch = concat_batches(&table.schema(), batches)?;
+        let Some(column) = table.index_of("seq").or(table.index_of("timestamp")) else { return Ok(batch) };
+        let indices = sort_to_indices(batch.column(column), None, None)?;
+        Ok(take_record_batch(&batch, &indices)?)
+    };
+    let [messages, tool_calls, usage] = gathered;
+    Ok([order(0, messages)?, order(1, tool_calls)?, order(2, usage)?])
+}

@@ -1,0 +1,103 @@
+//! What a run says of itself.
+
+use std::collections::BTreeMap;
+
+use super::group::SessionOut;
+use super::plan::Plan;
+use super::read::Read;
+use super::{AgentSummary, Summary};
+use crate::agents::AGENTS;
+use crate::lake::RunRecord;
+use crate::lake::manifest::{Manifest, SourceState};
+
+/// What was written, by agent.
+#[derive(Default)]
+pub(super) struct Written {
+    agents: BTreeMap<String, AgentSummary>,
+    unpriced: BTreeMap<String, u64>,
+    bytes: u64,
+    files: u64,
+}
+
+impl Written {
+    pub(super) fn add_file(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.files += 1;
+    }
+
+    /// Counts the sessions that were put together anew.
+    pub(super) fn add_drafts(&mut self, agent: &str, sessions: &[SessionOut]) {
+        let counts = self.agents.entry(agent.to_owned()).or_default();
+        let rows = |rows: i64| u64::try_from(rows).unwrap_or(0);
+        for session in sessions {
+            let SessionOut::New(draft) = session else { continue };
+            counts.sessions += u64::from(draft.entry.rows != [0; 3]);
+            counts.messages += rows(draft.totals.messages);
+            counts.tool_calls += rows(draft.totals.tool_calls);
+            counts.usage += rows(draft.totals.usage);
+            counts.tokens = counts.tokens.saturating_add(draft.totals.total);
+            counts.cost_usd += draft.totals.cost_usd.unwrap_or(0.0);
+            for (model, responses) in &draft.totals.unpriced {
+                *self.unpriced.entry(model.clone()).or_default() += responses;
+            }
+        }
+    }
+
+    pub(super) fn add_to(self, summary: &mut Summary) {
+        for agent in &mut summary.agents {
+            if let Some(counts) = self.agents.get(agent.agent) {
+                agent.sessions = counts.sessions;
+                agent.messages = counts.messages;
+                agent.tool_calls = counts.tool_calls;
+                agent.usage = counts.usage;
+                agent.tokens = counts.tokens;
+                agent.cost_usd = counts.cost_usd;
+            }
+        }
+        summary.unpriced_models = most_first(self.unpriced);
+        summary.bytes_written = self.bytes;
+        summary.files_written = self.files;
+    }
+}
+
+/// The counts of sources; rows are added when they are written.
+pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summary {
+    let mut summary = Summary::default();
+    for agent in AGENTS.iter().map(|agent| agent.about().id) {
+        let found = || plan.found.iter().filter(|planned| planned.agent_id() == agent);
+        let due = |is_new: bool| found().filter(|planned| planned.is_new == is_new && plan.changed.contains(&planned.name)).count() as u64;
+        let gone = plan.vanished.iter().filter(|name| manifest.sources.get(*name).is_some_and(|entry| entry.agent == agent)).count() as u64;
+        let all = found().count() as u64;
+        if all + gone > 0 {
+            let (new, changed) = (due(true), due(false));
+            let bad = reads.iter().filter(|read| read.planned.agent_id() == agent && read.state.is_bad()).count() as u64;
+            summary.agents.push(AgentSummary { agent, new, changed, unchanged: all - new - changed, bad, gone, ..AgentSummary::default() });
+        }
+    }
+    let mut redactions: BTreeMap<String, u64> = BTreeMap::new();
+    for (kind, count) in reads.iter().flat_map(|read| read.report.redactions.iter()) {
+        *redactions.entry(kind.to_owned()).or_default() += count;
+    }
+    summary.redactions = most_first(redactions);
+    summary
+}
+
+fn most_first(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    counts
+}
+
+/// Puts the summary into the record of runs.
+pub(super) fn fill_record(record: &mut RunRecord, summary: &Summary, reads: &[Read]) {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let sum = |field: fn(&AgentSummary) -> u64| number(summary.agents.iter().map(field).sum());
+    record.sources_new = sum(|agent| agent.new);
+    record.sources_changed = sum(|agent| agent.changed);
+    record.sources_bad = sum(|agent| agent.bad);
+    record.bytes_read = number(summary.bytes_read);
+    record.bytes_written = number(summary.bytes_written);
+    record.rows = [sum(|agent| agent.sessions), sum(|agent| agent.messages), sum(|agent| agent.tool_calls), sum(|agent| agent.usage)];
+    let problems = reads.iter().map(|read| read.report.bad_lines + u64::from(read.state == SourceState::Unreadable));
+    record.problems = number(problems.sum());
+}

@@ -1,0 +1,200 @@
+//! Looks back when all is read: what was decided early may have to be decided anew, and the lake's own sessions may have
+//! lost or gained records.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::group::{Group, Outcome, SessionOut};
+use super::owners::{KeyMap, KeySet};
+use super::plan::Groups;
+use super::read::Planned;
+use super::sessions::AllNotes;
+use super::{Registry, Shared};
+use crate::extract::{Kind, NoteField};
+use crate::lake::claims::Replica;
+use crate::lake::layout::PartName;
+
+/// Takes the outcomes that no longer hold out of the list; gives the groups that are to be done anew.
+pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &HashMap<String, Planned>) -> Vec<Group> {
+    let mut wider: BTreeMap<usize, Group> = BTreeMap::new();
+    let mut loose: Vec<Group> = Vec::new();
+    add_changed_verdicts(shared, outcomes, &mut wider);
+    add_split_sessions(shared, outcomes, &mut wider);
+    add_late_children(shared, outcomes, &mut wider);
+    let holders: HashMap<PartName, usize> =
+        outcomes.iter().enumerate().flat_map(|(place, outcome)| outcome.group.parts.iter().map(move |part| (part.clone(), place))).collect();
+    let rebuilt: HashSet<(&str, String)> = outcomes
+        .iter()
+        .flat_map(|outcome| new_sessions(outcome).map(|session| (outcome.group.agent, session)))
+        .collect();
+    let mut changed = changed_old_sessions(shared);
+    changed.extend(sessions_with_new_children(shared, outcomes));
+    changed.retain(|(_, session, agent)| !rebuilt.contains(&(*agent, session.clone())));
+    for (part, session, agent) in changed {
+        let sources = shared.manifest.parts.get(&part).into_iter().flat_map(|part| &part.sessions).filter(|entry| entry.id == session);
+        let sources = sources.flat_map(|entry| &entry.sources).filter_map(|source| known.get(source).cloned());
+        let group = Group {
+            agent,
+            parts: BTreeSet::from([part.clone()]),
+            sources: sources.map(|planned| (planned.name.clone(), planned)).collect(),
+            forced: BTreeSet::from([session]),
+        };
+        match holders.get(&part) {
+            Some(place) => widen(&mut wider, *place, outcomes, group),
+            None => loose.push(group),
+        }
+    }
+    let mut groups = Groups::default();
+    for (place, group) in wider.into_iter().rev() {
+        let outcome = outcomes.swap_remove(place);
+        discard(&outcome);
+        groups.merge(merged(outcome.group, group));
+    }
+    loose.into_iter().for_each(|group| groups.merge(group));
+    groups.finish()
+}
+
+fn merged(mut group: Group, other: Group) -> Group {
+    group.parts.extend(other.parts);
+    group.sources.extend(other.sources);
+    group.forced.extend(other.forced);
+    group
+}
+
+fn widen(wider: &mut BTreeMap<usize, Group>, place: usize, outcomes: &[Outcome], group: Group) {
+    let agent = outcomes.get(place).map_or(group.agent, |outcome| outcome.group.agent);
+    let entry = wider.remove(&place).unwrap_or(Group { agent, ..Group::default() });
+    wider.insert(place, merged(entry, group));
+}
+
+/// What was staged for nothing goes away with the staging folder; the space is wanted back now.
+fn discard(outcome: &Outcome) {
+    for part in &outcome.parts {
+        for file in part.files.iter().flatten() {
+            let _ = crate::lake::fs::remove(&file.path);
+        }
+        let _ = crate::lake::fs::remove(&part.claims);
+    }
+}
+
+fn add_changed_verdicts(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTreeMap<usize, Group>) {
+    let mut registry = shared.registry();
+    for (place, outcome) in outcomes.iter().enumerate() {
+        if outcome.verdicts.iter().any(|(number, hash)| registry.owners.judge(*number).hash != *hash) {
+            widen(wider, place, outcomes, Group::default());
+        }
+    }
+}
+
+/// A session that two groups read, or that a part holds which its group does not have, is put together in one group.
+fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTreeMap<usize, Group>) {
+    let mut seen: HashMap<(&str, String), usize> = HashMap::new();
+    for (place, outcome) in outcomes.iter().enumerate() {
+        for session in new_sessions(outcome) {
+            if let Some(other) = seen.insert((outcome.group.agent, session.clone()), place).filter(|other| *other != place) {
+                let group = outcomes.get(other).map(|other| other.group.clone()).unwrap_or_default();
+                widen(wider, place, outcomes, group);
+                widen(wider, other, outcomes, Group::default());
+            }
+            let stray = shared.old.of_session(outcome.group.agent, &session).find(|old| !outcome.group.parts.contains(&old.part));
+            if let Some(old) = stray {
+                let group = Group { agent: outcome.group.agent, parts: BTreeSet::from([old.part.clone()]), ..Group::default() };
+                widen(wider, place, outcomes, group);
+                let holder = outcomes.iter().position(|outcome| outcome.group.parts.contains(&old.part));
+                if let Some(holder) = holder {
+                    widen(wider, holder, outcomes, Group::default());
+                }
+            }
+        }
+    }
+}
+
+fn new_sessions(outcome: &Outcome) -> impl Iterator<Item = String> {
+    outcome.parts.iter().flat_map(|part| &part.sessions).filter_map(|session| match session {
+        SessionOut::New(draft) => Some(draft.entry.id.clone()),
+        SessionOut::Old(_) => None,
+    })
+}
+
+fn add_late_children(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTreeMap<usize, Group>) {
+    let named: KeySet = shared.notes().calls().collect();
+    for (place, outcome) in outcomes.iter().enumerate() {
+        if !named.is_empty() && outcome.childless.iter().any(|call| named.contains(call)) {
+            widen(wider, place, outcomes, Group::default());
+        }
+    }
+}
+
+/// Sessions of the lake that were not read, and whose rows are no longer what they should be.
+fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static str)> {
+    let mut registry = shared.registry();
+    let numbers: Vec<(String, String, u32)> =
+        registry.numbers.iter().map(|((agent, session, _), number)| (agent.clone(), session.clone(), *number)).collect();
+    let mut changed = BTreeSet::new();
+    for (agent, session, number) in numbers {
+        if registry.owners.is_read(number) || !is_outdated(shared, &mut registry, &agent, number) {
+            continue;
+        }
+        let agent_id = crate::agents::by_id(&agent).map(|agent| agent.about().id);
+        if let (Some(old), Some(id)) = (shared.old.of_session(&agent, &session).next(), agent_id) {
+            changed.insert((old.part.clone(), session, id));
+        }
+    }
+    changed.into_iter().collect()
+}
+
+/// Sessions of the lake with a call of which a source now says which subagent it started.
+fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<(PartName, String, &'static str)> {
+    let mut calls = KeySet::default();
+    for read in outcomes.iter().flat_map(|outcome| &outcome.reads) {
+        let before = shared.manifest.sources.get(&read.planned.name).map(|entry| entry.notes.as_slice()).unwrap_or_default();
+        let new = read.notes.iter().filter(|note| note.field == NoteField::ChildSession && !before.contains(note));
+        calls.extend(new.map(|note| note.key));
+    }
+    let holders = shared.old.sharers(&calls, &shared.read_again).into_iter();
+    holders
+        .filter_map(|old| {
+            let agent = crate::agents::by_id(&old.part.agent)?.about().id;
+            Some((old.part.clone(), old.replica.session.clone(), agent))
+        })
+        .collect()
+}
+
+fn is_outdated(shared: &Shared<'_>, registry: &mut Registry, agent: &str, number: u32) -> bool {
+    let verdict = registry.owners.judge(number);
+    let Some(replica) = registry.owners.replica(number).cloned() else { return false };
+    let flips = replica.claims.iter().zip(&verdict.owned).any(|(claim, owned)| claim.kind() != Kind::Presence && claim.is_owned() != *owned);
+    flips || registry.owners.rivals(number).into_iter().any(|rival| {
+        let Some(rival_replica) = registry.owners.replica(rival).filter(|_| registry.owners.is_read(rival)) else { return false };
+        has_new_copies(shared, agent, rival_replica, &replica)
+    })
+}
+
+/// Whether a replica that was read says anything new of a response that the other has.
+fn has_new_copies(shared: &Shared<'_>, agent: &str, read: &Replica, other: &Replica) -> bool {
+    let before = shared.old.of_session(agent, &read.session).find(|old| old.replica.source == read.source);
+    read.responses.iter().any(|copy| {
+        let is_shared = other.claims.iter().any(|claim| claim.key == copy.key && claim.is_owned());
+        is_shared && before.is_none_or(|before| !before.replica.responses.contains(copy))
+    })
+}
+
+/// What all sources say of each session, by agent and session.
+pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
+    let keys = shared.notes().session_keys();
+    let mut sessions: KeyMap<(String, String)> = KeyMap::default();
+    for old in shared.old.sharers(&keys, &shared.read_again) {
+        for claim in old.replica.claims.iter().filter(|claim| claim.is_owned() && keys.contains(&claim.key)) {
+            sessions.insert(claim.key, (old.part.agent.clone(), old.replica.session.clone()));
+        }
+    }
+    let mut registry = shared.registry();
+    for key in keys {
+        if let Some(number) = registry.owners.session_of(key)
+            && let (Some(replica), Some(agent)) = (registry.owners.replica(number), registry.agents.get(number as usize))
+        {
+            sessions.insert(key, (agent.clone(), replica.session.clone()));
+        }
+    }
+    drop(registry);
+    shared.notes().by_session(&sessions)
+}

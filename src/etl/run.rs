@@ -1,0 +1,302 @@
+//! One run, from the lock to the commit.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::group::{NewPart, Outcome, SessionOut, process};
+use super::notes::Notes;
+use super::old::OldClaims;
+use super::plan::{Plan, groups, plan};
+use super::read::{Planned, Read};
+use super::{Options, Progress, Registry, Shared, Summary, report, resolve, sessions};
+use crate::error::{Error, Result};
+use crate::lake::commit::{self, Step};
+use crate::lake::layout::{Layout, PartName, machine_name};
+use crate::lake::lock::Lock;
+use crate::lake::manifest::{Manifest, PartEntry, SourceEntry, SourceState};
+use crate::lake::{RunRecord, append_run, fs};
+use crate::pricing::{PriceTable, Pricer};
+use crate::redact::Redactor;
+use crate::tables::LAKE_TABLES;
+
+/// How often decisions may be taken anew before a run gives up; one is what it takes.
+const ROUNDS: usize = 8;
+
+/// Extracts what has changed into the lake.
+///
+/// # Errors
+/// The lake is then as it was.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
+    let layout = Layout::new(&std::path::absolute(&options.lake).map_err(Error::io("read", &options.lake))?);
+    if options.dry_run {
+        return dry_run(options, &layout);
+    }
+    fs::make_folder(layout.root())?;
+    fs::make_folder(&layout.state())?;
+    let _lock = Lock::take(&layout, options.wait)?;
+    let started = crate::time::now();
+    let mut record = RunRecord { started_at: started, llrem_version: env!("CARGO_PKG_VERSION").to_owned(), ..RunRecord::default() };
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build();
+    let threads = threads.map_err(|error| Error::Usage(format!("cannot start the threads: {error}")))?;
+    let outcome = threads.install(|| extract(options, &layout, progress, started, &mut record));
+    progress.finish();
+    record.ended_at = crate::time::now();
+    let outcome = outcome.and_then(|summary| {
+        let count = u64::try_from(record.sources_bad).unwrap_or(0);
+        if options.strict && count > 0 { Err((Error::BadInput { count }, Some(summary))) } else { Ok(summary) }.map_err(|(error, _)| error)
+    });
+    if let Err(error) = &outcome {
+        record.exit_code = i64::from(error.exit_code());
+        record.error = Some(error.to_string());
+    }
+    // The record of a run that failed for want of space may fail too; the first reason is the one to tell.
+    let appended = append_run(&layout, &record);
+    let summary = outcome?;
+    appended?;
+    Ok(summary)
+}
+
+fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
+    let manifest = Manifest::load(layout)?.unwrap_or_default();
+    let plan = plan(options, &manifest, &policy(options))?;
+    let mut summary = report::summary(&plan, &[], &manifest);
+    let due = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name));
+    summary.would_read = due.map(|planned| (planned.path.clone(), if planned.is_new { "new" } else { "changed" })).collect();
+    Ok(summary)
+}
+
+fn policy(options: &Options) -> String {
+    format!("redact={:?} content={:?}", options.redact, options.content)
+}
+
+fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
+    commit::recover(layout)?;
+    if let Some(manifest) = Manifest::load(layout)? {
+        return Ok(manifest);
+    }
+    let machine = options.machine.clone().unwrap_or_else(|| gethostname::gethostname().to_string_lossy().into_owned());
+    let mut key = [0; 32];
+    let mut random = std::fs::File::open("/dev/urandom").map_err(Error::io("read", "/dev/urandom".as_ref()))?;
+    std::io::Read::read_exact(&mut random, &mut key).map_err(Error::io("read", "/dev/urandom".as_ref()))?;
+    Ok(Manifest { machine: machine_name(&machine), redaction_key: key, ..Manifest::default() })
+}
+
+fn extract(options: &Options, layout: &Layout, progress: &dyn Progress, now: i64, record: &mut RunRecord) -> Result<Summary> {
+    let clock = Instant::now();
+    let manifest = open_manifest(options, layout)?;
+    progress.stage("looking");
+    let plan = plan(options, &manifest, &policy(options))?;
+    record.sources_seen = count(plan.found.len());
+    let is_new_lake = manifest.generation == 0;
+    if plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake {
+        return Ok(Summary { seconds: clock.elapsed().as_secs_f64(), ..report::summary(&plan, &[], &manifest) });
+    }
+    let prices = match &options.prices {
+        Some(text) => PriceTable::bundled().with_overrides(text).map_err(|error| Error::Usage(error.to_string()))?,
+        None => PriceTable::bundled(),
+    };
+    let pricer = Pricer::new(prices);
+    let redactor = Redactor::new(options.redact, manifest.redaction_key);
+    let groups = groups(&plan, &manifest, now);
+    let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
+    progress.start(sources.len() as u64, sources.iter().map(|planned| planned.print.bytes).sum());
+    progress.stage("extracting");
+    let read_again: HashSet<String> = sources.iter().map(|planned| planned.name.clone()).collect();
+    let mut notes = Notes::default();
+    for (_, entry) in manifest.sources.iter().filter(|(name, _)| !read_again.contains(*name)) {
+        notes.add(&entry.notes, entry.print.modified_ns);
+    }
+    let old = if groups.is_empty() { OldClaims::default() } else { OldClaims::load(layout, &manifest)? };
+    let shared = Shared {
+        options,
+        layout,
+        manifest: &manifest,
+        redactor: &redactor,
+        pricer: &pricer,
+        progress,
+        now,
+        old,
+        read_again,
+        registry: Mutex::new(Registry::default()),
+        notes: Mutex::new(notes),
+        bytes: AtomicU64::new(0),
+        staged: AtomicU64::new(0),
+    };
+    let mut outcomes: Vec<Outcome> = groups.into_iter().par_bridge().map(|group| process(&shared, group)).collect::<Result<_>>()?;
+    let known: HashMap<String, Planned> = plan.found.iter().map(|planned| (planned.name.clone(), planned.clone())).collect();
+    for _ in 0..ROUNDS {
+        let again = resolve::stale(&shared, &mut outcomes, &known);
+        if again.is_empty() {
+            break;
+        }
+        let redone: Vec<Outcome> = again.into_iter().par_bridge().map(|group| process(&shared, group)).collect::<Result<_>>()?;
+        outcomes.extend(redone);
+    }
+    progress.stage("committing");
+    let mut finished = finish(&shared, &plan, outcomes)?;
+    commit::commit(layout, finished.steps, &finished.manifest)?;
+    fs::remove_folder(&layout.staging())?;
+    let reads: Vec<Read> = std::mem::take(&mut finished.reads);
+    let mut summary = report::summary(&plan, &reads, &finished.manifest);
+    finished.written.add_to(&mut summary);
+    summary.bytes_read = shared.bytes.load(Ordering::Relaxed);
+    summary.seconds = clock.elapsed().as_secs_f64();
+    report::fill_record(record, &summary, &reads);
+    Ok(summary)
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// All that a commit needs.
+struct Finished {
+    steps: Vec<Step>,
+    manifest: Manifest,
+    reads: Vec<Read>,
+    written: report::Written,
+}
+
+/// Writes the sessions' files and the new manifest, and lists the steps that make them the lake's.
+fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Finished> {
+    let mut manifest = shared.manifest.clone();
+    manifest.generation += 1;
+    manifest.policy = policy(shared.options);
+    let notes = resolve::session_notes(shared);
+    let mut parts: Vec<NewPart> = Vec::new();
+    let mut reads: Vec<Read> = Vec::new();
+    for outcome in outcomes {
+        parts.extend(outcome.parts);
+        reads.extend(outcome.reads);
+    }
+    reads.sort_by(|a, b| a.planned.name.cmp(&b.planned.name));
+    reads.dedup_by(|a, b| a.planned.name == b.planned.name);
+    let touched: HashSet<PartName> = parts.iter().map(|part| part.name.clone()).collect();
+    parts.extend(told_parts(shared, &notes, &touched));
+    parts.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut steps = Vec::new();
+    let mut written = report::Written::default();
+    for mut part in parts {
+        written.add_drafts(&part.name.agent, &part.sessions);
+        let (file, entries) = sessions::write(shared, &mut part, &notes)?;
+        if let Some(slot) = part.files.first_mut() {
+            *slot = file;
+        }
+        place_part(shared, part, entries, &mut manifest, &mut steps, &mut written)?;
+    }
+    for name in &plan.vanished {
+        if let Some(entry) = manifest.sources.get_mut(name) {
+            entry.state = SourceState::Gone;
+        }
+    }
+    for read in &reads {
+        let entry = source_entry(shared, read);
+        manifest.sources.insert(read.planned.name.clone(), entry);
+    }
+    count_rows(&mut manifest);
+    Ok(Finished { steps, manifest, reads, written })
+}
+
+/// Parts whose sessions are told something new, but whose rows stay.
+fn told_parts(shared: &Shared<'_>, notes: &sessions::AllNotes, touched: &HashSet<PartName>) -> Vec<NewPart> {
+    let said = |part: &PartName, session: &str| notes.get(&(part.agent.clone(), session.to_owned())).map_or(0, super::notes::SessionNotes::hash);
+    let untouched = shared.manifest.parts.iter().filter(|(name, _)| !touched.contains(*name));
+    let told = untouched.filter(|(name, part)| part.sessions.iter().any(|session| {
+        let hash = said(name, &session.id);
+        hash != 0 && hash != session.notes
+    }));
+    let parts = told.map(|(name, part)| NewPart {
+        name: name.clone(),
+        files: [const { None }; 4],
+        claims: PathBuf::new(),
+        claims_bytes: 0,
+        sessions: part.sessions.iter().cloned().map(SessionOut::Old).collect(),
+    });
+    parts.collect()
+}
+
+fn place_part(
+    shared: &Shared<'_>, part: NewPart, sessions: Vec<crate::lake::manifest::SessionEntry>, manifest: &mut Manifest, steps: &mut Vec<Step>,
+    written: &mut report::Written,
+) -> Result<()> {
+    let relative = |path: &std::path::Path| {
+        path.strip_prefix(shared.layout.root()).map(|path| path.to_string_lossy().into_owned()).map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
+    };
+    let keeps_rows = part.claims.as_os_str().is_empty();
+    let mut entry = manifest.parts.remove(&part.name).unwrap_or_default();
+    for ((place, table), staged) in LAKE_TABLES.iter().enumerate().zip(part.files) {
+        let Some(slot) = entry.files.get_mut(place) else { continue };
+        let to = Layout::part(table, &manifest.machine, &part.name);
+        match staged {
+            Some(staged) => {
+                written.add_file(staged.entry.bytes);
+                steps.push(Step::Place { from: relative(&staged.path)?, to });
+                *slot = Some(staged.entry);
+            }
+            None if keeps_rows && place > 0 => {}
+            None => {
+                if slot.take().is_some() {
+                    steps.push(Step::Remove { path: to });
+                }
+            }
+        }
+    }
+    let claims = Layout::claims(&part.name);
+    if sessions.is_empty() {
+        steps.push(Step::Remove { path: claims });
+        return Ok(());
+    }
+    if !keeps_rows {
+        written.add_file(part.claims_bytes);
+        steps.push(Step::Place { from: relative(&part.claims)?, to: claims });
+    }
+    manifest.parts.insert(part.name, PartEntry { sessions, ..entry });
+    Ok(())
+}
+
+fn source_entry(shared: &Shared<'_>, read: &Read) -> SourceEntry {
+    let report = &read.report;
+    let list = |pairs: Vec<(String, u64)>| {
+        let texts: Vec<String> = pairs.into_iter().map(|(name, count)| format!("{name}: {count}")).collect();
+        (!texts.is_empty()).then(|| texts.join(", "))
+    };
+    SourceEntry {
+        agent: read.planned.agent_id().to_owned(),
+        kind: read.planned.kind.to_owned(),
+        print: read.planned.print,
+        parser_version: read.planned.agent.about().parser_version,
+        state: read.state,
+        lines: report.lines,
+        bad_lines: report.bad_lines,
+        first_bad_line: report.first_bad_line,
+        problem: (!report.problems.is_empty()).then(|| report.problems.join("; ")),
+        unknown: list(report.unknown.clone().into_iter().collect()),
+        redactions: list(report.redactions.iter().map(|(kind, count)| (kind.to_owned(), count)).collect()),
+        rows: [0; 4],
+        extracted_at: shared.now,
+        llrem_version: env!("CARGO_PKG_VERSION").to_owned(),
+        notes: read.notes.clone(),
+    }
+}
+
+/// Counts the rows made of each source: a session's belong to the source that holds most of it.
+fn count_rows(manifest: &mut Manifest) {
+    let mut counts: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
+    for session in manifest.parts.values().flat_map(|part| &part.sessions) {
+        let Some(source) = session.sources.first() else { continue };
+        let [messages, tool_calls, usage] = session.rows;
+        let sums = counts.entry(source).or_default();
+        let has_rows = u64::from(session.rows != [0; 3]);
+        for (sum, rows) in sums.iter_mut().zip([has_rows, messages, tool_calls, usage]) {
+            *sum += rows;
+        }
+    }
+    for (name, entry) in &mut manifest.sources {
+        entry.rows = counts.get(name.as_str()).copied().unwrap_or_default();
+    }
+}

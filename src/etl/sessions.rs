@@ -1,0 +1,200 @@
+//! Rows of `sessions`: made last, when it is known what all sources say of each session.
+
+use std::collections::BTreeMap;
+
+use super::Shared;
+use super::group::{Draft, NewPart, SessionOut};
+use super::notes::SessionNotes;
+use crate::error::Result;
+use crate::extract::Facts;
+use crate::lake::layout::{Layout, PartName};
+use crate::lake::manifest::SessionEntry;
+use crate::lake::part::{self, PartWriter, StagedFile};
+use crate::tables::{SESSIONS, SessionRow, Sessions};
+
+/// What other sources say, by agent and session.
+pub(super) type AllNotes = BTreeMap<(String, String), SessionNotes>;
+
+/// Writes the sessions' file of a part; gives it, and the sessions as the manifest is to have them.
+pub(super) fn write(shared: &Shared<'_>, part: &mut NewPart, notes: &AllNotes) -> Result<(Option<StagedFile>, Vec<SessionEntry>)> {
+    let old = old_rows(shared, &part.name)?;
+    let mut rows = Sessions::default();
+    let mut entries = Vec::new();
+    for session in std::mem::take(&mut part.sessions) {
+        let (entry, said) = match session {
+            SessionOut::Old(entry) => {
+                let said = notes_of(notes, &part.name, &entry.id);
+                if let Some(row) = old.get(&entry.id).map(|(batch, row)| SessionRow::read(batch, *row)) {
+                    rows.push(told(row, &entry, said));
+                }
+                (entry, said)
+            }
+            SessionOut::New(draft) => {
+                let said = notes_of(notes, &part.name, &draft.entry.id);
+                if draft.entry.rows != [0; 3] {
+                    push(&mut rows, &draft, said);
+                }
+                (draft.entry, said)
+            }
+        };
+        let notes = said.map_or(0, SessionNotes::hash);
+        entries.push(SessionEntry { notes, ..entry });
+    }
+    let mut writer = PartWriter::new(&shared.layout.staging(), &shared.stage_name());
+    writer.write(0, &rows.finish()?)?;
+    let [file, ..] = writer.finish()?;
+    Ok((file, entries))
+}
+
+fn notes_of<'n>(notes: &'n AllNotes, part: &PartName, session: &str) -> Option<&'n SessionNotes> {
+    notes.get(&(part.agent.clone(), session.to_owned()))
+}
+
+/// An old row with what is now said of it. A title of its own stays; a made one gives way.
+fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionNotes>) -> SessionRow<'r> {
+    let Some(said) = said else { return row };
+    if said.hash() == entry.notes {
+        return row;
+    }
+    let title = said.title.as_deref().or(said.summary.as_deref()).filter(|_| !entry.has_title).or(row.title);
+    let summary = said.summary.as_deref().or(row.summary);
+    let subagent_type = row.subagent_type.or(said.subagent_type.as_deref());
+    SessionRow { title, summary, subagent_type, ..row }
+}
+
+fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
+    let (facts, totals) = (&draft.facts, &draft.totals);
+    let said_title = said.and_then(|said| said.title.as_deref());
+    let summary = said.and_then(|said| said.summary.as_deref()).or(facts.summary.as_deref());
+    let title = facts.title.as_deref().or(said_title).or(summary).or(totals.first_prompt());
+    let project_path = facts.project_path.as_deref();
+    let forked_from = facts.forked_from_session_id.as_deref().or(draft.forked_from.as_deref());
+    rows.push(SessionRow {
+        session_id: &draft.entry.id,
+        kind: facts.kind,
+        agent_version: facts.agent_version.as_deref(),
+        user_name: project_path.and_then(user_of),
+        project: facts.git_repo.as_deref().and_then(last_part).or(project_path.and_then(project_of)),
+        project_path,
+        git_branch: facts.git_branch.as_deref(),
+        git_commit: facts.git_commit.as_deref(),
+        git_repo: facts.git_repo.as_deref(),
+        title,
+        summary,
+        parent_session_id: facts.parent_session_id.as_deref(),
+        root_session_id: facts.root_session_id.as_deref().unwrap_or(&draft.entry.id),
+        forked_from_session_id: forked_from.filter(|_| !facts.is_subagent),
+        is_subagent: facts.is_subagent,
+        subagent_type: facts.subagent_type.as_deref().or(said.and_then(|said| said.subagent_type.as_deref())),
+        started_at: totals.started_at,
+        ended_at: totals.ended_at,
+        active_ms: draft.active_ms,
+        models: totals.models(),
+        turns: totals.turns(),
+        prompts: totals.prompts,
+        messages: totals.messages,
+        responses: totals.responses,
+        tool_calls: totals.tool_calls,
+        tool_errors: totals.tool_errors,
+        tool_rejections: totals.tool_rejections,
+        api_errors: totals.api_errors,
+        compactions: totals.compactions,
+        aborts: totals.aborts,
+        input_tokens: totals.input,
+        cache_read_tokens: totals.cache_read,
+        cache_write_tokens: totals.cache_write,
+        output_tokens: totals.output,
+        reasoning_tokens: totals.reasoning,
+        total_tokens: totals.total,
+        cost_usd: totals.cost_usd,
+        source_path: &draft.source,
+    });
+}
+
+type OldRows = BTreeMap<String, (arrow::array::RecordBatch, usize)>;
+
+fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<OldRows> {
+    let mut rows = OldRows::new();
+    let Some(part) = shared.manifest.parts.get(name) else { return Ok(rows) };
+    if part.files.first().is_none_or(Option::is_none) {
+        return Ok(rows);
+    }
+    for batch in part::read(&shared.layout.root().join(Layout::part(&SESSIONS, &shared.manifest.machine, name)))? {
+        let batch = batch?;
+        for row in 0..batch.num_rows() {
+            rows.insert(SessionRow::read(&batch, row).session_id.to_owned(), (batch.clone(), row));
+        }
+    }
+    Ok(rows)
+}
+
+/// What the lake knows of a session whose sources are gone.
+pub(super) fn old_facts(shared: &Shared<'_>, part: Option<&PartName>, session: &str) -> Result<Facts> {
+    let mut facts = Facts { session_id: session.to_owned(), kind: "session", ..Facts::default() };
+    let Some(part) = part else { return Ok(facts) };
+    let rows = old_rows(shared, part)?;
+    let entry = shared.manifest.parts.get(part).and_then(|part| part.sessions.iter().find(|entry| entry.id == session));
+    let (Some((batch, row)), Some(entry)) = (rows.get(session), entry) else { return Ok(facts) };
+    let row = SessionRow::read(batch, *row);
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    facts.kind = ["session", "subagent", "side_agent", "prompts"].into_iter().find(|kind| *kind == row.kind).unwrap_or("session");
+    facts.agent_version = owned(row.agent_version);
+    facts.project_path = owned(row.project_path);
+    facts.git_branch = owned(row.git_branch);
+    facts.git_commit = owned(row.git_commit);
+    facts.git_repo = owned(row.git_repo);
+    facts.title = owned(row.title.filter(|_| entry.has_title));
+    facts.parent_session_id = owned(row.parent_session_id);
+    facts.root_session_id = Some(row.root_session_id.to_owned());
+    facts.forked_from_session_id = owned(row.forked_from_session_id);
+    facts.is_subagent = row.is_subagent;
+    facts.subagent_type = owned(row.subagent_type);
+    Ok(facts)
+}
+
+/// Parts of a path, whichever system wrote it.
+fn parts_of(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.split(['/', '\\']).filter(|part| !part.is_empty())
+}
+
+fn last_part(path: &str) -> Option<&str> {
+    parts_of(path).next_back().map(|name| name.strip_suffix(".git").unwrap_or(name))
+}
+
+/// Short name of the project in a folder; a worktree is named by what it is a worktree of.
+fn project_of(path: &str) -> Option<&str> {
+    let parts: Vec<&str> = parts_of(path).collect();
+    let worktrees = parts.iter().position(|part| matches!(*part, ".worktrees" | "worktrees" | ".claude"));
+    let end = worktrees.filter(|place| *place > 0).unwrap_or(parts.len());
+    parts.get(..end)?.last().copied()
+}
+
+/// Name of the user whose home a folder lies in.
+fn user_of(path: &str) -> Option<&str> {
+    let mut parts = parts_of(path);
+    let first = parts.next()?;
+    let homes = if first.ends_with(':') { parts.next()? } else { first };
+    match homes {
+        "home" | "Users" => parts.next(),
+        "root" => Some("root"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_and_users_of_paths() {
+        for (path, project, user) in [
+            ("/home/ana/api.v2", Some("api.v2"), Some("ana")),
+            ("/Users/alex/workspace/cli/.worktrees/2", Some("cli"), Some("alex")),
+            ("D:\\oh-my-posh", Some("oh-my-posh"), None),
+            ("C:\\Users\\Bo\\x", Some("x"), Some("Bo")),
+            ("/", None, None),
+        ] {
+            assert_eq!((project_of(path), user_of(path)), (project, user), "{path}");
+        }
+    }
+}

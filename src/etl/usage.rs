@@ -1,0 +1,62 @@
+//! Responses that several sources hold: one row, with the numbers of the fullest copy.
+
+use arrow::array::RecordBatch;
+
+use super::owners::Owners;
+use crate::error::Result;
+use crate::extract::{Chunk, ResponseCopy};
+use crate::pricing::Pricer;
+use crate::tables::{Usage, UsageRow};
+
+/// Puts the fullest copy's numbers into the rows whose response has copies elsewhere.
+pub(super) fn with_fullest_copies(chunk: &Chunk, owners: &Owners, pricer: &Pricer) -> Result<RecordBatch> {
+    let copies: Vec<Option<Vec<ResponseCopy>>> = chunk.keys.iter().map(|key| owners.copies(*key)).collect();
+    if copies.iter().all(Option::is_none) {
+        return Ok(chunk.batch.clone());
+    }
+    let mut rows = Usage::default();
+    for (row, copies) in copies.iter().enumerate() {
+        let own = UsageRow::read(&chunk.batch, row);
+        match copies {
+            Some(copies) => push_merged(&mut rows, own, copies, pricer),
+            None => rows.push(own),
+        }
+    }
+    Ok(rows.finish()?)
+}
+
+fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pricer: &Pricer) {
+    let request = own.request_id.and_then(|_| copies.iter().find(|copy| !copy.is_sidechain).and_then(|copy| copy.request));
+    // A side question repeats a response of its parent under another request; its numbers are not the response's.
+    let is_replay = |copy: &&ResponseCopy| {
+        copy.is_sidechain && !own.is_sidechain && copy.request.is_some() && request.is_some() && copy.request != request
+    };
+    let fullest = copies.iter().filter(|copy| !is_replay(copy)).max_by_key(|copy| (copy.output, copy.stop_reason.is_some()));
+    let Some(best) = fullest else { return rows.push(own) };
+    let recorded = copies.iter().filter(|copy| copy.output == best.output).find_map(|copy| copy.recorded_cost);
+    let repeats = copies.iter().map(|copy| copy.copies + 1).sum::<i64>() - 1;
+    let counts = [best.input, best.cache_read, best.cache_write_5m, best.cache_write_1h, best.output];
+    let merged = UsageRow {
+        input_tokens: best.input,
+        cache_read_tokens: best.cache_read,
+        cache_write_5m_tokens: best.cache_write_5m,
+        cache_write_1h_tokens: best.cache_write_1h,
+        output_tokens: best.output,
+        reasoning_tokens: best.reasoning,
+        total_tokens: counts.into_iter().flatten().fold(0, i64::saturating_add),
+        web_searches: best.web_searches,
+        duration_ms: best.duration_ms.or(own.duration_ms),
+        stop_reason: best.stop_reason.as_deref(),
+        is_partial: best.is_partial,
+        copies: repeats,
+        ..own.shorten()
+    };
+    let computed = pricer.cost(&merged);
+    let (cost_usd, cost_source) = match (recorded, computed) {
+        (Some(usd), _) => (Some(usd), Some("recorded")),
+        (None, Some((usd, _))) => (Some(usd), Some("computed")),
+        (None, None) => (None, None),
+    };
+    let model_key = computed.map(|(_, key)| key).or(merged.model_key);
+    rows.push(UsageRow { cost_usd, cost_source, model_key, ..merged.shorten() });
+}

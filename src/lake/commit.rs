@@ -1,0 +1,124 @@
+//! All or nothing over many files: a journal of what is to be done goes to the disk first. A crash before it leaves the
+//! lake as it was; after it, the next run does the rest, and the lake is what it was to be.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::fs;
+use super::layout::Layout;
+use super::manifest::Manifest;
+use crate::error::{Error, Result};
+
+/// One step of a commit. Paths are relative to the lake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Step {
+    /// Puts a staged file in its place.
+    Place { from: String, to: String },
+    /// Puts a staged folder in the place of another, all of it in one moment.
+    Exchange { from: String, to: String },
+    /// Takes a file away.
+    Remove { path: String },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Journal {
+    steps: Vec<Step>,
+    manifest: Vec<u8>,
+}
+
+/// Name of the file that tells a staged folder from the one it replaces.
+pub(crate) const MARK: &str = "_staged";
+
+/// Does the steps, and makes the manifest the lake's.
+pub(crate) fn commit(layout: &Layout, steps: Vec<Step>, manifest: &Manifest) -> Result<()> {
+    for folder in folders_of(&steps) {
+        fs::make_folder(&layout.root().join(folder))?;
+    }
+    let journal = Journal { steps, manifest: manifest.encode()? };
+    let content = postcard::to_stdvec(&journal).map_err(|error| Error::Query(format!("cannot write the journal: {error}")))?;
+    let mut bytes = blake3::hash(&content).as_bytes().to_vec();
+    bytes.extend_from_slice(&content);
+    let staged = layout.staging().join("journal");
+    fs::write(&staged, &bytes)?;
+    fs::sync_folder(&layout.staging())?;
+    fs::rename(&staged, &layout.journal())?;
+    fs::sync_folder(&layout.state())?;
+    apply(layout, &journal)
+}
+
+/// Completes a commit that a crash cut off, and clears what was staged for one that never came to be.
+pub(crate) fn recover(layout: &Layout) -> Result<()> {
+    if let Some(journal) = pending(layout)? {
+        apply(layout, &journal)?;
+    }
+    fs::remove_folder(&layout.staging())?;
+    fs::make_folder(&layout.staging())
+}
+
+/// The manifest that a pending commit will make the lake's.
+pub(crate) fn pending_manifest(layout: &Layout) -> Result<Option<Manifest>> {
+    let Some(journal) = pending(layout)? else { return Ok(None) };
+    Manifest::decode(&journal.manifest, &layout.journal(), layout.root()).map(Some)
+}
+
+fn pending(layout: &Layout) -> Result<Option<Journal>> {
+    let path = layout.journal();
+    let Some(bytes) = fs::read(&path)? else { return Ok(None) };
+    let damaged = |reason: &str| Error::DamagedState { path: path.clone(), reason: reason.to_owned() };
+    let (hash, content) = bytes.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
+    if blake3::hash(content).as_bytes() != hash {
+        return Err(damaged("its content does not have the hash it should have"));
+    }
+    postcard::from_bytes(content).map(Some).map_err(|error| damaged(&error.to_string()))
+}
+
+fn apply(layout: &Layout, journal: &Journal) -> Result<()> {
+    let root = layout.root();
+    for step in &journal.steps {
+        match step {
+            Step::Place { from, to } => place(&root.join(from), &root.join(to))?,
+            Step::Exchange { from, to } => exchange(&root.join(from), &root.join(to))?,
+            Step::Remove { path } => fs::remove(&root.join(path))?,
+        }
+    }
+    for folder in folders_of(&journal.steps) {
+        fs::sync_folder(&root.join(folder))?;
+    }
+    let staged = layout.staging().join("manifest");
+    fs::make_folder(&layout.staging())?;
+    fs::write(&staged, &journal.manifest)?;
+    fs::rename(&staged, &layout.manifest())?;
+    fs::sync_folder(&layout.state())?;
+    fs::remove(&layout.journal())
+}
+
+/// A staged file that is no longer there was put in its place before the crash.
+fn place(from: &Path, to: &Path) -> Result<()> {
+    if from.exists() { fs::rename(from, to) } else { Ok(()) }
+}
+
+/// The mark says which of the two folders is the new one.
+fn exchange(from: &Path, to: &Path) -> Result<()> {
+    if from.join(MARK).exists() && !fs::exchange(from, to)? {
+        return Err(Error::io("exchange", to)(std::io::Error::from(std::io::ErrorKind::Unsupported)));
+    }
+    fs::remove(&to.join(MARK))?;
+    fs::remove_folder(from)
+}
+
+/// The folders whose names a commit changes, outermost first, the lake's own folder included.
+fn folders_of(steps: &[Step]) -> Vec<String> {
+    let mut folders = BTreeSet::new();
+    for step in steps {
+        let (Step::Place { to: path, .. } | Step::Exchange { to: path, .. } | Step::Remove { path }) = step;
+        let mut rest = path.as_str();
+        while let Some((folder, _)) = rest.rsplit_once('/') {
+            folders.insert(folder.to_owned());
+            rest = folder;
+        }
+        folders.insert(String::new());
+    }
+    folders.into_iter().collect()
+}

@@ -1,0 +1,167 @@
+//! The only file that makes, writes, syncs, renames and removes. Folders are 0700 and files 0600 from the first moment.
+//! Every operation is counted, so that a test can end the program before and after each.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+#[cfg(debug_assertions)]
+mod probe {
+    use std::io;
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+
+    fn point(name: &str) -> Option<u64> {
+        std::env::var(name).ok()?.parse().ok()
+    }
+    static DIE_BEFORE: LazyLock<Option<u64>> = LazyLock::new(|| point("LLREM_TEST_DIE_BEFORE"));
+    static DIE_AFTER: LazyLock<Option<u64>> = LazyLock::new(|| point("LLREM_TEST_DIE_AFTER"));
+    static FULL_FROM: LazyLock<Option<u64>> = LazyLock::new(|| point("LLREM_TEST_FULL_FROM"));
+
+    pub(super) fn around<T>(operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let number = COUNT.fetch_add(1, Ordering::SeqCst) + 1;
+        if *DIE_BEFORE == Some(number) {
+            std::process::abort();
+        }
+        if FULL_FROM.is_some_and(|from| number >= from) {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        let result = operation();
+        if *DIE_AFTER == Some(number) {
+            std::process::abort();
+        }
+        result
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod probe {
+    pub(super) fn around<T>(operation: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
+        operation()
+    }
+}
+
+/// Makes a folder, and those above it, for the owner only; one that is there stays as it is.
+pub(crate) fn make_folder(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    probe::around(|| {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)
+    })
+    .map_err(Error::io("create", path))
+}
+
+/// Makes an empty file for the owner only, in place of one that may be there.
+pub(crate) fn create(path: &Path) -> Result<File> {
+    probe::around(|| private().write(true).create(true).truncate(true).open(path)).map_err(Error::io("create", path))
+}
+
+/// Opens a file that is locked and kept, making it when it is not there.
+pub(crate) fn open_lock(path: &Path) -> Result<File> {
+    private().read(true).write(true).create(true).truncate(false).open(path).map_err(Error::io("open", path))
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes sure that a file's content is on the disk.
+pub(crate) fn sync(file: &File, path: &Path) -> Result<()> {
+    probe::around(|| file.sync_data()).map_err(Error::io("sync", path))
+}
+
+/// Makes sure that the names in a folder are on the disk.
+pub(crate) fn sync_folder(path: &Path) -> Result<()> {
+    probe::around(|| File::open(path)?.sync_all()).map_err(Error::io("sync", path))
+}
+
+/// Writes a whole file and makes sure that it is on the disk.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = create(path)?;
+    probe::around(|| file.write_all(bytes)).map_err(Error::io("write", path))?;
+    sync(&file, path)
+}
+
+/// Adds to the end of a file.
+pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<()> {
+    probe::around(|| private().append(true).create(true).open(path)?.write_all(bytes)).map_err(Error::io("write", path))
+}
+
+/// Puts a file in the place of another in one step.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
+    probe::around(|| {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+        std::fs::rename(from, to)
+    })
+    .map_err(Error::io("replace", to))
+}
+
+/// Removes a file; one that is not there is no error.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    let removed = probe::around(|| {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+        std::fs::remove_file(path)
+    });
+    absent_is_fine(removed).map_err(Error::io("remove", path))
+}
+
+/// Removes a folder with all that is in it; one that is not there is no error.
+pub(crate) fn remove_folder(path: &Path) -> Result<()> {
+    let removed = probe::around(|| {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+        std::fs::remove_dir_all(path)
+    });
+    absent_is_fine(removed).map_err(Error::io("remove", path))
+}
+
+fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// A whole file; none when it is not there.
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+        Ok(_) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", path)(error)),
+    }
+}
+
+/// Exchanges two folders in one step, so that no reader sees both or neither. False where the system cannot.
+pub(crate) fn exchange(a: &Path, b: &Path) -> Result<bool> {
+    let exchanged = probe::around(|| {
+        #[cfg(any(target_os = "linux", target_os = "macos"))]
+        {
+            use rustix::fs::{CWD, RenameFlags, renameat_with};
+            renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).map_err(io::Error::from)
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    });
+    match exchanged {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput) => Ok(false),
+        Err(error) => Err(Error::io("exchange", b)(error)),
+    }
+}
+
+/// Gives a file a second name.
+pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
+    probe::around(|| std::fs::hard_link(from, to)).map_err(Error::io("link", to))
+}

@@ -1,0 +1,47 @@
+//! One writer at a time. Readers take no lock.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::time::{Duration, Instant};
+
+use super::fs;
+use super::layout::Layout;
+use crate::error::{Error, Result};
+
+/// Held while a lake is written; let go when dropped, and by the system when the process ends.
+pub(crate) struct Lock {
+    _file: File,
+}
+
+/// How often a held lock is tried again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Lock {
+    /// Takes the lock, waiting at most so long.
+    pub(crate) fn take(layout: &Layout, wait: Duration) -> Result<Self> {
+        let path = layout.lock();
+        let mut file = fs::open_lock(&path)?;
+        let deadline = Instant::now() + wait;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    if crate::cli::interrupted() {
+                        return Err(Error::Interrupted);
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let mut holder = String::new();
+                    let _ = (&file).take(200).read_to_string(&mut holder);
+                    return Err(Error::Locked { path: layout.root().to_owned(), holder });
+                }
+            }
+        }
+        // Only for the message of whoever waits; the lock itself is the system's.
+        let note = format!(" (process {}, since {})", std::process::id(), chrono::Utc::now().format("%Y-%m-%d %H:%M:%S UTC"));
+        let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| file.write_all(note.as_bytes()));
+        Ok(Self { _file: file })
+    }
+}

@@ -1,0 +1,164 @@
+//! The manifest: what was read from where, and which files hold it. Written last, in one step.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::fs;
+use super::layout::{Layout, PartName};
+use crate::error::{Error, Result};
+use crate::extract::Note;
+use crate::source::Fingerprint;
+
+/// Layout version of lakes that this llrem writes; it reads those up to it.
+pub(crate) const VERSION: u32 = 1;
+
+/// What stands before the manifest's content, so that no other file is taken for one.
+const MAGIC: &[u8; 8] = b"LLREMLK\n";
+
+/// The state of a lake.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// Value of the `machine` partition.
+    pub(crate) machine: String,
+    /// Key of the hashes that stand for secrets.
+    pub(crate) redaction_key: [u8; 32],
+    /// Rises with every commit.
+    pub(crate) generation: u64,
+    /// What texts were kept and replaced when the rows were written; another choice extracts again.
+    pub(crate) policy: String,
+    /// Every source that was ever read, by path.
+    pub(crate) sources: BTreeMap<String, SourceEntry>,
+    /// Every part.
+    pub(crate) parts: BTreeMap<PartName, PartEntry>,
+}
+
+/// A source as it was last read.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct SourceEntry {
+    pub(crate) agent: String,
+    pub(crate) kind: String,
+    pub(crate) print: Fingerprint,
+    pub(crate) parser_version: u32,
+    pub(crate) state: SourceState,
+    pub(crate) lines: u64,
+    pub(crate) bad_lines: u64,
+    pub(crate) first_bad_line: Option<u64>,
+    pub(crate) problem: Option<String>,
+    pub(crate) unknown: Option<String>,
+    pub(crate) redactions: Option<String>,
+    /// Rows in sessions, messages, `tool_calls` and usage.
+    pub(crate) rows: [u64; 4],
+    pub(crate) extracted_at: i64,
+    pub(crate) llrem_version: String,
+    /// What it says of other sources' rows.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Whether a source could be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SourceState {
+    #[default]
+    Ok,
+    Partial,
+    Empty,
+    Unreadable,
+    Encrypted,
+    Gone,
+}
+
+impl SourceState {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Partial => "partial",
+            Self::Empty => "empty",
+            Self::Unreadable => "unreadable",
+            Self::Encrypted => "encrypted",
+            Self::Gone => "gone",
+        }
+    }
+
+    pub(crate) fn is_bad(self) -> bool {
+        matches!(self, Self::Partial | Self::Unreadable)
+    }
+}
+
+/// Some sessions, and the files that hold their rows: one of each table.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct PartEntry {
+    /// The sessions, in the order of their rows.
+    pub(crate) sessions: Vec<SessionEntry>,
+    /// The files, as `tables::LAKE_TABLES`; none where the part has no rows.
+    pub(crate) files: [Option<FileEntry>; 4],
+}
+
+impl PartEntry {
+    /// Bytes of sources that its sessions were read from.
+    pub(crate) fn weight(&self) -> u64 {
+        self.sessions.iter().map(|session| session.weight).sum()
+    }
+}
+
+/// A session as it was last written.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct SessionEntry {
+    pub(crate) id: String,
+    /// Paths of the sources that hold it.
+    pub(crate) sources: Vec<String>,
+    /// First record of its own.
+    pub(crate) started_at: Option<i64>,
+    /// Bytes of its sources.
+    pub(crate) weight: u64,
+    /// Hash of what was extracted, so that an unchanged session of a changed source is not written again.
+    pub(crate) digest: u64,
+    /// Hash of what other sources say of it.
+    pub(crate) notes: u64,
+    /// Whether its own source gives it a title.
+    pub(crate) has_title: bool,
+    /// Rows in messages, `tool_calls` and usage.
+    pub(crate) rows: [u64; 3],
+}
+
+/// A data file as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileEntry {
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    /// BLAKE3 of its content.
+    pub(crate) hash: [u8; 32],
+}
+
+impl Manifest {
+    /// The manifest of a lake; none where there is no lake.
+    pub(crate) fn load(layout: &Layout) -> Result<Option<Self>> {
+        let path = layout.manifest();
+        fs::read(&path)?.map(|bytes| Self::decode(&bytes, &path, layout.root())).transpose()
+    }
+
+    pub(crate) fn decode(bytes: &[u8], path: &Path, lake: &Path) -> Result<Self> {
+        let damaged = |reason: &str| Error::DamagedState { path: path.to_owned(), reason: reason.to_owned() };
+        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it does not begin as a manifest"))?;
+        let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it is cut off"))?;
+        let version = u32::from_le_bytes(*version);
+        if version > VERSION {
+            return Err(Error::NewerLake { path: lake.to_owned(), found: version, known: VERSION });
+        }
+        let (hash, content) = rest.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
+        if blake3::hash(content).as_bytes() != hash {
+            return Err(damaged("its content does not have the hash it should have"));
+        }
+        postcard::from_bytes(content).map_err(|error| damaged(&error.to_string()))
+    }
+
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
+        let content = postcard::to_stdvec(self).map_err(|error| Error::Query(format!("cannot write the manifest: {error}")))?;
+        let mut bytes = Vec::with_capacity(content.len() + 44);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(blake3::hash(&content).as_bytes());
+        bytes.extend_from_slice(&content);
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,79 @@
+//! The lake: hive-partitioned Parquet, and the state that tells what is in it.
+
+pub(crate) mod claims;
+pub(crate) mod commit;
+pub(crate) mod fs;
+pub(crate) mod layout;
+pub(crate) mod lock;
+pub(crate) mod manifest;
+pub(crate) mod part;
+mod state;
+mod verify;
+
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+
+use crate::error::{Error, Result};
+use crate::tables::TableDef;
+use layout::Layout;
+use manifest::Manifest;
+
+pub(crate) use state::append_run;
+pub use state::RunRecord;
+
+/// A lake, open for reading. Takes no lock, and sees what the last complete run left.
+pub struct Lake {
+    layout: Layout,
+    manifest: Manifest,
+}
+
+impl Lake {
+    /// Opens the lake in a folder.
+    ///
+    /// # Errors
+    /// [`Error::NoLake`] where there is none, [`Error::NewerLake`] where a newer llrem wrote it.
+    pub fn open(root: &Path) -> Result<Self> {
+        let layout = Layout::new(root);
+        match Manifest::load(&layout)? {
+            Some(manifest) => Ok(Self { layout, manifest }),
+            None => Err(Error::NoLake { path: root.to_owned() }),
+        }
+    }
+
+    /// The lake's folder.
+    pub fn root(&self) -> &Path {
+        self.layout.root()
+    }
+
+    /// Folder of a table; its files lie below `machine=…/agent=…/month=…`.
+    pub fn table_dir(&self, table: &TableDef) -> PathBuf {
+        self.layout.table(table)
+    }
+
+    /// Every source that was ever read, in the schema of `tables::SOURCES`.
+    pub fn sources(&self) -> Result<RecordBatch> {
+        state::sources(&self.manifest)
+    }
+
+    /// Every run, in the schema of `tables::RUNS`.
+    pub fn runs(&self) -> Result<RecordBatch> {
+        state::runs(&self.layout)
+    }
+
+    /// Compares the lake with its manifest and its own rules; with `read_data`, every byte of it. Gives what is wrong.
+    pub fn verify(&self, read_data: bool) -> Result<Vec<String>> {
+        verify::verify(&self.layout, &self.manifest, read_data)
+    }
+
+    /// A lazy frame over a table, for programs that use Polars.
+    ///
+    /// # Errors
+    /// When the table's folder cannot be scanned.
+    #[cfg(feature = "polars")]
+    pub fn scan(&self, table: &TableDef) -> polars::prelude::PolarsResult<polars::prelude::LazyFrame> {
+        use polars::prelude::{LazyFrame, PlRefPath, ScanArgsParquet};
+        let pattern = self.table_dir(table).join("**/*.parquet");
+        LazyFrame::scan_parquet(PlRefPath::new(pattern.to_string_lossy()), ScanArgsParquet::default())
+    }
+}

@@ -1,0 +1,115 @@
+//! The header of a canned query: lines of `-- key: value` before the SQL.
+
+use std::collections::BTreeSet;
+
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use super::{Canned, Kind, Parameter};
+
+/// Reads a whole file; the header is strict, so that lists and completions can rely on it.
+pub(super) fn parse(stem: &str, text: &str) -> Result<Canned, String> {
+    let mut canned = Canned {
+        name: String::new(),
+        title: String::new(),
+        about: String::new(),
+        parameters: Vec::new(),
+        columns: Vec::new(),
+        sql: text.to_owned(),
+    };
+    let header = text.lines().enumerate().take_while(|(_, line)| line.trim_start().starts_with("--"));
+    for (number, line) in header {
+        canned.take(line).map_err(|reason| format!("line {}: {reason}", number + 1))?;
+    }
+    canned.check(stem)?;
+    Ok(canned)
+}
+
+impl Canned {
+    fn take(&mut self, line: &str) -> Result<(), String> {
+        let entry = line.trim_start().trim_start_matches("--").trim();
+        let (key, value) = entry.split_once(':').ok_or("expected `-- key: value`")?;
+        let value = value.trim();
+        match key.trim() {
+            "name" => set(&mut self.name, "name", value),
+            "title" => set(&mut self.title, "title", value),
+            "about" => {
+                if !self.about.is_empty() {
+                    self.about.push(' ');
+                }
+                self.about.push_str(value);
+                Ok(())
+            }
+            "param" => parameter(value).map(|parameter| self.parameters.push(parameter)),
+            "column" => {
+                let (name, doc) = value.split_once(" -- ").ok_or("expected `column: NAME -- MEANING`")?;
+                self.columns.push((name.trim().to_owned(), doc.trim().to_owned()));
+                Ok(())
+            }
+            unknown => Err(format!("unknown key `{unknown}`; there are name, title, about, param and column")),
+        }
+    }
+
+    fn check(&self, stem: &str) -> Result<(), String> {
+        for (key, value) in [("name", &self.name), ("title", &self.title), ("about", &self.about)] {
+            if value.is_empty() {
+                return Err(format!("the header has no `{key}`"));
+            }
+        }
+        if self.name != stem {
+            return Err(format!("the header's name is `{}`, the file's `{stem}`", self.name));
+        }
+        let declared: BTreeSet<&str> = self.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+        if declared.len() < self.parameters.len() {
+            return Err("a parameter is declared twice".to_owned());
+        }
+        let used = used_parameters(&self.sql)?;
+        if let Some(name) = used.iter().find(|name| !declared.contains(name.as_str())) {
+            return Err(format!("`${name}` is used, but no `param` declares it"));
+        }
+        if let Some(name) = declared.iter().find(|name| !used.contains(**name)) {
+            return Err(format!("the parameter `{name}` is declared, but never used"));
+        }
+        Ok(())
+    }
+}
+
+fn set(field: &mut String, key: &str, value: &str) -> Result<(), String> {
+    if !field.is_empty() {
+        return Err(format!("`{key}` stands twice"));
+    }
+    value.clone_into(field);
+    Ok(())
+}
+
+/// `NAME TYPE [= DEFAULT] -- MEANING`
+fn parameter(text: &str) -> Result<Parameter, String> {
+    let (declaration, doc) = text.split_once(" -- ").ok_or("expected `param: NAME TYPE = DEFAULT -- MEANING`")?;
+    let (left, default) = match declaration.split_once('=') {
+        Some((left, default)) => (left, Some(unquoted(default.trim()))),
+        None => (declaration, None),
+    };
+    let mut words = left.split_whitespace();
+    let (Some(name), Some(kind), None) = (words.next(), words.next(), words.next()) else {
+        return Err("expected `param: NAME TYPE = DEFAULT -- MEANING`".to_owned());
+    };
+    let kind = Kind::named(kind).ok_or_else(|| format!("unknown type `{kind}`; there are {}", Kind::names()))?;
+    if let Some(default) = &default {
+        kind.check(default).map_err(|reason| format!("default of `{name}`: {reason}"))?;
+    }
+    Ok(Parameter { name: name.to_owned(), kind, default, doc: doc.trim().to_owned() })
+}
+
+fn unquoted(text: &str) -> String {
+    let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    inner.map_or_else(|| text.to_owned(), |inner| inner.replace("''", "'"))
+}
+
+fn used_parameters(sql: &str) -> Result<BTreeSet<String>, String> {
+    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize().map_err(|error| error.to_string())?;
+    let names = tokens.into_iter().filter_map(|token| match token {
+        Token::Placeholder(name) => name.strip_prefix('$').map(str::to_owned),
+        _ => None,
+    });
+    Ok(names.collect())
+}

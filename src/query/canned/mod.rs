@@ -1,0 +1,145 @@
+//! Canned queries: SQL files whose header says what they answer, which parameters they take and which columns they give.
+
+mod header;
+mod value;
+
+use std::path::{Path, PathBuf};
+
+use chrono_tz::Tz;
+
+use super::{Statement, builtin, nearest};
+use crate::{Error, Result};
+
+pub use value::Kind;
+
+/// A canned query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Canned {
+    /// Name; the file's, too.
+    pub name: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// What it answers.
+    pub about: String,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    /// Its columns that need a word: name and meaning.
+    pub columns: Vec<(String, String)>,
+    /// The whole text, header included.
+    pub sql: String,
+}
+
+/// A parameter of a canned query; `$name` in its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Name.
+    pub name: String,
+    /// Type of its values.
+    pub kind: Kind,
+    /// Value when none is given, as written in the header; none when one must be given.
+    pub default: Option<String>,
+    /// Meaning.
+    pub doc: String,
+}
+
+/// Reads a moment as people type it, for the parameter of that name. Microseconds since 1970.
+pub type Moments<'a> = &'a dyn Fn(&str, &str) -> Result<i64>;
+
+/// Every query there is, and the user's files that are none.
+#[derive(Debug, Default)]
+pub struct Library {
+    /// By name, the user's own after those that come with llrem.
+    pub queries: Vec<Canned>,
+    /// Files of the user that cannot be used, and why.
+    pub problems: Vec<(PathBuf, String)>,
+}
+
+impl Library {
+    /// What comes with llrem, and the user's folders; a query of the user replaces one of the same name.
+    pub fn load(folders: &[PathBuf]) -> Result<Self> {
+        let mut library = Self::default();
+        for (path, text) in builtin::FILES {
+            let canned = Canned::parse(stem(Path::new(path)), text);
+            library.add(canned.map_err(|reason| Error::Query(format!("`sql/{path}`: {reason}")))?);
+        }
+        for folder in folders {
+            for path in sql_files(folder)? {
+                let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+                match text.and_then(|text| Canned::parse(stem(&path), &text)) {
+                    Ok(canned) => library.add(canned),
+                    Err(reason) => library.problems.push((path, reason)),
+                }
+            }
+        }
+        Ok(library)
+    }
+
+    fn add(&mut self, canned: Canned) {
+        match self.queries.iter_mut().find(|known| known.name == canned.name) {
+            Some(known) => *known = canned,
+            None => self.queries.push(canned),
+        }
+    }
+
+    /// The query of that name; `-` is as good as `_`.
+    pub fn find(&self, name: &str) -> Result<&Canned> {
+        let wanted = name.replace('-', "_");
+        if let Some((path, reason)) = self.problems.iter().find(|(path, _)| stem(path) == wanted) {
+            return Err(Error::Query(format!("`{}`: {reason}", path.display())));
+        }
+        self.queries.iter().find(|canned| canned.name == wanted).ok_or_else(|| {
+            let guess = nearest::suggestion(name, self.queries.iter().map(|canned| canned.name.as_str()));
+            Error::Usage(format!("unknown query `{name}`{guess} (`llrem query` lists them)"))
+        })
+    }
+}
+
+impl Canned {
+    /// Reads a file of that name.
+    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+        header::parse(name, text)
+    }
+
+    /// The query with a value for each parameter: what was given, else the default.
+    pub fn bind(&self, given: &[(String, String)], zone: Tz, moments: Moments<'_>) -> Result<Statement> {
+        if let Some((unknown, _)) = given.iter().find(|(name, _)| self.parameter(name).is_none()) {
+            let guess = nearest::suggestion(unknown, self.parameters.iter().map(|known| known.name.as_str()));
+            return Err(Error::Usage(format!("`{}` takes no parameter `{unknown}`{guess}", self.name)));
+        }
+        let bound = self.parameters.iter().map(|parameter| {
+            let typed = given.iter().rev().find(|(name, _)| *name == parameter.name).map(|(_, value)| value.as_str());
+            let Some(text) = typed.or(parameter.default.as_deref()) else {
+                let missing = format!("`{}` needs --param {}=…: {}", self.name, parameter.name, parameter.doc);
+                return Err(Error::Usage(missing));
+            };
+            let value = parameter.kind.value(text, zone, &|text| moments(&parameter.name, text));
+            value
+                .map(|value| (parameter.name.clone(), value))
+                .map_err(|reason| Error::Usage(format!("parameter `{}` of `{}`: {reason}", parameter.name, self.name)))
+        });
+        Ok(Statement { parameters: bound.collect::<Result<_>>()?, sql: self.sql.clone() })
+    }
+
+    fn parameter(&self, name: &str) -> Option<&Parameter> {
+        self.parameters.iter().find(|parameter| parameter.name == name)
+    }
+}
+
+fn stem(path: &Path) -> &str {
+    path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+}
+
+fn sql_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(Error::io("list", folder))? {
+        let path = entry.map_err(Error::io("list", folder))?.path();
+        if path.extension().is_some_and(|suffix| suffix == "sql") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! A `DataFusion` context over one lake. Nothing is listed or opened before a query needs it.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use chrono_tz::Tz;
+use datafusion::common::ParamValues;
+use datafusion::datasource::MemTable;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
+
+use super::pinned::PinnedFiles;
+use super::{Failure, Scope, Statement, refusal};
+use crate::pricing::{PriceTable, Pricer};
+use crate::tables::{LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
+use crate::{Error, Result};
+
+/// The lake's tables, ready for queries.
+pub(super) struct Context<'a> {
+    scope: Scope<'a>,
+    session: SessionContext,
+}
+
+impl<'a> Context<'a> {
+    /// Registers every table by its known schema.
+    pub(super) fn open(scope: Scope<'a>) -> Result<Self, Failure> {
+        let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(cores());
+        config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
+        let memory = Arc::new(FairSpillPool::new(memory_limit()));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).build_arc()?;
+        runtime.register_object_store(ObjectStoreUrl::local_filesystem().as_ref(), Arc::new(PinnedFiles::default()));
+        let session = SessionContext::new_with_config_rt(config, runtime);
+        let context = Self { scope, session };
+        for table in LAKE_TABLES {
+            context.register_stored(table)?;
+        }
+        for table in STATE_TABLES {
+            context.register_rows(table, &[])?;
+        }
+        Ok(context)
+    }
+
+    /// Plans and starts a query.
+    pub(super) async fn rows(&self, statement: &Statement) -> Result<SendableRecordBatchStream, Failure> {
+        let state = self.session.state();
+        let dialect = state.config_options().sql_parser.dialect;
+        let parsed = state.sql_to_statement(&statement.sql, &dialect)?;
+        refusal::check(&parsed)?;
+        let named: HashSet<String> =
+            state.resolve_table_references(&parsed)?.iter().map(|table| table.table().to_owned()).collect();
+        self.fill_state_tables(&named)?;
+
+        let mut plan = self.session.state().statement_to_plan(parsed).await?;
+        if !statement.parameters.is_empty() {
+            let values = statement.parameters.iter().map(|(name, value)| (name.clone(), value.clone().into()));
+            plan = plan.with_param_values(ParamValues::Map(values.collect()))?;
+        }
+        let only_reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        only_reading.verify_plan(&plan)?;
+        Ok(DataFrame::new(self.session.state(), plan).execute_stream().await?)
+    }
+
+    fn register_stored(&self, table: &TableDef) -> Result<(), Failure> {
+        let url = ListingTableUrl::parse(folder_url(&self.scope.lake.table_dir(table))?)?;
+        let partitions = PARTITION_COLUMNS.map(|(name, _)| (name.to_owned(), DataType::Utf8)).to_vec();
+        let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
+            .with_file_extension(".parquet")
+            .with_table_partition_cols(partitions);
+        let config = ListingTableConfig::new(url)
+            .with_listing_options(options)
+            .with_schema(in_zone(&table.schema(), self.scope.zone));
+        self.session.register_table(table.name, Arc::new(ListingTable::try_new(config)?))?;
+        Ok(())
+    }
+
+    fn register_rows(&self, table: &TableDef, rows: &[RecordBatch]) -> Result<(), Failure> {
+        let schema = in_zone(&table.schema(), self.scope.zone);
+        let rows = rows.iter().map(|batch| rows_in(batch, &schema)).collect::<Result<Vec<_>, _>>()?;
+        self.session.register_table(table.name, Arc::new(MemTable::try_new(schema, vec![rows])?))?;
+        Ok(())
+    }
+
+    /// Tables made of the lake's state are filled when a query names them.
+    fn fill_state_tables(&self, named: &HashSet<String>) -> Result<(), Failure> {
+        for table in STATE_TABLES.into_iter().filter(|table| named.contains(table.name)) {
+            let rows = match table.name {
+                "sources" => self.scope.lake.sources()?,
+                "runs" => self.scope.lake.runs()?,
+                _ => prices(self.scope.prices)?,
+            };
+            self.session.deregister_table(table.name)?;
+            self.register_rows(table, &[rows])?;
+        }
+        Ok(())
+    }
+}
+
+fn prices(own: Option<&Path>) -> Result<RecordBatch> {
+    let mut table = PriceTable::bundled();
+    if let Some(path) = own {
+        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let wrong = |error| Error::Usage(format!("the price file `{}` is wrong: {error}", path.display()));
+        table = table.with_overrides(&text).map_err(wrong)?;
+    }
+    Pricer::new(table).rows()
+}
+
+/// The schema with its moments in the session's zone, so that days and displays are local.
+fn in_zone(schema: &Schema, zone: Tz) -> SchemaRef {
+    let local = |field: &FieldRef| match field.data_type() {
+        DataType::Timestamp(unit, Some(_)) => {
+            Field::clone(field).with_data_type(DataType::Timestamp(*unit, Some(zone.name().into())))
+        }
+        _ => Field::clone(field),
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(local).collect::<Vec<_>>()))
+}
+
+fn rows_in(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, DataFusionError> {
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<Vec<_>, _>>()?;
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+}
+
+/// The folder's address; a plain path would be taken for a pattern where it holds `*`, `?` or `[`.
+fn folder_url(folder: &Path) -> Result<String> {
+    let absolute = std::path::absolute(folder).map_err(Error::io("find", folder))?;
+    let Some(path) = absolute.to_str() else {
+        return Err(Error::Usage(format!("the path of the lake `{}` is no Unicode text", absolute.display())));
+    };
+    let mut url = String::from("file://");
+    for byte in path.replace('\\', "/").bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => url.push(char::from(byte)),
+            byte => {
+                let _ = write!(url, "%{byte:02X}");
+            }
+        }
+    }
+    url.push('/');
+    Ok(url)
+}
+
+/// Cores that queries use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+const GIB: usize = 1 << 30;
+
+/// Half of the memory, 4 GiB at most; what needs more goes to disk.
+fn memory_limit() -> usize {
+    let installed = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| installed_memory(&text));
+    installed.map_or(4 * GIB, |bytes| (bytes / 2).min(4 * GIB))
+}
+
+fn installed_memory(meminfo: &str) -> Option<usize> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok().map(|kilobytes| kilobytes << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_from_the_system() {
+        assert_eq!(installed_memory("MemTotal:       24571000 kB\nMemFree: 1 kB"), Some(24_571_000 << 10));
+        assert_eq!(installed_memory("nothing"), None);
+    }
+
+    #[test]
+    fn folders_with_odd_names_become_addresses() {
+        assert_eq!(folder_url(Path::new("/a b/*[x]?/%41")).unwrap(), "file:///a%20b/%2A%5Bx%5D%3F/%2541/");
+    }
+}

@@ -1,0 +1,103 @@
+//! SQL over a lake: the `DataFusion` context, canned queries and their headers.
+
+mod builtin;
+pub mod canned;
+mod context;
+pub mod nearest;
+mod pinned;
+mod refusal;
+
+use std::path::Path;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use chrono_tz::Tz;
+use datafusion::error::DataFusionError;
+use datafusion::scalar::ScalarValue;
+use futures::StreamExt;
+
+use crate::lake::Lake;
+use crate::{Error, Result};
+use context::Context;
+pub use context::cores;
+
+/// A query and the values of its parameters.
+#[derive(Debug, Clone, Default)]
+pub struct Statement {
+    /// The text.
+    pub sql: String,
+    /// Values by name, without the `$`.
+    pub parameters: Vec<(String, ScalarValue)>,
+}
+
+/// What queries of one call see.
+#[derive(Clone, Copy)]
+pub struct Scope<'a> {
+    /// The lake.
+    pub lake: &'a Lake,
+    /// Time zone of days, and of moments that are shown.
+    pub zone: Tz,
+    /// The user's own price file.
+    pub prices: Option<&'a Path>,
+}
+
+/// Takes the rows of a result as they come.
+pub trait Receiver {
+    /// Hears the result's columns, once, before any rows.
+    fn schema(&mut self, schema: &SchemaRef) -> Result<()>;
+    /// Takes some rows.
+    fn batch(&mut self, batch: &RecordBatch) -> Result<()>;
+}
+
+/// A query begins anew so often, when files are replaced again and again.
+const ATTEMPTS: usize = 3;
+
+/// Runs a query. When a run of `llrem etl` replaced a file before the first row came, the query begins anew.
+pub async fn run(scope: Scope<'_>, statement: &Statement, receiver: &mut dyn Receiver) -> Result<()> {
+    let mut delivered = false;
+    for last in (0..ATTEMPTS).rev().map(|left| left == 0) {
+        match attempt(scope, statement, receiver, &mut delivered).await {
+            Err(Failure::Query(error)) if !last && !delivered && refusal::is_replaced_file(&error) => {}
+            Err(Failure::Query(error)) => return Err(refusal::explain(&error)),
+            Err(Failure::Other(error)) => return Err(error),
+            Ok(()) => break,
+        }
+    }
+    Ok(())
+}
+
+enum Failure {
+    Query(DataFusionError),
+    Other(Error),
+}
+
+impl From<DataFusionError> for Failure {
+    fn from(error: DataFusionError) -> Self {
+        Self::Query(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+async fn attempt(
+    scope: Scope<'_>,
+    statement: &Statement,
+    receiver: &mut dyn Receiver,
+    delivered: &mut bool,
+) -> Result<(), Failure> {
+    let mut rows = Context::open(scope)?.rows(statement).await?;
+    let first = rows.next().await.transpose()?;
+    *delivered = true;
+    receiver.schema(&rows.schema())?;
+    if let Some(batch) = first {
+        receiver.batch(&batch)?;
+    }
+    while let Some(batch) = rows.next().await {
+        receiver.batch(&batch?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,641 @@
+//! The command line from outside: exit code, stdout and stderr together.
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// A home of its own, with nothing of the user's environment.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn config(&self, text: &str) {
+        self.write(".config/llrem/config.toml", text);
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("llrem").unwrap();
+        command.env_clear().env("HOME", self.path()).env("TZ", "UTC").current_dir(self.path()).args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        self.show(&self.command(arguments).output().unwrap())
+    }
+
+    fn show(&self, output: &Output) -> String {
+        let home = self.path().to_str().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(home, "[HOME]");
+        let code = output.status.code().unwrap();
+        format!("exit {code}\n--- stdout\n{}--- stderr\n{}", text(&output.stdout), text(&output.stderr))
+    }
+}
+
+fn run(arguments: &[&str]) -> String {
+    Home::new().run(arguments)
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = Home::new().command(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const COMMANDS: [&str; 9] = ["etl", "sql", "query", "schema", "sources", "agents", "verify", "completions", "man"];
+
+#[test]
+fn short_help() {
+    insta::assert_snapshot!(stdout(&["-h"]), @r#"
+What coding agents did, cost and wasted: their session files as Parquet and SQL
+
+Usage: llrem [OPTIONS] <COMMAND>
+
+Commands:
+  etl          Extract what changed into the lake
+  sql          SQL over the lake
+  query        Canned queries; without a name, their list
+  schema       Tables, columns, types, units, meaning
+  sources      Every file known: its state, bad lines, rows made of it
+  agents       What each agent has on this machine, what it records and what it will soon delete
+  verify       Check the lake against its own manifest and invariants
+  completions  Print the completion script of a shell
+  man          Print the manual page
+  help         Print this message or the help of the given subcommand(s)
+
+Options:
+  -h, --help     Print help (see more with '--help')
+  -V, --version  Print version
+
+Global options:
+      --lake <DIR|URL>   The lake's folder [default: `$XDG_DATA_HOME/llrem/lake`] [env: LLREM_LAKE]
+      --config <FILE>    The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
+                         [env: LLREM_CONFIG]
+  -f, --format <FORMAT>  How results are written [default: table on a terminal, csv into a pipe];
+                         for `sql`, any other value is a FILE to read the query from [possible
+                         values: table, json, ndjson, csv, markdown, parquet, arrow]
+  -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
+      --timezone <TZ>    Time zone of what is shown and of dates that are typed, such as
+                         Europe/Berlin [default: the system's] [env: LLREM_TIMEZONE]
+  -q, --quiet            No summary, no warnings
+  -v, --verbose...       Say more about what is done
+      --no-progress      No progress bar
+      --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
+"#);
+}
+
+#[test]
+fn etl_help() {
+    insta::assert_snapshot!(stdout(&["etl", "-h"]), @r#"
+Extract what changed into the lake
+
+Usage: llrem etl [OPTIONS]
+
+Options:
+      --home <DIR>             Read DIR as if it were the home folder: a backup, another account
+                               [default: your own]
+      --source <[AGENT=]PATH>  Read only this file or folder; may be repeated
+      --agent <NAME>           Read only this agent; may be repeated; `llrem agents` lists them
+      --since <WHEN>           Read only what was modified since then: 7d, 12h, 2026-01-31,
+                               yesterday, monday
+      --full                   Extract every source again, changed or not
+  -n, --dry-run                Say what would be read and why, write nothing
+      --redact <MODE>          Which secrets to replace [default: secrets] [env: LLREM_REDACT]
+                               [possible values: secrets, strict, none]
+      --content <MODE>         Keep texts, inputs and outputs, or none of them [default: full] [env:
+                               LLREM_CONTENT] [possible values: full, none]
+  -j, --jobs <N>               Threads [default: all cores] [env: LLREM_JOBS]
+      --wait <DURATION>        Wait so long for another `llrem etl` to end: 30s, 5m, 1h
+      --strict                 Exit with 3 when some input was unreadable or partly bad
+  -h, --help                   Print help (see more with '--help')
+
+Global options:
+      --lake <DIR|URL>   The lake's folder [default: `$XDG_DATA_HOME/llrem/lake`] [env: LLREM_LAKE]
+      --config <FILE>    The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
+                         [env: LLREM_CONFIG]
+  -f, --format <FORMAT>  How results are written [default: table on a terminal, csv into a pipe];
+                         for `sql`, any other value is a FILE to read the query from [possible
+                         values: table, json, ndjson, csv, markdown, parquet, arrow]
+  -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
+      --timezone <TZ>    Time zone of what is shown and of dates that are typed, such as
+                         Europe/Berlin [default: the system's] [env: LLREM_TIMEZONE]
+  -q, --quiet            No summary, no warnings
+  -v, --verbose...       Say more about what is done
+      --no-progress      No progress bar
+      --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
+"#);
+}
+
+#[test]
+fn every_command_has_help_with_examples() {
+    for command in COMMANDS {
+        let help = stdout(&[command, "--help"]);
+        assert!(help.contains("Examples:"), "{command}");
+        assert!(help.contains(&format!("  llrem {command}")), "{command}");
+    }
+}
+
+/// Every example of the help is one that the command line takes.
+#[test]
+fn examples_of_help_parse() {
+    let mut checked = 0;
+    for command in COMMANDS {
+        let help = stdout(&[command, "--help"]);
+        let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+        for example in examples.take_while(|line| line.starts_with("  ")).filter_map(words_of_example) {
+            let parsed = llrem::cli::command().try_get_matches_from(&example);
+            assert!(parsed.is_ok(), "{example:?}: {}", parsed.unwrap_err());
+            checked += 1;
+        }
+    }
+    assert!(checked > 25, "{checked}");
+}
+
+/// The words after `llrem`, up to two spaces, a pipe or a redirection.
+fn words_of_example(line: &str) -> Option<Vec<String>> {
+    let line = &line[line.find("llrem ")?..];
+    let line = line.split("  ").next()?.split(" | ").next()?.split(" > ").next()?;
+    let mut words = Vec::new();
+    for (at, part) in line.split(['"', '\'']).enumerate() {
+        if at % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    Some(words)
+}
+
+#[test]
+fn wrong_usage_is_two_lines_and_exit_2() {
+    insta::assert_snapshot!(run(&["etl", "--ful"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: unexpected argument '--ful' found
+hint: a similar argument exists: '--full'
+"#);
+    insta::assert_snapshot!(run(&["etll"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: unrecognized subcommand 'etll'
+hint: a similar subcommand exists: 'etl'
+"#);
+    insta::assert_snapshot!(run(&["etl", "--jobs", "0"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: invalid value '0' for '--jobs <N>': number would be zero for non-zero type
+hint: --help tells more
+"#);
+    insta::assert_snapshot!(run(&["etl", "--since", "noon"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: `noon` is no moment; write 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday or a weekday
+"#);
+    insta::assert_snapshot!(run(&["etl", "--wait", "5"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: `5` is no duration; write it as 30s, 5m, 1h or 2d
+"#);
+    insta::assert_snapshot!(run(&["schema", "usag"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: unknown table `usag`; did you mean `usage`?
+"#);
+    insta::assert_snapshot!(run(&["-f", "jsn", "schema"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: `jsn` is no format; did you mean `json`? (table, json, ndjson, csv, markdown, parquet, arrow)
+"#);
+    insta::assert_snapshot!(run(&["schema", "--timezone", "Europe/Berlim"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: unknown time zone `Europe/Berlim`; did you mean `Europe/Berlin`?
+"#);
+    insta::assert_snapshot!(run(&["query", "cost_by_dya"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: unknown query `cost_by_dya`; did you mean `cost_by_day`? (`llrem query` lists them)
+"#);
+    insta::assert_snapshot!(run(&["query", "cost_by_day", "--param", "projekt=x"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: `cost_by_day` takes no parameter `projekt`; did you mean `project`?
+"#);
+    insta::assert_snapshot!(run(&["query", "cost_by_day", "--param", "project"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: `--param project` has no value; write --param project=VALUE
+"#);
+    insta::assert_snapshot!(run(&["schema", "-o", "schema.xls"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: `schema.xls` does not tell its format; name it with -f: table, json, ndjson, csv, markdown, parquet, arrow
+"#);
+}
+
+#[test]
+fn nothing_typed_is_wrong_usage() {
+    let output = Home::new().command(&[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: llrem"));
+}
+
+#[test]
+fn no_lake_is_exit_10() {
+    insta::assert_snapshot!(run(&["sql", "select 1"]), @r#"
+exit 10
+--- stdout
+--- stderr
+error: no lake at `[HOME]/.local/share/llrem/lake`
+hint: run `llrem etl` first, or name the lake with --lake
+"#);
+    for arguments in [["query", "cost_by_day"], ["sources", "--bad"], ["verify", "--read-data"]] {
+        assert!(run(&arguments).starts_with("exit 10\n"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_remote_lake_is_refused() {
+    insta::assert_snapshot!(run(&["--lake", "s3://bucket/lake", "sql", "select 1"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: the lake `s3://bucket/lake` is remote; this version reads and writes lakes on local disks only
+"#);
+}
+
+#[test]
+fn a_query_is_needed() {
+    insta::assert_snapshot!(run(&["sql"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: no query; give one: llrem sql "select count(*) from sessions", or --file FILE, or a pipe
+"#);
+    insta::assert_snapshot!(run(&["sql", "-f", "missing.sql"]), @r#"
+exit 1
+--- stdout
+--- stderr
+error: cannot read `missing.sql`: No such file or directory (os error 2)
+hint: check that `missing.sql` exists
+"#);
+    insta::assert_snapshot!(run(&["sql", "select 1", "-f", "jsn"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: `jsn` is no format, and a query is given already; formats: table, json, ndjson, csv, markdown, parquet, arrow
+"#);
+}
+
+#[test]
+fn schema_in_each_format() {
+    insta::assert_snapshot!(stdout(&["schema", "prices"]), @r#"
+┌────────┬─────────────────┬────────┬──────┬──────────┬──────────────────────────────────────────────────────────────────────────────────────────┐
+│ table  │ column          │ type   │ unit │ nullable │ meaning                                                                                  │
+├────────┼─────────────────┼────────┼──────┼──────────┼──────────────────────────────────────────────────────────────────────────────────────────┤
+│ prices │ model           │ text   │      │ false    │ Model as priced; joins to `usage.model_key`.                                             │
+│ prices │ provider        │ text   │      │ true     │ Provider of the model.                                                                   │
+│ prices │ valid_from      │ text   │ day  │ true     │ First day on which it holds; null when it always did.                                    │
+│ prices │ valid_until     │ text   │ day  │ true     │ Day from which it holds no more; null while it holds.                                    │
+│ prices │ kind            │ text   │      │ false    │ What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search. │
+│ prices │ tier            │ text   │      │ false    │ standard, long_context, priority, flex, fast or batch.                                   │
+│ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context price holds for the whole request.             │
+│ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for one search, where kind is web_search).              │
+└────────┴─────────────────┴────────┴──────┴──────────┴──────────────────────────────────────────────────────────────────────────────────────────┘
+"#);
+    insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "csv"]), @r#"
+table,column,type,unit,nullable,meaning
+prices,model,text,,false,Model as priced; joins to `usage.model_key`.
+prices,provider,text,,true,Provider of the model.
+prices,valid_from,text,day,true,First day on which it holds; null when it always did.
+prices,valid_until,text,day,true,Day from which it holds no more; null while it holds.
+prices,kind,text,,false,"What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search."
+prices,tier,text,,false,"standard, long_context, priority, flex, fast or batch."
+prices,threshold,bigint,,true,Input tokens above which the long-context price holds for the whole request.
+prices,usd_per_million,double,USD,false,"Price. USD for a million tokens (for one search, where kind is web_search)."
+"#);
+    insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "markdown"]), @r#"
+| table | column | type | unit | nullable | meaning |
+| --- | --- | --- | --- | --- | --- |
+| prices | model | text |  | false | Model as priced; joins to `usage.model_key`. |
+| prices | provider | text |  | true | Provider of the model. |
+| prices | valid_from | text | day | true | First day on which it holds; null when it always did. |
+| prices | valid_until | text | day | true | Day from which it holds no more; null while it holds. |
+| prices | kind | text |  | false | What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search. |
+| prices | tier | text |  | false | standard, long_context, priority, flex, fast or batch. |
+| prices | threshold | bigint |  | true | Input tokens above which the long-context price holds for the whole request. |
+| prices | usd_per_million | double | USD | false | Price. USD for a million tokens (for one search, where kind is web_search). |
+"#);
+    insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "ndjson"]).lines().next().unwrap(), @r#"{"table":"prices","column":"model","type":"text","unit":null,"nullable":false,"meaning":"Model as priced; joins to `usage.model_key`."}"#);
+    let whole: Vec<serde_json::Value> = serde_json::from_str(&stdout(&["schema", "-f", "json"])).unwrap();
+    let tables: std::collections::BTreeSet<&str> = whole.iter().map(|row| row["table"].as_str().unwrap()).collect();
+    assert_eq!(
+        tables.into_iter().collect::<Vec<_>>(),
+        ["messages", "prices", "runs", "sessions", "sources", "tool_calls", "usage"]
+    );
+    assert!(whole.iter().any(|row| row["column"] == "input_tokens" && row["unit"] == "tokens"));
+}
+
+#[test]
+fn a_result_goes_into_a_file_of_the_suffix_s_format() {
+    let home = Home::new();
+    for name in ["a.csv", "a.json", "a.ndjson", "a.jsonl", "a.md", "a.parquet", "a.arrow", "a.txt"] {
+        assert_eq!(home.run(&["schema", "usage", "-o", name]), "exit 0\n--- stdout\n--- stderr\n", "{name}");
+    }
+    let read = |name: &str| std::fs::read(home.path().join(name)).unwrap();
+    assert!(read("a.parquet").starts_with(b"PAR1"));
+    assert!(read("a.json").starts_with(b"[\n{\"table\":\"usage\""));
+    assert_eq!(read("a.ndjson"), read("a.jsonl"));
+    assert!(read("a.csv").starts_with(b"table,column,type"));
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 8);
+    assert!(home.run(&["schema", "-o", "no/such/folder.csv"]).starts_with("exit 1\n"));
+}
+
+#[test]
+fn a_device_is_written_in_place() {
+    if cfg!(unix) {
+        assert_eq!(run(&["schema", "-o", "/dev/null", "-f", "csv"]), "exit 0\n--- stdout\n--- stderr\n");
+        assert!(!Path::new("/dev/null").is_file());
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let home = Home::new();
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("llrem"));
+    let mut child = command
+        .args(["schema", "-f", "json"])
+        .env_clear()
+        .env("HOME", home.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn queries_are_listed_and_shown() {
+    insta::assert_snapshot!(stdout(&["query"]), @r#"
+name,title,parameters
+cost_by_project,Cost by project,"since, until, project, agent"
+cost_by_day,Cost by day,"since, until, project, agent"
+cost_by_model,Cost by model,"since, until, project, agent"
+cost_by_session,Cost by session,"since, until, project, agent"
+cache_hit_rate,Cache hit rate by project and model,"since, until, project, agent"
+compaction_rate,Compactions by project,"since, until, project, agent"
+"#);
+    let shown = stdout(&["query", "cost-by-day", "--show"]);
+    assert_eq!(shown, include_str!("../sql/reports/cost_by_day.sql"));
+}
+
+#[test]
+fn a_users_queries_are_listed_too() {
+    let home = Home::new();
+    home.config("query_folders = ['queries']");
+    home.write(".config/llrem/queries/mine.sql", "-- name: mine\n-- title: Mine\n-- about: Mine.\nselect 1");
+    home.write(".config/llrem/queries/broken.sql", "-- nam: broken\nselect 1");
+    let list = home.run(&["query"]);
+    assert!(list.contains("mine,Mine,"), "{list}");
+    assert!(
+        list.contains("warning: `[HOME]/.config/llrem/queries/broken.sql` is no query: line 1: unknown key `nam`"),
+        "{list}"
+    );
+    insta::assert_snapshot!(home.run(&["query", "broken"]), @r#"
+exit 1
+--- stdout
+--- stderr
+error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, about, param and column
+"#);
+}
+
+#[test]
+fn flags_go_before_environment_before_file_before_default() {
+    let home = Home::new();
+    let lake = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = home.command(arguments);
+        command.args(["sources"]);
+        if let Some(value) = variable {
+            command.env("LLREM_LAKE", value);
+        }
+        let shown = home.show(&command.output().unwrap());
+        shown.lines().find_map(|line| line.strip_prefix("error: no lake at ")).unwrap().to_owned()
+    };
+    assert_eq!(lake(&[], None), "`[HOME]/.local/share/llrem/lake`");
+    home.config("lake = '~/of-file'");
+    assert_eq!(lake(&[], None), "`[HOME]/of-file`");
+    assert_eq!(lake(&[], Some("of-env")), "`of-env`");
+    assert_eq!(lake(&["--lake", "of-flag"], Some("of-env")), "`of-flag`");
+    home.write("other.toml", "lake = 'of-other'");
+    assert_eq!(lake(&["--config", "other.toml"], None), "`of-other`");
+}
+
+#[test]
+fn the_file_may_name_the_format() {
+    let home = Home::new();
+    home.config("format = 'ndjson'");
+    assert!(home.run(&["schema", "prices"]).contains("{\"table\":\"prices\""));
+    assert!(home.run(&["schema", "prices", "--format", "csv"]).contains("prices,model,text"));
+}
+
+#[test]
+fn a_wrong_configuration_is_told() {
+    let home = Home::new();
+    home.config("lak = 'x'");
+    insta::assert_snapshot!(home.run(&["schema"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: unknown key `lak` in `[HOME]/.config/llrem/config.toml`; did you mean `lake`?
+"#);
+    home.config("jobs = ");
+    insta::assert_snapshot!(home.run(&["schema"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: the configuration `[HOME]/.config/llrem/config.toml` is wrong: line 1: string values must be quoted, expected literal string
+"#);
+    home.config("format = 'xml'");
+    insta::assert_snapshot!(home.run(&["schema"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: `xml` is no format (table, json, ndjson, csv, markdown, parquet, arrow)
+"#);
+    home.config("redact = 'all'");
+    insta::assert_snapshot!(home.run(&["etl"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: `all` is no value of `redact`
+"#);
+    insta::assert_snapshot!(home.run(&["--config", "missing.toml", "schema"]), @r#"
+exit 1
+--- stdout
+--- stderr
+error: cannot read `missing.toml`: No such file or directory (os error 2)
+hint: check that `missing.toml` exists
+"#);
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = stdout(&["completions", shell]);
+        for word in ["etl", "completions", "read-data"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        let knows_values = !matches!(shell, "elvish" | "powershell");
+        assert!(!knows_values || (script.contains("ndjson") && script.contains("claude-code")), "{shell}");
+    }
+}
+
+#[test]
+fn the_manual_page_has_every_command() {
+    let page = stdout(&["man"]);
+    assert!(page.contains(".TH llrem 1"));
+    for command in COMMANDS {
+        assert!(page.contains(&format!(".SH \"llrem {command}\"")), "{command}");
+    }
+}
+
+#[test]
+fn colour_only_when_asked_for() {
+    let home = Home::new();
+    assert!(!home.run(&["etll"]).contains('\u{1b}'));
+    assert!(home.run(&["--color", "always", "schema", "x"]).contains("\u{1b}[1;31merror:\u{1b}[0m"));
+    let refused = home.command(&["--color=always", "schema", "x"]).env("NO_COLOR", "1").output().unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains('\u{1b}'), "a flag goes before NO_COLOR");
+}
+
+/// A home with a lake made of the example that the README walks through.
+fn home_with_lake() -> Home {
+    let home = Home::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/worked-example/home");
+    let made = home.command(&["etl", "--home", example.to_str().unwrap()]).output().unwrap();
+    assert!(made.status.success(), "{}", home.show(&made));
+    assert!(made.stdout.is_empty());
+    home
+}
+
+fn rows(home: &Home, arguments: &[&str]) -> Vec<serde_json::Value> {
+    let output = home.command(arguments).args(["-f", "json"]).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", home.show(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn every_canned_query_runs_and_its_columns_are_those_of_its_header() {
+    let home = home_with_lake();
+    let library = llrem::query::canned::Library::load(&[]).unwrap();
+    for canned in &library.queries {
+        let output = home.command(&["query", &canned.name]).output().unwrap();
+        assert!(output.status.success(), "{}: {}", canned.name, home.show(&output));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+        let declared: Vec<&str> = canned.columns.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(columns, declared, "{}", canned.name);
+    }
+    assert!(rows(&home, &["query", "cost_by_project"]).iter().any(|row| row["responses"].as_i64() > Some(0)));
+}
+
+#[test]
+fn filters_of_canned_queries() {
+    let home = home_with_lake();
+    let count = |arguments: &[&str]| rows(&home, &[&["query", "cost_by_session"], arguments].concat()).len();
+    assert!(count(&[]) > 0);
+    assert_eq!(count(&["--since", "2000-01-01"]), count(&[]));
+    assert_eq!(count(&["--until", "2000-01-01"]), 0);
+    assert_eq!(count(&["--agent", "nobody"]), 0);
+    assert_eq!(count(&["--param", "project=no such project"]), 0);
+}
+
+#[test]
+fn any_sql_over_all_tables() {
+    let home = home_with_lake();
+    for table in ["sessions", "messages", "tool_calls", "usage", "sources", "runs", "prices"] {
+        let counted = rows(&home, &["sql", &format!("select count(*) as n from {table}")]);
+        assert!(counted[0]["n"].as_i64() > Some(0), "{table}");
+    }
+    let sums = "select sum(total_tokens) as n from sessions union all select sum(total_tokens) from usage";
+    let sums = rows(&home, &["sql", sums]);
+    assert_eq!(sums[0], sums[1]);
+    home.write("q.sql", "select 1 as one;");
+    assert_eq!(home.run(&["sql", "-f", "q.sql", "-f", "csv"]), "exit 0\n--- stdout\none\n1\n--- stderr\n");
+    let piped = home.command(&["sql"]).write_stdin("select 2 as two").output().unwrap();
+    assert_eq!(home.show(&piped), "exit 0\n--- stdout\ntwo\n2\n--- stderr\n");
+}
+
+#[test]
+fn moments_are_of_the_session_s_zone() {
+    let home = home_with_lake();
+    let query = "select min(started_at) as at, cast(date_trunc('day', min(started_at)) as text) as day from sessions";
+    let at = |zone: &str| {
+        let first = &rows(&home, &["sql", query, "--timezone", zone])[0];
+        (first["at"].as_str().unwrap().to_owned(), first["day"].as_str().unwrap().to_owned())
+    };
+    let (utc, day) = at("UTC");
+    let (tokyo, tokyo_day) = at("Asia/Tokyo");
+    assert!(utc.ends_with('Z') && tokyo.ends_with("+09:00"), "{utc} {tokyo}");
+    assert!(day.contains("T00:00:00") && tokyo_day.contains("T00:00:00+09:00"), "{day} {tokyo_day}");
+}
+
+#[test]
+fn queries_only_read() {
+    let home = home_with_lake();
+    for refused in [
+        "copy usage to 'x.csv'",
+        "create external table x stored as csv location '/etc/passwd'",
+        "create table x as select 1",
+        "insert into usage select * from usage",
+        "delete from usage",
+        "drop table usage",
+        "set datafusion.execution.batch_size = 1",
+        "explain analyze copy usage to 'x.csv'",
+    ] {
+        let shown = home.run(&["sql", refused]);
+        assert!(shown.starts_with("exit 1\n") && shown.contains("is refused: queries only read the lake"), "{shown}");
+    }
+    assert!(home.run(&["sql", "select * from '/etc/passwd'"]).starts_with("exit 1\n"));
+    assert!(!home.path().join("x.csv").exists());
+}
+
+#[test]
+fn wrong_queries_are_told_in_two_lines() {
+    let home = home_with_lake();
+    insta::assert_snapshot!(home.run(&["sql", "select cost from usage"]), @"");
+    insta::assert_snapshot!(home.run(&["sql", "select session_idd from usage"]), @"");
+    insta::assert_snapshot!(home.run(&["sql", "select * from session"]), @"");
+    insta::assert_snapshot!(home.run(&["sql", "selec 1"]), @"");
+    insta::assert_snapshot!(home.run(&["sql", "select 1; select 2"]), @"");
+}
