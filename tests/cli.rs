@@ -1,4 +1,9 @@
 //! The command line from outside: exit code, stdout and stderr together.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "what fails here fails a test; files are the test's own"
+)]
 
 use std::path::Path;
 use std::process::Output;
@@ -167,9 +172,9 @@ fn examples_of_help_parse() {
 
 /// The words after `llrem`, up to two spaces, a pipe or a redirection.
 fn words_of_example(line: &str) -> Option<Vec<String>> {
-    let line = &line[line.find("llrem ")?..];
+    let (_, line) = line.split_once("llrem ")?;
     let line = line.split("  ").next()?.split(" | ").next()?.split(" > ").next()?;
-    let mut words = Vec::new();
+    let mut words = vec!["llrem".to_owned()];
     for (at, part) in line.split(['"', '\'']).enumerate() {
         if at % 2 == 1 {
             words.push(part.to_owned());
@@ -516,7 +521,7 @@ fn completions_for_every_shell() {
             assert!(script.contains(word), "{shell}: {word}");
         }
         let knows_values = !matches!(shell, "elvish" | "powershell");
-        assert!(!knows_values || (script.contains("ndjson") && script.contains("claude-code")), "{shell}");
+        assert!(!knows_values || (script.contains("ndjson") && script.contains("cost_by_model")), "{shell}");
     }
 }
 
@@ -633,9 +638,37 @@ fn queries_only_read() {
 #[test]
 fn wrong_queries_are_told_in_two_lines() {
     let home = home_with_lake();
-    insta::assert_snapshot!(home.run(&["sql", "select cost from usage"]), @"");
-    insta::assert_snapshot!(home.run(&["sql", "select session_idd from usage"]), @"");
-    insta::assert_snapshot!(home.run(&["sql", "select * from session"]), @"");
-    insta::assert_snapshot!(home.run(&["sql", "selec 1"]), @"");
-    insta::assert_snapshot!(home.run(&["sql", "select 1; select 2"]), @"");
+    insta::assert_snapshot!(home.run(&["sql", "select cost from usage"]), @r#"
+exit 1
+--- stdout
+--- stderr
+error: no column `cost`
+hint: `llrem schema` lists tables and columns
+"#);
+    insta::assert_snapshot!(home.run(&["sql", "select session_idd from usage"]), @r#"
+exit 1
+--- stdout
+--- stderr
+error: no column `session_idd`; did you mean `session_id`?
+hint: `llrem schema` lists tables and columns
+"#);
+    insta::assert_snapshot!(home.run(&["sql", "select * from session"]), @r#"
+exit 1
+--- stdout
+--- stderr
+error: no table `session`; did you mean `sessions`?
+hint: `llrem schema` lists tables and columns
+"#);
+    insta::assert_snapshot!(home.run(&["sql", "selec 1"]), @r#"
+exit 1
+--- stdout
+--- stderr
+error: Expected: an SQL statement, found: selec at Line: 1, Column: 1
+"#);
+    insta::assert_snapshot!(home.run(&["sql", "select 1; select 2"]), @r#"
+exit 1
+--- stdout
+--- stderr
+error: a query is one statement; run several one by one
+"#);
 }

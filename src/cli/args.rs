@@ -1,14 +1,17 @@
 //! What was typed.
 
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::output::Format;
 use super::{environment, help};
 use crate::agents::AGENTS;
+use crate::query::canned;
+use crate::tables::{LAKE_TABLES, STATE_TABLES};
 
 /// What coding agents did, cost and wasted: their session files as Parquet and SQL.
 #[derive(Debug, Parser)]
@@ -36,7 +39,7 @@ pub struct Global {
     #[arg(value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
     /// How results are written [default: table on a terminal, csv into a pipe]; for `sql`, any other value is a FILE to read the query from
-    #[arg(short, long, global = true, action = clap::ArgAction::Append, value_parser = FormatNames)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Append, value_parser = Offered(format_names))]
     pub format: Vec<String>,
     /// Write the result into FILE; the suffix gives the format when -f does not
     #[arg(short, long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -142,6 +145,7 @@ pub struct Sql {
 #[derive(Debug, Args)]
 pub struct Query {
     /// The query's name; without one, the queries are listed
+    #[arg(value_parser = Offered(canned::names), hide_possible_values = true)]
     pub name: Option<String>,
     /// Set a parameter; may be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE", requires = "name")]
@@ -167,6 +171,7 @@ pub struct Query {
 #[derive(Debug, Args)]
 pub struct Schema {
     /// Only this table
+    #[arg(value_parser = Offered(table_names))]
     pub table: Option<String>,
 }
 
@@ -236,23 +241,31 @@ fn agent_names() -> PossibleValuesParser {
     PossibleValuesParser::new(AGENTS.iter().map(|agent| agent.about().id))
 }
 
-/// Offers the formats' names in help and completions, and lets other values pass: `sql` takes them for a file.
-#[derive(Debug, Clone)]
-struct FormatNames;
+fn format_names() -> Vec<&'static str> {
+    Format::ALL.map(Format::name).to_vec()
+}
 
-impl clap::builder::TypedValueParser for FormatNames {
+fn table_names() -> Vec<&'static str> {
+    LAKE_TABLES.into_iter().chain(STATE_TABLES).map(|table| table.name).collect()
+}
+
+/// Offers names in completions, and lets other values pass: what they mean is known only later.
+#[derive(Debug, Clone)]
+struct Offered(fn() -> Vec<&'static str>);
+
+impl TypedValueParser for Offered {
     type Value = String;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         arg: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
+        value: &OsStr,
     ) -> Result<String, clap::Error> {
-        clap::builder::StringValueParser::new().parse_ref(command, arg, value)
+        StringValueParser::new().parse_ref(command, arg, value)
     }
 
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = clap::builder::PossibleValue>>> {
-        Some(Box::new(Format::ALL.iter().map(|format| clap::builder::PossibleValue::new(format.name()))))
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
+        Some(Box::new((self.0)().into_iter().map(PossibleValue::new)))
     }
 }

@@ -1,5 +1,6 @@
 //! What was typed, together with environment, configuration file and defaults: flag > environment > file > default.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -39,6 +40,16 @@ enum LakePlace {
     Nowhere,
 }
 
+impl Display for LakePlace {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(path) => path.display().fmt(formatter),
+            Self::Remote(url) => formatter.write_str(url),
+            Self::Nowhere => formatter.write_str("none"),
+        }
+    }
+}
+
 impl Settings {
     /// Resolves the global options.
     pub fn resolve(global: Global, style: Style) -> Result<Self> {
@@ -58,7 +69,7 @@ impl Settings {
             config,
         };
         settings.printer.detail(|| format!("time zone: {zone}"));
-        settings.printer.detail(|| format!("lake: {:?}", settings.lake));
+        settings.printer.detail(|| format!("lake: {}", settings.lake));
         Ok(settings)
     }
 

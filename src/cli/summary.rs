@@ -2,6 +2,7 @@
 
 use indicatif::BinaryBytes;
 
+use super::output::money;
 use crate::agents::AGENTS;
 use crate::etl::{AgentSummary, Options, Summary};
 
@@ -36,27 +37,32 @@ fn agent_line(agent: &AgentSummary, dry_run: bool) -> String {
     if dry_run || agent.new + agent.changed == 0 {
         return sources;
     }
+    let rows = [(agent.sessions, "session"), (agent.messages, "message"), (agent.tool_calls, "tool call")];
+    let rows: Vec<String> = rows.into_iter().map(|(count, noun)| plural(count, noun)).collect();
     format!(
-        "{sources}; wrote {} sessions, {} messages, {} tool calls, {} usage; {} tokens, ${:.2}",
-        agent.sessions,
-        agent.messages,
-        agent.tool_calls,
+        "{sources}; wrote {}, {} usage; {} tokens, ${}",
+        rows.join(", "),
         agent.usage,
         tokens(agent.tokens),
-        agent.cost_usd
+        money(agent.cost_usd)
     )
+}
+
+fn plural(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn work_line(summary: &Summary, options: &Options) -> String {
     if options.dry_run {
-        return format!("{} sources would be read; nothing was written", summary.would_read.len());
+        return format!("{} of these sources would be read; nothing was written", summary.would_read.len());
     }
-    let rate = if summary.seconds > 0.0 { summary.bytes_read as f64 / 1e6 / summary.seconds } else { 0.0 };
+    let rate = summary.bytes_read as f64 / 1e6 / summary.seconds;
+    let rate = if rate >= 1.0 && rate.is_finite() { format!(" ({rate:.0} MB/s)") } else { String::new() };
     format!(
-        "read {} in {:.1} s ({rate:.0} MB/s), wrote {} files, {}, in `{}`",
+        "read {} in {:.2} s{rate}, wrote {}, {}, in `{}`",
         BinaryBytes(summary.bytes_read),
         summary.seconds,
-        summary.files_written,
+        plural(summary.files_written, "file"),
         BinaryBytes(summary.bytes_written),
         options.lake.display()
     )

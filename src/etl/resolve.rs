@@ -135,8 +135,9 @@ fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static 
             continue;
         }
         let agent_id = crate::agents::by_id(&agent).map(|agent| agent.about().id);
-        if let (Some(old), Some(id)) = (shared.old.of_session(&agent, &session).next(), agent_id) {
-            changed.insert((old.part.clone(), session, id));
+        let part = shared.old.of_session(&agent, &session).next().map(|old| old.part.clone());
+        if let (Some(part), Some(id)) = (part, agent_id) {
+            changed.insert((part, session, id));
         }
     }
     changed.into_iter().collect()

@@ -134,7 +134,7 @@ pub struct ResponseCopy {
 }
 
 /// What a note tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NoteField {
     /// Summary of the session that has the message of that key.
     Summary,

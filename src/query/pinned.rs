@@ -137,6 +137,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
     async fn a_file_replaced_after_it_was_listed_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.parquet");

@@ -66,6 +66,9 @@ pub(super) fn explain(error: &DataFusionError) -> Error {
         ));
     }
     let root = error.find_root();
+    if root.to_string().contains("a single SQL statement") {
+        return Error::Query("a query is one statement; run several one by one".to_owned());
+    }
     if let DataFusionError::SchemaError(schema, _) = root
         && let SchemaError::FieldNotFound { field, valid_fields } = schema.as_ref()
     {
@@ -78,13 +81,7 @@ pub(super) fn explain(error: &DataFusionError) -> Error {
 
 /// Takes the engine's own words off.
 fn plain(text: &str) -> String {
-    let prefixes = [
-        "Error during planning: ",
-        "SQL error: ",
-        "Execution error: ",
-        "Arrow error: ",
-        "This feature is not implemented: The context currently ",
-    ];
+    let prefixes = ["Error during planning: ", "SQL error: ", "Execution error: ", "Arrow error: "];
     let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
     let parser = text.strip_prefix("ParserError(\"").and_then(|rest| rest.strip_suffix("\")"));
     let text = parser.map_or_else(|| text.to_owned(), |rest| rest.replace("\\\"", "\""));

@@ -274,7 +274,7 @@ macro_rules! record {
             $(pub(crate) $field: $kind,)*
             /// Keys that this version of llrem does not know.
             pub(crate) unknown: Vec<String>,
-            lifetime: std::marker::PhantomData<&$life ()>,
+            pub(crate) lifetime: std::marker::PhantomData<&$life ()>,
         }
 
         impl<'de: $life, $life> serde::de::Deserialize<'de> for $name<$life> {

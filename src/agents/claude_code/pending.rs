@@ -183,7 +183,7 @@ pub(super) struct PendingCall {
     pub(super) source_line: Option<i64>,
     pub(super) weak: bool,
     /// Status, result and end of a call that the provider answered itself, within the reply.
-    answer: Option<(&'static str, String, Option<i64>)>,
+    pub(super) answer: Option<(&'static str, String, Option<i64>)>,
 }
 
 impl PendingCall {

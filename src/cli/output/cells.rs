@@ -127,8 +127,8 @@ const OPTIONS: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S"))
     .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%:z"));
 
-/// Two decimals from one dollar on, up to four below.
-fn money(amount: f64) -> String {
+/// An amount of dollars: two decimals from one dollar on, up to four below.
+pub fn money(amount: f64) -> String {
     if amount.abs() >= 1.0 {
         return format!("{amount:.2}");
     }

@@ -21,6 +21,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use chrono_tz::Tz;
 
+pub use cells::money;
 pub use format::Format;
 pub use printer::{Printer, Style, help, report};
 pub use progress::Bar;

@@ -125,6 +125,11 @@ impl Canned {
     }
 }
 
+/// Names of the queries that come with llrem.
+pub fn names() -> Vec<&'static str> {
+    builtin::FILES.iter().map(|(path, _)| stem(Path::new(*path))).collect()
+}
+
 fn stem(path: &Path) -> &str {
     path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
 }

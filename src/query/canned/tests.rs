@@ -79,6 +79,7 @@ fn wrong_parameters_are_named() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "files of the test's own")]
 fn a_users_query_replaces_one_of_the_same_name_and_a_broken_one_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let text = HEADER.replace("name: q", "name: cost_by_day") + "select 1";
