@@ -1,0 +1,83 @@
+//! Lakes made of homes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use llrem::etl::{self, Content, Options, Silent, Summary};
+use llrem::redact;
+
+use super::{Home, Rows};
+
+/// A lake and the home it is made of.
+pub struct Built<'h> {
+    home: &'h Home,
+    pub path: PathBuf,
+}
+
+impl<'h> Built<'h> {
+    /// A place for a lake; nothing is there yet.
+    pub fn new(home: &'h Home, name: &str) -> Self {
+        Self { home, path: home.beside(name) }
+    }
+
+    /// A lake made in one run.
+    pub fn full(home: &'h Home) -> Self {
+        let lake = Self::new(home, "full");
+        lake.run();
+        lake
+    }
+
+    /// Extracts what has changed in the home.
+    pub fn run(&self) -> Summary {
+        self.run_with(|_| {})
+    }
+
+    /// Extracts these sources alone.
+    pub fn run_only(&self, sources: &[PathBuf]) -> Summary {
+        let named: Vec<_> = sources.iter().map(|path| (None, path.clone())).collect();
+        self.run_with(|options| options.sources = named)
+    }
+
+    pub fn run_with(&self, change: impl FnOnce(&mut Options)) -> Summary {
+        let mut options = Options {
+            lake: self.path.clone(),
+            home: Some(self.home.path().to_owned()),
+            sources: Vec::new(),
+            agents: Vec::new(),
+            since: None,
+            full: false,
+            dry_run: false,
+            redact: redact::Mode::Secrets,
+            content: Content::Full,
+            jobs: Some(2),
+            wait: Duration::ZERO,
+            machine: Some("test".to_owned()),
+            prices: None,
+            project_roots: Vec::new(),
+            strict: false,
+        };
+        change(&mut options);
+        etl::run(&options, &Silent).unwrap()
+    }
+
+    pub fn rows(&self) -> Rows {
+        Rows::of(&self.path, self.home.path())
+    }
+
+    /// Every data file with its bytes.
+    pub fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let files = walkdir::WalkDir::new(&self.path).into_iter().map(Result::unwrap);
+        let parquet = files.filter(|entry| has_extension(entry.path(), "parquet"));
+        parquet
+            .map(|entry| {
+                let name = entry.path().strip_prefix(&self.path).unwrap().to_owned();
+                (name, std::fs::read(entry.path()).unwrap())
+            })
+            .collect()
+    }
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
