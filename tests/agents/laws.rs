@@ -1,28 +1,11 @@
 //! What holds for every lake, whatever it was made of.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::common::rows::{Count, TOKENS, tokens_by_model};
 use crate::common::{Built, Case, Home, Rows};
-
-/// Tokens by model, as the independent count has them.
-type Count = BTreeMap<String, BTreeMap<String, i64>>;
-
-const TOKENS: [&str; 5] =
-    ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"];
-
-pub(crate) fn counted(rows: &Rows) -> Count {
-    let mut count = Count::new();
-    for row in rows.values("usage") {
-        let model = count.entry(row["model"].as_str().unwrap_or("null").to_owned()).or_default();
-        *model.entry("responses".to_owned()).or_default() += 1;
-        for kind in TOKENS {
-            *model.entry(kind.to_owned()).or_default() += row[kind].as_i64().unwrap_or(0);
-        }
-    }
-    count
-}
 
 /// Every count and sum of a session equals what the other tables give, and every record is there once.
 pub(crate) fn assert_consistent(rows: &Rows, what: &str) {
@@ -94,7 +77,7 @@ fn tokens_equal_the_independent_count() {
         let home = Home::of(&case);
         let text = std::fs::read_to_string(case.expected("tokens.json")).unwrap();
         let expected: Count = serde_json::from_str(&text).unwrap();
-        assert_eq!(counted(&Built::full(&home).rows()), expected, "{}", case.name);
+        assert_eq!(tokens_by_model(&Built::full(&home).usage()), expected, "{}", case.name);
     }
 }
 

@@ -61,6 +61,11 @@ impl<'h> Built<'h> {
         etl::run(&options, &Silent).unwrap()
     }
 
+    /// The rows of `usage`.
+    pub fn usage(&self) -> Vec<serde_json::Value> {
+        self.rows().values("usage")
+    }
+
     pub fn rows(&self) -> Rows {
         Rows::of(&self.path, self.home.path())
     }
