@@ -7,6 +7,12 @@
 )]
 
 mod common;
+#[path = "agents/damage.rs"]
+mod damage;
+#[path = "agents/laws.rs"]
+mod laws;
+#[path = "agents/order.rs"]
+mod order;
 
 use std::fmt::Write as _;
 

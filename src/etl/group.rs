@@ -10,7 +10,7 @@ use super::Shared;
 use super::carry::{self, Carry};
 use super::owners::KeySet;
 use super::read::{Planned, Read, ReadSession, read};
-use super::rebuild::Rebuilt;
+use super::rebuild::{Rebuilt, with_news};
 use super::sessions;
 use super::totals::Totals;
 use crate::error::Result;
@@ -212,7 +212,10 @@ fn carried_rows<'r>(shared: &Shared<'_>, parts: &BTreeSet<PartName>, rebuilt: im
     let mut rows = HashMap::new();
     for (name, carries) in by_part {
         if let Some(part) = shared.manifest.parts.get(name) {
-            rows.extend(carry::rows(shared.layout, &shared.manifest.machine, name, &part.files, &carries, shared.now)?);
+            let kept = carry::rows(shared.layout, &shared.manifest.machine, name, &part.files, &carries, shared.now)?;
+            for (session, batches) in kept {
+                rows.insert(session, with_news(shared, &name.agent, batches)?);
+            }
         }
     }
     Ok(rows)
@@ -265,7 +268,9 @@ impl PartOutput<'_, '_> {
             (1..).zip(batches).try_for_each(|(table, batch)| writer.write(table, batch))
         })?;
         let active_ms = totals.seal();
-        let facts = match session.facts() {
+        let sources = &self.shared.manifest.sources;
+        let modified = |source: &str| sources.get(source).map_or(i64::MIN, |entry| entry.print.modified_ns);
+        let facts = match session.facts(modified) {
             Some(facts) => facts.clone(),
             None => sessions::old_facts(self.shared, session.old_part.as_ref(), &session.id)?,
         };

@@ -61,18 +61,23 @@ impl<'h> Built<'h> {
         etl::run(&options, &Silent).unwrap()
     }
 
+    /// The rows of `usage`.
+    pub fn usage(&self) -> Vec<serde_json::Value> {
+        self.rows().values("usage")
+    }
+
     pub fn rows(&self) -> Rows {
         Rows::of(&self.path, self.home.path())
     }
 
-    /// Every data file with its bytes.
-    pub fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+    /// Every data file with the hash of its bytes.
+    pub fn files(&self) -> BTreeMap<PathBuf, String> {
         let files = walkdir::WalkDir::new(&self.path).into_iter().map(Result::unwrap);
         let parquet = files.filter(|entry| has_extension(entry.path(), "parquet"));
         parquet
             .map(|entry| {
                 let name = entry.path().strip_prefix(&self.path).unwrap().to_owned();
-                (name, std::fs::read(entry.path()).unwrap())
+                (name, blake3::hash(&std::fs::read(entry.path()).unwrap()).to_hex().to_string())
             })
             .collect()
     }

@@ -56,6 +56,24 @@ impl Rows {
     }
 }
 
+/// Tokens by model and kind, as the independent count has them.
+pub type Count = BTreeMap<String, BTreeMap<String, i64>>;
+
+pub const TOKENS: [&str; 5] =
+    ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"];
+
+pub fn tokens_by_model(usage: &[Value]) -> Count {
+    let mut count = Count::new();
+    for row in usage {
+        let model = count.entry(row["model"].as_str().unwrap_or("null").to_owned()).or_default();
+        *model.entry("responses".to_owned()).or_default() += 1;
+        for kind in TOKENS {
+            *model.entry(kind.to_owned()).or_default() += row[kind].as_i64().unwrap_or(0);
+        }
+    }
+    count
+}
+
 fn without(line: &str, column: &str) -> String {
     let mut row: Value = serde_json::from_str(line).unwrap();
     row.as_object_mut().unwrap().remove(column);
