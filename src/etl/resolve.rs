@@ -165,9 +165,21 @@ fn is_outdated(shared: &Shared<'_>, registry: &mut Registry, agent: &str, number
     let Some(replica) = registry.owners.replica(number).cloned() else { return false };
     let flips = replica.claims.iter().zip(&verdict.owned).any(|(claim, owned)| claim.kind() != Kind::Presence && claim.is_owned() != *owned);
     flips || registry.owners.rivals(number).into_iter().any(|rival| {
-        let Some(rival_replica) = registry.owners.replica(rival).filter(|_| registry.owners.is_read(rival)) else { return false };
-        has_new_copies(shared, agent, rival_replica, &replica)
+        let Some(rival_replica) = registry.owners.replica(rival).filter(|_| registry.owners.is_read(rival)).cloned() else { return false };
+        has_new_copies(shared, agent, &rival_replica, &replica) || takes_origin(shared, registry, agent, rival, &replica)
     })
+}
+
+/// Whether a replica that was read has become the owner of messages that the other copied, and so its origin.
+fn takes_origin(shared: &Shared<'_>, registry: &mut Registry, agent: &str, read: u32, other: &Replica) -> bool {
+    let Some(replica) = registry.owners.replica(read).cloned() else { return false };
+    let before = shared.old.of_session(agent, &replica.session).find(|old| old.replica.source == replica.source);
+    let had = before.into_iter().flat_map(|old| &old.replica.claims).filter(|claim| claim.is_owned());
+    let had: KeySet = had.map(|claim| claim.key).collect();
+    let verdict = registry.owners.judge(read);
+    let has = replica.claims.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(claim, _)| claim.key);
+    let gained: KeySet = has.filter(|key| !had.contains(key)).collect();
+    other.claims.iter().any(|claim| claim.kind() == Kind::Message && !claim.is_owned() && gained.contains(&claim.key))
 }
 
 /// Whether a replica that was read says anything new of a response that the other has.

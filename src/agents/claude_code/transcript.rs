@@ -75,7 +75,8 @@ struct Transcript<'o, 'a> {
     replies: Replies,
     calls: PendingCalls,
     responses: Responses,
-    /// Whether a line of the person or the model was there; without one there is no session.
+    /// Whether a line of the person or the model was there that says something; without one there is no session, or it
+    /// is another agent's.
     has_conversation: bool,
     /// Whether a compaction was marked by a line of its own, so that its summary is not counted again.
     has_boundary: bool,
@@ -152,10 +153,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
+        let kind = line.kind.get().unwrap_or_default();
+        if super::IGNORED_RECORDS.contains(&kind) {
+            return Ok(());
+        }
         for field in &line.unknown {
             self.out.unknown(&format!("field {field}"));
         }
-        match line.kind.get().unwrap_or_default() {
+        match kind {
             "user" | "assistant" | "system" | "attachment" => self.take_chained(line, number)?,
             "progress" => self.take_progress(line),
             "summary" => {
@@ -174,7 +179,6 @@ impl<'o, 'a> Transcript<'o, 'a> {
             "relocated" => {
                 self.facts.project_path = line.relocated.get().map(str::to_owned).or(self.facts.project_path.take());
             }
-            kind if super::IGNORED_RECORDS.contains(&kind) => {}
             kind => self.out.unknown(&format!("record {kind}")),
         }
         Ok(())
@@ -264,8 +268,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn take_user(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        self.has_conversation = true;
         let content = spot.line.message.0.as_ref().and_then(|message| message.content.json());
+        self.has_conversation |= content.is_some();
         let read = with_blocks(content, |blocks| {
             let is_task = spot.line.is_sidechain.0 && self.identity.agent.is_none();
             let user = UserText::of(&blocks, spot.line, self.has_boundary, is_task);
@@ -327,12 +331,12 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn take_assistant(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        self.has_conversation = true;
         let line = spot.line;
         let Some(message) = line.message.0.as_ref() else {
             self.out.problem(spot.number, "an assistant record without a message");
             return Ok(());
         };
+        self.has_conversation |= message.content.json().is_some() || message.usage.0.is_some();
         for field in &message.unknown {
             self.out.unknown(&format!("message field {field}"));
         }
