@@ -229,7 +229,7 @@ fn write_part(
     let stem = shared.stage_name();
     let mut writer = PartWriter::new(&shared.layout.staging(), &stem);
     let mut output = PartOutput { shared, writer: &mut writer, sessions: Vec::new(), replicas: Vec::new() };
-    let mut tables = OldTables::open(shared, &name, old.unwrap_or(&empty))?;
+    let mut tables = OldTables::open(shared.layout, &shared.manifest.machine, &name, old.unwrap_or(&empty))?;
     let mut rebuilt = sessions;
     rebuilt.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
     let mut rebuilt = rebuilt.into_iter().peekable();
@@ -310,7 +310,7 @@ impl PartOutput<'_, '_> {
 }
 
 /// The old rows of a part, read on as far as they are needed.
-struct OldTables {
+pub(super) struct OldTables {
     tables: [Option<OldTable>; 3],
 }
 
@@ -320,11 +320,11 @@ struct OldTable {
 }
 
 impl OldTables {
-    fn open(shared: &Shared<'_>, name: &PartName, part: &PartEntry) -> Result<Self> {
+    pub(super) fn open(layout: &Layout, machine: &str, name: &PartName, part: &PartEntry) -> Result<Self> {
         let mut tables = [const { None }; 3];
         for ((slot, table), file) in tables.iter_mut().zip(LAKE_TABLES.iter().skip(1)).zip(part.files.iter().skip(1)) {
             if file.is_some() {
-                let path = shared.layout.root().join(Layout::part(table, &shared.manifest.machine, name));
+                let path = layout.root().join(Layout::part(table, machine, name));
                 *slot = Some(OldTable { reader: part::read(&path)?, pending: None });
             }
         }
@@ -332,7 +332,7 @@ impl OldTables {
     }
 
     /// Copies a session's rows; those of sessions before it that were not asked for are left behind.
-    fn copy(&mut self, session: &SessionEntry, writer: &mut PartWriter) -> Result<()> {
+    pub(super) fn copy(&mut self, session: &SessionEntry, writer: &mut PartWriter) -> Result<()> {
         for ((place, table), rows) in (1..).zip(&mut self.tables).zip(session.rows) {
             if let Some(table) = table {
                 table.copy(&session.id, rows, |batch| writer.write(place, batch))?;

@@ -86,7 +86,7 @@ impl SourceState {
 }
 
 /// Some sessions, and the files that hold their rows: one of each table.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PartEntry {
     /// The sessions, in the order of their rows.
     pub(crate) sessions: Vec<SessionEntry>,
@@ -102,7 +102,7 @@ impl PartEntry {
 }
 
 /// A session as it was last written.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionEntry {
     pub(crate) id: String,
     /// Paths of the sources that hold it.

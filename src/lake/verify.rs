@@ -1,9 +1,89 @@
 //! `llrem verify`: the lake against its manifest, and against its own rules.
+//!
+//! A commit that a crash cut off is no problem: until the next run completes it, a file may be the one before it or the
+//! one after it.
 
-use super::layout::Layout;
-use super::manifest::Manifest;
+mod files;
+mod folder;
+mod identities;
+mod part;
+mod tally;
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use super::commit;
+use super::layout::{Layout, PartName};
+use super::manifest::{Manifest, PartEntry};
 use crate::error::Result;
+use files::Expected;
+use identities::Identities;
 
-pub(super) fn verify(_layout: &Layout, _manifest: &Manifest, _read_data: bool) -> Result<Vec<String>> {
-    Ok(Vec::new())
+/// How often a lake that a run changes meanwhile is looked at again.
+const ATTEMPTS: usize = 5;
+
+/// Gives a line for each thing that is wrong, in order.
+pub(super) fn verify(layout: &Layout, manifest: &Manifest, read_data: bool) -> Result<Vec<String>> {
+    let mut lake = State::of(layout, manifest.clone());
+    for _ in 1..ATTEMPTS {
+        let problems = lake.problems(layout, read_data);
+        let now = Manifest::load(layout)?.map(|manifest| State::of(layout, manifest));
+        match now.filter(|now| !problems.is_empty() && now.generations() != lake.generations()) {
+            Some(now) => lake = now,
+            None => return Ok(problems),
+        }
+    }
+    Ok(lake.problems(layout, read_data))
+}
+
+/// What the lake should be: the manifest, and the one that a commit in progress will make it.
+struct State {
+    manifest: Manifest,
+    pending: Option<Manifest>,
+    damage: Option<String>,
+}
+
+impl State {
+    fn of(layout: &Layout, manifest: Manifest) -> Self {
+        match commit::pending_manifest(layout) {
+            Ok(pending) => Self { manifest, pending, damage: None },
+            Err(error) => Self { manifest, pending: None, damage: Some(error.to_string()) },
+        }
+    }
+
+    fn generations(&self) -> (u64, Option<u64>) {
+        (self.manifest.generation, self.pending.as_ref().map(|pending| pending.generation))
+    }
+
+    fn problems(&self, layout: &Layout, read_data: bool) -> Vec<String> {
+        let identities = Identities::default();
+        let names: BTreeSet<&PartName> =
+            self.manifest.parts.keys().chain(self.pending.iter().flat_map(|pending| pending.parts.keys())).collect();
+        let of_part = |name: &PartName| self.part_problems(layout, name, &identities, read_data);
+        let mut problems: Vec<String> = names.into_par_iter().flat_map_iter(of_part).collect();
+        problems.extend(self.damage.clone());
+        problems.extend(folder::problems(layout, &self.known_files()));
+        problems.sort();
+        problems
+    }
+
+    fn part_problems(&self, layout: &Layout, name: &PartName, identities: &Identities, read_data: bool) -> Vec<String> {
+        let absent = PartEntry::default();
+        let before = self.manifest.parts.get(name);
+        let after = self.pending.as_ref().map_or(before, |pending| pending.parts.get(name));
+        let expected = Expected { before: before.unwrap_or(&absent), after: after.unwrap_or(&absent) };
+        let mut problems = files::problems(layout, &self.manifest.machine, name, &expected, read_data);
+        if let Some(part) = before.filter(|part| after == Some(*part) && problems.is_empty()) {
+            problems = part::problems(layout, &self.manifest, name, part, identities);
+        }
+        problems
+    }
+
+    /// Paths of all data files, relative to the lake.
+    fn known_files(&self) -> BTreeSet<String> {
+        let manifests = [Some(&self.manifest), self.pending.as_ref()];
+        let parts = manifests.into_iter().flatten().flat_map(|manifest| &manifest.parts);
+        parts.flat_map(|(name, part)| files::paths(&self.manifest.machine, name, part)).collect()
+    }
 }

@@ -1,0 +1,203 @@
+//! The counts and sums of a session, once as its row has them and once as the other tables give them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
+
+use crate::tables::columns::{Column, StrList};
+
+/// Time between two records that no longer counts as active. Microseconds.
+const PAUSE: i64 = 5 * 60 * 1_000_000;
+
+/// Columns of sessions that are looked at.
+pub(super) const SESSION_COLUMNS: &[&str] = &[
+    "session_id",
+    "started_at",
+    "ended_at",
+    "active_ms",
+    "models",
+    "turns",
+    "prompts",
+    "messages",
+    "responses",
+    "tool_calls",
+    "tool_errors",
+    "tool_rejections",
+    "api_errors",
+    "compactions",
+    "aborts",
+    "input_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "total_tokens",
+    "cost_usd",
+];
+/// Columns of the other tables that are looked at: messages, tool calls, usage.
+pub(super) const ROW_COLUMNS: [&[&str]; 3] = [
+    &["session_id", "seq", "message_id", "turn", "timestamp", "kind"],
+    &["session_id", "seq", "call_id", "status"],
+    &[
+        "session_id",
+        "response_id",
+        "model",
+        "input_tokens",
+        "cache_read_tokens",
+        "cache_write_5m_tokens",
+        "cache_write_1h_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+        "total_tokens",
+        "cost_usd",
+        "grain",
+    ],
+];
+
+/// Counts and sums of one session.
+#[derive(Default)]
+pub(super) struct Tally {
+    moments: Vec<i64>,
+    turns: BTreeSet<i64>,
+    counts: BTreeMap<&'static str, i64>,
+    reasoning: Option<i64>,
+    models: BTreeSet<String>,
+    cost: Option<f64>,
+}
+
+impl Tally {
+    fn add(&mut self, name: &'static str, number: i64) {
+        let sum = self.counts.entry(name).or_default();
+        *sum = sum.saturating_add(number);
+    }
+
+    /// Adds a row of messages, tool calls or usage, as the place of the table says.
+    pub(super) fn add_row(&mut self, place: usize, rows: &Rows<'_>, row: usize) {
+        match place {
+            0 => self.add_message(rows, row),
+            1 => self.add_tool_call(rows, row),
+            _ => self.add_usage(rows, row),
+        }
+    }
+
+    fn add_message(&mut self, rows: &Rows<'_>, row: usize) {
+        self.add("messages", 1);
+        self.moments.extend(rows.moment("timestamp", row));
+        self.turns.extend(rows.number("turn", row));
+        match rows.text("kind", row) {
+            Some("prompt") => self.add("prompts", 1),
+            Some("api_error") => self.add("api_errors", 1),
+            Some("compaction") => self.add("compactions", 1),
+            Some("abort") => self.add("aborts", 1),
+            _ => {}
+        }
+    }
+
+    fn add_tool_call(&mut self, rows: &Rows<'_>, row: usize) {
+        self.add("tool_calls", 1);
+        match rows.text("status", row) {
+            Some("error") => self.add("tool_errors", 1),
+            Some("rejected") => self.add("tool_rejections", 1),
+            _ => {}
+        }
+    }
+
+    fn add_usage(&mut self, rows: &Rows<'_>, row: usize) {
+        self.add("responses", i64::from(rows.text("grain", row) == Some("response")));
+        for (sum, column) in [
+            ("input_tokens", "input_tokens"),
+            ("cache_read_tokens", "cache_read_tokens"),
+            ("cache_write_tokens", "cache_write_5m_tokens"),
+            ("cache_write_tokens", "cache_write_1h_tokens"),
+            ("output_tokens", "output_tokens"),
+            ("total_tokens", "total_tokens"),
+        ] {
+            self.add(sum, rows.number(column, row).unwrap_or(0));
+        }
+        if let Some(reasoning) = rows.number("reasoning_tokens", row) {
+            self.reasoning = Some(self.reasoning.unwrap_or(0).saturating_add(reasoning));
+        }
+        if let Some(usd) = rows.fraction("cost_usd", row) {
+            *self.cost.get_or_insert(0.0) += usd;
+        }
+        self.models.extend(rows.text("model", row).map(str::to_owned));
+    }
+
+    /// What the session's row says otherwise.
+    pub(super) fn differences(mut self, rows: &Rows<'_>, row: usize) -> Vec<String> {
+        self.moments.sort_unstable();
+        let turns = i64::try_from(self.turns.len()).unwrap_or(i64::MAX);
+        let mut expected: Vec<(&str, Option<i64>)> = vec![
+            ("turns", Some(turns)),
+            ("active_ms", Some(active_ms(&self.moments))),
+            ("reasoning_tokens", self.reasoning),
+        ];
+        let counted = SESSION_COLUMNS.iter().skip_while(|name| **name != "prompts");
+        let counted = counted.filter(|name| !matches!(**name, "reasoning_tokens" | "cost_usd"));
+        expected.extend(counted.map(|name| (*name, Some(self.counts.get(name).copied().unwrap_or(0)))));
+        let numbers = expected.into_iter().map(|(name, number)| (name, rows.number(name, row), number));
+        let moments = [("started_at", self.moments.first()), ("ended_at", self.moments.last())];
+        let moments = moments.into_iter().map(|(name, moment)| (name, rows.moment(name, row), moment.copied()));
+        let differing = numbers.chain(moments).filter(|(_, said, given)| said != given);
+        let mut found: Vec<String> = differing
+            .map(|(name, said, given)| format!("{name} {}, its rows give {}", shown(said), shown(given)))
+            .collect();
+        let cost = rows.fraction("cost_usd", row);
+        if !same_amount(cost, self.cost) {
+            found.push(format!("cost_usd {}, its rows give {}", shown(cost), shown(self.cost)));
+        }
+        let models: BTreeSet<String> = rows.texts("models", row).into_iter().map(str::to_owned).collect();
+        if models != self.models {
+            found.push(format!("models {models:?}, its rows give {:?}", self.models));
+        }
+        found
+    }
+}
+
+fn shown(value: Option<impl std::fmt::Display>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
+}
+
+fn active_ms(moments: &[i64]) -> i64 {
+    let gaps = moments.iter().zip(moments.iter().skip(1)).map(|(from, to)| to - from);
+    gaps.filter(|gap| *gap < PAUSE).sum::<i64>() / 1000
+}
+
+/// Amounts added up in another order differ in the last digits.
+fn same_amount(a: Option<f64>, b: Option<f64>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0),
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
+/// Columns of a batch by name; a value that is not there is none.
+pub(super) struct Rows<'b>(pub(super) &'b RecordBatch);
+
+impl<'b> Rows<'b> {
+    fn column(&self, name: &str, row: usize) -> Option<&'b dyn Array> {
+        let column = self.0.column_by_name(name)?;
+        (row < column.len() && column.is_valid(row)).then_some(&**column)
+    }
+
+    pub(super) fn text(&self, name: &str, row: usize) -> Option<&'b str> {
+        Some(self.column(name, row)?.as_string_opt::<i32>()?.value(row))
+    }
+
+    pub(super) fn number(&self, name: &str, row: usize) -> Option<i64> {
+        Some(self.column(name, row)?.as_primitive_opt::<Int64Type>()?.value(row))
+    }
+
+    pub(super) fn moment(&self, name: &str, row: usize) -> Option<i64> {
+        Some(self.column(name, row)?.as_primitive_opt::<TimestampMicrosecondType>()?.value(row))
+    }
+
+    fn fraction(&self, name: &str, row: usize) -> Option<f64> {
+        Some(self.column(name, row)?.as_primitive_opt::<Float64Type>()?.value(row))
+    }
+
+    fn texts(&self, name: &str, row: usize) -> Vec<&'b str> {
+        self.column(name, row).map(|column| StrList::get(column, row)).unwrap_or_default()
+    }
+}
