@@ -292,13 +292,17 @@ impl PartOutput<'_, '_> {
         let active_ms = totals.seal();
         let sources = &self.shared.manifest.sources;
         let modified = |source: &str| sources.get(source).map_or(i64::MIN, |entry| entry.print.modified_ns);
+        let forked_from = session.members().find_map(|member| member.forked_from.clone());
         let facts = match session.facts(modified) {
             Some(facts) => facts.clone(),
-            None => sessions::old_facts(self.shared, session.old_part.as_ref(), &session.id)?,
+            None => {
+                let old = sessions::old_facts(self.shared, session.old_part.as_ref(), &session.id)?;
+                // What the lake has may be what an earlier run took for the origin.
+                Facts { forked_from_session_id: forked_from.clone().or(old.forked_from_session_id), ..old }
+            }
         };
         let primary = session.members().max_by_key(|member| member.replica.claims.len());
         let source = primary.map(|member| member.replica.source.clone()).unwrap_or_default();
-        let forked_from = session.members().find_map(|member| member.forked_from.clone());
         let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
         sources.sort_by_key(|path| (*path != source, path.clone()));
         let rows = [totals.messages, totals.tool_calls, totals.usage].map(|rows| u64::try_from(rows).unwrap_or(0));
