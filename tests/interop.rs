@@ -4,7 +4,7 @@
 
 #[path = "../benches/corpus/mod.rs"]
 mod corpus;
-#[path = "common/lake.rs"]
+#[path = "common/bench.rs"]
 mod lake;
 
 use std::collections::BTreeMap;

@@ -17,7 +17,8 @@
 with by_day as (
   select
     cast(date_trunc('day', u.timestamp) as date) as day,
-    round(sum(u.cost_usd), 6) as cost_usd,
+    -- Whole nano-dollars add up to the same sum in any order.
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
     count(*) filter (where u.cost_usd is null) as unpriced_responses,
     count(distinct s.machine || '/' || s.agent || '/' || s.root_session_id) as sessions,
     count(*) as responses,

@@ -18,9 +18,10 @@
 with by_model as (
   select
     coalesce(u.model_key, u.model) as model,
-    round(sum(u.cost_usd), 6) as cost_usd,
+    -- Whole nano-dollars add up to the same sum in any order.
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
     count(*) filter (where u.cost_usd is null) as unpriced_responses,
-    round(sum(u.cost_usd) * 1000000.0 / nullif(sum(u.total_tokens) filter (where u.cost_usd is not null), 0), 4)
+    round(sum(round(u.cost_usd * 1e9)) / 1e3 / nullif(sum(u.total_tokens) filter (where u.cost_usd is not null), 0), 4)
       as million_tokens_usd,
     count(distinct s.machine || '/' || s.agent || '/' || s.root_session_id) as sessions,
     count(*) as responses,

@@ -23,7 +23,8 @@ with by_session as (
     u.session_id,
     count(*) as responses,
     sum(u.total_tokens) as total_tokens,
-    round(sum(u.cost_usd), 6) as cost_usd,
+    -- Whole nano-dollars add up to the same sum in any order.
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
     count(*) filter (where u.cost_usd is null) as unpriced_responses
   from usage u
   where ($since is null or u.timestamp >= $since)

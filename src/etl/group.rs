@@ -10,7 +10,7 @@ use super::Shared;
 use super::carry::{self, Carry};
 use super::owners::KeySet;
 use super::read::{Planned, Read, ReadSession, read};
-use super::rebuild::Rebuilt;
+use super::rebuild::{Rebuilt, with_news};
 use super::sessions;
 use super::totals::Totals;
 use crate::error::Result;
@@ -212,7 +212,10 @@ fn carried_rows<'r>(shared: &Shared<'_>, parts: &BTreeSet<PartName>, rebuilt: im
     let mut rows = HashMap::new();
     for (name, carries) in by_part {
         if let Some(part) = shared.manifest.parts.get(name) {
-            rows.extend(carry::rows(shared.layout, &shared.manifest.machine, name, &part.files, &carries, shared.now)?);
+            let kept = carry::rows(shared.layout, &shared.manifest.machine, name, &part.files, &carries, shared.now)?;
+            for (session, batches) in kept {
+                rows.insert(session, with_news(shared, &name.agent, batches)?);
+            }
         }
     }
     Ok(rows)
@@ -226,7 +229,7 @@ fn write_part(
     let stem = shared.stage_name();
     let mut writer = PartWriter::new(&shared.layout.staging(), &stem);
     let mut output = PartOutput { shared, writer: &mut writer, sessions: Vec::new(), replicas: Vec::new() };
-    let mut tables = OldTables::open(shared, &name, old.unwrap_or(&empty))?;
+    let mut tables = OldTables::open(shared.layout, &shared.manifest.machine, &name, old.unwrap_or(&empty))?;
     let mut rebuilt = sessions;
     rebuilt.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
     let mut rebuilt = rebuilt.into_iter().peekable();
@@ -265,7 +268,9 @@ impl PartOutput<'_, '_> {
             (1..).zip(batches).try_for_each(|(table, batch)| writer.write(table, batch))
         })?;
         let active_ms = totals.seal();
-        let facts = match session.facts() {
+        let sources = &self.shared.manifest.sources;
+        let modified = |source: &str| sources.get(source).map_or(i64::MIN, |entry| entry.print.modified_ns);
+        let facts = match session.facts(modified) {
             Some(facts) => facts.clone(),
             None => sessions::old_facts(self.shared, session.old_part.as_ref(), &session.id)?,
         };
@@ -301,7 +306,7 @@ impl PartOutput<'_, '_> {
 }
 
 /// The old rows of a part, read on as far as they are needed.
-struct OldTables {
+pub(super) struct OldTables {
     tables: [Option<OldTable>; 3],
 }
 
@@ -311,11 +316,11 @@ struct OldTable {
 }
 
 impl OldTables {
-    fn open(shared: &Shared<'_>, name: &PartName, part: &PartEntry) -> Result<Self> {
+    pub(super) fn open(layout: &Layout, machine: &str, name: &PartName, part: &PartEntry) -> Result<Self> {
         let mut tables = [const { None }; 3];
         for ((slot, table), file) in tables.iter_mut().zip(LAKE_TABLES.iter().skip(1)).zip(part.files.iter().skip(1)) {
             if file.is_some() {
-                let path = shared.layout.root().join(Layout::part(table, &shared.manifest.machine, name));
+                let path = layout.root().join(Layout::part(table, machine, name));
                 *slot = Some(OldTable { reader: part::read(&path)?, pending: None });
             }
         }
@@ -323,7 +328,7 @@ impl OldTables {
     }
 
     /// Copies a session's rows; those of sessions before it that were not asked for are left behind.
-    fn copy(&mut self, session: &SessionEntry, writer: &mut PartWriter) -> Result<()> {
+    pub(super) fn copy(&mut self, session: &SessionEntry, writer: &mut PartWriter) -> Result<()> {
         for ((place, table), rows) in (1..).zip(&mut self.tables).zip(session.rows) {
             if let Some(table) = table {
                 table.copy(&session.id, rows, |batch| writer.write(place, batch))?;

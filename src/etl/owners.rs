@@ -199,7 +199,7 @@ impl Owners {
             return false;
         };
         if first.replica.session == second.replica.session {
-            let rank = |member: &Member| (!member.is_read, std::cmp::Reverse(member.replica.claims.len()), member.replica.source.clone());
+            let rank = |member: &Member| (std::cmp::Reverse(member.replica.claims.len()), member.replica.source.clone());
             return rank(&first) < rank(&second);
         }
         let begun = |member: &Member| member.replica.first_moment.unwrap_or(i64::MAX);

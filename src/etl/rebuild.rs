@@ -14,10 +14,10 @@ use super::read::ReadSession;
 use super::totals::Totals;
 use super::usage::with_fullest_copies;
 use crate::error::Result;
-use crate::extract::{Chunk, Facts, Kind};
+use crate::extract::{Chunk, Facts, Kind, key};
 use crate::lake::claims::Replica;
 use crate::lake::layout::PartName;
-use crate::tables::{LAKE_TABLES, MESSAGES, TOOL_CALLS, ToolCallRow, ToolCalls};
+use crate::tables::{LAKE_TABLES, MESSAGES, TOOL_CALLS, ToolCallRow, ToolCalls, UsageRow};
 
 /// A session that is put together anew.
 pub(super) struct Rebuilt {
@@ -90,12 +90,14 @@ impl Rebuilt {
     }
 
     /// Gives every record of the sources its place. A record that the lake knows keeps its place or moves behind; none
-    /// takes the place of one that is only in the lake.
+    /// takes the place of one that is only in the lake. What two sources hold has one place.
     fn place(&mut self, reads: Vec<ReadSession>, old_places: &KeyMap<i64>) {
         let is_simple = reads.len() <= 1 && self.carry.is_empty();
         let mut next = 0;
+        let mut placed: KeyMap<i64> = KeyMap::default();
         for mut read in reads {
             let mut places = HashMap::new();
+            let mut taken = Vec::new();
             if !is_simple {
                 let mut order: Vec<usize> = (0..read.replica.claims.len()).collect();
                 let is_record = |kind| matches!(kind, Kind::Message | Kind::ToolCall);
@@ -103,11 +105,16 @@ impl Rebuilt {
                 order.sort_by_key(|at| read.replica.claims.get(*at).map(|claim| claim.seq));
                 for at in order {
                     let Some(claim) = read.replica.claims.get(at) else { continue };
+                    if let Some(place) = placed.get(&claim.key) {
+                        places.insert(i64::from(claim.seq), *place);
+                        continue;
+                    }
                     let mut place = old_places.get(&claim.key).copied().unwrap_or(0).max(next);
                     while self.carry.holds(place) {
                         place += 1;
                     }
                     places.insert(i64::from(claim.seq), place);
+                    taken.push((claim.key, place));
                     next = place + 1;
                 }
                 for claim in read.replica.claims.iter_mut().filter(|claim| !claim.is_gone()) {
@@ -116,6 +123,7 @@ impl Rebuilt {
                     }
                 }
             }
+            placed.extend(taken);
             let member = Member::new(std::mem::take(&mut read.replica));
             self.sources.push(SourceOf { read, member, places });
         }
@@ -159,10 +167,20 @@ impl Rebuilt {
         self.sources.iter().map(|source| source.read.planned.print.bytes).sum()
     }
 
-    /// What is known of it beside its rows: the source that was changed last tells.
-    pub(super) fn facts(&self) -> Option<&Facts> {
-        let transcripts = self.sources.iter().filter(|source| source.member.replica.owns_rows());
-        transcripts.max_by_key(|source| source.read.planned.print.modified_ns).or(self.sources.last()).map(|source| &source.read.facts)
+    /// What is known of it beside its rows: the source that was changed last tells. None when that one was not read, so
+    /// that only the lake knows. `modified` is when a source that was not read had been changed.
+    pub(super) fn facts(&self, modified: impl Fn(&str) -> i64) -> Option<&Facts> {
+        let read = self.sources.iter().filter(|source| source.member.replica.owns_rows());
+        let read = read.max_by_key(|source| source.read.planned.print.modified_ns);
+        let kept = self.kept.iter().filter(|member| member.replica.owns_rows());
+        let kept = kept.map(|member| modified(&member.replica.source)).max();
+        let source = match (read, kept) {
+            (Some(read), Some(kept)) if kept > read.read.planned.print.modified_ns => return None,
+            (Some(read), _) => Some(read),
+            (None, Some(_)) => return None,
+            (None, None) => self.sources.last(),
+        };
+        source.map(|source| &source.read.facts)
     }
 
     /// Gives its rows in order, as batches of messages, tool calls and usage, and their totals.
@@ -226,6 +244,16 @@ fn own_rows(shared: &Shared<'_>, mut chunks: [Chunk; 3], owned: &Owned, places: 
     };
     let tool_calls = with_children(shared, tool_calls)?;
     Ok([placed(messages.batch, &MESSAGES, places)?, placed(tool_calls, &TOOL_CALLS, places)?, usage])
+}
+
+/// Old rows of a session, with what the sources of other sessions now say of them.
+pub(super) fn with_news(shared: &Shared<'_>, agent: &str, [messages, tool_calls, usage]: [RecordBatch; 3]) -> Result<[RecordBatch; 3]> {
+    let calls = (0..tool_calls.num_rows()).map(|row| key(agent, Kind::ToolCall, ToolCallRow::read(&tool_calls, row).call_id));
+    let calls = Chunk { keys: calls.collect(), batch: tool_calls.clone() };
+    let responses = (0..usage.num_rows()).map(|row| key(agent, Kind::Response, UsageRow::read(&usage, row).response_id));
+    let responses = Chunk { keys: responses.collect(), batch: usage.clone() };
+    let usage = with_fullest_copies(&responses, &shared.owners(), shared.pricer)?;
+    Ok([messages, with_children(shared, calls)?, usage])
 }
 
 /// Names the subagents of calls that only the subagents' own sources know of.

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
+use super::fold::fold;
 use super::group::{NewPart, Outcome, SessionOut, process};
 use super::notes::Notes;
 use super::old::OldClaims;
@@ -91,12 +92,13 @@ fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
 
 fn extract(options: &Options, layout: &Layout, progress: &dyn Progress, now: i64, record: &mut RunRecord) -> Result<Summary> {
     let clock = Instant::now();
-    let manifest = open_manifest(options, layout)?;
+    let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
     let plan = plan(options, &manifest, &policy(options))?;
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;
     if plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake {
+        fold(layout, &mut manifest, now)?;
         return Ok(Summary { seconds: clock.elapsed().as_secs_f64(), ..report::summary(&plan, &[], &manifest) });
     }
     let prices = match &options.prices {
@@ -143,6 +145,9 @@ fn extract(options: &Options, layout: &Layout, progress: &dyn Progress, now: i64
     progress.stage("committing");
     let mut finished = finish(&shared, &plan, outcomes)?;
     commit::commit(layout, finished.steps, &finished.manifest)?;
+    fs::remove_folder(&layout.staging())?;
+    fs::make_folder(&layout.staging())?;
+    fold(layout, &mut finished.manifest, now)?;
     fs::remove_folder(&layout.staging())?;
     let reads: Vec<Read> = std::mem::take(&mut finished.reads);
     let mut summary = report::summary(&plan, &reads, &finished.manifest);

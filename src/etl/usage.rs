@@ -33,7 +33,8 @@ fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pri
     };
     let fullest = copies.iter().filter(|copy| !is_replay(copy)).max_by_key(|copy| (copy.output, copy.stop_reason.is_some()));
     let Some(best) = fullest else { return rows.push(own) };
-    let recorded = copies.iter().filter(|copy| copy.output == best.output).find_map(|copy| copy.recorded_cost);
+    // The cost was always that of the whole response, also where the tokens beside it were those of its start.
+    let recorded = best.recorded_cost.or(copies.iter().find_map(|copy| copy.recorded_cost));
     let repeats = copies.iter().map(|copy| copy.copies + 1).sum::<i64>() - 1;
     let counts = [best.input, best.cache_read, best.cache_write_5m, best.cache_write_1h, best.output];
     let merged = UsageRow {

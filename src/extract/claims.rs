@@ -77,6 +77,11 @@ impl Claim {
         self.flags & Self::WEAK != 0
     }
 
+    /// Sets that the record is a copy.
+    pub fn set_weak(&mut self) {
+        self.flags |= Self::WEAK;
+    }
+
     /// Whether the session has the record.
     pub fn is_owned(&self) -> bool {
         self.flags & Self::OWNED != 0

@@ -169,6 +169,15 @@ impl<'a> Sink<'a> {
         self.session().claims.push(Claim::new(Kind::Presence, key, weak, 0, 0));
     }
 
+    /// Says that all records so far are copies, which only a later one tells.
+    pub fn weaken(&mut self) {
+        let rows = self.session();
+        for claim in rows.claims.iter_mut().skip(rows.weakened) {
+            claim.set_weak();
+        }
+        rows.weakened = rows.claims.len();
+    }
+
     /// Adds a message, claimed by its id. Gives its place among the session's messages.
     pub fn message(&mut self, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
         let key = key(self.context.agent, Kind::Message, row.message_id);

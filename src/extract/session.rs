@@ -57,6 +57,8 @@ pub struct SessionRows {
     pub usage: Rows<Usage>,
     /// Its claims, in the order of the records.
     pub claims: Vec<Claim>,
+    /// Number of claims, from the first, that are known to be of copies.
+    pub(super) weakened: usize,
     /// What it says of each response that it claims.
     pub responses: Vec<ResponseCopy>,
     /// Places of the messages on branches that were left, in order.

@@ -19,6 +19,8 @@ use crate::tables::TableDef;
 use layout::Layout;
 use manifest::Manifest;
 
+#[doc(hidden)]
+pub use part::PartWriter;
 pub(crate) use state::append_run;
 pub use state::RunRecord;
 

@@ -53,7 +53,7 @@ fn properties(table: &TableDef) -> WriterProperties {
 }
 
 /// Writes the four files of a part.
-pub(crate) struct PartWriter {
+pub struct PartWriter {
     folder: PathBuf,
     stem: String,
     tables: [Option<TableWriter>; 4],
@@ -65,21 +65,21 @@ struct TableWriter {
     rows: u64,
 }
 
-/// A written file that waits in the staging folder.
+/// A written file that waits to be put in its place.
 #[derive(Debug)]
-pub(crate) struct StagedFile {
+pub struct StagedFile {
     pub(crate) path: PathBuf,
     pub(crate) entry: FileEntry,
 }
 
 impl PartWriter {
     /// Files are named by the stem and their table.
-    pub(crate) fn new(folder: &Path, stem: &str) -> Self {
+    pub fn new(folder: &Path, stem: &str) -> Self {
         Self { folder: folder.to_owned(), stem: stem.to_owned(), tables: [const { None }; 4] }
     }
 
     /// Adds rows to a table, by its place in `LAKE_TABLES`.
-    pub(crate) fn write(&mut self, table: usize, batch: &RecordBatch) -> Result<()> {
+    pub fn write(&mut self, table: usize, batch: &RecordBatch) -> Result<()> {
         let (Some(definition), Some(slot)) = (LAKE_TABLES.get(table), self.tables.get_mut(table)) else { return Ok(()) };
         if batch.num_rows() == 0 {
             return Ok(());
@@ -99,7 +99,7 @@ impl PartWriter {
     }
 
     /// Completes the files, and makes sure that they are on the disk.
-    pub(crate) fn finish(self) -> Result<[Option<StagedFile>; 4]> {
+    pub fn finish(self) -> Result<[Option<StagedFile>; 4]> {
         let mut staged = [const { None }; 4];
         for (slot, table) in staged.iter_mut().zip(self.tables) {
             *slot = table.map(TableWriter::finish).transpose()?;

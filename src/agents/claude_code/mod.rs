@@ -43,19 +43,64 @@ static ABOUT: About = About {
 
 /// Records that hold nothing for the tables.
 const IGNORED_RECORDS: [&str; 41] = [
-    "last-prompt", "tag", "agent-name", "agent-color", "agent-setting", "mode", "permission-mode", "queue-operation",
-    "file-history-snapshot", "file-history-delta", "content-replacement", "worktree-state", "continued-in", "derived-from",
-    "fork-context-ref", "cost-state", "speculation-accept", "attribution-snapshot", "frame-link", "bridge-session",
-    "session-owner", "history-suppression", "isolation-latch", "memory-mode", "tools-used", "api-request",
-    "api-request-shape", "api-request-blob", "data-flow-records", "resume-head-vouch", "observer-ref", "ended-by-model",
-    "atis-latch", "dev-mods", "repl-mode", "hybrid-organization", "artifact", "marble-origami", "checkpoint",
-    "marble-origami-commit", "marble-origami-snapshot",
+    "last-prompt",
+    "tag",
+    "agent-name",
+    "agent-color",
+    "agent-setting",
+    "mode",
+    "permission-mode",
+    "queue-operation",
+    "file-history-snapshot",
+    "file-history-delta",
+    "content-replacement",
+    "worktree-state",
+    "continued-in",
+    "derived-from",
+    "fork-context-ref",
+    "cost-state",
+    "speculation-accept",
+    "attribution-snapshot",
+    "frame-link",
+    "bridge-session",
+    "session-owner",
+    "history-suppression",
+    "isolation-latch",
+    "memory-mode",
+    "tools-used",
+    "api-request",
+    "api-request-shape",
+    "api-request-blob",
+    "data-flow-records",
+    "resume-head-vouch",
+    "observer-ref",
+    "ended-by-model",
+    "atis-latch",
+    "dev-mods",
+    "repl-mode",
+    "hybrid-organization",
+    "artifact",
+    "marble-origami",
+    "checkpoint",
+    "marble-origami-commit",
+    "marble-origami-snapshot",
 ];
 
 /// Subtypes of `system` records that tell the person something.
 const KNOWN_NOTICES: [&str; 14] = [
-    "", "informational", "microcompact_boundary", "away_summary", "memory_saved", "agents_killed", "scheduled_task_fire",
-    "bridge_status", "notification", "model_refusal_fallback", "model_refusal_no_fallback", "model_fallback", "thinking",
+    "",
+    "informational",
+    "microcompact_boundary",
+    "away_summary",
+    "memory_saved",
+    "agents_killed",
+    "scheduled_task_fire",
+    "bridge_status",
+    "notification",
+    "model_refusal_fallback",
+    "model_refusal_no_fallback",
+    "model_fallback",
+    "thinking",
     "session_state_changed",
 ];
 
@@ -171,7 +216,9 @@ fn discover_subagents(folder: &Path, depth: usize, found: &mut Found) {
     for entry in entries(folder, found) {
         if entry.is_folder && depth > 0 {
             discover_subagents(&entry.path, depth - 1, found);
-        } else if !entry.is_folder && entry.path.file_name().and_then(|name| kind_of(name.to_str()?)) == Some("subagent") {
+        } else if !entry.is_folder
+            && entry.path.file_name().and_then(|name| kind_of(name.to_str()?)) == Some("subagent")
+        {
             found.add(entry.path, "subagent");
         }
     }

@@ -34,7 +34,14 @@ const FILLER: &str = "No response requested.";
 
 impl Reply {
     /// A reply that begins on the line that the row describes. The parent is the line's, not yet the row's.
-    pub(super) fn begin(row: &MessageRow<'_>, parent: Option<&str>, key: u64, message: &Message<'_>, is_error: bool, weak: bool) -> Self {
+    pub(super) fn begin(
+        row: &MessageRow<'_>,
+        parent: Option<&str>,
+        key: u64,
+        message: &Message<'_>,
+        is_error: bool,
+        weak: bool,
+    ) -> Self {
         let is_synthetic = message.model.is("<synthetic>");
         let owned = |text: Option<&str>| text.map(str::to_owned);
         Self {
@@ -77,7 +84,7 @@ impl Reply {
             stop_reason: self.stop_reason.as_deref(),
             is_sidechain: self.is_sidechain,
             is_abandoned: false,
-            is_error: self.is_error,
+            is_error: self.is_error && !is_filler,
             cwd: self.cwd.as_deref(),
             git_branch: self.git_branch.as_deref(),
             attachments: 0,
@@ -141,7 +148,8 @@ impl Replies {
 
     /// Takes out the replies of a thread, in order.
     pub(super) fn close(&mut self, sidechain: bool) -> Vec<Reply> {
-        let (closed, open) = std::mem::take(&mut self.0).into_iter().partition(|(_, reply)| reply.is_sidechain == sidechain);
+        let (closed, open) =
+            std::mem::take(&mut self.0).into_iter().partition(|(_, reply)| reply.is_sidechain == sidechain);
         self.0 = open;
         let closed: Vec<(String, Reply)> = closed;
         closed.into_iter().map(|(_, reply)| reply).collect()
@@ -197,7 +205,9 @@ impl PendingCall {
     pub(super) fn server_result(&mut self, block: &Block<'_>, at: Option<i64>) {
         let failed = block.is_error.0 || block.content.json().is_some_and(|json| json.contains("_tool_result_error\""));
         let output = block.content.json().map_or_else(String::new, |json| {
-            output_text(Some(json)).filter(|_| json.starts_with('"')).map_or_else(|| json.to_owned(), std::borrow::Cow::into_owned)
+            output_text(Some(json))
+                .filter(|_| json.starts_with('"'))
+                .map_or_else(|| json.to_owned(), std::borrow::Cow::into_owned)
         });
         self.answer = Some((if failed { "error" } else { "ok" }, output, at));
     }

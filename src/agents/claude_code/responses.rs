@@ -96,7 +96,15 @@ impl Responses {
     /// Adds a line of a response.
     #[expect(clippy::too_many_arguments, reason = "a line and its place, unpacked once")]
     pub(super) fn add(
-        &mut self, id: &str, message_id: &str, line: &Line<'_>, message: &Message<'_>, number: u64, seq: i64, turn: Option<i64>, weak: bool,
+        &mut self,
+        id: &str,
+        message_id: &str,
+        line: &Line<'_>,
+        message: &Message<'_>,
+        number: u64,
+        seq: i64,
+        turn: Option<i64>,
+        weak: bool,
     ) {
         let Some(usage) = message.usage.0.as_ref() else { return };
         let numbers = Numbers::of_usage(usage);
@@ -133,7 +141,15 @@ impl Responses {
 }
 
 impl Response {
-    fn begin(id: &str, message_id: &str, line: &Line<'_>, number: u64, seq: i64, turn: Option<i64>, weak: bool) -> Self {
+    fn begin(
+        id: &str,
+        message_id: &str,
+        line: &Line<'_>,
+        number: u64,
+        seq: i64,
+        turn: Option<i64>,
+        weak: bool,
+    ) -> Self {
         Self {
             id: id.to_owned(),
             request: None,
@@ -162,7 +178,8 @@ impl Response {
 
     fn add(&mut self, line: &Line<'_>, message: &Message<'_>, usage: &Usage<'_>, numbers: Numbers) {
         self.lines += 1;
-        let is_replay = line.is_sidechain.0 && !self.is_sidechain
+        let is_replay = line.is_sidechain.0
+            && !self.is_sidechain
             && self.request.is_some()
             && line.request.get().is_some_and(|request| Some(request) != self.request.as_deref());
         if is_replay {
@@ -183,7 +200,12 @@ impl Response {
         self.numbers = numbers;
         self.model = own(&message.model).or(self.model.take());
         self.stop_reason = own(&message.stop_reason).or(self.stop_reason.take());
-        self.reasoning = usage.output_details.0.as_ref().and_then(|details| tokens(details.thinking)).map(|thinking| thinking.min(numbers.output));
+        self.reasoning = usage
+            .output_details
+            .0
+            .as_ref()
+            .and_then(|details| tokens(details.thinking))
+            .map(|thinking| thinking.min(numbers.output));
         self.web_searches = usage.server_tools.0.as_ref().and_then(|tools| tokens(tools.web_searches));
         let is_fast = usage.speed.is("fast");
         self.tier = if is_fast { Some("fast".to_owned()) } else { own(&usage.service_tier) };

@@ -31,7 +31,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 }
 
 fn sessions(database: &Database) -> Result<Vec<String>, Reject> {
-    let mut statement = database.prepare("SELECT DISTINCT session_id FROM base_messages WHERE session_id IS NOT NULL ORDER BY 1")?;
+    let mut statement =
+        database.prepare("SELECT DISTINCT session_id FROM base_messages WHERE session_id IS NOT NULL ORDER BY 1")?;
     let sessions = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
     Ok(sessions)
 }
@@ -49,7 +50,7 @@ fn query(database: &Database) -> Result<String, Reject> {
     }
     let [base, user, assistant] = columns.as_slice() else { return Ok(String::new()) };
     Ok(format!(
-        "SELECT b.uuid, {}, {}, {}, {}, {}, {}, u.message, {}, {}, a.message, {}, {}, {} \
+        "SELECT b.uuid, {}, {}, {}, {}, {}, {}, u.message, {}, {}, a.message, {}, {}, {}, {} \
          FROM base_messages b LEFT JOIN user_messages u ON u.uuid = b.uuid LEFT JOIN assistant_messages a ON a.uuid = b.uuid \
          WHERE b.session_id = ?1 ORDER BY b.timestamp, b.rowid",
         base("parent_uuid"),
@@ -63,6 +64,7 @@ fn query(database: &Database) -> Result<String, Reject> {
         assistant("cost_usd"),
         assistant("duration_ms"),
         assistant("is_api_error_message"),
+        assistant("model"),
     ))
 }
 
@@ -79,7 +81,7 @@ fn line_of(row: &Row<'_>, session: &str) -> Result<String, rusqlite::Error> {
     let number = |column| -> Result<Option<f64>, rusqlite::Error> { Ok(number_of(row.get_ref(column)?)) };
     let raw = |json: Option<String>| json.and_then(|json| RawValue::from_string(json).ok());
     let kind = text(3)?;
-    let message = raw(text(7)?).or(raw(text(10)?));
+    let message = raw(text(7)?).or(raw(with_model(text(10)?, text(14)?.as_deref())));
     let line = Line {
         r#type: kind.as_deref().unwrap_or(if text(10)?.is_some() { "assistant" } else { "user" }),
         uuid: text(0)?,
@@ -97,6 +99,14 @@ fn line_of(row: &Row<'_>, session: &str) -> Result<String, rusqlite::Error> {
         is_api_error_message: number(13)? == Some(1.0),
     };
     Ok(serde_json::to_string(&line).unwrap_or_default())
+}
+
+/// The message with the model of the column beside it, for messages without one: of a repeated key the last counts.
+fn with_model(message: Option<String>, model: Option<&str>) -> Option<String> {
+    let message = message?;
+    let (Some(model), Some(fields)) = (model, message.trim_start().strip_prefix('{')) else { return Some(message) };
+    let comma = if fields.trim_start().starts_with('}') { "" } else { "," };
+    Some(format!("{{\"model\":{}{comma}{fields}", json!(model)))
 }
 
 /// A row in the shape of a transcript's line.
@@ -125,7 +135,8 @@ fn summaries(database: &Database) -> Result<Vec<String>, Reject> {
     if database.columns("conversation_summaries")?.is_empty() {
         return Ok(Vec::new());
     }
-    let mut statement = database.prepare("SELECT leaf_uuid, summary FROM conversation_summaries ORDER BY updated_at, leaf_uuid")?;
+    let mut statement =
+        database.prepare("SELECT leaf_uuid, summary FROM conversation_summaries ORDER BY updated_at, leaf_uuid")?;
     let mut rows = statement.query([])?;
     let mut lines = Vec::new();
     while let Some(row) = rows.next()? {

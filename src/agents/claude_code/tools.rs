@@ -109,13 +109,10 @@ const PLAN_REJECTED: &str = "The agent proposed a plan that was rejected by the 
 const CANCELLED: &str = "The user doesn't want to take this action right now.";
 const INTERRUPTED: &str = "[Request interrupted by user";
 /// What newer versions write for calls whose outcome is not known.
-const NOT_COMPLETED: [&str; 5] = [
-    "[Tool call interrupted:",
-    "[Agent call interrupted:",
-    "[Tool call skipped:",
-    "[Tool call not completed:",
-    "[Tool call result not in this copy:",
-];
+const NOT_COMPLETED: [&str; 4] =
+    ["[Tool call interrupted:", "[Agent call interrupted:", "[Tool call skipped:", "[Tool call not completed:"];
+/// What they write where the result is known, but elsewhere.
+const NOT_HERE: &str = "[Tool call result not in this copy:";
 const SIBLING_ERRORED: &str = "<tool_use_error>Sibling tool call errored";
 
 impl Evidence<'_> {
@@ -147,6 +144,9 @@ impl Evidence<'_> {
         if text.starts_with(PLAN_REJECTED) {
             return Some("rejected");
         }
+        if text.starts_with(NOT_HERE) {
+            return Some("pending");
+        }
         let was_stopped = [CANCELLED, INTERRUPTED, SIBLING_ERRORED].iter().any(|start| text.starts_with(start))
             || NOT_COMPLETED.iter().any(|start| text.starts_with(start))
             || self.result.is_some_and(|result| result.interrupted.0);
@@ -166,7 +166,11 @@ impl Evidence<'_> {
         }
         let said = |text: &str| {
             text.lines().find_map(|line| {
-                line.trim_end().strip_prefix("Exit code ").or_else(|| line.trim_end().strip_prefix("Error: Exit code "))?.parse().ok()
+                line.trim_end()
+                    .strip_prefix("Exit code ")
+                    .or_else(|| line.trim_end().strip_prefix("Error: Exit code "))?
+                    .parse()
+                    .ok()
             })
         };
         said(self.output).or_else(|| said(self.result_text?))
@@ -184,7 +188,13 @@ impl Evidence<'_> {
     fn duration_ms(&self) -> Option<i64> {
         let result = self.result?;
         let seconds = result.duration_seconds.0.map(|seconds| seconds * 1000.0);
-        result.duration_ms.0.or(seconds).or(result.total_duration_ms.0).map(|ms| ms.round() as i64).filter(|ms| *ms >= 0)
+        result
+            .duration_ms
+            .0
+            .or(seconds)
+            .or(result.total_duration_ms.0)
+            .map(|ms| ms.round() as i64)
+            .filter(|ms| *ms >= 0)
     }
 }
 

@@ -29,15 +29,15 @@ const OBJECT_STARTS: [&str; 3] = ["{\"parentUuid\"", "{\"type\"", "{\"uuid\""];
 
 /// Reads a transcript into the sink.
 pub(super) fn extract(source: &mut Source<'_>, identity: Identity, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let description = identity.agent.as_ref().and_then(|_| {
-        source.sidecar(&source.path.with_extension("meta.json"))
-    });
+    let description = identity.agent.as_ref().and_then(|_| source.sidecar(&source.path.with_extension("meta.json")));
     let mut transcript = Transcript::new(identity, out);
     let mut lines = source.lines()?;
     while let Some(line) = lines.next_line() {
         if line.length > line.bytes.len() as u64 + 1 {
             transcript.out.line();
-            transcript.out.problem(line.number, &format!("the line has {} bytes; longer than 64 MiB is not read", line.length));
+            transcript
+                .out
+                .problem(line.number, &format!("the line has {} bytes; longer than 64 MiB is not read", line.length));
         } else if !line.bytes.trim_ascii().is_empty() {
             transcript.out.line();
             transcript.read(line.bytes, line.number, line.ended)?;
@@ -51,7 +51,9 @@ pub(super) fn extract(source: &mut Source<'_>, identity: Identity, out: &mut Sin
 
 /// Reads lines that stand for a transcript's.
 pub(super) fn extract_lines<'l>(
-    identity: Identity, lines: impl Iterator<Item = &'l str>, out: &mut Sink<'_>,
+    identity: Identity,
+    lines: impl Iterator<Item = &'l str>,
+    out: &mut Sink<'_>,
 ) -> Result<(), Reject> {
     let mut transcript = Transcript::new(identity, out);
     for (number, line) in (1..).zip(lines) {
@@ -138,7 +140,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
             }
         }
         let Some(error) = error else { return Ok(()) };
-        if let Some(line) = split_glued(&repaired, &OBJECT_STARTS).find_map(|text| serde_json::from_str::<Line<'_>>(text).ok()) {
+        if let Some(line) =
+            split_glued(&repaired, &OBJECT_STARTS).find_map(|text| serde_json::from_str::<Line<'_>>(text).ok())
+        {
             self.out.problem(number, "a torn record; the one behind it on the line was read");
             return if whole == 0 { self.take(&line, number) } else { Ok(()) };
         }
@@ -160,8 +164,12 @@ impl<'o, 'a> Transcript<'o, 'a> {
                     self.out.note(NoteField::Summary, key(AGENT, Kind::Message, leaf), rank, summary);
                 }
             }
-            "custom-title" => self.titles.custom = line.custom_title.get().map(str::to_owned).or(self.titles.custom.take()),
-            "ai-title" => self.titles.generated = line.ai_title.get().map(str::to_owned).or(self.titles.generated.take()),
+            "custom-title" => {
+                self.titles.custom = line.custom_title.get().map(str::to_owned).or(self.titles.custom.take())
+            }
+            "ai-title" => {
+                self.titles.generated = line.ai_title.get().map(str::to_owned).or(self.titles.generated.take())
+            }
             "pr-link" => self.facts.git_repo = line.repository.get().map(str::to_owned).or(self.facts.git_repo.take()),
             "relocated" => {
                 self.facts.project_path = line.relocated.get().map(str::to_owned).or(self.facts.project_path.take());
@@ -194,6 +202,10 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
         let parent = line.parent.get().or(line.logical_parent.get()).map(message_key);
         self.note_facts(line);
+        if self.names_origin(line) {
+            // A fork repeats its origin's lines first, and only the model's name the origin.
+            self.out.weaken();
+        }
         let spot = Spot { line, number, uuid, key };
         match line.kind.get() {
             Some("user") => self.take_user(&spot, parent),
@@ -218,17 +230,24 @@ impl<'o, 'a> Transcript<'o, 'a> {
         if facts.project_path.is_none() {
             facts.project_path = line.cwd.get().map(str::to_owned);
         }
-        if let Some(origin) = line.forked_from.0.as_ref().and_then(|from| from.session.get()).or(line.request_session.get())
+        if let Some(origin) =
+            line.forked_from.0.as_ref().and_then(|from| from.session.get()).or(line.request_session.get())
             && facts.forked_from_session_id.is_none()
             && self.identity.agent.is_none()
             && self.identity.main.as_deref() != Some(origin)
         {
             facts.forked_from_session_id = Some(origin.to_owned());
         }
-        if !self.is_copy(line) {
+        if !self.is_copy(line) || line.session_kind.is("bg") {
             replace(&mut self.facts.agent_version, line.version.get());
             replace(&mut self.facts.git_branch, line.branch.get().filter(|branch| *branch != "HEAD"));
         }
+    }
+
+    /// Whether a reply says that another session asked for it.
+    fn names_origin(&self, line: &Line<'_>) -> bool {
+        let main = self.identity.main.as_deref();
+        self.identity.agent.is_none() && line.request_session.get().is_some_and(|origin| Some(origin) != main)
     }
 
     /// Whether the line says itself that it was copied from another session.
@@ -240,7 +259,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let main = self.identity.main.as_deref().unwrap_or_default();
         line.forked_from.0.is_some()
             || line.session_kind.is("bg")
-            || other(&line.request_session, main)
+            || self.names_origin(line)
             || (looks_like_uuid(main) && other(&line.session, main))
     }
 
@@ -248,7 +267,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
         self.has_conversation = true;
         let content = spot.line.message.0.as_ref().and_then(|message| message.content.json());
         let read = with_blocks(content, |blocks| {
-            let user = UserText::of(&blocks, spot.line, self.has_boundary);
+            let is_task = spot.line.is_sidechain.0 && self.identity.agent.is_none();
+            let user = UserText::of(&blocks, spot.line, self.has_boundary, is_task);
             self.take_user_blocks(spot, parent, &user, &blocks)
         });
         match read {
@@ -260,9 +280,15 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    fn take_user_blocks(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>, user: &UserText<'_>, blocks: &[Block<'_>]) -> Result<(), Reject> {
+    fn take_user_blocks(
+        &mut self,
+        spot: &Spot<'_, '_>,
+        parent: Option<u64>,
+        user: &UserText<'_>,
+        blocks: &[Block<'_>],
+    ) -> Result<(), Reject> {
         let line = spot.line;
-        if user.begins_turn() && !line.is_sidechain.0 || (user.begins_turn() && self.identity.agent.is_some()) {
+        if user.begins_turn() && (!line.is_sidechain.0 || self.identity.agent.is_some()) {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
         }
         if user.kind == "summary" {
@@ -334,6 +360,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
             self.replies.open(response, reply);
         } else if let Some(first) = self.replies.first_key(response, line.is_sidechain.0) {
             self.tree.continue_row(spot.key, first);
+            // A fork may begin with this line, and a summary may name it.
+            self.out.claim(spot.key, self.is_copy(line));
         }
         let taken = with_blocks(message.content.json(), |blocks| {
             for block in &blocks {
@@ -351,7 +379,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let sidechain = spot.line.is_sidechain.0;
         match block.kind.get().unwrap_or_default() {
             "text" => self.replies.add_text(response, sidechain, block.text.0.as_deref().unwrap_or_default()),
-            "thinking" => self.replies.add_thinking(response, sidechain, block.thinking.0.as_deref().unwrap_or_default()),
+            "thinking" => {
+                self.replies.add_thinking(response, sidechain, block.thinking.0.as_deref().unwrap_or_default())
+            }
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                 let message_id = self.replies.message_id(response, sidechain).unwrap_or(spot.uuid).to_owned();
                 let call = self.new_call(spot, block, &message_id, (!is_synthetic).then_some(response));
@@ -367,7 +397,13 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    fn new_call(&mut self, spot: &Spot<'_, '_>, block: &Block<'_>, message_id: &str, response: Option<&str>) -> PendingCall {
+    fn new_call(
+        &mut self,
+        spot: &Spot<'_, '_>,
+        block: &Block<'_>,
+        message_id: &str,
+        response: Option<&str>,
+    ) -> PendingCall {
         let name = block.name.get().unwrap_or("unknown");
         let call_id = block.id.get().map_or_else(|| format!("{}#{}", spot.uuid, self.seq), str::to_owned);
         let json = block.input.json().map(|json| repair(json.as_bytes()));
@@ -417,7 +453,10 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let repaired = structured.map(|json| repair(json.as_bytes()));
         let result: Option<ToolResult<'_>> =
             repaired.as_deref().filter(|json| json.starts_with('{')).and_then(|json| serde_json::from_str(json).ok());
-        let result_text = repaired.as_deref().filter(|json| json.starts_with('"')).and_then(|json| serde_json::from_str::<String>(json).ok());
+        let result_text = repaired
+            .as_deref()
+            .filter(|json| json.starts_with('"'))
+            .and_then(|json| serde_json::from_str::<String>(json).ok());
         let evidence = Evidence {
             name: &call.name,
             output: output.as_deref().unwrap_or_default(),
@@ -447,7 +486,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
     fn note_child(&mut self, call: &PendingCall) {
         if let Some(child) = &call.child {
             let key = session_key(child);
-            for (field, text) in [(NoteField::Title, &call.description), (NoteField::SubagentType, &call.subagent_type)] {
+            for (field, text) in [(NoteField::Title, &call.description), (NoteField::SubagentType, &call.subagent_type)]
+            {
                 if let Some(text) = text {
                     self.out.note(field, key, 0, text);
                 }
@@ -465,7 +505,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 ("compaction", content)
             }
             "api_error" => ("api_error", content.or_else(|| plain_text(line.error.json()))),
-            "local_command" if content.as_deref().is_some_and(|text| text.starts_with("<command-name>")) => ("command", content),
+            "local_command" if content.as_deref().is_some_and(|text| text.starts_with("<command-name>")) => {
+                ("command", content)
+            }
             "local_command" => ("meta", content),
             "permission_retry" => ("permission", content),
             "stop_hook_summary" | "turn_duration" | "file_snapshot" => ("meta", content),
@@ -495,11 +537,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
             }
             "queued_command" => ("prompt", "user", plain_text(attachment.prompt.json())),
             "hook_blocking_error" => ("notice", "system", plain_text(attachment.error.json())),
-            "hook_non_blocking_error" | "hook_error_during_execution" => {
-                ("notice", "system", attachment.stderr.get().map(str::to_owned).or(plain_text(attachment.content.json())))
-            }
+            "hook_non_blocking_error" | "hook_error_during_execution" => (
+                "notice",
+                "system",
+                attachment.stderr.get().map(str::to_owned).or(plain_text(attachment.content.json())),
+            ),
             "hook_permission_decision" => {
-                let (hook, decision) = (attachment.hook.get().unwrap_or("hook"), attachment.decision.get().unwrap_or(""));
+                let (hook, decision) =
+                    (attachment.hook.get().unwrap_or("hook"), attachment.decision.get().unwrap_or(""));
                 ("permission", "system", Some(format!("{hook}: {decision}")))
             }
             "max_turns_reached" => ("notice", "system", Some("max turns reached".to_owned())),
@@ -514,7 +559,13 @@ impl<'o, 'a> Transcript<'o, 'a> {
             self.close_replies(line.is_sidechain.0)?;
         }
         self.tree.add(spot.key, parent, is_prompt, line.is_sidechain.0);
-        let row = MessageRow { role, kind: row_kind, text: text.as_deref(), is_error: text.is_some() && kind.contains("error"), ..self.blank_row(spot) };
+        let row = MessageRow {
+            role,
+            kind: row_kind,
+            text: text.as_deref(),
+            is_error: text.is_some() && kind.contains("error"),
+            ..self.blank_row(spot)
+        };
         self.push_message(spot, row)
     }
 
@@ -669,10 +720,11 @@ fn is_side_agent(agent: &str) -> bool {
 }
 
 fn looks_like_uuid(name: &str) -> bool {
-    name.len() == 36 && name.bytes().enumerate().all(|(at, byte)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    })
+    name.len() == 36
+        && name.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
 }
 
 /// Tokens as billed never are negative; what is, is damage.
@@ -684,4 +736,3 @@ pub(super) fn tokens(number: Number) -> Option<i64> {
 pub(super) fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Cow<'t, str>> {
     join(texts.map(Cow::Borrowed))
 }
-

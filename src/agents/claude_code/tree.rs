@@ -14,7 +14,9 @@ impl Id {
     pub(super) fn new(text: &str) -> Self {
         let hex = text.bytes().filter(|byte| *byte != b'-');
         let number = hex.clone().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).then(|| {
-            hex.fold(0_u128, |number, digit| number << 4 | u128::from(if digit > b'9' { digit - b'a' + 10 } else { digit - b'0' }))
+            hex.fold(0_u128, |number, digit| {
+                number << 4 | u128::from(if digit > b'9' { digit - b'a' + 10 } else { digit - b'0' })
+            })
         });
         match number.map(Self::Uuid) {
             Some(id) if text.len() == 36 && id.to_string() == text => id,

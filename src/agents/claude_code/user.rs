@@ -33,7 +33,8 @@ const OPENINGS: [(&str, &str); 13] = [
 
 impl<'a> UserText<'a> {
     /// Reads the blocks of a user line. `has_boundary`: a compaction was just marked by a line of its own.
-    pub(super) fn of(blocks: &'a [Block<'_>], line: &Line<'_>, has_boundary: bool) -> Self {
+    /// `is_task`: what looks like a prompt is what one agent asked of another, within the session that both share.
+    pub(super) fn of(blocks: &'a [Block<'_>], line: &Line<'_>, has_boundary: bool, is_task: bool) -> Self {
         let texts = || blocks.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.get());
         let attachments = blocks.iter().filter(|block| block.kind.is("image") || block.kind.is("document")).count();
         let attachments = i64::try_from(attachments).unwrap_or(i64::MAX);
@@ -43,7 +44,10 @@ impl<'a> UserText<'a> {
         let is_reminder = |text: &&str| text.trim_start().starts_with("<system-reminder>");
         let typed = joined(texts().filter(|text| !is_reminder(text)));
         let text = typed.or_else(|| joined(texts()));
-        let kind = kind_of(line, text.as_deref().unwrap_or_default(), has_boundary);
+        let kind = match kind_of(line, text.as_deref().unwrap_or_default(), has_boundary) {
+            "prompt" if is_task => "meta",
+            kind => kind,
+        };
         Self { role: "user", kind, text, attachments }
     }
 
@@ -91,4 +95,3 @@ fn kind_of(line: &Line<'_>, text: &str, has_boundary: bool) -> &'static str {
         Some(_) => "notice",
     }
 }
-

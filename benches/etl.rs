@@ -1,0 +1,176 @@
+//! How fast sources become rows: parsing, extraction, writing, a whole run, and a run after one session grew.
+//!
+//! `LLREM_BENCH_BYTES` sets the size of the corpus (64 MB), so that the same benches run on gigabytes.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here ends the bench; files are its own")]
+
+mod corpus;
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use llrem::agents::AGENTS;
+use llrem::etl::{self, Content, Options, Silent};
+use llrem::extract::{Context, Sink};
+use llrem::lake::PartWriter;
+use llrem::pricing::{PriceTable, Pricer};
+use llrem::redact::{Mode, Redactor};
+use llrem::source::Source;
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+fn corpus_bytes() -> u64 {
+    std::env::var("LLREM_BENCH_BYTES").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(64 << 20)
+}
+
+/// A home with a realistic corpus, and its transcripts.
+fn home(bytes: u64, profile: corpus::Profile) -> (TempDir, Vec<PathBuf>) {
+    let home = tempfile::tempdir().unwrap();
+    corpus::generate(home.path(), &corpus::Params { bytes, profile, ..corpus::Params::default() }).unwrap();
+    let files = WalkDir::new(home.path()).sort_by_file_name().into_iter().map(|entry| entry.unwrap().into_path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect();
+    (home, files)
+}
+
+fn total(files: &[PathBuf]) -> u64 {
+    files.iter().map(|path| path.metadata().unwrap().len()).sum()
+}
+
+fn options(home: &Path, lake: &Path) -> Options {
+    Options {
+        lake: lake.to_owned(),
+        home: Some(home.to_owned()),
+        sources: Vec::new(),
+        agents: Vec::new(),
+        since: None,
+        full: false,
+        dry_run: false,
+        redact: Mode::Secrets,
+        content: Content::Full,
+        jobs: None,
+        wait: Duration::ZERO,
+        machine: Some("bench".to_owned()),
+        prices: None,
+        project_roots: Vec::new(),
+        strict: false,
+    }
+}
+
+fn parse(criterion: &mut Criterion) {
+    let (_home, files) = home(corpus_bytes().min(64 << 20), corpus::Profile::Realistic);
+    let mut group = criterion.benchmark_group("parse");
+    group.throughput(Throughput::Bytes(total(&files))).sample_size(10);
+    group.bench_function("lines", |bencher| {
+        bencher.iter(|| {
+            for file in &files {
+                let mut source = Source::new(file, "transcript", u64::MAX, &|_| {});
+                let mut lines = source.lines().unwrap();
+                while let Some(line) = lines.next_line() {
+                    black_box(line.bytes);
+                }
+            }
+        });
+    });
+    group.finish();
+}
+
+fn extract(criterion: &mut Criterion) {
+    let (_home, files) = home(corpus_bytes().min(64 << 20), corpus::Profile::Realistic);
+    let pricer = Pricer::new(PriceTable::bundled());
+    let mut group = criterion.benchmark_group("extract");
+    group.throughput(Throughput::Bytes(total(&files))).sample_size(10);
+    for (name, mode) in [("claude-code", Mode::Secrets), ("claude-code, redact none", Mode::None)] {
+        let redactor = Redactor::new(mode, [7; 32]);
+        let context = Context { agent: "claude-code", redactor: &redactor, pricer: &pricer, content: Content::Full };
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                for file in &files {
+                    black_box(read(file, &context));
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
+/// Rows of a transcript: messages, tool calls and usage of each session.
+fn read(file: &Path, context: &Context<'_>) -> Vec<[arrow::array::RecordBatch; 3]> {
+    let agent = AGENTS.iter().find(|agent| agent.about().id == context.agent).unwrap();
+    let kind = agent.claims(file).unwrap();
+    let mut sink = Sink::collect(context);
+    let mut source = Source::new(file, kind, u64::MAX, &|_| {});
+    agent.extract(&mut source, &mut sink).unwrap_or_else(|_| unreachable!("generated transcripts are whole"));
+    sink.sessions.iter_mut().map(|session| session.finish().unwrap().map(|chunk| chunk.batch)).collect()
+}
+
+fn write(criterion: &mut Criterion) {
+    let (_home, files) = home(corpus_bytes().min(64 << 20), corpus::Profile::Realistic);
+    let pricer = Pricer::new(PriceTable::bundled());
+    let redactor = Redactor::new(Mode::Secrets, [7; 32]);
+    let context = Context { agent: "claude-code", redactor: &redactor, pricer: &pricer, content: Content::Full };
+    let sessions: Vec<_> = files.iter().flat_map(|file| read(file, &context)).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let mut group = criterion.benchmark_group("write");
+    group.throughput(Throughput::Bytes(total(&files))).sample_size(10);
+    group.bench_function("part", |bencher| {
+        bencher.iter(|| {
+            let mut writer = PartWriter::new(folder.path(), "part");
+            for batches in &sessions {
+                for (table, batch) in (1..).zip(batches) {
+                    writer.write(table, batch).unwrap();
+                }
+            }
+            black_box(writer.finish().unwrap())
+        });
+    });
+    group.finish();
+}
+
+fn run(criterion: &mut Criterion) {
+    let (home, files) = home(corpus_bytes(), corpus::Profile::Realistic);
+    let mut group = criterion.benchmark_group("etl");
+    group.throughput(Throughput::Bytes(total(&files))).sample_size(10);
+    group.bench_function("first run", |bencher| {
+        bencher.iter_batched(
+            || tempfile::tempdir().unwrap(),
+            |lake| {
+                black_box(etl::run(&options(home.path(), lake.path()), &Silent).unwrap());
+                lake
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    let lake = tempfile::tempdir().unwrap();
+    let options = options(home.path(), lake.path());
+    etl::run(&options, &Silent).unwrap();
+    group.bench_function("nothing changed", |bencher| bencher.iter(|| etl::run(&options, &Silent).unwrap()));
+    let middle = files.get(files.len() / 2).unwrap();
+    let mut seed = 0;
+    group.throughput(Throughput::Bytes(64 << 10));
+    group.bench_function(BenchmarkId::new("one session grew by", "64 KiB"), |bencher| {
+        bencher.iter_batched(
+            || {
+                seed += 1;
+                corpus::append_turns(middle, seed, 64 << 10).unwrap()
+            },
+            |_| etl::run(&options, &Silent).unwrap(),
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
+fn many_sources(criterion: &mut Criterion) {
+    let (home, files) = home(20_000_000, corpus::Profile::SmallSources);
+    let lake = tempfile::tempdir().unwrap();
+    let options = options(home.path(), lake.path());
+    etl::run(&options, &Silent).unwrap();
+    let mut group = criterion.benchmark_group("etl, small sources");
+    group.throughput(Throughput::Elements(files.len() as u64)).sample_size(10);
+    group.bench_function("nothing changed", |bencher| bencher.iter(|| etl::run(&options, &Silent).unwrap()));
+    group.finish();
+}
+
+criterion_group!(benches, parse, extract, write, run, many_sources);
+criterion_main!(benches);

@@ -1,0 +1,155 @@
+//! Folds the small parts of a month that is over into few. Readers that glob see the old files or the new one, never
+//! both: each partition's folder is exchanged for a staged one in a single step.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::group::{OldTables, PART_WEIGHT};
+use crate::error::{Error, Result};
+use crate::lake::claims;
+use crate::lake::commit::{self, MARK, Step};
+use crate::lake::fs;
+use crate::lake::layout::{Layout, PartName};
+use crate::lake::manifest::{FileEntry, Manifest, PartEntry, SessionEntry};
+use crate::lake::part::{self, PartWriter, StagedFile};
+use crate::tables::{LAKE_TABLES, SESSIONS, SessionRow, Sessions};
+
+/// Folds whatever can be folded, and commits it.
+pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result<()> {
+    let bins = bins(manifest, &crate::time::month_of(Some(now)));
+    if bins.is_empty() || !can_exchange(layout)? {
+        return Ok(());
+    }
+    let mut steps = Vec::new();
+    let mut exchanged = BTreeMap::new();
+    for (number, bin) in bins.iter().enumerate() {
+        if let Some(name) = bin.first() {
+            fold_bin(layout, manifest, number, name, bin, &mut exchanged, &mut steps)?;
+        }
+    }
+    stage_folders(layout, manifest, &exchanged, &mut steps)?;
+    manifest.generation += 1;
+    commit::commit(layout, steps, manifest)?;
+    fs::remove_folder(&layout.staging())
+}
+
+/// Parts that are to become one each, by agent and month. A month that is not over stays as it is.
+fn bins(manifest: &Manifest, this_month: &str) -> Vec<Vec<PartName>> {
+    let mut bins: Vec<(u64, Vec<PartName>)> = Vec::new();
+    for (name, part) in manifest.parts.iter().filter(|(name, _)| name.month != this_month) {
+        let weight = part.weight();
+        match bins.last_mut() {
+            Some((sum, bin))
+                if *sum + weight <= PART_WEIGHT && bin.first().is_some_and(|first| (&first.agent, &first.month) == (&name.agent, &name.month)) =>
+            {
+                *sum += weight;
+                bin.push(name.clone());
+            }
+            _ => bins.push((weight, vec![name.clone()])),
+        }
+    }
+    bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
+}
+
+/// Whether the file system can exchange folders.
+fn can_exchange(layout: &Layout) -> Result<bool> {
+    let folders = ["a", "b"].map(|name| layout.staging().join("probe").join(name));
+    for folder in &folders {
+        fs::make_folder(folder)?;
+    }
+    let [a, b] = &folders;
+    fs::exchange(a, b)
+}
+
+/// Files of each partition's folder that are new, by table and partition.
+type Exchanged = BTreeMap<(usize, String, String), (Vec<(PartName, StagedFile)>, BTreeSet<PartName>)>;
+
+fn fold_bin(
+    layout: &Layout, manifest: &mut Manifest, number: usize, name: &PartName, bin: &[PartName], exchanged: &mut Exchanged, steps: &mut Vec<Step>,
+) -> Result<()> {
+    let machine = manifest.machine.clone();
+    let parts: Vec<(PartName, PartEntry)> = bin.iter().filter_map(|name| manifest.parts.remove_entry(name)).collect();
+    let stem = format!("fold-{number}");
+    let mut writer = PartWriter::new(&layout.staging(), &stem);
+    writer.write(0, &sessions(layout, &machine, &parts)?)?;
+    let mut tables: Vec<OldTables> = parts.iter().map(|(name, part)| OldTables::open(layout, &machine, name, part)).collect::<Result<_>>()?;
+    let mut entries: Vec<(usize, SessionEntry)> =
+        parts.iter().enumerate().flat_map(|(place, (_, part))| part.sessions.iter().cloned().map(move |entry| (place, entry))).collect();
+    entries.sort_by(|(_, a), (_, b)| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+    let mut replicas = Vec::new();
+    for (place, entry) in &entries {
+        if let Some(tables) = tables.get_mut(*place) {
+            tables.copy(entry, &mut writer)?;
+        }
+    }
+    for (name, _) in &parts {
+        replicas.extend(claims::load(&layout.root().join(Layout::claims(name)))?);
+        if name != bin.first().unwrap_or(name) {
+            steps.push(Step::Remove { path: Layout::claims(name) });
+        }
+    }
+    let staged_claims = layout.staging().join(format!("{stem}.claims"));
+    fs::write(&staged_claims, &claims::encode(&replicas)?)?;
+    steps.push(Step::Place { from: relative(layout, &staged_claims)?, to: Layout::claims(name) });
+    let mut files: [Option<FileEntry>; 4] = [const { None }; 4];
+    for ((place, staged), file) in writer.finish()?.into_iter().enumerate().zip(&mut files) {
+        let folder = exchanged.entry((place, name.agent.clone(), name.month.clone())).or_default();
+        folder.1.extend(bin.iter().cloned());
+        if let Some(staged) = staged {
+            *file = Some(staged.entry.clone());
+            folder.0.push((name.clone(), staged));
+        }
+    }
+    let sessions = entries.into_iter().map(|(_, entry)| entry).collect();
+    manifest.parts.insert(name.clone(), PartEntry { sessions, files });
+    Ok(())
+}
+
+/// The rows of all the parts' sessions, in order.
+fn sessions(layout: &Layout, machine: &str, parts: &[(PartName, PartEntry)]) -> Result<arrow::array::RecordBatch> {
+    let mut batches = Vec::new();
+    for (name, _) in parts.iter().filter(|(_, part)| part.files.first().is_some_and(Option::is_some)) {
+        for batch in part::read(&layout.root().join(Layout::part(&SESSIONS, machine, name)))? {
+            batches.push(batch?);
+        }
+    }
+    let mut rows: Vec<SessionRow<'_>> =
+        batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| SessionRow::read(batch, row))).collect();
+    rows.sort_by(|a, b| (a.started_at, a.session_id).cmp(&(b.started_at, b.session_id)));
+    let mut sorted = Sessions::default();
+    rows.into_iter().for_each(|row| sorted.push(row));
+    Ok(sorted.finish()?)
+}
+
+/// Makes each partition's folder as it will be: the files that stay under a second name, and the new ones.
+fn stage_folders(layout: &Layout, manifest: &Manifest, exchanged: &Exchanged, steps: &mut Vec<Step>) -> Result<()> {
+    for (number, ((place, agent, month), (new, folded))) in exchanged.iter().enumerate() {
+        let Some(table) = LAKE_TABLES.get(*place) else { continue };
+        let partition = Layout::partition(table, &manifest.machine, agent, month);
+        let folder = layout.root().join(&partition);
+        if !folder.is_dir() {
+            continue;
+        }
+        let staged = layout.staging().join(format!("folder-{number}"));
+        fs::make_folder(&staged)?;
+        let stays = manifest.parts.iter().filter(|(name, part)| {
+            (&name.agent, &name.month) == (agent, month) && !folded.contains(*name) && part.files.get(*place).is_some_and(Option::is_some)
+        });
+        for (name, _) in stays {
+            let file = format!("{}.parquet", name.name);
+            fs::link(&folder.join(&file), &staged.join(&file))?;
+        }
+        for (name, file) in new {
+            fs::rename(&file.path, &staged.join(format!("{}.parquet", name.name)))?;
+        }
+        fs::write(&staged.join(MARK), b"")?;
+        fs::sync_folder(&staged)?;
+        steps.push(Step::Exchange { from: relative(layout, &staged)?, to: partition });
+    }
+    Ok(())
+}
+
+fn relative(layout: &Layout, path: &Path) -> Result<String> {
+    let relative = path.strip_prefix(layout.root()).map(|path| path.to_string_lossy().into_owned());
+    relative.map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
+}

@@ -1,0 +1,106 @@
+//! What holds for every lake, whatever it was made of.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::common::rows::{Count, TOKENS, tokens_by_model};
+use crate::common::{Built, Case, Home, Rows};
+
+/// Every count and sum of a session equals what the other tables give, and every record is there once.
+pub(crate) fn assert_consistent(rows: &Rows, what: &str) {
+    let [messages, calls, usage] = ["messages", "tool_calls", "usage"].map(|table| rows.values(table));
+    for session in rows.values("sessions") {
+        let id = session["session_id"].as_str().unwrap();
+        let of =
+            |rows: &[Value]| -> Vec<Value> { rows.iter().filter(|row| row["session_id"] == id).cloned().collect() };
+        let (messages, calls, usage) = (of(&messages), of(&calls), of(&usage));
+        let with = |rows: &[Value], column: &str, value: &str| rows.iter().filter(|row| row[column] == value).count();
+        let sum = |columns: &[&str]| -> i64 {
+            usage.iter().flat_map(|row| columns.iter().filter_map(|column| row[*column].as_i64())).sum()
+        };
+        let turns: BTreeSet<i64> = messages.iter().filter_map(|row| row["turn"].as_i64()).collect();
+        let moment = |text: &Value| llrem::time::parse_iso(text.as_str()?);
+        let moments = || messages.iter().filter_map(|row| moment(&row["timestamp"]));
+        let counts = [
+            ("messages", messages.len()),
+            ("tool_calls", calls.len()),
+            ("responses", with(&usage, "grain", "response")),
+            ("turns", turns.len()),
+            ("prompts", with(&messages, "kind", "prompt")),
+            ("api_errors", with(&messages, "kind", "api_error")),
+            ("compactions", with(&messages, "kind", "compaction")),
+            ("aborts", with(&messages, "kind", "abort")),
+            ("tool_errors", with(&calls, "status", "error")),
+            ("tool_rejections", with(&calls, "status", "rejected")),
+        ];
+        for (column, count) in counts {
+            assert_eq!(session[column].as_u64(), Some(count as u64), "{what}: {column} of {id}");
+        }
+        let sums = [
+            ("input_tokens", sum(&["input_tokens"])),
+            ("cache_read_tokens", sum(&["cache_read_tokens"])),
+            ("cache_write_tokens", sum(&["cache_write_5m_tokens", "cache_write_1h_tokens"])),
+            ("output_tokens", sum(&["output_tokens"])),
+            ("total_tokens", sum(&["total_tokens"])),
+            ("total_tokens", sum(&TOKENS)),
+        ];
+        for (column, sum) in sums {
+            assert_eq!(session[column].as_i64(), Some(sum), "{what}: {column} of {id}");
+        }
+        let cost: f64 = usage.iter().filter_map(|row| row["cost_usd"].as_f64()).sum();
+        assert!((session["cost_usd"].as_f64().unwrap_or(0.0) - cost).abs() < 1e-9, "{what}: cost of {id}");
+        assert_eq!(moment(&session["started_at"]), moments().min(), "{what}: start of {id}");
+        assert_eq!(moment(&session["ended_at"]), moments().max(), "{what}: end of {id}");
+        let places: Vec<_> = messages.iter().chain(&calls).map(|row| row["seq"].as_i64()).collect();
+        let distinct: BTreeSet<_> = places.iter().collect();
+        assert_eq!(places.len(), distinct.len(), "{what}: seq is unique in {id}");
+    }
+    for (table, column) in
+        [("sessions", "session_id"), ("messages", "message_id"), ("tool_calls", "call_id"), ("usage", "response_id")]
+    {
+        let ids: Vec<String> = rows.values(table).iter().map(|row| row[column].to_string()).collect();
+        let distinct: BTreeSet<&String> = ids.iter().collect();
+        assert_eq!(ids.len(), distinct.len(), "{what}: each {column} once");
+    }
+    let sessions: BTreeSet<String> = rows.values("sessions").iter().map(|row| row["session_id"].to_string()).collect();
+    for table in ["messages", "tool_calls", "usage"] {
+        for row in rows.values(table) {
+            assert!(sessions.contains(&row["session_id"].to_string()), "{what}: a session for each row of {table}");
+        }
+    }
+}
+
+#[test]
+fn tokens_equal_the_independent_count() {
+    for case in Case::all() {
+        let home = Home::of(&case);
+        let text = std::fs::read_to_string(case.expected("tokens.json")).unwrap();
+        let expected: Count = serde_json::from_str(&text).unwrap();
+        assert_eq!(tokens_by_model(&Built::full(&home).usage()), expected, "{}", case.name);
+    }
+}
+
+#[test]
+fn sessions_sum_up_their_rows_and_records_are_there_once() {
+    for case in Case::all() {
+        let home = Home::of(&case);
+        assert_consistent(&Built::full(&home).rows(), &case.name);
+    }
+    let home = Home::merged(&Case::all());
+    assert_consistent(&Built::full(&home).rows(), "all cases");
+}
+
+#[test]
+fn extracting_twice_gives_the_same_bytes_and_writes_nothing() {
+    for case in Case::all() {
+        let home = Home::of(&case);
+        let lake = Built::full(&home);
+        let before = lake.files();
+        let summary = lake.run();
+        assert_eq!((summary.files_written, summary.bytes_written), (0, 0), "{}", case.name);
+        assert_eq!(lake.files(), before, "{}", case.name);
+        lake.run_with(|options| options.full = true);
+        assert_eq!(lake.files(), before, "{}: extracted again", case.name);
+    }
+}

@@ -1,0 +1,191 @@
+//! A lake is a function of what the agents wrote: of no order of runs, and of nothing that they deleted since.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::Value;
+
+use crate::common::home::write;
+use crate::common::{Built, Case, Home, Rows};
+use crate::damage::cases;
+use crate::laws::assert_consistent;
+
+/// What two lakes differ in, if in anything.
+fn difference(name: &str, expected: &Rows, found: &Rows) -> Result<(), TestCaseError> {
+    let mut text = String::new();
+    for (table, lines) in &expected.0 {
+        let (lines, found): (BTreeSet<&String>, BTreeSet<&String>) =
+            (lines.iter().collect(), found.table(table).iter().collect());
+        for line in lines.difference(&found) {
+            let _ = writeln!(text, "- {table} {line}");
+        }
+        for line in found.difference(&lines) {
+            let _ = writeln!(text, "+ {table} {line}");
+        }
+    }
+    prop_assert!(text.is_empty(), "{name}\n{text}");
+    Ok(())
+}
+
+fn paths(home: &Home) -> Vec<PathBuf> {
+    home.sources().into_iter().map(|source| source.path).collect()
+}
+
+/// Runs over random parts of the sources, each an order of its own.
+fn batches() -> impl Strategy<Value = Vec<Vec<Index>>> {
+    prop::collection::vec(prop::collection::vec(any::<Index>(), 1..5), 1..5)
+}
+
+fn any_order_gives_the_same(name: &str, home: &Home, batches: &[Vec<Index>]) -> Result<(), TestCaseError> {
+    let paths = paths(home);
+    let lake = Built::new(home, "batches");
+    let _ = std::fs::remove_dir_all(&lake.path);
+    for batch in batches {
+        let batch: Vec<PathBuf> = batch.iter().map(|pick| pick.get(&paths).clone()).collect();
+        lake.run_only(&batch);
+    }
+    lake.run();
+    assert_consistent(&lake.rows(), name);
+    let _ = std::fs::remove_dir_all(home.beside("full"));
+    difference(name, &Built::full(home).rows().without_runs(), &lake.rows().without_runs())
+}
+
+/// Cases with more than one source.
+fn with_several_sources() -> Vec<(Case, Home)> {
+    let homes = Case::all().into_iter().map(|case| (case.clone(), Home::of(&case)));
+    homes.filter(|(_, home)| home.sources().len() > 1).collect()
+}
+
+thread_local! {
+    static SEVERAL: Vec<(Case, Home)> = with_several_sources();
+    static ALL: Home = Home::merged(&Case::all());
+}
+
+#[test]
+fn one_source_after_the_other_gives_the_same_as_all_at_once() {
+    for (case, home) in with_several_sources() {
+        let lake = Built::new(&home, "one-by-one");
+        let mut paths = paths(&home);
+        for backwards in [false, true] {
+            if backwards {
+                paths.reverse();
+                std::fs::remove_dir_all(&lake.path).unwrap();
+            }
+            for path in &paths {
+                lake.run_only(std::slice::from_ref(path));
+            }
+            lake.run();
+            let _ = std::fs::remove_dir_all(home.beside("full"));
+            let full = Built::full(&home).rows().without_runs();
+            difference(&case.name, &full, &lake.rows().without_runs()).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::with_cases(cases(24)) })]
+
+    #[test]
+    fn any_order_and_batching_gives_the_same(pick in any::<Index>(), batches in batches()) {
+        SEVERAL.with(|homes| {
+            let (case, home) = pick.get(homes);
+            any_order_gives_the_same(&case.name, home, &batches)
+        })?;
+    }
+
+    #[test]
+    fn what_was_deleted_stays(pick in any::<Index>(), deleted in prop::collection::vec(any::<Index>(), 1..4)) {
+        let (case, home) = SEVERAL.with(|homes| {
+            let case = pick.get(homes).0.clone();
+            (case.clone(), Home::of(&case))
+        });
+        let lake = Built::full(&home);
+        let before = lake.rows().without_runs();
+        let paths = paths(&home);
+        for path in deleted.iter().map(|pick| pick.get(&paths)) {
+            let _ = std::fs::remove_file(path);
+        }
+        lake.run();
+        difference(&case.name, &before, &lake.rows().without_runs())?;
+        lake.run_with(|options| options.full = true);
+        difference(&case.name, &before, &lake.rows().without_runs())?;
+    }
+
+    #[test]
+    fn what_was_dropped_from_a_file_stays(case in any::<Index>(), source in any::<Index>(), from in any::<Index>(), count in 1_usize..6) {
+        let cases = Case::all();
+        let case = case.get(&cases);
+        let home = Home::of(case);
+        let lake = Built::full(&home);
+        let before = lake.rows();
+        let sources = home.sources();
+        let source = source.get(&sources);
+        if source.kind == "database" || source.kind == "prompts" {
+            return Ok(());
+        }
+        let bytes = std::fs::read(&source.path).unwrap();
+        let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let from = from.index(lines.len());
+        drop(lines.drain(from..lines.len().min(from + count)));
+        write(&source.path, &lines.concat());
+        lake.run();
+        assert_nothing_lost(&case.name, &before, &lake.rows())?;
+    }
+}
+
+/// All rows are still there, under their places; what the file no longer gives is marked.
+fn assert_nothing_lost(name: &str, before: &Rows, after: &Rows) -> Result<(), TestCaseError> {
+    assert_consistent(after, name);
+    for (table, column) in [("messages", "message_id"), ("tool_calls", "call_id"), ("usage", "response_id")] {
+        let ids = |rows: &Rows| -> BTreeSet<String> {
+            rows.values(table).iter().map(|row| row[column].to_string()).collect()
+        };
+        let lost: Vec<String> = ids(before).difference(&ids(after)).cloned().collect();
+        // Lines without an id are named by their number.
+        let lost: Vec<&String> = lost.iter().filter(|id| !id.contains("#line-")).collect();
+        prop_assert!(lost.is_empty(), "{name}: lost from {table}: {lost:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_rewritten_file_keeps_its_dropped_rows_as_gone() {
+    let home = Home::of(&Case::named("worked-example"));
+    let lake = Built::full(&home);
+    let before = lake.rows();
+    let path =
+        paths(&home).into_iter().find(|path| path.ends_with("11111111-1111-4111-8111-111111111111.jsonl")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let kept: String = text.split_inclusive('\n').skip(5).collect();
+    write(&path, kept.as_bytes());
+    lake.run();
+    let after = lake.rows();
+    assert_nothing_lost("worked-example", &before, &after).unwrap();
+    let gone = |table: &str| -> Vec<Value> {
+        after.values(table).into_iter().filter(|row| row.get("gone_at").is_some()).collect()
+    };
+    let ids = |rows: &[Value], column: &str| -> Vec<String> {
+        rows.iter().map(|row| row[column].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&gone("usage"), "response_id"), ["msg_A"]);
+    assert_eq!(ids(&gone("tool_calls"), "call_id"), ["toolu_1"]);
+    assert_eq!(gone("messages").len(), 3);
+    let seqs =
+        |rows: &Rows| -> Vec<Value> { rows.values("messages").into_iter().map(|row| row["seq"].clone()).collect() };
+    assert_eq!(seqs(&before), seqs(&after), "no row moves");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::with_cases(cases(4)) })]
+
+    #[test]
+    fn any_order_of_everything_gives_the_same(batches in prop::collection::vec(prop::collection::vec(any::<Index>(), 1..40), 1..4)) {
+        ALL.with(|home| any_order_gives_the_same("all cases", home, &batches))?;
+    }
+}

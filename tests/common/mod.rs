@@ -1,0 +1,10 @@
+//! What tests share: homes made of fixtures, lakes made of homes, and rows read back from lakes.
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+
+pub mod home;
+pub mod lake;
+pub mod rows;
+
+pub use home::{Case, Home};
+pub use lake::Built;
+pub use rows::Rows;

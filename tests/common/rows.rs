@@ -1,0 +1,102 @@
+//! Rows read back from a lake, as any reader of Parquet would, without what differs from run to run.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use arrow::array::RecordBatch;
+use llrem::lake::Lake;
+use llrem::tables::LAKE_TABLES;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::Value;
+
+/// Columns that tell of the run, not of the sources.
+const OF_THE_RUN: [&str; 3] = ["extracted_at", "modified_at", "llrem_version"];
+
+/// All rows of a lake: each one JSON object without its null columns, in a stable order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rows(pub BTreeMap<&'static str, Vec<String>>);
+
+impl Rows {
+    pub fn of(lake: &Path, home: &Path) -> Self {
+        let mut tables = BTreeMap::new();
+        for table in LAKE_TABLES {
+            let files =
+                walkdir::WalkDir::new(lake.join(table.name)).sort_by_file_name().into_iter().filter_map(Result::ok);
+            let batches = files.filter(|entry| entry.file_type().is_file()).flat_map(|entry| {
+                let file = File::open(entry.path()).unwrap();
+                let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+                reader.map(Result::unwrap).collect::<Vec<_>>()
+            });
+            tables.insert(table.name, lines(batches, home));
+        }
+        tables.insert("sources", lines([Lake::open(lake).unwrap().sources().unwrap()], home));
+        Self(tables)
+    }
+
+    /// The rows of a table as text.
+    pub fn table(&self, name: &str) -> &[String] {
+        &self.0[name]
+    }
+
+    /// The rows of a table.
+    pub fn values(&self, name: &str) -> Vec<Value> {
+        self.table(name).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Only what is in the lake's files, whenever it was dropped by the agent.
+    pub fn without_runs(mut self) -> Self {
+        self.0.remove("sources");
+        for lines in self.0.values_mut() {
+            for line in lines {
+                *line = without(line, "gone_at");
+            }
+        }
+        self
+    }
+}
+
+/// Tokens by model and kind, as the independent count has them.
+pub type Count = BTreeMap<String, BTreeMap<String, i64>>;
+
+pub const TOKENS: [&str; 5] =
+    ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"];
+
+pub fn tokens_by_model(usage: &[Value]) -> Count {
+    let mut count = Count::new();
+    for row in usage {
+        let model = count.entry(row["model"].as_str().unwrap_or("null").to_owned()).or_default();
+        *model.entry("responses".to_owned()).or_default() += 1;
+        for kind in TOKENS {
+            *model.entry(kind.to_owned()).or_default() += row[kind].as_i64().unwrap_or(0);
+        }
+    }
+    count
+}
+
+fn without(line: &str, column: &str) -> String {
+    let mut row: Value = serde_json::from_str(line).unwrap();
+    row.as_object_mut().unwrap().remove(column);
+    row.to_string()
+}
+
+fn lines(batches: impl IntoIterator<Item = RecordBatch>, home: &Path) -> Vec<String> {
+    let mut text = Vec::new();
+    let mut writer = arrow::json::LineDelimitedWriter::new(&mut text);
+    for batch in batches {
+        let kept: Vec<usize> = (0..batch.num_columns())
+            .filter(|column| !OF_THE_RUN.contains(&batch.schema().field(*column).name().as_str()))
+            .collect();
+        writer.write(&batch.project(&kept).unwrap()).unwrap();
+    }
+    writer.finish().unwrap();
+    let text = String::from_utf8(text).unwrap().replace(home.to_str().unwrap(), "~");
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort_by_cached_key(|line| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let name = |column: &str| row[column].as_str().unwrap_or_default().to_owned();
+        let number = |column: &str| row[column].as_i64().unwrap_or_default();
+        (name("session_id"), number("seq"), number("source_line"), name("response_id"), name("path"))
+    });
+    lines
+}

@@ -1,0 +1,70 @@
+//! Tokens of whole corpora against counts that share nothing with llrem: the generator's own, and a script's.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::cast_sign_loss,
+    clippy::string_slice,
+    clippy::print_stderr,
+    reason = "what fails here fails a test; files are the test's own"
+)]
+
+mod common;
+#[path = "../benches/corpus/mod.rs"]
+mod corpus;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::rows::{Count, tokens_by_model};
+use common::{Built, Home};
+use corpus::{Params, Profile};
+
+const BYTES: u64 = 20_000_000;
+
+/// What the script counts below a home; none where there is no Python.
+fn counted_by_script(home: &Path) -> Option<Count> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/count_claude.py");
+    let output = match Command::new("python3").arg(script).arg(home).output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("not compared with the script: python3: {error}");
+            return None;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+fn counted_by_llrem(home: &Path, lake: &Built<'_>) -> Count {
+    lake.run_with(|options| options.home = Some(home.to_owned()));
+    tokens_by_model(&lake.usage())
+}
+
+#[test]
+fn a_corpus_has_the_tokens_that_were_put_into_it() {
+    let home = Home::empty();
+    let params = Params { bytes: BYTES, profile: Profile::Realistic, ..Params::default() };
+    let written = corpus::generate(home.path(), &params).unwrap();
+    let count = counted_by_llrem(home.path(), &Built::new(&home, "lake"));
+    let sum = |kind: &str| -> i64 { count.values().filter_map(|model| model.get(kind)).sum() };
+    assert_eq!(sum("responses") as u64, written.responses);
+    assert_eq!(sum("input_tokens"), written.input_tokens);
+    assert_eq!(sum("cache_read_tokens"), written.cache_read);
+    assert_eq!(sum("cache_write_5m_tokens"), written.cache_write_5m);
+    assert_eq!(sum("cache_write_1h_tokens"), written.cache_write_1h);
+    assert_eq!(sum("output_tokens"), written.output_tokens);
+    if let Some(script) = counted_by_script(home.path()) {
+        assert_eq!(count, script);
+    }
+}
+
+/// `LLREM_TEST_CORPUS` names a home folder of real sessions, for those who have one.
+#[test]
+fn a_given_home_has_the_tokens_that_the_script_counts() {
+    let Some(given) = std::env::var_os("LLREM_TEST_CORPUS") else { return };
+    let home = Home::empty();
+    let count = counted_by_llrem(Path::new(&given), &Built::new(&home, "lake"));
+    if let Some(script) = counted_by_script(Path::new(&given)) {
+        assert_eq!(count, script);
+    }
+}
