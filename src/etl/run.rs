@@ -47,6 +47,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     let threads = threads.map_err(|error| Error::Usage(format!("cannot start the threads: {error}")))?;
     let outcome = threads.install(|| extract(options, &layout, progress, started, &mut record));
     progress.finish();
+    if outcome.is_err() {
+        commit::abandon(&layout);
+    }
     record.ended_at = crate::time::now();
     let outcome = outcome.and_then(|summary| {
         let count = u64::try_from(record.sources_bad).unwrap_or(0);

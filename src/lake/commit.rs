@@ -58,6 +58,13 @@ pub(crate) fn recover(layout: &Layout) -> Result<()> {
     fs::make_folder(&layout.staging())
 }
 
+/// Clears what was staged by a run that failed, so that it takes up no space; what a pending commit needs stays.
+pub(crate) fn abandon(layout: &Layout) {
+    if !layout.journal().exists() {
+        let _ = fs::remove_folder(&layout.staging());
+    }
+}
+
 /// The manifest that a pending commit will make the lake's.
 pub(crate) fn pending_manifest(layout: &Layout) -> Result<Option<Manifest>> {
     let Some(journal) = pending(layout)? else { return Ok(None) };
