@@ -88,8 +88,8 @@ pub(super) fn process(shared: &Shared<'_>, group: Group) -> Result<Outcome> {
             sessions.entry(session.replica.session.clone()).or_default().push(session);
         }
     }
-    let mut rebuilt = rebuild(shared, &group, sessions);
-    judge(shared, group.agent, &mut rebuilt);
+    let (mut rebuilt, same) = rebuild(shared, &group, sessions);
+    judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
     let parts = write_parts(shared, &group, rebuilt)?;
     let notes = shared.notes();
@@ -104,7 +104,12 @@ fn old_sessions<'m>(shared: &'m Shared<'_>, group: &Group) -> HashMap<&'m str, (
     sessions.map(|(name, session)| (session.id.as_str(), (name.clone(), session))).collect()
 }
 
-fn rebuild(shared: &Shared<'_>, group: &Group, mut sessions: BTreeMap<String, Vec<ReadSession>>) -> Vec<Rebuilt> {
+/// Puts the sessions together that have changed; names those that were read and have not.
+fn rebuild(
+    shared: &Shared<'_>,
+    group: &Group,
+    mut sessions: BTreeMap<String, Vec<ReadSession>>,
+) -> (Vec<Rebuilt>, Vec<String>) {
     let old = old_sessions(shared, group);
     for id in &group.forced {
         sessions.entry(id.clone()).or_default();
@@ -117,20 +122,23 @@ fn rebuild(shared: &Shared<'_>, group: &Group, mut sessions: BTreeMap<String, Ve
         }
     }
     let keep_gone = |source: &str| shared.keeps_gone(source);
-    let mut rebuilt = Vec::new();
+    let (mut rebuilt, mut same) = (Vec::new(), Vec::new());
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
         let session = Rebuilt::new(group.agent, id, reads, &shared.old, known.map(|(part, _)| part.clone()), keep_gone);
         let is_same = known.is_some_and(|(_, entry)| entry.digest == session.digest && !session.sources.is_empty());
         if !is_same || shared.options.full || group.forced.contains(&session.id) || !session.carry.is_empty() {
             rebuilt.push(session);
+        } else {
+            same.push(session.id);
         }
     }
-    rebuilt
+    (rebuilt, same)
 }
 
-/// Registers the sessions' claims, and marks those that are their own.
-fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt]) {
+/// Registers the sessions' claims, and marks those that are their own. Those of sessions that were read and are the same
+/// still count against others'.
+fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[String]) {
     let keys: KeySet = rebuilt
         .iter()
         .flat_map(Rebuilt::members)
@@ -139,7 +147,8 @@ fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt]) {
         .collect();
     let sharers = shared.old.sharers(&keys, &shared.read_again);
     let mut owners = shared.registry();
-    for old in sharers {
+    let same = same.iter().flat_map(|session| shared.old.of_session(agent, session));
+    for old in sharers.into_iter().chain(same) {
         let can_gain = std::path::Path::new(&old.replica.source).exists();
         owners.add(&old.part.agent, old.replica.clone(), false, can_gain);
     }

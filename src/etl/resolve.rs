@@ -170,7 +170,7 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
         let new = read.notes.iter().filter(|note| note.field == NoteField::ChildSession && !before.contains(note));
         calls.extend(new.map(|note| note.key));
     }
-    let holders = shared.old.sharers(&calls, &shared.read_again).into_iter();
+    let holders = shared.old.sharers(&calls, &HashSet::new()).into_iter();
     holders
         .filter_map(|old| {
             let agent = crate::agents::by_id(&old.part.agent)?.about().id;

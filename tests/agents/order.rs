@@ -182,6 +182,28 @@ fn assert_nothing_lost(name: &str, before: &Rows, after: &Rows) -> Result<(), Te
     Ok(())
 }
 
+/// A run may read a session again that turns out to be the same; it still owns what a new fork repeats, and its calls
+/// still learn which subagents they started.
+#[test]
+fn what_only_was_touched_still_counts() {
+    for (case, home) in with_several_sources() {
+        let paths = paths(&home);
+        for first in &paths {
+            let lake = Built::new(&home, "touched");
+            let _ = std::fs::remove_dir_all(&lake.path);
+            lake.run_only(std::slice::from_ref(first));
+            let file = std::fs::File::options().append(true).open(first).unwrap();
+            let modified = file.metadata().unwrap().modified().unwrap();
+            file.set_modified(modified + std::time::Duration::from_micros(1)).unwrap();
+            lake.run();
+            assert_consistent(&lake.rows(), &case.name);
+            let _ = std::fs::remove_dir_all(home.beside("full"));
+            let full = Built::full(&home).rows().without_runs();
+            difference(&case.name, &full, &lake.rows().without_runs()).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
 #[test]
 fn a_rewritten_file_keeps_its_dropped_rows_as_gone() {
     let home = Home::of(&Case::named("worked-example"));
