@@ -26,9 +26,13 @@ pub fn from_epoch(count: f64) -> Option<i64> {
 
 /// `2026-03-01T10:00:00.000Z`, the form of nearly every line, without a general parser.
 fn parse_utc_digits(text: &[u8]) -> Option<i64> {
-    let (&[b'Z'], text) = text.split_last().map(|(last, rest)| (std::array::from_ref(last), rest))? else { return None };
+    let (&[b'Z'], text) = text.split_last().map(|(last, rest)| (std::array::from_ref(last), rest))? else {
+        return None;
+    };
     let shape_is_right = text.len() >= 19
-        && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')].iter().all(|(at, mark)| text.get(*at) == Some(mark));
+        && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')]
+            .iter()
+            .all(|(at, mark)| text.get(*at) == Some(mark));
     if !shape_is_right {
         return None;
     }
@@ -119,7 +123,9 @@ mod tests {
 
     #[test]
     fn damage_is_no_moment() {
-        for text in ["", "Z", "2026-02-30T10:00:00Z", "2025-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00Z"] {
+        for text in
+            ["", "Z", "2026-02-30T10:00:00Z", "2025-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00Z"]
+        {
             assert_eq!(parse_iso(text), None, "{text}");
         }
         assert_eq!(from_epoch(0.0), None);

@@ -108,7 +108,11 @@ impl Places {
 
     /// Looks where the user's own environment points.
     pub fn of_user(home: PathBuf, project_roots: Vec<PathBuf>) -> Self {
-        Self { home, environment: Some(|name| std::env::var(name).ok().filter(|value| !value.is_empty())), project_roots }
+        Self {
+            home,
+            environment: Some(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
+            project_roots,
+        }
     }
 
     /// Value of an agent's environment variable, when it counts.

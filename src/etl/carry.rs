@@ -43,7 +43,12 @@ impl Carry {
 
 /// Reads the rows that stay, by session: messages, tool calls, usage.
 pub(super) fn rows(
-    layout: &Layout, machine: &str, name: &PartName, files: &[Option<FileEntry>; 4], carries: &HashMap<String, Carry>, now: i64,
+    layout: &Layout,
+    machine: &str,
+    name: &PartName,
+    files: &[Option<FileEntry>; 4],
+    carries: &HashMap<String, Carry>,
+    now: i64,
 ) -> Result<HashMap<String, [RecordBatch; 3]>> {
     let mut kept: HashMap<String, (Messages, ToolCalls, Usage)> = HashMap::new();
     for ((place, table), file) in LAKE_TABLES.iter().enumerate().zip(files).skip(1) {

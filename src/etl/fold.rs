@@ -40,7 +40,8 @@ fn bins(manifest: &Manifest, this_month: &str) -> Vec<Vec<PartName>> {
         let weight = part.weight();
         match bins.last_mut() {
             Some((sum, bin))
-                if *sum + weight <= PART_WEIGHT && bin.first().is_some_and(|first| (&first.agent, &first.month) == (&name.agent, &name.month)) =>
+                if *sum + weight <= PART_WEIGHT
+                    && bin.first().is_some_and(|first| (&first.agent, &first.month) == (&name.agent, &name.month)) =>
             {
                 *sum += weight;
                 bin.push(name.clone());
@@ -65,16 +66,26 @@ fn can_exchange(layout: &Layout) -> Result<bool> {
 type Exchanged = BTreeMap<(usize, String, String), (Vec<(PartName, StagedFile)>, BTreeSet<PartName>)>;
 
 fn fold_bin(
-    layout: &Layout, manifest: &mut Manifest, number: usize, name: &PartName, bin: &[PartName], exchanged: &mut Exchanged, steps: &mut Vec<Step>,
+    layout: &Layout,
+    manifest: &mut Manifest,
+    number: usize,
+    name: &PartName,
+    bin: &[PartName],
+    exchanged: &mut Exchanged,
+    steps: &mut Vec<Step>,
 ) -> Result<()> {
     let machine = manifest.machine.clone();
     let parts: Vec<(PartName, PartEntry)> = bin.iter().filter_map(|name| manifest.parts.remove_entry(name)).collect();
     let stem = format!("fold-{number}");
     let mut writer = PartWriter::new(&layout.staging(), &stem);
     writer.write(0, &sessions(layout, &machine, &parts)?)?;
-    let mut tables: Vec<OldTables> = parts.iter().map(|(name, part)| OldTables::open(layout, &machine, name, part)).collect::<Result<_>>()?;
-    let mut entries: Vec<(usize, SessionEntry)> =
-        parts.iter().enumerate().flat_map(|(place, (_, part))| part.sessions.iter().cloned().map(move |entry| (place, entry))).collect();
+    let mut tables: Vec<OldTables> =
+        parts.iter().map(|(name, part)| OldTables::open(layout, &machine, name, part)).collect::<Result<_>>()?;
+    let mut entries: Vec<(usize, SessionEntry)> = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(place, (_, part))| part.sessions.iter().cloned().map(move |entry| (place, entry)))
+        .collect();
     entries.sort_by(|(_, a), (_, b)| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
     let mut replicas = Vec::new();
     for (place, entry) in &entries {
@@ -133,7 +144,9 @@ fn stage_folders(layout: &Layout, manifest: &Manifest, exchanged: &Exchanged, st
         let staged = layout.staging().join(format!("folder-{number}"));
         fs::make_folder(&staged)?;
         let stays = manifest.parts.iter().filter(|(name, part)| {
-            (&name.agent, &name.month) == (agent, month) && !folded.contains(*name) && part.files.get(*place).is_some_and(Option::is_some)
+            (&name.agent, &name.month) == (agent, month)
+                && !folded.contains(*name)
+                && part.files.get(*place).is_some_and(Option::is_some)
         });
         for (name, _) in stays {
             let file = format!("{}.parquet", name.name);

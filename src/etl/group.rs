@@ -131,7 +131,12 @@ fn rebuild(shared: &Shared<'_>, group: &Group, mut sessions: BTreeMap<String, Ve
 
 /// Registers the sessions' claims, and marks those that are their own.
 fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt]) {
-    let keys: KeySet = rebuilt.iter().flat_map(Rebuilt::members).flat_map(|member| &member.replica.claims).map(|claim| claim.key).collect();
+    let keys: KeySet = rebuilt
+        .iter()
+        .flat_map(Rebuilt::members)
+        .flat_map(|member| &member.replica.claims)
+        .map(|claim| claim.key)
+        .collect();
     let sharers = shared.old.sharers(&keys, &shared.read_again);
     let mut owners = shared.registry();
     for old in sharers {
@@ -182,11 +187,18 @@ fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>) -> Res
     }
     for (month, mut sessions) in new {
         sessions.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
-        let first = sessions.first().map(|session| (crate::time::day_of(session.begun()), session.id.clone())).unwrap_or_default();
+        let first = sessions
+            .first()
+            .map(|session| (crate::time::day_of(session.begun()), session.id.clone()))
+            .unwrap_or_default();
         let name = PartName {
             agent: group.agent.to_owned(),
             month,
-            name: format!("{}-{:08x}", first.0, crate::extract::key(group.agent, crate::extract::Kind::Presence, &first.1) >> 32),
+            name: format!(
+                "{}-{:08x}",
+                first.0,
+                crate::extract::key(group.agent, crate::extract::Kind::Presence, &first.1) >> 32
+            ),
         };
         parts.push(write_part(shared, &ids, name, sessions, &mut carried)?);
     }
@@ -202,7 +214,11 @@ fn roomiest(shared: &Shared<'_>, group: &Group, month: &str) -> Option<PartName>
 
 type Carried = HashMap<String, [RecordBatch; 3]>;
 
-fn carried_rows<'r>(shared: &Shared<'_>, parts: &BTreeSet<PartName>, rebuilt: impl Iterator<Item = &'r Rebuilt>) -> Result<Carried> {
+fn carried_rows<'r>(
+    shared: &Shared<'_>,
+    parts: &BTreeSet<PartName>,
+    rebuilt: impl Iterator<Item = &'r Rebuilt>,
+) -> Result<Carried> {
     let mut by_part: BTreeMap<&PartName, HashMap<String, Carry>> = BTreeMap::new();
     for session in rebuilt.filter(|session| !session.carry.is_empty()) {
         if let Some(part) = session.old_part.as_ref().and_then(|part| parts.get(part)) {
@@ -222,7 +238,11 @@ fn carried_rows<'r>(shared: &Shared<'_>, parts: &BTreeSet<PartName>, rebuilt: im
 }
 
 fn write_part(
-    shared: &Shared<'_>, rebuilt_ids: &BTreeSet<String>, name: PartName, sessions: Vec<Rebuilt>, carried: &mut Carried,
+    shared: &Shared<'_>,
+    rebuilt_ids: &BTreeSet<String>,
+    name: PartName,
+    sessions: Vec<Rebuilt>,
+    carried: &mut Carried,
 ) -> Result<NewPart> {
     let empty = PartEntry::default();
     let old = shared.manifest.parts.get(&name);
@@ -237,7 +257,9 @@ fn write_part(
         if rebuilt_ids.contains(&entry.id) {
             continue;
         }
-        while let Some(session) = rebuilt.next_if(|session| (session.begun(), &session.id) <= (entry.started_at, &entry.id)) {
+        while let Some(session) =
+            rebuilt.next_if(|session| (session.begun(), &session.id) <= (entry.started_at, &entry.id))
+        {
             output.add_rebuilt(session, carried)?;
         }
         output.add_old(&name, entry, &mut tables)?;
@@ -270,13 +292,17 @@ impl PartOutput<'_, '_> {
         let active_ms = totals.seal();
         let sources = &self.shared.manifest.sources;
         let modified = |source: &str| sources.get(source).map_or(i64::MIN, |entry| entry.print.modified_ns);
+        let forked_from = session.members().find_map(|member| member.forked_from.clone());
         let facts = match session.facts(modified) {
             Some(facts) => facts.clone(),
-            None => sessions::old_facts(self.shared, session.old_part.as_ref(), &session.id)?,
+            None => {
+                let old = sessions::old_facts(self.shared, session.old_part.as_ref(), &session.id)?;
+                // What the lake has may be what an earlier run took for the origin.
+                Facts { forked_from_session_id: forked_from.clone().or(old.forked_from_session_id), ..old }
+            }
         };
         let primary = session.members().max_by_key(|member| member.replica.claims.len());
         let source = primary.map(|member| member.replica.source.clone()).unwrap_or_default();
-        let forked_from = session.members().find_map(|member| member.forked_from.clone());
         let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
         sources.sort_by_key(|path| (*path != source, path.clone()));
         let rows = [totals.messages, totals.tool_calls, totals.usage].map(|rows| u64::try_from(rows).unwrap_or(0));

@@ -9,8 +9,8 @@ mod options;
 mod owners;
 mod plan;
 mod read;
-mod report;
 mod rebuild;
+mod report;
 mod resolve;
 mod run;
 mod sessions;
@@ -18,7 +18,6 @@ mod totals;
 mod usage;
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -120,10 +119,6 @@ impl<'a> Shared<'a> {
     /// A name for staged files that no other has.
     fn stage_name(&self) -> String {
         format!("{:06}", self.staged.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn staging(&self) -> PathBuf {
-        self.layout.staging()
     }
 
     /// Whether what a source no longer gives is kept: not when this llrem only reads it otherwise than the one before.

@@ -53,7 +53,8 @@ impl OldClaims {
     /// The replicas that claim any of the keys, but for those whose source is read again.
     pub(super) fn sharers(&self, keys: &KeySet, read_again: &HashSet<String>) -> Vec<&OldReplica> {
         let shares = |old: &&OldReplica| {
-            !read_again.contains(&old.replica.source) && old.replica.claims.iter().any(|claim| keys.contains(&claim.key))
+            !read_again.contains(&old.replica.source)
+                && old.replica.claims.iter().any(|claim| keys.contains(&claim.key))
         };
         if keys.is_empty() { Vec::new() } else { self.replicas.par_iter().filter(shares).collect() }
     }

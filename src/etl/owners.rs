@@ -169,7 +169,10 @@ impl Owners {
         for number in &rivals {
             let wins = rivals.iter().filter(|other| *other != number && self.goes_before(*number, **other)).count();
             let name = self.name(*number);
-            if winner.as_ref().is_none_or(|(most, least, _)| (wins, std::cmp::Reverse(&name)) > (*most, std::cmp::Reverse(least))) {
+            if winner
+                .as_ref()
+                .is_none_or(|(most, least, _)| (wins, std::cmp::Reverse(&name)) > (*most, std::cmp::Reverse(least)))
+            {
                 winner = Some((wins, name, *number));
             }
         }
@@ -195,11 +198,14 @@ impl Owners {
 
     /// Whether `a` is more likely the original of what both have.
     fn goes_before(&mut self, a: u32, b: u32) -> bool {
-        let (Some(first), Some(second)) = (self.members.get(a as usize).cloned(), self.members.get(b as usize).cloned()) else {
+        let (Some(first), Some(second)) =
+            (self.members.get(a as usize).cloned(), self.members.get(b as usize).cloned())
+        else {
             return false;
         };
         if first.replica.session == second.replica.session {
-            let rank = |member: &Member| (std::cmp::Reverse(member.replica.claims.len()), member.replica.source.clone());
+            let rank =
+                |member: &Member| (std::cmp::Reverse(member.replica.claims.len()), member.replica.source.clone());
             return rank(&first) < rank(&second);
         }
         let begun = |member: &Member| member.replica.first_moment.unwrap_or(i64::MAX);
@@ -216,7 +222,8 @@ impl Owners {
         }
         let replica = self.replica(a)?.clone();
         let theirs = self.keys_of(b);
-        let own = replica.claims.iter().filter(|claim| claim.kind() == Kind::Message && !theirs.contains_key(&claim.key));
+        let own =
+            replica.claims.iter().filter(|claim| claim.kind() == Kind::Message && !theirs.contains_key(&claim.key));
         let start = own.map(|claim| claim.value).min();
         self.own_starts.insert((a, b), start);
         start
@@ -289,7 +296,10 @@ mod tests {
         let second = replica("y", &[(1, 10), (2, 20), (3, 30)]);
         let third = replica("x", &[(1, 10), (2, 20), (3, 30), (4, 40)]);
         let owned = owned(&[third, first, second]);
-        assert_eq!((owned["z"].as_slice(), owned["y"].as_slice(), owned["x"].as_slice()), (&[1, 2][..], &[3][..], &[4][..]));
+        assert_eq!(
+            (owned["z"].as_slice(), owned["y"].as_slice(), owned["x"].as_slice()),
+            (&[1, 2][..], &[3][..], &[4][..])
+        );
     }
 
     #[test]

@@ -82,7 +82,12 @@ fn discover(options: &Options) -> Result<Vec<Located>> {
         .filter(|agent| options.agents.is_empty() || options.agents.iter().any(|id| id == agent.about().id))
         .collect();
     if !options.sources.is_empty() {
-        return options.sources.iter().map(|(id, path)| named(&agents, id.as_deref(), path)).collect::<Result<Vec<_>>>().map(|all| all.concat());
+        return options
+            .sources
+            .iter()
+            .map(|(id, path)| named(&agents, id.as_deref(), path))
+            .collect::<Result<Vec<_>>>()
+            .map(|all| all.concat());
     }
     let places = places(options)?;
     let mut located = Vec::new();
@@ -109,11 +114,16 @@ fn named(agents: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
     std::fs::metadata(&absolute).map_err(Error::io("read", path))?;
     let matching: Vec<&'static dyn Agent> =
         agents.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
-    let claim = |path: &Path| matching.iter().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)));
+    let claim =
+        |path: &Path| matching.iter().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)));
     let files = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).sort_by_file_name().into_iter().filter_map(Result::ok);
-    let located: Vec<Located> = files.filter(|entry| !entry.file_type().is_dir()).filter_map(|entry| claim(entry.path())).collect();
+    let located: Vec<Located> =
+        files.filter(|entry| !entry.file_type().is_dir()).filter_map(|entry| claim(entry.path())).collect();
     if located.is_empty() {
-        return Err(Error::Usage(format!("no agent that llrem knows keeps its sessions in files like `{}`", path.display())));
+        return Err(Error::Usage(format!(
+            "no agent that llrem knows keeps its sessions in files like `{}`",
+            path.display()
+        )));
     }
     Ok(located)
 }
@@ -177,7 +187,10 @@ fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
 fn part_with_room<'m>(manifest: &'m Manifest, first: &Planned, weight: u64) -> Option<&'m PartName> {
     let (day, month) = (crate::time::day_of(first.hint), crate::time::month_of(first.hint));
     let parts = manifest.parts.iter().filter(|(name, part)| {
-        name.agent == first.agent_id() && name.month == month && name.name.starts_with(&day) && part.weight() + weight <= PART_WEIGHT
+        name.agent == first.agent_id()
+            && name.month == month
+            && name.name.starts_with(&day)
+            && part.weight() + weight <= PART_WEIGHT
     });
     parts.map(|(name, _)| name).next()
 }

@@ -10,7 +10,7 @@ use super::Shared;
 use super::owners::KeySet;
 use crate::agents::Agent;
 use crate::error::{Error, Result};
-use crate::extract::{Chunk, Context, Facts, Note, Reject, Report, SessionRows, Sink};
+use crate::extract::{Chunk, Facts, Note, Reject, Report, SessionRows, Sink};
 use crate::lake::claims::Replica;
 use crate::lake::manifest::SourceState;
 use crate::source::{Fingerprint, Source};
@@ -83,7 +83,9 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
     let progress = |bytes| shared.read_bytes(bytes);
     let mut source = Source::new(&planned.path, planned.kind, planned.print.bytes, &progress);
     let extracted = catch_unwind(AssertUnwindSafe(|| planned.agent.extract(&mut source, sink)));
-    extracted.unwrap_or_else(|_| Err(Reject::Io(std::io::Error::other("llrem failed on it; please report this file's shape"))))
+    extracted.unwrap_or_else(|_| {
+        Err(Reject::Io(std::io::Error::other("llrem failed on it; please report this file's shape")))
+    })
 }
 
 fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
@@ -133,7 +135,9 @@ fn read_session(planned: &Planned, mut rows: SessionRows, is_streamed: bool) -> 
 impl ReadSession {
     /// Gives the session's rows, chunk by chunk: from memory, or from a second reading of its source.
     pub(super) fn each_chunk(
-        &mut self, shared: &Shared<'_>, mut take: impl FnMut([Chunk; 3]) -> Result<()>,
+        &mut self,
+        shared: &Shared<'_>,
+        mut take: impl FnMut([Chunk; 3]) -> Result<()>,
     ) -> Result<()> {
         if let Some(chunks) = self.rows.take() {
             return take(chunks);

@@ -56,9 +56,16 @@ impl Member {
 impl Rebuilt {
     /// Puts together what was read of a session and what the lake has of it.
     pub(super) fn new(
-        agent: &str, id: String, mut reads: Vec<ReadSession>, old: &OldClaims, old_part: Option<PartName>, keep_gone: impl Fn(&str) -> bool,
+        agent: &str,
+        id: String,
+        mut reads: Vec<ReadSession>,
+        old: &OldClaims,
+        old_part: Option<PartName>,
+        keep_gone: impl Fn(&str) -> bool,
     ) -> Self {
-        reads.sort_by_key(|read| (read.replica.first_moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone()));
+        reads.sort_by_key(|read| {
+            (read.replica.first_moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone())
+        });
         let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
         let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(|claim| claim.key).collect();
         let mut rebuilt = Self { id, old_part, sources: Vec::new(), kept: Vec::new(), carry: Carry::default(), digest };
@@ -101,7 +108,9 @@ impl Rebuilt {
             if !is_simple {
                 let mut order: Vec<usize> = (0..read.replica.claims.len()).collect();
                 let is_record = |kind| matches!(kind, Kind::Message | Kind::ToolCall);
-                order.retain(|at| read.replica.claims.get(*at).is_some_and(|claim| is_record(claim.kind()) && !claim.is_gone()));
+                order.retain(|at| {
+                    read.replica.claims.get(*at).is_some_and(|claim| is_record(claim.kind()) && !claim.is_gone())
+                });
                 order.sort_by_key(|at| read.replica.claims.get(*at).map(|claim| claim.seq));
                 for at in order {
                     let Some(claim) = read.replica.claims.get(at) else { continue };
@@ -185,7 +194,10 @@ impl Rebuilt {
 
     /// Gives its rows in order, as batches of messages, tool calls and usage, and their totals.
     pub(super) fn each_batch(
-        &mut self, shared: &Shared<'_>, carried: Option<[RecordBatch; 3]>, mut take: impl FnMut(&[RecordBatch; 3]) -> Result<()>,
+        &mut self,
+        shared: &Shared<'_>,
+        carried: Option<[RecordBatch; 3]>,
+        mut take: impl FnMut(&[RecordBatch; 3]) -> Result<()>,
     ) -> Result<Totals> {
         let mut totals = Totals::default();
         let is_simple = self.sources.len() == 1 && carried.is_none();
@@ -226,12 +238,18 @@ struct Owned {
 impl Owned {
     fn of(replica: &Replica) -> Self {
         let has_all = replica.claims.iter().all(crate::extract::Claim::is_owned);
-        let owned = replica.claims.iter().filter(|claim| claim.is_owned() && claim.kind() != Kind::Presence && !has_all);
+        let owned =
+            replica.claims.iter().filter(|claim| claim.is_owned() && claim.kind() != Kind::Presence && !has_all);
         Self { keys: owned.map(|claim| claim.key).collect(), has_all }
     }
 }
 
-fn own_rows(shared: &Shared<'_>, mut chunks: [Chunk; 3], owned: &Owned, places: &HashMap<i64, i64>) -> Result<[RecordBatch; 3]> {
+fn own_rows(
+    shared: &Shared<'_>,
+    mut chunks: [Chunk; 3],
+    owned: &Owned,
+    places: &HashMap<i64, i64>,
+) -> Result<[RecordBatch; 3]> {
     if !owned.has_all {
         for chunk in &mut chunks {
             chunk.retain(|key| owned.keys.contains(&key))?;
@@ -247,10 +265,16 @@ fn own_rows(shared: &Shared<'_>, mut chunks: [Chunk; 3], owned: &Owned, places: 
 }
 
 /// Old rows of a session, with what the sources of other sessions now say of them.
-pub(super) fn with_news(shared: &Shared<'_>, agent: &str, [messages, tool_calls, usage]: [RecordBatch; 3]) -> Result<[RecordBatch; 3]> {
-    let calls = (0..tool_calls.num_rows()).map(|row| key(agent, Kind::ToolCall, ToolCallRow::read(&tool_calls, row).call_id));
+pub(super) fn with_news(
+    shared: &Shared<'_>,
+    agent: &str,
+    [messages, tool_calls, usage]: [RecordBatch; 3],
+) -> Result<[RecordBatch; 3]> {
+    let calls =
+        (0..tool_calls.num_rows()).map(|row| key(agent, Kind::ToolCall, ToolCallRow::read(&tool_calls, row).call_id));
     let calls = Chunk { keys: calls.collect(), batch: tool_calls.clone() };
-    let responses = (0..usage.num_rows()).map(|row| key(agent, Kind::Response, UsageRow::read(&usage, row).response_id));
+    let responses =
+        (0..usage.num_rows()).map(|row| key(agent, Kind::Response, UsageRow::read(&usage, row).response_id));
     let responses = Chunk { keys: responses.collect(), batch: usage.clone() };
     let usage = with_fullest_copies(&responses, &shared.owners(), shared.pricer)?;
     Ok([messages, with_children(shared, calls)?, usage])

@@ -65,13 +65,28 @@ pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summa
     let mut summary = Summary::default();
     for agent in AGENTS.iter().map(|agent| agent.about().id) {
         let found = || plan.found.iter().filter(|planned| planned.agent_id() == agent);
-        let due = |is_new: bool| found().filter(|planned| planned.is_new == is_new && plan.changed.contains(&planned.name)).count() as u64;
-        let gone = plan.vanished.iter().filter(|name| manifest.sources.get(*name).is_some_and(|entry| entry.agent == agent)).count() as u64;
+        let due = |is_new: bool| {
+            found().filter(|planned| planned.is_new == is_new && plan.changed.contains(&planned.name)).count() as u64
+        };
+        let gone = plan
+            .vanished
+            .iter()
+            .filter(|name| manifest.sources.get(*name).is_some_and(|entry| entry.agent == agent))
+            .count() as u64;
         let all = found().count() as u64;
         if all + gone > 0 {
             let (new, changed) = (due(true), due(false));
-            let bad = reads.iter().filter(|read| read.planned.agent_id() == agent && read.state.is_bad()).count() as u64;
-            summary.agents.push(AgentSummary { agent, new, changed, unchanged: all - new - changed, bad, gone, ..AgentSummary::default() });
+            let bad =
+                reads.iter().filter(|read| read.planned.agent_id() == agent && read.state.is_bad()).count() as u64;
+            summary.agents.push(AgentSummary {
+                agent,
+                new,
+                changed,
+                unchanged: all - new - changed,
+                bad,
+                gone,
+                ..AgentSummary::default()
+            });
         }
     }
     let mut redactions: BTreeMap<String, u64> = BTreeMap::new();
@@ -97,7 +112,12 @@ pub(super) fn fill_record(record: &mut RunRecord, summary: &Summary, reads: &[Re
     record.sources_bad = sum(|agent| agent.bad);
     record.bytes_read = number(summary.bytes_read);
     record.bytes_written = number(summary.bytes_written);
-    record.rows = [sum(|agent| agent.sessions), sum(|agent| agent.messages), sum(|agent| agent.tool_calls), sum(|agent| agent.usage)];
+    record.rows = [
+        sum(|agent| agent.sessions),
+        sum(|agent| agent.messages),
+        sum(|agent| agent.tool_calls),
+        sum(|agent| agent.usage),
+    ];
     let problems = reads.iter().map(|read| read.report.bad_lines + u64::from(read.state == SourceState::Unreadable));
     record.problems = number(problems.sum());
 }

@@ -20,8 +20,11 @@ pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &Ha
     add_changed_verdicts(shared, outcomes, &mut wider);
     add_split_sessions(shared, outcomes, &mut wider);
     add_late_children(shared, outcomes, &mut wider);
-    let holders: HashMap<PartName, usize> =
-        outcomes.iter().enumerate().flat_map(|(place, outcome)| outcome.group.parts.iter().map(move |part| (part.clone(), place))).collect();
+    let holders: HashMap<PartName, usize> = outcomes
+        .iter()
+        .enumerate()
+        .flat_map(|(place, outcome)| outcome.group.parts.iter().map(move |part| (part.clone(), place)))
+        .collect();
     let rebuilt: HashSet<(&str, String)> = outcomes
         .iter()
         .flat_map(|outcome| new_sessions(outcome).map(|session| (outcome.group.agent, session)))
@@ -30,7 +33,13 @@ pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &Ha
     changed.extend(sessions_with_new_children(shared, outcomes));
     changed.retain(|(_, session, agent)| !rebuilt.contains(&(*agent, session.clone())));
     for (part, session, agent) in changed {
-        let sources = shared.manifest.parts.get(&part).into_iter().flat_map(|part| &part.sessions).filter(|entry| entry.id == session);
+        let sources = shared
+            .manifest
+            .parts
+            .get(&part)
+            .into_iter()
+            .flat_map(|part| &part.sessions)
+            .filter(|entry| entry.id == session);
         let sources = sources.flat_map(|entry| &entry.sources).filter_map(|source| known.get(source).cloned());
         let group = Group {
             agent,
@@ -90,14 +99,20 @@ fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTr
     let mut seen: HashMap<(&str, String), usize> = HashMap::new();
     for (place, outcome) in outcomes.iter().enumerate() {
         for session in new_sessions(outcome) {
-            if let Some(other) = seen.insert((outcome.group.agent, session.clone()), place).filter(|other| *other != place) {
+            if let Some(other) =
+                seen.insert((outcome.group.agent, session.clone()), place).filter(|other| *other != place)
+            {
                 let group = outcomes.get(other).map(|other| other.group.clone()).unwrap_or_default();
                 widen(wider, place, outcomes, group);
                 widen(wider, other, outcomes, Group::default());
             }
-            let stray = shared.old.of_session(outcome.group.agent, &session).find(|old| !outcome.group.parts.contains(&old.part));
+            let stray = shared
+                .old
+                .of_session(outcome.group.agent, &session)
+                .find(|old| !outcome.group.parts.contains(&old.part));
             if let Some(old) = stray {
-                let group = Group { agent: outcome.group.agent, parts: BTreeSet::from([old.part.clone()]), ..Group::default() };
+                let group =
+                    Group { agent: outcome.group.agent, parts: BTreeSet::from([old.part.clone()]), ..Group::default() };
                 widen(wider, place, outcomes, group);
                 let holder = outcomes.iter().position(|outcome| outcome.group.parts.contains(&old.part));
                 if let Some(holder) = holder {
@@ -127,8 +142,11 @@ fn add_late_children(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTre
 /// Sessions of the lake that were not read, and whose rows are no longer what they should be.
 fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static str)> {
     let mut registry = shared.registry();
-    let numbers: Vec<(String, String, u32)> =
-        registry.numbers.iter().map(|((agent, session, _), number)| (agent.clone(), session.clone(), *number)).collect();
+    let numbers: Vec<(String, String, u32)> = registry
+        .numbers
+        .iter()
+        .map(|((agent, session, _), number)| (agent.clone(), session.clone(), *number))
+        .collect();
     let mut changed = BTreeSet::new();
     for (agent, session, number) in numbers {
         if registry.owners.is_read(number) || !is_outdated(shared, &mut registry, &agent, number) {
@@ -147,7 +165,8 @@ fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static 
 fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<(PartName, String, &'static str)> {
     let mut calls = KeySet::default();
     for read in outcomes.iter().flat_map(|outcome| &outcome.reads) {
-        let before = shared.manifest.sources.get(&read.planned.name).map(|entry| entry.notes.as_slice()).unwrap_or_default();
+        let before =
+            shared.manifest.sources.get(&read.planned.name).map(|entry| entry.notes.as_slice()).unwrap_or_default();
         let new = read.notes.iter().filter(|note| note.field == NoteField::ChildSession && !before.contains(note));
         calls.extend(new.map(|note| note.key));
     }
@@ -163,11 +182,33 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
 fn is_outdated(shared: &Shared<'_>, registry: &mut Registry, agent: &str, number: u32) -> bool {
     let verdict = registry.owners.judge(number);
     let Some(replica) = registry.owners.replica(number).cloned() else { return false };
-    let flips = replica.claims.iter().zip(&verdict.owned).any(|(claim, owned)| claim.kind() != Kind::Presence && claim.is_owned() != *owned);
-    flips || registry.owners.rivals(number).into_iter().any(|rival| {
-        let Some(rival_replica) = registry.owners.replica(rival).filter(|_| registry.owners.is_read(rival)) else { return false };
-        has_new_copies(shared, agent, rival_replica, &replica)
-    })
+    let flips = replica
+        .claims
+        .iter()
+        .zip(&verdict.owned)
+        .any(|(claim, owned)| claim.kind() != Kind::Presence && claim.is_owned() != *owned);
+    flips
+        || registry.owners.rivals(number).into_iter().any(|rival| {
+            let Some(rival_replica) =
+                registry.owners.replica(rival).filter(|_| registry.owners.is_read(rival)).cloned()
+            else {
+                return false;
+            };
+            has_new_copies(shared, agent, &rival_replica, &replica)
+                || takes_origin(shared, registry, agent, rival, &replica)
+        })
+}
+
+/// Whether a replica that was read has become the owner of messages that the other copied, and so its origin.
+fn takes_origin(shared: &Shared<'_>, registry: &mut Registry, agent: &str, read: u32, other: &Replica) -> bool {
+    let Some(replica) = registry.owners.replica(read).cloned() else { return false };
+    let before = shared.old.of_session(agent, &replica.session).find(|old| old.replica.source == replica.source);
+    let had = before.into_iter().flat_map(|old| &old.replica.claims).filter(|claim| claim.is_owned());
+    let had: KeySet = had.map(|claim| claim.key).collect();
+    let verdict = registry.owners.judge(read);
+    let has = replica.claims.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(claim, _)| claim.key);
+    let gained: KeySet = has.filter(|key| !had.contains(key)).collect();
+    other.claims.iter().any(|claim| claim.kind() == Kind::Message && !claim.is_owned() && gained.contains(&claim.key))
 }
 
 /// Whether a replica that was read says anything new of a response that the other has.
@@ -191,7 +232,8 @@ pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
     let mut registry = shared.registry();
     for key in keys {
         if let Some(number) = registry.owners.session_of(key)
-            && let (Some(replica), Some(agent)) = (registry.owners.replica(number), registry.agents.get(number as usize))
+            && let (Some(replica), Some(agent)) =
+                (registry.owners.replica(number), registry.agents.get(number as usize))
         {
             sessions.insert(key, (agent.clone(), replica.session.clone()));
         }

@@ -41,7 +41,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     fs::make_folder(&layout.state())?;
     let _lock = Lock::take(&layout, options.wait)?;
     let started = crate::time::now();
-    let mut record = RunRecord { started_at: started, llrem_version: env!("CARGO_PKG_VERSION").to_owned(), ..RunRecord::default() };
+    let mut record =
+        RunRecord { started_at: started, llrem_version: env!("CARGO_PKG_VERSION").to_owned(), ..RunRecord::default() };
     let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build();
     let threads = threads.map_err(|error| Error::Usage(format!("cannot start the threads: {error}")))?;
     let outcome = threads.install(|| extract(options, &layout, progress, started, &mut record));
@@ -52,7 +53,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     record.ended_at = crate::time::now();
     let outcome = outcome.and_then(|summary| {
         let count = u64::try_from(record.sources_bad).unwrap_or(0);
-        if options.strict && count > 0 { Err((Error::BadInput { count }, Some(summary))) } else { Ok(summary) }.map_err(|(error, _)| error)
+        if options.strict && count > 0 { Err((Error::BadInput { count }, Some(summary))) } else { Ok(summary) }
+            .map_err(|(error, _)| error)
     });
     if let Err(error) = &outcome {
         record.exit_code = i64::from(error.exit_code());
@@ -70,7 +72,8 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let plan = plan(options, &manifest, &policy(options))?;
     let mut summary = report::summary(&plan, &[], &manifest);
     let due = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name));
-    summary.would_read = due.map(|planned| (planned.path.clone(), if planned.is_new { "new" } else { "changed" })).collect();
+    summary.would_read =
+        due.map(|planned| (planned.path.clone(), if planned.is_new { "new" } else { "changed" })).collect();
     Ok(summary)
 }
 
@@ -90,7 +93,13 @@ fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
     Ok(Manifest { machine: machine_name(&machine), redaction_key: key, ..Manifest::default() })
 }
 
-fn extract(options: &Options, layout: &Layout, progress: &dyn Progress, now: i64, record: &mut RunRecord) -> Result<Summary> {
+fn extract(
+    options: &Options,
+    layout: &Layout,
+    progress: &dyn Progress,
+    now: i64,
+    record: &mut RunRecord,
+) -> Result<Summary> {
     let clock = Instant::now();
     let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
@@ -132,14 +141,17 @@ fn extract(options: &Options, layout: &Layout, progress: &dyn Progress, now: i64
         bytes: AtomicU64::new(0),
         staged: AtomicU64::new(0),
     };
-    let mut outcomes: Vec<Outcome> = groups.into_iter().par_bridge().map(|group| process(&shared, group)).collect::<Result<_>>()?;
-    let known: HashMap<String, Planned> = plan.found.iter().map(|planned| (planned.name.clone(), planned.clone())).collect();
+    let mut outcomes: Vec<Outcome> =
+        groups.into_iter().par_bridge().map(|group| process(&shared, group)).collect::<Result<_>>()?;
+    let known: HashMap<String, Planned> =
+        plan.found.iter().map(|planned| (planned.name.clone(), planned.clone())).collect();
     for _ in 0..ROUNDS {
         let again = resolve::stale(&shared, &mut outcomes, &known);
         if again.is_empty() {
             break;
         }
-        let redone: Vec<Outcome> = again.into_iter().par_bridge().map(|group| process(&shared, group)).collect::<Result<_>>()?;
+        let redone: Vec<Outcome> =
+            again.into_iter().par_bridge().map(|group| process(&shared, group)).collect::<Result<_>>()?;
         outcomes.extend(redone);
     }
     progress.stage("committing");
@@ -212,12 +224,16 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
 
 /// Parts whose sessions are told something new, but whose rows stay.
 fn told_parts(shared: &Shared<'_>, notes: &sessions::AllNotes, touched: &HashSet<PartName>) -> Vec<NewPart> {
-    let said = |part: &PartName, session: &str| notes.get(&(part.agent.clone(), session.to_owned())).map_or(0, super::notes::SessionNotes::hash);
+    let said = |part: &PartName, session: &str| {
+        notes.get(&(part.agent.clone(), session.to_owned())).map_or(0, super::notes::SessionNotes::hash)
+    };
     let untouched = shared.manifest.parts.iter().filter(|(name, _)| !touched.contains(*name));
-    let told = untouched.filter(|(name, part)| part.sessions.iter().any(|session| {
-        let hash = said(name, &session.id);
-        hash != 0 && hash != session.notes
-    }));
+    let told = untouched.filter(|(name, part)| {
+        part.sessions.iter().any(|session| {
+            let hash = said(name, &session.id);
+            hash != 0 && hash != session.notes
+        })
+    });
     let parts = told.map(|(name, part)| NewPart {
         name: name.clone(),
         files: [const { None }; 4],
@@ -229,11 +245,17 @@ fn told_parts(shared: &Shared<'_>, notes: &sessions::AllNotes, touched: &HashSet
 }
 
 fn place_part(
-    shared: &Shared<'_>, part: NewPart, sessions: Vec<crate::lake::manifest::SessionEntry>, manifest: &mut Manifest, steps: &mut Vec<Step>,
+    shared: &Shared<'_>,
+    part: NewPart,
+    sessions: Vec<crate::lake::manifest::SessionEntry>,
+    manifest: &mut Manifest,
+    steps: &mut Vec<Step>,
     written: &mut report::Written,
 ) -> Result<()> {
     let relative = |path: &std::path::Path| {
-        path.strip_prefix(shared.layout.root()).map(|path| path.to_string_lossy().into_owned()).map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
+        path.strip_prefix(shared.layout.root())
+            .map(|path| path.to_string_lossy().into_owned())
+            .map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
     };
     let keeps_rows = part.claims.as_os_str().is_empty();
     let mut entry = manifest.parts.remove(&part.name).unwrap_or_default();

@@ -16,7 +16,11 @@ use crate::tables::{SESSIONS, SessionRow, Sessions};
 pub(super) type AllNotes = BTreeMap<(String, String), SessionNotes>;
 
 /// Writes the sessions' file of a part; gives it, and the sessions as the manifest is to have them.
-pub(super) fn write(shared: &Shared<'_>, part: &mut NewPart, notes: &AllNotes) -> Result<(Option<StagedFile>, Vec<SessionEntry>)> {
+pub(super) fn write(
+    shared: &Shared<'_>,
+    part: &mut NewPart,
+    notes: &AllNotes,
+) -> Result<(Option<StagedFile>, Vec<SessionEntry>)> {
     let old = old_rows(shared, &part.name)?;
     let mut rows = Sessions::default();
     let mut entries = Vec::new();
@@ -137,7 +141,10 @@ pub(super) fn old_facts(shared: &Shared<'_>, part: Option<&PartName>, session: &
     let (Some((batch, row)), Some(entry)) = (rows.get(session), entry) else { return Ok(facts) };
     let row = SessionRow::read(batch, *row);
     let owned = |text: Option<&str>| text.map(str::to_owned);
-    facts.kind = ["session", "subagent", "side_agent", "prompts"].into_iter().find(|kind| *kind == row.kind).unwrap_or("session");
+    facts.kind = ["session", "subagent", "side_agent", "prompts"]
+        .into_iter()
+        .find(|kind| *kind == row.kind)
+        .unwrap_or("session");
     facts.agent_version = owned(row.agent_version);
     facts.project_path = owned(row.project_path);
     facts.git_branch = owned(row.git_branch);

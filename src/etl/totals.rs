@@ -112,7 +112,8 @@ impl Totals {
 
     /// Models, the one with most tokens first.
     pub(super) fn models(&self) -> Vec<&str> {
-        let mut models: Vec<(&str, i64)> = self.models.iter().map(|(model, tokens)| (model.as_str(), *tokens)).collect();
+        let mut models: Vec<(&str, i64)> =
+            self.models.iter().map(|(model, tokens)| (model.as_str(), *tokens)).collect();
         models.sort_by_key(|(model, tokens)| (std::cmp::Reverse(*tokens), *model));
         models.into_iter().map(|(model, _)| model).collect()
     }
@@ -120,7 +121,8 @@ impl Totals {
     /// Time with less than five minutes between records. Milliseconds.
     pub(super) fn active_ms(&mut self) -> i64 {
         self.moments.sort_unstable();
-        let gaps = self.moments.windows(2).map(|pair| pair.last().zip(pair.first()).map_or(0, |(last, first)| last - first));
+        let gaps =
+            self.moments.windows(2).map(|pair| pair.last().zip(pair.first()).map_or(0, |(last, first)| last - first));
         gaps.filter(|gap| *gap < ACTIVE_GAP).sum::<i64>() / 1000
     }
 

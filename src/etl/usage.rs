@@ -26,12 +26,14 @@ pub(super) fn with_fullest_copies(chunk: &Chunk, owners: &Owners, pricer: &Price
 }
 
 fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pricer: &Pricer) {
-    let request = own.request_id.and_then(|_| copies.iter().find(|copy| !copy.is_sidechain).and_then(|copy| copy.request));
+    let request =
+        own.request_id.and_then(|_| copies.iter().find(|copy| !copy.is_sidechain).and_then(|copy| copy.request));
     // A side question repeats a response of its parent under another request; its numbers are not the response's.
     let is_replay = |copy: &&ResponseCopy| {
         copy.is_sidechain && !own.is_sidechain && copy.request.is_some() && request.is_some() && copy.request != request
     };
-    let fullest = copies.iter().filter(|copy| !is_replay(copy)).max_by_key(|copy| (copy.output, copy.stop_reason.is_some()));
+    let fullest =
+        copies.iter().filter(|copy| !is_replay(copy)).max_by_key(|copy| (copy.output, copy.stop_reason.is_some()));
     let Some(best) = fullest else { return rows.push(own) };
     // The cost was always that of the whole response, also where the tokens beside it were those of its start.
     let recorded = best.recorded_cost.or(copies.iter().find_map(|copy| copy.recorded_cost));

@@ -42,7 +42,10 @@ impl<B> Rows<B> {
     }
 
     /// The rows that are held; they are held no longer.
-    pub fn finish(&mut self, build: impl FnOnce(&mut B) -> Result<RecordBatch, arrow::error::ArrowError>) -> Result<Chunk> {
+    pub fn finish(
+        &mut self,
+        build: impl FnOnce(&mut B) -> Result<RecordBatch, arrow::error::ArrowError>,
+    ) -> Result<Chunk> {
         self.handed_on += self.keys.len();
         self.text_bytes = 0;
         Ok(Chunk { batch: build(&mut self.builder)?, keys: std::mem::take(&mut self.keys) })

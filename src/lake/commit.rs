@@ -37,7 +37,8 @@ pub(crate) fn commit(layout: &Layout, steps: Vec<Step>, manifest: &Manifest) -> 
         fs::make_folder(&layout.root().join(folder))?;
     }
     let journal = Journal { steps, manifest: manifest.encode()? };
-    let content = postcard::to_stdvec(&journal).map_err(|error| Error::Query(format!("cannot write the journal: {error}")))?;
+    let content =
+        postcard::to_stdvec(&journal).map_err(|error| Error::Query(format!("cannot write the journal: {error}")))?;
     let mut bytes = blake3::hash(&content).as_bytes().to_vec();
     bytes.extend_from_slice(&content);
     let staged = layout.staging().join("journal");

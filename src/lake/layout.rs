@@ -95,7 +95,9 @@ mod tests {
 
     #[test]
     fn a_machine_name_cannot_leave_its_folder() {
-        for (name, safe) in [("../../etc", "-..-etc"), ("laptop.local", "laptop.local"), ("", "unknown"), ("a/b=c", "a-b-c")] {
+        for (name, safe) in
+            [("../../etc", "-..-etc"), ("laptop.local", "laptop.local"), ("", "unknown"), ("a/b=c", "a-b-c")]
+        {
             assert_eq!(machine_name(name), safe);
         }
     }

@@ -40,8 +40,10 @@ impl Lock {
             }
         }
         // Only for the message of whoever waits; the lock itself is the system's.
-        let note = format!(" (process {}, since {})", std::process::id(), chrono::Utc::now().format("%Y-%m-%d %H:%M:%S UTC"));
-        let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| file.write_all(note.as_bytes()));
+        let note =
+            format!(" (process {}, since {})", std::process::id(), chrono::Utc::now().format("%Y-%m-%d %H:%M:%S UTC"));
+        let _ =
+            file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| file.write_all(note.as_bytes()));
         Ok(Self { _file: file })
     }
 }

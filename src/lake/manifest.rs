@@ -153,7 +153,8 @@ impl Manifest {
     }
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
-        let content = postcard::to_stdvec(self).map_err(|error| Error::Query(format!("cannot write the manifest: {error}")))?;
+        let content =
+            postcard::to_stdvec(self).map_err(|error| Error::Query(format!("cannot write the manifest: {error}")))?;
         let mut bytes = Vec::with_capacity(content.len() + 44);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());

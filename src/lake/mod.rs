@@ -21,8 +21,8 @@ use manifest::Manifest;
 
 #[doc(hidden)]
 pub use part::PartWriter;
-pub(crate) use state::append_run;
 pub use state::RunRecord;
+pub(crate) use state::append_run;
 
 /// A lake, open for reading. Takes no lock, and sees what the last complete run left.
 pub struct Lake {

@@ -80,7 +80,9 @@ impl PartWriter {
 
     /// Adds rows to a table, by its place in `LAKE_TABLES`.
     pub fn write(&mut self, table: usize, batch: &RecordBatch) -> Result<()> {
-        let (Some(definition), Some(slot)) = (LAKE_TABLES.get(table), self.tables.get_mut(table)) else { return Ok(()) };
+        let (Some(definition), Some(slot)) = (LAKE_TABLES.get(table), self.tables.get_mut(table)) else {
+            return Ok(());
+        };
         if batch.num_rows() == 0 {
             return Ok(());
         }

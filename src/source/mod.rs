@@ -44,11 +44,9 @@ impl Fingerprint {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         let mut print = Self { bytes: main.len(), modified_ns: modified_ns(&main), inode: inode(&main) };
-        for companion in companions(path) {
-            if let Ok(metadata) = std::fs::metadata(companion) {
-                print.bytes += metadata.len();
-                print.modified_ns = print.modified_ns.max(modified_ns(&metadata));
-            }
+        if let Some(metadata) = companion(path).and_then(|companion| std::fs::metadata(companion).ok()) {
+            print.bytes += metadata.len();
+            print.modified_ns = print.modified_ns.max(modified_ns(&metadata));
         }
         Ok(print)
     }
@@ -59,8 +57,8 @@ impl Fingerprint {
     }
 }
 
-/// Files that are read together with a source's main file: a subagent's description, a database's write-ahead log.
-fn companions(path: &Path) -> Option<PathBuf> {
+/// File that is read together with a source's main file: a subagent's description, a database's write-ahead log.
+fn companion(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     if let Some(stem) = name.strip_suffix(".jsonl") {
         return stem.starts_with("agent-").then(|| path.with_file_name(format!("{stem}.meta.json")));

@@ -9,54 +9,54 @@ use serde_json::value::RawValue;
 
 /// Text, borrowed where the JSON has no escapes. Numbers are taken as text; anything else is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Text<'a>(pub Option<Cow<'a, str>>);
+pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 
 impl Text<'_> {
     /// The text, when there is any; an empty one counts as none.
-    pub fn get(&self) -> Option<&str> {
+    pub(crate) fn get(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
 
     /// Whether the text is this one.
-    pub fn is(&self, other: &str) -> bool {
+    pub(crate) fn is(&self, other: &str) -> bool {
         self.0.as_deref() == Some(other)
     }
 }
 
 /// A whole number: from integers, floats, and numbers in text; anything else is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Number(pub Option<i64>);
+pub(crate) struct Number(pub(crate) Option<i64>);
 
 /// A fraction; as [`Number`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Fraction(pub Option<f64>);
+pub(crate) struct Fraction(pub(crate) Option<f64>);
 
 /// True or false; anything but `true` and `"true"` is false.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Flag(pub bool);
+pub(crate) struct Flag(pub(crate) bool);
 
 /// A moment: ISO 8601, or seconds, milliseconds or microseconds since 1970. Microseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Moment(pub Option<i64>);
+pub(crate) struct Moment(pub(crate) Option<i64>);
 
 /// A value left as it stands, to be read when it is needed.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Raw<'a>(pub Option<&'a RawValue>);
+pub(crate) struct Raw<'a>(pub(crate) Option<&'a RawValue>);
 
 impl<'a> Raw<'a> {
     /// The JSON text; none for an absent value and for `null`.
-    pub fn json(&self) -> Option<&'a str> {
+    pub(crate) fn json(&self) -> Option<&'a str> {
         self.0.map(RawValue::get).filter(|json| *json != "null")
     }
 }
 
 /// An object of the given shape; anything else is absent.
 #[derive(Debug, Clone, Default)]
-pub struct Object<T>(pub Option<T>);
+pub(crate) struct Object<T>(pub(crate) Option<T>);
 
 /// The items of a list; anything else is no item.
 #[derive(Debug, Clone)]
-pub struct List<T>(pub Vec<T>);
+pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl<T> Default for List<T> {
     fn default() -> Self {

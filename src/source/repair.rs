@@ -30,7 +30,9 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
         let escape = at + found;
         at = escape + 2;
         match surrogate_at(bytes, escape) {
-            Some(0xD800..=0xDBFF) if matches!(surrogate_at(bytes, escape + 6), Some(0xDC00..=0xDFFF)) => at = escape + 12,
+            Some(0xD800..=0xDBFF) if matches!(surrogate_at(bytes, escape + 6), Some(0xDC00..=0xDFFF)) => {
+                at = escape + 12
+            }
             Some(_) => {
                 let fixed = fixed.get_or_insert_with(|| bytes.to_vec());
                 if let Some(digits) = fixed.get_mut(escape + 2..escape + 6) {

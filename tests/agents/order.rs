@@ -97,6 +97,34 @@ proptest! {
     }
 
     #[test]
+    fn sources_that_grow_give_the_same(case in any::<Index>(), cuts in prop::collection::vec(prop::collection::vec(any::<Index>(), 5), 1..3)) {
+        let cases = Case::all();
+        let case = case.get(&cases);
+        let home = Home::of(case);
+        let sources = home.sources();
+        let files: Vec<(PathBuf, Vec<u8>)> = sources
+            .into_iter()
+            .filter(|source| source.kind != "database")
+            .map(|source| (std::fs::read(&source.path).unwrap(), source.path))
+            .map(|(bytes, path)| (path, bytes))
+            .collect();
+        let lake = Built::new(&home, "growing");
+        let mut lengths = vec![0; files.len()];
+        for cuts in &cuts {
+            for (((path, bytes), length), cut) in files.iter().zip(&mut lengths).zip(cuts) {
+                *length += cut.index(bytes.len() - *length + 1);
+                write(path, &bytes[..*length]);
+            }
+            lake.run();
+        }
+        for (path, bytes) in &files {
+            write(path, bytes);
+        }
+        lake.run();
+        difference(&case.name, &Built::full(&home).rows().without_runs(), &lake.rows().without_runs())?;
+    }
+
+    #[test]
     fn what_was_deleted_stays(pick in any::<Index>(), deleted in prop::collection::vec(any::<Index>(), 1..4)) {
         let (case, home) = SEVERAL.with(|homes| {
             let case = pick.get(homes).0.clone();

@@ -87,7 +87,7 @@ const IGNORED_RECORDS: [&str; 41] = [
 ];
 
 /// Subtypes of `system` records that tell the person something.
-const KNOWN_NOTICES: [&str; 14] = [
+const KNOWN_NOTICES: [&str; 17] = [
     "",
     "informational",
     "microcompact_boundary",
@@ -102,6 +102,9 @@ const KNOWN_NOTICES: [&str; 14] = [
     "model_fallback",
     "thinking",
     "session_state_changed",
+    "api_refusal",
+    "error",
+    "session_start",
 ];
 
 /// Folders below `subagents/` that are looked into.

@@ -58,6 +58,9 @@ record! {
         "totalAPIDurationWithoutRetries", "totalToolDuration", "totalLinesAdded", "totalLinesRemoved", "totalDuration",
         "startTime", "modelUsage", "hasUnknownModelCost", "attributionSkill", "attributionMcpServer",
         "attributionMcpTool", "classifierMetaLines", "permissionDecision", "trigger", "direction", "color", "setting",
+        "planContent", "hookAdditionalContext", "apiErrorStatus", "apiRefusalCategory", "apiRefusalExplanation", "atis",
+        "attributionPlugin", "attributionAgent", "errorDetails", "interruptedMessageId", "isAbortedMidStream", "mcpMeta",
+        "refusedUserMessageUuid", "toolEndsTurn", "turnCompanion",
     ]
 }
 

@@ -1,16 +1,20 @@
 //! One transcript, main or subagent: lines into messages, tool calls and responses.
 
+mod calls;
+mod facts;
+mod notices;
+mod replies;
+
 use std::borrow::Cow;
 
-use super::content::{join, output_text, plain_text, with_blocks};
-use super::pending::{PendingCall, PendingCalls, Replies, Reply};
-use super::record::{Block, Description, Input, Line, ToolResult};
+use super::content::{join, with_blocks};
+use super::pending::{PendingCalls, Replies};
+use super::record::{Block, Description, Line};
 use super::responses::Responses;
-use super::tools::{self, Evidence};
 use super::tree::Tree;
 use super::user::UserText;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
-use crate::source::records::{Number, Text};
+use crate::source::records::Number;
 use crate::source::{Source, repair, split_glued};
 use crate::tables::{MessageRow, ToolCallRow};
 
@@ -75,7 +79,8 @@ struct Transcript<'o, 'a> {
     replies: Replies,
     calls: PendingCalls,
     responses: Responses,
-    /// Whether a line of the person or the model was there; without one there is no session.
+    /// Whether a line of the person or the model was there that says something; without one there is no session, or it
+    /// is another agent's.
     has_conversation: bool,
     /// Whether a compaction was marked by a line of its own, so that its summary is not counted again.
     has_boundary: bool,
@@ -152,10 +157,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
+        let kind = line.kind.get().unwrap_or_default();
+        if super::IGNORED_RECORDS.contains(&kind) {
+            return Ok(());
+        }
         for field in &line.unknown {
             self.out.unknown(&format!("field {field}"));
         }
-        match line.kind.get().unwrap_or_default() {
+        match kind {
             "user" | "assistant" | "system" | "attachment" => self.take_chained(line, number)?,
             "progress" => self.take_progress(line),
             "summary" => {
@@ -174,7 +183,6 @@ impl<'o, 'a> Transcript<'o, 'a> {
             "relocated" => {
                 self.facts.project_path = line.relocated.get().map(str::to_owned).or(self.facts.project_path.take());
             }
-            kind if super::IGNORED_RECORDS.contains(&kind) => {}
             kind => self.out.unknown(&format!("record {kind}")),
         }
         Ok(())
@@ -215,57 +223,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    fn note_facts(&mut self, line: &Line<'_>) {
-        if self.identity.main.is_none()
-            && let Some(session) = line.session.get()
-        {
-            self.identity.main = Some(session.to_owned());
-            self.name_session();
-        }
-        let facts = &mut self.facts;
-        facts.first_moment = match (facts.first_moment, line.timestamp.0) {
-            (Some(first), Some(moment)) => Some(first.min(moment)),
-            (first, moment) => first.or(moment),
-        };
-        if facts.project_path.is_none() {
-            facts.project_path = line.cwd.get().map(str::to_owned);
-        }
-        if let Some(origin) =
-            line.forked_from.0.as_ref().and_then(|from| from.session.get()).or(line.request_session.get())
-            && facts.forked_from_session_id.is_none()
-            && self.identity.agent.is_none()
-            && self.identity.main.as_deref() != Some(origin)
-        {
-            facts.forked_from_session_id = Some(origin.to_owned());
-        }
-        if !self.is_copy(line) || line.session_kind.is("bg") {
-            replace(&mut self.facts.agent_version, line.version.get());
-            replace(&mut self.facts.git_branch, line.branch.get().filter(|branch| *branch != "HEAD"));
-        }
-    }
-
-    /// Whether a reply says that another session asked for it.
-    fn names_origin(&self, line: &Line<'_>) -> bool {
-        let main = self.identity.main.as_deref();
-        self.identity.agent.is_none() && line.request_session.get().is_some_and(|origin| Some(origin) != main)
-    }
-
-    /// Whether the line says itself that it was copied from another session.
-    fn is_copy(&self, line: &Line<'_>) -> bool {
-        let other = |name: &Text<'_>, own: &str| name.get().is_some_and(|name| name != own);
-        if let Some(agent) = &self.identity.agent {
-            return other(&line.agent, agent);
-        }
-        let main = self.identity.main.as_deref().unwrap_or_default();
-        line.forked_from.0.is_some()
-            || line.session_kind.is("bg")
-            || self.names_origin(line)
-            || (looks_like_uuid(main) && other(&line.session, main))
-    }
-
     fn take_user(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        self.has_conversation = true;
         let content = spot.line.message.0.as_ref().and_then(|message| message.content.json());
+        self.has_conversation |= content.is_some();
         let read = with_blocks(content, |blocks| {
             let is_task = spot.line.is_sidechain.0 && self.identity.agent.is_none();
             let user = UserText::of(&blocks, spot.line, self.has_boundary, is_task);
@@ -326,249 +286,6 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    fn take_assistant(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        self.has_conversation = true;
-        let line = spot.line;
-        let Some(message) = line.message.0.as_ref() else {
-            self.out.problem(spot.number, "an assistant record without a message");
-            return Ok(());
-        };
-        for field in &message.unknown {
-            self.out.unknown(&format!("message field {field}"));
-        }
-        self.tree.add(spot.key, parent, false, line.is_sidechain.0);
-        let is_synthetic = message.model.is("<synthetic>") || line.is_api_error.0;
-        let response = message.id.get().unwrap_or(spot.uuid);
-        if !is_synthetic {
-            let (seq, turn) = (self.seq, self.turn);
-            let weak = self.is_copy(line);
-            let message_id = self.replies.message_id(response, line.is_sidechain.0).unwrap_or(spot.uuid).to_owned();
-            self.responses.add(response, &message_id, line, message, spot.number, seq, turn, weak);
-            if let Some(usage) = &message.usage.0 {
-                for field in &usage.unknown {
-                    self.out.unknown(&format!("usage field {field}"));
-                }
-            }
-        }
-        if !self.replies.is_open(response, line.is_sidechain.0) {
-            self.close_replies(line.is_sidechain.0)?;
-            let row = self.blank_row(spot);
-            let parent = line.parent.get().or(line.logical_parent.get());
-            let reply = Reply::begin(&row, parent, spot.key, message, is_synthetic, self.is_copy(line));
-            self.seq += 1;
-            self.tree.begin_row(spot.key, spot.uuid);
-            self.replies.open(response, reply);
-        } else if let Some(first) = self.replies.first_key(response, line.is_sidechain.0) {
-            self.tree.continue_row(spot.key, first);
-            // A fork may begin with this line, and a summary may name it.
-            self.out.claim(spot.key, self.is_copy(line));
-        }
-        let taken = with_blocks(message.content.json(), |blocks| {
-            for block in &blocks {
-                self.take_block(spot, response, block, is_synthetic);
-            }
-        });
-        if taken.is_none() {
-            self.out.problem(spot.number, "the message's content cannot be read");
-        }
-        self.replies.continue_with(response, line.is_sidechain.0, spot.key, message);
-        Ok(())
-    }
-
-    fn take_block(&mut self, spot: &Spot<'_, '_>, response: &str, block: &Block<'_>, is_synthetic: bool) {
-        let sidechain = spot.line.is_sidechain.0;
-        match block.kind.get().unwrap_or_default() {
-            "text" => self.replies.add_text(response, sidechain, block.text.0.as_deref().unwrap_or_default()),
-            "thinking" => {
-                self.replies.add_thinking(response, sidechain, block.thinking.0.as_deref().unwrap_or_default())
-            }
-            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let message_id = self.replies.message_id(response, sidechain).unwrap_or(spot.uuid).to_owned();
-                let call = self.new_call(spot, block, &message_id, (!is_synthetic).then_some(response));
-                self.calls.open(key(AGENT, Kind::ToolCall, &call.call_id), call);
-            }
-            "web_search_tool_result" | "web_fetch_tool_result" | "mcp_tool_result" => {
-                if let Some(call) = block.call.get().and_then(|id| self.calls.get_mut(key(AGENT, Kind::ToolCall, id))) {
-                    call.server_result(block, spot.line.timestamp.0);
-                }
-            }
-            "redacted_thinking" | "fallback" | "image" | "document" | "connector_text" => {}
-            kind => self.out.unknown(&format!("block {kind}")),
-        }
-    }
-
-    fn new_call(
-        &mut self,
-        spot: &Spot<'_, '_>,
-        block: &Block<'_>,
-        message_id: &str,
-        response: Option<&str>,
-    ) -> PendingCall {
-        let name = block.name.get().unwrap_or("unknown");
-        let call_id = block.id.get().map_or_else(|| format!("{}#{}", spot.uuid, self.seq), str::to_owned);
-        let json = block.input.json().map(|json| repair(json.as_bytes()));
-        let input: Input<'_> = json.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-        let server = block.server.get().or(tools::mcp_server(name));
-        let category = if server.is_some() && !name.starts_with("mcp__") { "mcp" } else { tools::category(name) };
-        let call = PendingCall {
-            call_id,
-            seq: self.seq,
-            message_id: message_id.to_owned(),
-            response_id: response.map(str::to_owned),
-            turn: self.turn,
-            name: name.to_owned(),
-            category,
-            mcp_server: server.map(str::to_owned),
-            input_key: json.as_deref().map(|json| tools::input_key(name, json)),
-            command: input.command.get().filter(|_| tools::is_shell(name)).map(str::to_owned),
-            file_path: tools::file_of(category, &input).map(str::to_owned),
-            description: input.description.get().filter(|_| category == "task").map(str::to_owned),
-            subagent_type: input.subagent.get().map(str::to_owned),
-            started_at: spot.line.timestamp.0,
-            is_sidechain: spot.line.is_sidechain.0,
-            source_line: i64::try_from(spot.number).ok(),
-            weak: self.is_copy(spot.line),
-            input: json.map(Cow::into_owned),
-            ..PendingCall::default()
-        };
-        self.seq += 1;
-        call
-    }
-
-    fn take_result(&mut self, spot: &Spot<'_, '_>, block: &Block<'_>, alone: bool) -> Result<(), Reject> {
-        let line = spot.line;
-        let id = block.call.get().unwrap_or_default();
-        let call_key = key(AGENT, Kind::ToolCall, id);
-        if self.calls.is_answered(call_key) && !id.is_empty() {
-            return Ok(());
-        }
-        let mut call = self.calls.close(call_key).unwrap_or_else(|| {
-            let seq = self.seq;
-            self.seq += 1;
-            let id = if id.is_empty() { format!("{}#{seq}", spot.uuid) } else { id.to_owned() };
-            PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(spot.number).ok())
-        });
-        let output = output_text(block.content.json());
-        let structured = line.result.json().filter(|_| alone);
-        let repaired = structured.map(|json| repair(json.as_bytes()));
-        let result: Option<ToolResult<'_>> =
-            repaired.as_deref().filter(|json| json.starts_with('{')).and_then(|json| serde_json::from_str(json).ok());
-        let result_text = repaired
-            .as_deref()
-            .filter(|json| json.starts_with('"'))
-            .and_then(|json| serde_json::from_str::<String>(json).ok());
-        let evidence = Evidence {
-            name: &call.name,
-            output: output.as_deref().unwrap_or_default(),
-            is_error: block.is_error.0,
-            denial: line.denial.get(),
-            result: result.as_ref(),
-            result_text: result_text.as_deref(),
-        };
-        let outcome = evidence.outcome();
-        if let Some(agent) = result.as_ref().and_then(|result| result.agent.get()) {
-            call.child = Some(self.child_session(agent));
-        }
-        self.note_child(&call);
-        let row = ToolCallRow {
-            status: outcome.status,
-            exit_code: outcome.exit_code,
-            duration_ms: outcome.duration_ms,
-            output: output.as_deref(),
-            output_bytes: output.as_deref().and_then(|output| i64::try_from(output.len()).ok()),
-            ended_at: line.timestamp.0,
-            ..call.row(&self.session_id)
-        };
-        self.out.tool_call(row, call.weak)
-    }
-
-    /// Tells the subagent's session what only the call that started it says.
-    fn note_child(&mut self, call: &PendingCall) {
-        if let Some(child) = &call.child {
-            let key = session_key(child);
-            for (field, text) in [(NoteField::Title, &call.description), (NoteField::SubagentType, &call.subagent_type)]
-            {
-                if let Some(text) = text {
-                    self.out.note(field, key, 0, text);
-                }
-            }
-        }
-    }
-
-    fn take_system(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        let line = spot.line;
-        self.tree.add(spot.key, parent, false, line.is_sidechain.0);
-        let content = plain_text(line.content.json());
-        let (kind, text) = match line.subtype.get().unwrap_or_default() {
-            "compact_boundary" => {
-                self.has_boundary = true;
-                ("compaction", content)
-            }
-            "api_error" => ("api_error", content.or_else(|| plain_text(line.error.json()))),
-            "local_command" if content.as_deref().is_some_and(|text| text.starts_with("<command-name>")) => {
-                ("command", content)
-            }
-            "local_command" => ("meta", content),
-            "permission_retry" => ("permission", content),
-            "stop_hook_summary" | "turn_duration" | "file_snapshot" => ("meta", content),
-            subtype if super::KNOWN_NOTICES.contains(&subtype) => ("notice", content),
-            subtype => {
-                self.out.unknown(&format!("system {subtype}"));
-                ("notice", content)
-            }
-        };
-        let row = MessageRow {
-            role: "system",
-            kind,
-            text: text.as_deref(),
-            is_error: kind == "api_error" || line.level.is("error"),
-            ..self.blank_row(spot)
-        };
-        self.push_message(spot, row)
-    }
-
-    fn take_attachment(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        let line = spot.line;
-        let Some(attachment) = line.attachment.0.as_ref() else { return Ok(()) };
-        let kind = attachment.kind.get().unwrap_or_default();
-        let (row_kind, role, text) = match kind {
-            "queued_command" if attachment.mode.is("task-notification") => {
-                ("notice", "system", plain_text(attachment.prompt.json()))
-            }
-            "queued_command" => ("prompt", "user", plain_text(attachment.prompt.json())),
-            "hook_blocking_error" => ("notice", "system", plain_text(attachment.error.json())),
-            "hook_non_blocking_error" | "hook_error_during_execution" => (
-                "notice",
-                "system",
-                attachment.stderr.get().map(str::to_owned).or(plain_text(attachment.content.json())),
-            ),
-            "hook_permission_decision" => {
-                let (hook, decision) =
-                    (attachment.hook.get().unwrap_or("hook"), attachment.decision.get().unwrap_or(""));
-                ("permission", "system", Some(format!("{hook}: {decision}")))
-            }
-            "max_turns_reached" => ("notice", "system", Some("max turns reached".to_owned())),
-            _ => {
-                self.tree.add(spot.key, parent, false, line.is_sidechain.0);
-                return Ok(());
-            }
-        };
-        let is_prompt = row_kind == "prompt";
-        if is_prompt {
-            self.turn = Some(self.turn.unwrap_or(0) + 1);
-            self.close_replies(line.is_sidechain.0)?;
-        }
-        self.tree.add(spot.key, parent, is_prompt, line.is_sidechain.0);
-        let row = MessageRow {
-            role,
-            kind: row_kind,
-            text: text.as_deref(),
-            is_error: text.is_some() && kind.contains("error"),
-            ..self.blank_row(spot)
-        };
-        self.push_message(spot, row)
-    }
-
     /// A row with what every line carries.
     fn blank_row<'r>(&self, spot: &Spot<'r, '_>) -> MessageRow<'r> {
         MessageRow {
@@ -615,28 +332,6 @@ impl<'o, 'a> Transcript<'o, 'a> {
         Some(row.map_or(Cow::Borrowed(parent), |id| Cow::Owned(id.to_string())))
     }
 
-    /// Hands on the replies of a thread that nothing will be added to.
-    fn close_replies(&mut self, sidechain: bool) -> Result<(), Reject> {
-        for reply in self.replies.close(sidechain) {
-            self.push_reply(&reply)?;
-        }
-        Ok(())
-    }
-
-    fn push_reply(&mut self, reply: &Reply) -> Result<(), Reject> {
-        let parent = self.parent_id(reply.parent.as_deref());
-        let row = MessageRow { session_id: &self.session_id, parent_id: parent.as_deref(), ..reply.row() };
-        let place = self.out.message(row, reply.weak)?;
-        for line in &reply.lines {
-            self.tree.set_row(*line, place);
-        }
-        Ok(())
-    }
-
-    fn child_session(&self, agent: &str) -> String {
-        format!("{}/agent-{agent}", self.identity.main.as_deref().unwrap_or(&self.session_id))
-    }
-
     fn finish(mut self, description: Option<&[u8]>) -> Result<(), Reject> {
         self.close_replies(false)?;
         self.close_replies(true)?;
@@ -662,29 +357,6 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
         self.out.end_session(facts)
     }
-
-    fn complete_facts(&mut self, description: &Description<'_>) -> Facts {
-        let facts = std::mem::take(&mut self.facts);
-        let title = self.titles.custom.take().or(self.titles.generated.take());
-        let Some(agent) = &self.identity.agent else {
-            return Facts { session_id: self.session_id.clone(), kind: "session", title, ..facts };
-        };
-        let main = self.identity.main.clone();
-        let parent = match (&main, description.parent.get()) {
-            (Some(main), Some(parent)) => Some(format!("{main}/agent-{parent}")),
-            _ => main.clone(),
-        };
-        Facts {
-            session_id: self.session_id.clone(),
-            kind: if is_side_agent(agent) { "side_agent" } else { "subagent" },
-            title: description.description.get().map(str::to_owned).or(title),
-            parent_session_id: parent,
-            root_session_id: main,
-            is_subagent: true,
-            subagent_type: description.agent_type.get().map(str::to_owned),
-            ..facts
-        }
-    }
 }
 
 /// A line and where it stands.
@@ -702,29 +374,6 @@ fn message_key(uuid: &str) -> u64 {
 /// Key of the fact that a session has a transcript.
 pub(super) fn session_key(session: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("session:{session}"))
-}
-
-fn replace(value: &mut Option<String>, new: Option<&str>) {
-    if let Some(new) = new
-        && value.as_deref() != Some(new)
-    {
-        *value = Some(new.to_owned());
-    }
-}
-
-/// Helper agents of the program itself are called `a<label>-<hex>`.
-fn is_side_agent(agent: &str) -> bool {
-    agent.split_once('-').is_some_and(|(label, _)| {
-        matches!(label, "acompact" | "aprompt_suggestion" | "aside_question" | "asession_memory" | "aspeculation")
-    })
-}
-
-fn looks_like_uuid(name: &str) -> bool {
-    name.len() == 36
-        && name.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
 
 /// Tokens as billed never are negative; what is, is damage.

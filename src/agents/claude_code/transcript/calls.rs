@@ -1,0 +1,117 @@
+//! Tool calls, and the results that later lines give them.
+
+use std::borrow::Cow;
+
+use super::super::AGENT;
+use super::super::content::output_text;
+use super::super::pending::PendingCall;
+use super::super::record::{Block, Input, ToolResult};
+use super::super::tools::{self, Evidence};
+use super::{Spot, Transcript, session_key};
+use crate::extract::{Kind, NoteField, Reject, key};
+use crate::source::repair;
+use crate::tables::ToolCallRow;
+
+impl Transcript<'_, '_> {
+    pub(super) fn new_call(
+        &mut self,
+        spot: &Spot<'_, '_>,
+        block: &Block<'_>,
+        message_id: &str,
+        response: Option<&str>,
+    ) -> PendingCall {
+        let name = block.name.get().unwrap_or("unknown");
+        let call_id = block.id.get().map_or_else(|| format!("{}#{}", spot.uuid, self.seq), str::to_owned);
+        let json = block.input.json().map(|json| repair(json.as_bytes()));
+        let input: Input<'_> = json.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let server = block.server.get().or(tools::mcp_server(name));
+        let category = if server.is_some() && !name.starts_with("mcp__") { "mcp" } else { tools::category(name) };
+        let call = PendingCall {
+            call_id,
+            seq: self.seq,
+            message_id: message_id.to_owned(),
+            response_id: response.map(str::to_owned),
+            turn: self.turn,
+            name: name.to_owned(),
+            category,
+            mcp_server: server.map(str::to_owned),
+            input_key: json.as_deref().map(|json| tools::input_key(name, json)),
+            command: input.command.get().filter(|_| tools::is_shell(name)).map(str::to_owned),
+            file_path: tools::file_of(category, &input).map(str::to_owned),
+            description: input.description.get().filter(|_| category == "task").map(str::to_owned),
+            subagent_type: input.subagent.get().map(str::to_owned),
+            started_at: spot.line.timestamp.0,
+            is_sidechain: spot.line.is_sidechain.0,
+            source_line: i64::try_from(spot.number).ok(),
+            weak: self.is_copy(spot.line),
+            input: json.map(Cow::into_owned),
+            ..PendingCall::default()
+        };
+        self.seq += 1;
+        call
+    }
+
+    pub(super) fn take_result(&mut self, spot: &Spot<'_, '_>, block: &Block<'_>, alone: bool) -> Result<(), Reject> {
+        let line = spot.line;
+        let id = block.call.get().unwrap_or_default();
+        let call_key = key(AGENT, Kind::ToolCall, id);
+        if self.calls.is_answered(call_key) && !id.is_empty() {
+            return Ok(());
+        }
+        let mut call = self.calls.close(call_key).unwrap_or_else(|| {
+            let seq = self.seq;
+            self.seq += 1;
+            let id = if id.is_empty() { format!("{}#{seq}", spot.uuid) } else { id.to_owned() };
+            PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(spot.number).ok())
+        });
+        let output = output_text(block.content.json());
+        let structured = line.result.json().filter(|_| alone);
+        let repaired = structured.map(|json| repair(json.as_bytes()));
+        let result: Option<ToolResult<'_>> =
+            repaired.as_deref().filter(|json| json.starts_with('{')).and_then(|json| serde_json::from_str(json).ok());
+        let result_text = repaired
+            .as_deref()
+            .filter(|json| json.starts_with('"'))
+            .and_then(|json| serde_json::from_str::<String>(json).ok());
+        let evidence = Evidence {
+            name: &call.name,
+            output: output.as_deref().unwrap_or_default(),
+            is_error: block.is_error.0,
+            denial: line.denial.get(),
+            result: result.as_ref(),
+            result_text: result_text.as_deref(),
+        };
+        let outcome = evidence.outcome();
+        if let Some(agent) = result.as_ref().and_then(|result| result.agent.get()) {
+            call.child = Some(self.child_session(agent));
+        }
+        self.note_child(&call);
+        let row = ToolCallRow {
+            status: outcome.status,
+            exit_code: outcome.exit_code,
+            duration_ms: outcome.duration_ms,
+            output: output.as_deref(),
+            output_bytes: output.as_deref().and_then(|output| i64::try_from(output.len()).ok()),
+            ended_at: line.timestamp.0,
+            ..call.row(&self.session_id)
+        };
+        self.out.tool_call(row, call.weak)
+    }
+
+    /// Tells the subagent's session what only the call that started it says.
+    pub(super) fn note_child(&mut self, call: &PendingCall) {
+        if let Some(child) = &call.child {
+            let key = session_key(child);
+            for (field, text) in [(NoteField::Title, &call.description), (NoteField::SubagentType, &call.subagent_type)]
+            {
+                if let Some(text) = text {
+                    self.out.note(field, key, 0, text);
+                }
+            }
+        }
+    }
+
+    pub(super) fn child_session(&self, agent: &str) -> String {
+        format!("{}/agent-{agent}", self.identity.main.as_deref().unwrap_or(&self.session_id))
+    }
+}

@@ -1,0 +1,102 @@
+//! What the lines of a transcript say of its session.
+
+use super::super::record::{Description, Line};
+use super::Transcript;
+use crate::extract::Facts;
+use crate::source::records::Text;
+
+impl Transcript<'_, '_> {
+    pub(super) fn note_facts(&mut self, line: &Line<'_>) {
+        if self.identity.main.is_none()
+            && let Some(session) = line.session.get()
+        {
+            self.identity.main = Some(session.to_owned());
+            self.name_session();
+        }
+        let facts = &mut self.facts;
+        facts.first_moment = match (facts.first_moment, line.timestamp.0) {
+            (Some(first), Some(moment)) => Some(first.min(moment)),
+            (first, moment) => first.or(moment),
+        };
+        if facts.project_path.is_none() {
+            facts.project_path = line.cwd.get().map(str::to_owned);
+        }
+        if let Some(origin) =
+            line.forked_from.0.as_ref().and_then(|from| from.session.get()).or(line.request_session.get())
+            && facts.forked_from_session_id.is_none()
+            && self.identity.agent.is_none()
+            && self.identity.main.as_deref() != Some(origin)
+        {
+            facts.forked_from_session_id = Some(origin.to_owned());
+        }
+        if !self.is_copy(line) || line.session_kind.is("bg") {
+            replace(&mut self.facts.agent_version, line.version.get());
+            replace(&mut self.facts.git_branch, line.branch.get().filter(|branch| *branch != "HEAD"));
+        }
+    }
+
+    /// Whether a reply says that another session asked for it.
+    pub(super) fn names_origin(&self, line: &Line<'_>) -> bool {
+        let main = self.identity.main.as_deref();
+        self.identity.agent.is_none() && line.request_session.get().is_some_and(|origin| Some(origin) != main)
+    }
+
+    /// Whether the line says itself that it was copied from another session.
+    pub(super) fn is_copy(&self, line: &Line<'_>) -> bool {
+        let other = |name: &Text<'_>, own: &str| name.get().is_some_and(|name| name != own);
+        if let Some(agent) = &self.identity.agent {
+            return other(&line.agent, agent);
+        }
+        let main = self.identity.main.as_deref().unwrap_or_default();
+        line.forked_from.0.is_some()
+            || line.session_kind.is("bg")
+            || self.names_origin(line)
+            || (looks_like_uuid(main) && other(&line.session, main))
+    }
+
+    pub(super) fn complete_facts(&mut self, description: &Description<'_>) -> Facts {
+        let facts = std::mem::take(&mut self.facts);
+        let title = self.titles.custom.take().or(self.titles.generated.take());
+        let Some(agent) = &self.identity.agent else {
+            return Facts { session_id: self.session_id.clone(), kind: "session", title, ..facts };
+        };
+        let main = self.identity.main.clone();
+        let parent = match (&main, description.parent.get()) {
+            (Some(main), Some(parent)) => Some(format!("{main}/agent-{parent}")),
+            _ => main.clone(),
+        };
+        Facts {
+            session_id: self.session_id.clone(),
+            kind: if is_side_agent(agent) { "side_agent" } else { "subagent" },
+            title: description.description.get().map(str::to_owned).or(title),
+            parent_session_id: parent,
+            root_session_id: main,
+            is_subagent: true,
+            subagent_type: description.agent_type.get().map(str::to_owned),
+            ..facts
+        }
+    }
+}
+
+fn replace(value: &mut Option<String>, new: Option<&str>) {
+    if let Some(new) = new
+        && value.as_deref() != Some(new)
+    {
+        *value = Some(new.to_owned());
+    }
+}
+
+/// Helper agents of the program itself are called `a<label>-<hex>`.
+fn is_side_agent(agent: &str) -> bool {
+    agent.split_once('-').is_some_and(|(label, _)| {
+        matches!(label, "acompact" | "aprompt_suggestion" | "aside_question" | "asession_memory" | "aspeculation")
+    })
+}
+
+fn looks_like_uuid(name: &str) -> bool {
+    name.len() == 36
+        && name.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}

@@ -1,0 +1,100 @@
+//! What the model says: one message for each response, over as many lines as it takes.
+
+use super::super::AGENT;
+use super::super::content::with_blocks;
+use super::super::pending::Reply;
+use super::super::record::Block;
+use super::{Spot, Transcript};
+use crate::extract::{Kind, Reject, key};
+use crate::tables::MessageRow;
+
+impl Transcript<'_, '_> {
+    pub(super) fn take_assistant(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
+        let line = spot.line;
+        let Some(message) = line.message.0.as_ref() else {
+            self.out.problem(spot.number, "an assistant record without a message");
+            return Ok(());
+        };
+        self.has_conversation |= message.content.json().is_some() || message.usage.0.is_some();
+        for field in &message.unknown {
+            self.out.unknown(&format!("message field {field}"));
+        }
+        self.tree.add(spot.key, parent, false, line.is_sidechain.0);
+        let is_synthetic = message.model.is("<synthetic>") || line.is_api_error.0;
+        let response = message.id.get().unwrap_or(spot.uuid);
+        if !is_synthetic {
+            let (seq, turn) = (self.seq, self.turn);
+            let weak = self.is_copy(line);
+            let message_id = self.replies.message_id(response, line.is_sidechain.0).unwrap_or(spot.uuid).to_owned();
+            self.responses.add(response, &message_id, line, message, spot.number, seq, turn, weak);
+            if let Some(usage) = &message.usage.0 {
+                for field in &usage.unknown {
+                    self.out.unknown(&format!("usage field {field}"));
+                }
+            }
+        }
+        if !self.replies.is_open(response, line.is_sidechain.0) {
+            self.close_replies(line.is_sidechain.0)?;
+            let row = self.blank_row(spot);
+            let parent = line.parent.get().or(line.logical_parent.get());
+            let reply = Reply::begin(&row, parent, spot.key, message, is_synthetic, self.is_copy(line));
+            self.seq += 1;
+            self.tree.begin_row(spot.key, spot.uuid);
+            self.replies.open(response, reply);
+        } else if let Some(first) = self.replies.first_key(response, line.is_sidechain.0) {
+            self.tree.continue_row(spot.key, first);
+            // A fork may begin with this line, and a summary may name it.
+            self.out.claim(spot.key, self.is_copy(line));
+        }
+        let taken = with_blocks(message.content.json(), |blocks| {
+            for block in &blocks {
+                self.take_block(spot, response, block, is_synthetic);
+            }
+        });
+        if taken.is_none() {
+            self.out.problem(spot.number, "the message's content cannot be read");
+        }
+        self.replies.continue_with(response, line.is_sidechain.0, spot.key, message);
+        Ok(())
+    }
+
+    pub(super) fn take_block(&mut self, spot: &Spot<'_, '_>, response: &str, block: &Block<'_>, is_synthetic: bool) {
+        let sidechain = spot.line.is_sidechain.0;
+        match block.kind.get().unwrap_or_default() {
+            "text" => self.replies.add_text(response, sidechain, block.text.0.as_deref().unwrap_or_default()),
+            "thinking" => {
+                self.replies.add_thinking(response, sidechain, block.thinking.0.as_deref().unwrap_or_default())
+            }
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                let message_id = self.replies.message_id(response, sidechain).unwrap_or(spot.uuid).to_owned();
+                let call = self.new_call(spot, block, &message_id, (!is_synthetic).then_some(response));
+                self.calls.open(key(AGENT, Kind::ToolCall, &call.call_id), call);
+            }
+            "web_search_tool_result" | "web_fetch_tool_result" | "mcp_tool_result" => {
+                if let Some(call) = block.call.get().and_then(|id| self.calls.get_mut(key(AGENT, Kind::ToolCall, id))) {
+                    call.server_result(block, spot.line.timestamp.0);
+                }
+            }
+            "redacted_thinking" | "fallback" | "image" | "document" | "connector_text" => {}
+            kind => self.out.unknown(&format!("block {kind}")),
+        }
+    }
+
+    /// Hands on the replies of a thread that nothing will be added to.
+    pub(super) fn close_replies(&mut self, sidechain: bool) -> Result<(), Reject> {
+        for reply in self.replies.close(sidechain) {
+            self.push_reply(&reply)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn push_reply(&mut self, reply: &Reply) -> Result<(), Reject> {
+        let parent = self.parent_id(reply.parent.as_deref());
+        let row = MessageRow { session_id: &self.session_id, parent_id: parent.as_deref(), ..reply.row() };
+        let place = self.out.message(row, reply.weak)?;
+        for line in &reply.lines {
+            self.tree.set_row(*line, place);
+        }
+        Ok(())
+    }
+}

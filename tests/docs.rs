@@ -1,0 +1,35 @@
+//! The README's tables are what the program says of itself. `LLREM_UPDATE=1` writes them anew.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here fails a test")]
+
+use std::path::Path;
+
+use assert_cmd::Command;
+
+fn printed(arguments: &[&str]) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::cargo_bin("llrem").unwrap();
+    let output = command.env_clear().env("HOME", home.path()).env("TZ", "UTC").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The text with what stands between a section's marks replaced.
+fn with_section(text: &str, section: &str, content: &str) -> String {
+    let (begin, end) = (format!("<!-- {section}: begin -->\n"), format!("<!-- {section}: end -->"));
+    let (before, rest) = text.split_once(&begin).unwrap();
+    let (_, after) = rest.split_once(&end).unwrap();
+    format!("{before}{begin}\n{}\n\n{end}{after}", content.trim())
+}
+
+#[test]
+fn the_readme_shows_what_the_program_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = std::fs::read_to_string(&path).unwrap();
+    let mut expected = with_section(&readme, "schema", &printed(&["schema", "-f", "markdown"]));
+    expected = with_section(&expected, "queries", &printed(&["query", "-f", "markdown"]));
+    if std::env::var_os("LLREM_UPDATE").is_some() {
+        std::fs::write(&path, expected).unwrap();
+    } else {
+        assert!(readme == expected, "the README is behind the program: run the tests with LLREM_UPDATE=1");
+    }
+}
