@@ -259,14 +259,28 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 }
 
 /// Declares the shape of a JSON object: each field with its key; keys that are known but not needed; anything else is
-/// collected in `unknown` by name.
+/// collected in `unknown` by name, unless the rest is not looked at.
 macro_rules! record {
     (
         $(#[$meta:meta])*
+        $name:ident<$life:lifetime> { $($fields:tt)* }
+        ignores [$($ignored:literal),* $(,)?]
+    ) => {
+        $crate::source::records::record!(@declare true, [$(#[$meta])*] $name<$life> { $($fields)* } [$($ignored),*]);
+    };
+    (
+        $(#[$meta:meta])*
+        $name:ident<$life:lifetime> { $($fields:tt)* }
+        ignores the rest
+    ) => {
+        $crate::source::records::record!(@declare false, [$(#[$meta])*] $name<$life> { $($fields)* } []);
+    };
+    (
+        @declare $collects:literal, [$(#[$meta:meta])*]
         $name:ident<$life:lifetime> {
             $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*,)*
         }
-        ignores [$($ignored:literal),* $(,)?]
+        [$($ignored:literal),*]
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Default)]
@@ -292,7 +306,7 @@ macro_rules! record {
                                 $($key $(| $alias)* => record.$field = entries.next_value()?,)*
                                 $($ignored => { entries.next_value::<serde::de::IgnoredAny>()?; })*
                                 other => {
-                                    if record.unknown.len() < 16 {
+                                    if $collects && record.unknown.len() < 16 {
                                         record.unknown.push(other.chars().take(64).collect());
                                     }
                                     entries.next_value::<serde::de::IgnoredAny>()?;

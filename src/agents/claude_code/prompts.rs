@@ -15,7 +15,7 @@ record! {
     Pasted<'a> {
         content: Text<'a> = "content",
     }
-    ignores ["id", "type", "contentHash", "mediaType", "filename"]
+    ignores the rest
 }
 
 /// Prompts of one session, or of one project and day where no session is named.

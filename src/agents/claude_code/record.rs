@@ -100,7 +100,7 @@ record! {
         five_minutes: Number = "ephemeral_5m_input_tokens",
         one_hour: Number = "ephemeral_1h_input_tokens",
     }
-    ignores []
+    ignores the rest
 }
 
 record! {
@@ -108,7 +108,7 @@ record! {
     OutputDetails<'a> {
         thinking: Number = "thinking_tokens",
     }
-    ignores []
+    ignores the rest
 }
 
 record! {
@@ -116,7 +116,7 @@ record! {
     ServerTools<'a> {
         web_searches: Number = "web_search_requests",
     }
-    ignores ["web_fetch_requests"]
+    ignores the rest
 }
 
 record! {
@@ -130,7 +130,7 @@ record! {
         output: Number = "output_tokens",
         cache_creation: Object<CacheCreation<'a>> = "cache_creation",
     }
-    ignores []
+    ignores the rest
 }
 
 record! {
@@ -138,7 +138,7 @@ record! {
     Origin<'a> {
         kind: Text<'a> = "kind",
     }
-    ignores []
+    ignores the rest
 }
 
 record! {
@@ -146,7 +146,7 @@ record! {
     ForkedFrom<'a> {
         session: Text<'a> = "sessionId",
     }
-    ignores ["messageUuid"]
+    ignores the rest
 }
 
 record! {
@@ -161,7 +161,7 @@ record! {
         hook: Text<'a> = "hookName",
         decision: Text<'a> = "decision",
     }
-    ignores []
+    ignores the rest
 }
 
 record! {
@@ -170,7 +170,7 @@ record! {
         kind: Text<'a> = "type",
         agent: Text<'a> = "agentId",
     }
-    ignores []
+    ignores the rest
 }
 
 record! {
@@ -187,7 +187,7 @@ record! {
         content: Raw<'a> = "content",
         is_error: Flag = "is_error",
     }
-    ignores ["signature", "data", "caller", "source", "citations", "cache_control", "title", "context", "tool_name"]
+    ignores the rest
 }
 
 record! {
@@ -199,7 +199,7 @@ record! {
         description: Text<'a> = "description",
         subagent: Text<'a> = "subagent_type",
     }
-    ignores []
+    ignores the rest
 }
 
 record! {
@@ -215,7 +215,7 @@ record! {
         exit_code: Number = "exitCode",
         status: Text<'a> = "status",
     }
-    ignores []
+    ignores the rest
 }
 
 record! {
@@ -226,7 +226,7 @@ record! {
         call: Text<'a> = "toolUseId",
         parent: Text<'a> = "parentAgentId",
     }
-    ignores []
+    ignores the rest
 }
 
 record! {
@@ -238,5 +238,5 @@ record! {
         session: Text<'a> = "sessionId",
         pasted: Raw<'a> = "pastedContents",
     }
-    ignores []
+    ignores the rest
 }

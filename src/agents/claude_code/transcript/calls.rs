@@ -22,8 +22,16 @@ impl Transcript<'_, '_> {
     ) -> PendingCall {
         let name = block.name.get().unwrap_or("unknown");
         let call_id = block.id.get().map_or_else(|| format!("{}#{}", spot.uuid, self.seq), str::to_owned);
-        let json = block.input.json().map(|json| repair(json.as_bytes()));
-        let input: Input<'_> = json.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let json = block.input.json();
+        let repaired: Cow<'_, str>;
+        let (json, input): (_, Input<'_>) = match json.map(|json| (json, serde_json::from_str(json))) {
+            None => (None, Input::default()),
+            Some((json, Ok(input))) => (Some(json), input),
+            Some((json, Err(_))) => {
+                repaired = repair(json.as_bytes());
+                (Some(&*repaired), serde_json::from_str(&repaired).unwrap_or_default())
+            }
+        };
         let server = block.server.get().or(tools::mcp_server(name));
         let category = if server.is_some() && !name.starts_with("mcp__") { "mcp" } else { tools::category(name) };
         let call = PendingCall {
@@ -35,7 +43,7 @@ impl Transcript<'_, '_> {
             name: name.to_owned(),
             category,
             mcp_server: server.map(str::to_owned),
-            input_key: json.as_deref().map(|json| tools::input_key(name, json)),
+            input_key: json.map(|json| tools::input_key(name, json)),
             command: input.command.get().filter(|_| tools::is_shell(name)).map(str::to_owned),
             file_path: tools::file_of(category, &input).map(str::to_owned),
             description: input.description.get().filter(|_| category == "task").map(str::to_owned),
@@ -44,7 +52,7 @@ impl Transcript<'_, '_> {
             is_sidechain: spot.line.is_sidechain.0,
             source_line: i64::try_from(spot.number).ok(),
             weak: self.is_copy(spot.line),
-            input: json.map(Cow::into_owned),
+            input: json.map(str::to_owned),
             ..PendingCall::default()
         };
         self.seq += 1;
@@ -66,13 +74,19 @@ impl Transcript<'_, '_> {
         });
         let output = output_text(block.content.json());
         let structured = line.result.json().filter(|_| alone);
-        let repaired = structured.map(|json| repair(json.as_bytes()));
-        let result: Option<ToolResult<'_>> =
-            repaired.as_deref().filter(|json| json.starts_with('{')).and_then(|json| serde_json::from_str(json).ok());
-        let result_text = repaired
-            .as_deref()
-            .filter(|json| json.starts_with('"'))
-            .and_then(|json| serde_json::from_str::<String>(json).ok());
+        let repaired: Cow<'_, str>;
+        let result: Option<ToolResult<'_>> = match structured.filter(|json| json.starts_with('{')) {
+            None => None,
+            Some(json) => match serde_json::from_str(json) {
+                Ok(result) => Some(result),
+                Err(_) => {
+                    repaired = repair(json.as_bytes());
+                    serde_json::from_str(&repaired).ok()
+                }
+            },
+        };
+        let told = structured.filter(|json| block.is_error.0 && json.starts_with('"'));
+        let result_text = told.and_then(|json| output_text(Some(json)));
         let evidence = Evidence {
             name: &call.name,
             output: output.as_deref().unwrap_or_default(),
