@@ -195,6 +195,31 @@ fn a_second_run_that_dies_at_any_operation() {
     die_everywhere(&reference, Some(&reference.base()), &reference.second, None);
 }
 
+/// Each run adds a session to a month that is over; the parts are folded into one while they are few and small.
+fn add_session(bench: &Bench, number: usize) {
+    let name = format!("f{number}");
+    let mut transcript = Transcript::new(&name, &format!("2025-08-{:02}T10:00:00Z", number + 10));
+    transcript.prompt("build").call("Bash", &serde_json::json!({"command": "make"}), "made").reply("Built.");
+    bench.transcript(&format!("{name}.jsonl"), transcript.text());
+}
+
+#[test]
+fn a_fold_that_dies_at_any_operation() {
+    let mut reference = Reference::new();
+    add_session(&reference.bench, 0);
+    reference.bench.extract();
+    reference.bench.verify();
+    reference.second = timeless(&reference.bench.lake());
+    let august = |lake: &Path| {
+        lake::data_files(&lake.join("messages"))
+            .into_iter()
+            .filter(|path| path.to_string_lossy().contains("2025-08"))
+            .count()
+    };
+    assert_eq!(august(&reference.bench.lake()), 1, "nothing was folded");
+    die_everywhere(&reference, Some(&reference.base()), &reference.second, None);
+}
+
 #[test]
 fn a_full_disk_at_any_operation() {
     let mut reference = Reference::new();

@@ -23,8 +23,8 @@ pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result
     let mut steps = Vec::new();
     let mut exchanged = BTreeMap::new();
     for (number, bin) in bins.iter().enumerate() {
-        if let Some(name) = bin.first() {
-            fold_bin(layout, manifest, number, name, bin, &mut exchanged, &mut steps)?;
+        if let Some(name) = folded_name(bin) {
+            fold_bin(layout, manifest, number, &name, bin, &mut exchanged, &mut steps)?;
         }
     }
     stage_folders(layout, manifest, &exchanged, &mut steps)?;
@@ -50,6 +50,16 @@ fn bins(manifest: &Manifest, this_month: &str) -> Vec<Vec<PartName>> {
         }
     }
     bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
+}
+
+/// A name that none of the parts has. A reader that has listed the folder and opens its files one by one then finds all
+/// of the old ones or fails; it never reads an old file and, under another's name, the same rows again.
+fn folded_name(bin: &[PartName]) -> Option<PartName> {
+    let PartName { agent, month, name } = bin.first()?;
+    let day = name.rsplit_once('-').map_or(month.as_str(), |(day, _)| day);
+    let names: Vec<&str> = bin.iter().map(|part| part.name.as_str()).collect();
+    let hash = crate::extract::key(agent, crate::extract::Kind::Presence, &names.join("\n")) >> 32;
+    Some(PartName { agent: agent.clone(), month: month.clone(), name: format!("{day}-{hash:08x}") })
 }
 
 /// Whether the file system can exchange folders.
@@ -95,9 +105,7 @@ fn fold_bin(
     }
     for (name, _) in &parts {
         replicas.extend(claims::load(&layout.root().join(Layout::claims(name)))?);
-        if name != bin.first().unwrap_or(name) {
-            steps.push(Step::Remove { path: Layout::claims(name) });
-        }
+        steps.push(Step::Remove { path: Layout::claims(name) });
     }
     let staged_claims = layout.staging().join(format!("{stem}.claims"));
     fs::write(&staged_claims, &claims::encode(&replicas)?)?;
@@ -105,7 +113,7 @@ fn fold_bin(
     let mut files: [Option<FileEntry>; 4] = [const { None }; 4];
     for ((place, staged), file) in writer.finish()?.into_iter().enumerate().zip(&mut files) {
         let folder = exchanged.entry((place, name.agent.clone(), name.month.clone())).or_default();
-        folder.1.extend(bin.iter().cloned());
+        folder.1.extend(bin.iter().chain([name]).cloned());
         if let Some(staged) = staged {
             *file = Some(staged.entry.clone());
             folder.0.push((name.clone(), staged));

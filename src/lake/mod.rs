@@ -74,8 +74,16 @@ impl Lake {
     /// When the table's folder cannot be scanned.
     #[cfg(feature = "polars")]
     pub fn scan(&self, table: &TableDef) -> polars::prelude::PolarsResult<polars::prelude::LazyFrame> {
-        use polars::prelude::{LazyFrame, PlRefPath, ScanArgsParquet};
+        use polars::prelude::{DataType, Field, HiveOptions, LazyFrame, PlRefPath, ScanArgsParquet, Schema};
         let pattern = self.table_dir(table).join("**/*.parquet");
-        LazyFrame::scan_parquet(PlRefPath::new(pattern.to_string_lossy()), ScanArgsParquet::default())
+        // Declared, or a month would be taken for a date and a machine named by digits for a number.
+        let columns = crate::tables::PARTITION_COLUMNS.map(|(name, _)| Field::new(name.into(), DataType::String));
+        let hive_options = HiveOptions {
+            enabled: Some(true),
+            schema: Some(std::sync::Arc::new(Schema::from_iter(columns))),
+            ..HiveOptions::default()
+        };
+        let arguments = ScanArgsParquet { hive_options, ..ScanArgsParquet::default() };
+        LazyFrame::scan_parquet(PlRefPath::new(pattern.to_string_lossy()), arguments)
     }
 }

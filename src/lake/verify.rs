@@ -8,6 +8,8 @@ mod folder;
 mod identities;
 mod part;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 

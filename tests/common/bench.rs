@@ -1,6 +1,6 @@
 //! A home and a lake of a test's own: transcripts are made, the program is run, every row is read back.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 #![allow(clippy::disallowed_methods, reason = "files are the test's own")]
 #![allow(clippy::unwrap_used, reason = "what fails here fails a test")]
 

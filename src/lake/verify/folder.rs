@@ -27,7 +27,9 @@ pub(super) fn problems(layout: &Layout, known: &BTreeSet<String>) -> Vec<String>
             }
         };
         let path = relative(entry.path(), layout.root());
-        if path.ends_with(".parquet") && !known.contains(&path) {
+        // What a run that was cut off left in the staging folder is cleared by the next.
+        let is_staged = entry.path().starts_with(layout.staging());
+        if path.ends_with(".parquet") && !is_staged && !known.contains(&path) {
             problems.push(format!("`{path}` is not in the manifest, but every reader takes it for data"));
         }
         wide.extend(entry.metadata().ok().and_then(|metadata| wide_mode(&path, &metadata)));

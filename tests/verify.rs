@@ -1,0 +1,138 @@
+//! `llrem verify` finds whatever is wrong with a lake.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here fails a test; files are its own")]
+
+#[path = "common/bench.rs"]
+mod lake;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use lake::{Bench, Transcript, copy_folder};
+use llrem::lake::Lake;
+use parquet::arrow::ArrowWriter;
+use serde_json::json;
+
+/// A lake, and copies of it that are damaged.
+struct Original {
+    bench: Bench,
+}
+
+impl Original {
+    fn new() -> Self {
+        let bench = Bench::new();
+        for (session, begin) in [("one", "2025-08-05T10:00:00Z"), ("two", "2025-09-05T10:00:00Z")] {
+            let mut transcript = Transcript::new(session, begin);
+            transcript.prompt("build").call("Bash", &json!({"command": "make"}), "made").reply("Built.");
+            bench.transcript(&format!("{session}.jsonl"), transcript.text());
+        }
+        bench.extract();
+        bench.verify();
+        Self { bench }
+    }
+
+    /// What is found in a copy after something was done to it.
+    fn problems(&self, read_data: bool, damage: impl FnOnce(&Path)) -> Vec<String> {
+        let copy = lake::folder();
+        let path = copy.path().join("lake");
+        copy_folder(&self.bench.lake(), &path);
+        damage(&path);
+        Lake::open(&path).unwrap().verify(read_data).unwrap()
+    }
+}
+
+fn file(lake: &Path, table: &str) -> PathBuf {
+    lake::data_files(&lake.join(table)).remove(0)
+}
+
+/// Writes a file anew with other rows, with the same number of bytes where the manifest is not to notice by size.
+fn rewrite(path: &Path, change: impl Fn(RecordBatch) -> RecordBatch) {
+    let batches: Vec<RecordBatch> = lake::batches(path).into_iter().map(change).collect();
+    let mut writer = ArrowWriter::try_new(fs::File::create(path).unwrap(), batches[0].schema(), None).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    writer.close().unwrap();
+}
+
+fn assert_found(problems: &[String], parts: &[&str]) {
+    let is_named = |problem: &String| parts.iter().all(|part| problem.contains(part));
+    assert!(problems.iter().any(is_named), "{parts:?} not in {problems:#?}");
+}
+
+#[test]
+fn bytes_that_flipped_are_found_by_reading_the_data() {
+    let original = Original::new();
+    for table in lake::TABLES {
+        let length = fs::metadata(file(&original.bench.lake(), table)).unwrap().len();
+        for step in 0..40 {
+            let problems = original.problems(true, |lake| {
+                let path = file(lake, table);
+                let mut bytes = fs::read(&path).unwrap();
+                bytes[usize::try_from(step * (length - 1) / 39).unwrap()] ^= 0x20;
+                fs::write(path, bytes).unwrap();
+            });
+            assert_found(&problems, &[table]);
+        }
+    }
+}
+
+#[test]
+fn truncation_deletion_and_strays_are_found() {
+    let original = Original::new();
+    for table in lake::TABLES {
+        for cut in [1, 8, 100] {
+            let problems = original.problems(false, |lake| {
+                let file = fs::File::options().write(true).open(file(lake, table)).unwrap();
+                file.set_len(file.metadata().unwrap().len() - cut).unwrap();
+            });
+            assert_found(&problems, &[table, "bytes, the manifest says"]);
+        }
+        let problems = original.problems(false, |lake| fs::remove_file(file(lake, table)).unwrap());
+        assert_found(&problems, &[table, "is missing"]);
+        let problems = original.problems(false, |lake| {
+            let path = file(lake, table);
+            fs::copy(&path, path.with_file_name("copy.parquet")).unwrap();
+        });
+        assert_found(&problems, &[table, "copy.parquet", "not in the manifest"]);
+    }
+    let problems = original.problems(false, |lake| fs::write(lake.join("_llrem/x.parquet"), "").unwrap());
+    assert_found(&problems, &["_llrem/x.parquet"]);
+    let problems = original.problems(false, |lake| {
+        let claims = lake::files(&lake.join("_llrem/claims")).remove(0);
+        fs::remove_file(claims).unwrap();
+    });
+    assert_found(&problems, &["claims"]);
+}
+
+#[test]
+fn other_content_is_found() {
+    let original = Original::new();
+    let problems = original.problems(false, |lake| rewrite(&file(lake, "messages"), |batch| batch.slice(0, 1)));
+    assert_found(&problems, &["messages", "manifest says"]);
+    let problems = original.problems(false, |lake| {
+        let files = lake::data_files(&lake.join("usage"));
+        fs::copy(&files[1], &files[0]).unwrap();
+    });
+    assert!(!problems.is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn wide_modes_are_found() {
+    use std::os::unix::fs::PermissionsExt;
+    let original = Original::new();
+    let widened = |path: PathBuf, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let problems = original.problems(false, |lake| widened(file(lake, "usage"), 0o644));
+    assert_found(&problems, &["usage", "0644"]);
+    let problems = original.problems(false, |lake| widened(lake.join("sessions"), 0o755));
+    assert_found(&problems, &["sessions", "0755"]);
+}
+
+#[test]
+fn the_command_lists_what_is_wrong_and_fails() {
+    let original = Original::new();
+    fs::remove_file(file(&original.bench.lake(), "usage")).unwrap();
+    let output = original.bench.llrem(&["verify"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("is missing"));
+    assert!(lake::stderr(&output).contains("does not verify: 1 problems"), "{}", lake::stderr(&output));
+}
