@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use arrow::array::RecordBatch;
 
-use super::owners::KeyMap;
 use crate::error::Result;
+use crate::extract::KeyMap;
 use crate::extract::{Claim, Kind, key};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::FileEntry;

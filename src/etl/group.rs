@@ -8,13 +8,13 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::Shared;
 use super::carry::{self, Carry};
-use super::owners::KeySet;
 use super::read::{Planned, Read, ReadSession, read};
 use super::rebuild::{Rebuilt, with_news};
 use super::sessions;
 use super::totals::Totals;
 use crate::error::Result;
 use crate::extract::Facts;
+use crate::extract::KeySet;
 use crate::lake::claims::{self, Replica};
 use crate::lake::fs;
 use crate::lake::layout::{Layout, PartName};
@@ -23,7 +23,7 @@ use crate::lake::part::{self, PartWriter, StagedFile};
 use crate::tables::LAKE_TABLES;
 
 /// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
-pub(super) const PART_WEIGHT: u64 = 32 << 20;
+pub(super) const PART_WEIGHT: u64 = 24 << 20;
 
 /// Sources to be read, and the parts that hold what the lake has of them.
 #[derive(Clone, Default)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::owners::{KeyMap, KeySet};
+use crate::extract::{KeyMap, KeySet};
 use crate::extract::{Note, NoteField};
 
 /// Which of several notes of one field wins: the one of the latest source, then the last in it.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::owners::KeySet;
 use crate::error::Result;
+use crate::extract::KeySet;
 use crate::lake::claims::{self, Replica};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::Manifest;

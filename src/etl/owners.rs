@@ -6,38 +6,12 @@
 //! alone, not on the order in which they were found.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::extract::{Claim, Kind, ResponseCopy};
+use crate::extract::{Claim, KeyMap, Kind, ResponseCopy};
 use crate::lake::claims::Replica;
-
-/// Keys are hashes already.
-#[derive(Default)]
-pub(super) struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
-}
-
-/// A map by key.
-pub(super) type KeyMap<V> = hashbrown::HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
-/// A set of keys.
-pub(super) type KeySet = hashbrown::HashSet<u64, BuildHasherDefault<KeyHasher>>;
 
 /// A replica that takes part in this run.
 #[derive(Clone)]

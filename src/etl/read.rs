@@ -7,9 +7,9 @@ use arrow::array::{Array, RecordBatch};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Shared;
-use super::owners::KeySet;
 use crate::agents::Agent;
 use crate::error::{Error, Result};
+use crate::extract::KeySet;
 use crate::extract::{Chunk, Facts, Note, Reject, Report, SessionRows, Sink};
 use crate::lake::claims::Replica;
 use crate::lake::manifest::SourceState;
@@ -17,7 +17,7 @@ use crate::source::{Fingerprint, Source};
 use crate::tables::ToolCallRow;
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
-const STREAMED_FROM: u64 = 48 << 20;
+const STREAMED_FROM: u64 = 32 << 20;
 
 /// A source that is to be read.
 #[derive(Clone)]

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::group::{Group, Outcome, SessionOut};
-use super::owners::{KeyMap, KeySet};
 use super::plan::Groups;
 use super::read::Planned;
 use super::sessions::AllNotes;
 use super::{Registry, Shared};
+use crate::extract::{KeyMap, KeySet};
 use crate::extract::{Kind, NoteField};
 use crate::lake::claims::Replica;
 use crate::lake::layout::PartName;

@@ -1,6 +1,7 @@
 //! Where extractors put their rows: redacted, priced, claimed, and collected into Arrow batches.
 
 mod claims;
+mod keys;
 mod rows;
 mod session;
 
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 pub use claims::{Claim, Kind, Note, NoteField, ResponseCopy, key};
+pub(crate) use keys::{KeyMap, KeySet};
 pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
 

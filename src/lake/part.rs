@@ -22,11 +22,29 @@ const TEXTS: [&str; 8] = ["text", "thinking", "input", "output", "command", "tit
 const IDENTITIES: [&str; 7] =
     ["message_id", "parent_id", "call_id", "response_id", "request_id", "input_key", "child_session_id"];
 
+/// Few values, run-length coded: a compressor is set up for each page, which costs more than these pages hold.
+const FEW_VALUES: [&str; 14] = [
+    "role",
+    "kind",
+    "status",
+    "category",
+    "grain",
+    "cost_source",
+    "provider",
+    "service_tier",
+    "is_sidechain",
+    "is_abandoned",
+    "is_error",
+    "is_partial",
+    "is_subagent",
+    "gone_at",
+];
+
 /// Row groups are closed at this size, so that a writer's memory does not depend on the data. Bytes before compression.
 const ROW_GROUP_BYTES: usize = 64 << 20;
 /// Pages end at this size, so that one that is being written stays small. Bytes.
 const PAGE_BYTES: usize = 1 << 20;
-/// zstd level: 3 costs a third more time than 1 for a tenth less size on transcripts.
+/// zstd level: the lowest, because compression is what a run spends most of its time on.
 const ZSTD_LEVEL: i32 = 1;
 /// Rows that are read at a time.
 const READ_ROWS: usize = 1024;
@@ -41,6 +59,9 @@ fn properties(table: &TableDef) -> WriterProperties {
         .set_created_by(format!("llrem {}", env!("CARGO_PKG_VERSION")));
     for column in table.columns {
         let path = ColumnPath::from(column.name);
+        if FEW_VALUES.contains(&column.name) {
+            properties = properties.set_column_compression(path.clone(), Compression::UNCOMPRESSED);
+        }
         if TEXTS.contains(&column.name) {
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)

@@ -1,5 +1,6 @@
 //! Lines of a file of any size: one growing buffer, no line longer than the limit is kept.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 
@@ -7,6 +8,14 @@ use super::MAX_LINE;
 
 /// Bytes asked for at a time. Large enough that the calls cost nothing, small enough for the cache.
 const CHUNK: usize = 1 << 20;
+
+/// A buffer that grew beyond this is not kept for the next file.
+const KEPT: usize = 8 << 20;
+
+thread_local! {
+    /// The last file's buffer: most files are small, and fresh memory costs more than reading them.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// Reads a file line by line.
 pub struct Lines<'a> {
@@ -36,7 +45,8 @@ pub struct Line<'b> {
 
 impl<'a> Lines<'a> {
     pub(super) fn new(file: File, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
-        Self { file, left: bytes, buffer: Vec::new(), filled: 0, start: 0, number: 0, failed: false, progress }
+        let buffer = SPARE.take();
+        Self { file, left: bytes, buffer, filled: 0, start: 0, number: 0, failed: false, progress }
     }
 
     /// Whether reading stopped at an error of the file system rather than at the end.
@@ -106,6 +116,14 @@ impl<'a> Lines<'a> {
         if self.buffer.len() - self.filled < CHUNK / 2 {
             let grown = (self.buffer.len() * 2).max(CHUNK);
             self.buffer.resize(grown, 0);
+        }
+    }
+}
+
+impl Drop for Lines<'_> {
+    fn drop(&mut self) {
+        if self.buffer.len() <= KEPT {
+            SPARE.set(std::mem::take(&mut self.buffer));
         }
     }
 }

@@ -1,9 +1,8 @@
 //! What later lines still add to: replies written over several lines, and calls whose result is to come.
 
-use std::collections::{HashMap, HashSet};
-
 use super::content::output_text;
 use super::record::{Block, Message};
+use crate::extract::{KeyMap, KeySet};
 use crate::tables::{MessageRow, ToolCallRow};
 
 /// A reply of the model that further lines may continue.
@@ -249,10 +248,10 @@ impl PendingCall {
 /// The calls that are open, by key.
 #[derive(Default)]
 pub(super) struct PendingCalls {
-    calls: HashMap<u64, PendingCall>,
+    calls: KeyMap<PendingCall>,
     /// Subagents that progress lines named before the result did.
-    children: HashMap<u64, String>,
-    answered: HashSet<u64>,
+    children: KeyMap<String>,
+    answered: KeySet,
 }
 
 impl PendingCalls {

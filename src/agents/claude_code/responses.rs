@@ -1,11 +1,9 @@
 //! Billed responses of one transcript: the lines of each put together, the fullest one counts.
 
-use std::collections::HashMap;
-
 use super::AGENT;
 use super::record::{CacheCreation, Iteration, Line, Message, Usage};
 use super::transcript::tokens;
-use crate::extract::{Kind, key};
+use crate::extract::{KeyMap, Kind, key};
 use crate::source::records::Number;
 use crate::tables::UsageRow;
 
@@ -89,7 +87,7 @@ impl Numbers {
 #[derive(Default)]
 pub(super) struct Responses {
     responses: Vec<Response>,
-    places: HashMap<u64, usize>,
+    places: KeyMap<usize>,
 }
 
 impl Responses {

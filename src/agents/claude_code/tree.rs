@@ -1,6 +1,6 @@
 //! The tree of a conversation: which row stands for a line, and which branches were left.
 
-use std::collections::HashMap;
+use crate::extract::KeyMap;
 use std::fmt;
 
 /// An agent's id of a line; nearly all are UUIDs, which are kept small.
@@ -58,7 +58,7 @@ struct Node {
 #[derive(Default)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
-    places: HashMap<u64, u32>,
+    places: KeyMap<u32>,
     ids: Vec<Id>,
     /// The last line of the main thread, which a line without a known parent continues.
     last: Option<u32>,
