@@ -1,8 +1,19 @@
 //! Input that means no good, or merely is as broken as real files are: nothing hangs, nothing is lost beside what is
 //! counted, nothing leaves the lake's folder, no secret gets into it, and the agents' files stay as they are.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here fails a test; files are its own")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::needless_for_each,
+    clippy::non_octal_unix_permissions,
+    clippy::duration_suboptimal_units,
+    clippy::format_collect,
+    reason = "what fails here fails a test; files are its own"
+)]
 
+#[allow(unreachable_pub, reason = "the generator is a module of several programs")]
 #[path = "../benches/corpus/mod.rs"]
 mod corpus;
 #[path = "common/bench.rs"]

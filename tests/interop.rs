@@ -1,7 +1,18 @@
 //! Other readers see what llrem sees: DuckDB, pandas with pyarrow, Polars. The Python ones come from the virtual
 //! environment that `tests/python/setup.sh` makes.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here fails a test; files are its own")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::needless_for_each,
+    clippy::non_octal_unix_permissions,
+    clippy::duration_suboptimal_units,
+    clippy::format_collect,
+    reason = "what fails here fails a test; files are its own"
+)]
 
+#[allow(unreachable_pub, reason = "the generator is a module of several programs")]
 #[path = "../benches/corpus/mod.rs"]
 mod corpus;
 #[path = "common/bench.rs"]

@@ -1,5 +1,15 @@
 //! `llrem verify` finds whatever is wrong with a lake.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here fails a test; files are its own")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::needless_for_each,
+    clippy::non_octal_unix_permissions,
+    clippy::duration_suboptimal_units,
+    clippy::format_collect,
+    reason = "what fails here fails a test; files are its own"
+)]
 
 #[path = "common/bench.rs"]
 mod lake;
