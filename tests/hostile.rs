@@ -485,7 +485,6 @@ fn secrets_stay_where_that_is_wanted() {
 }
 
 #[test]
-#[ignore = "reads 200 MB without optimisation: half a minute"]
 fn memory_does_not_depend_on_the_source() {
     let bench = Bench::new();
     let params = corpus::Params { bytes: 200_000_000, profile: corpus::Profile::OneFile, ..corpus::Params::default() };
