@@ -8,6 +8,7 @@ mod session;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
+use std::rc::Rc;
 
 pub use claims::{Claim, Kind, Note, NoteField, ResponseCopy, key};
 pub(crate) use keys::{KeyMap, KeySet};
@@ -95,6 +96,7 @@ pub struct Sink<'a> {
     context: &'a Context<'a>,
     mode: Mode<'a>,
     current: Option<SessionRows>,
+    places: Places,
     /// Sessions that are complete.
     pub sessions: Vec<SessionRows>,
     /// Facts about rows of other sources.
@@ -126,7 +128,7 @@ impl<'a> Sink<'a> {
     }
 
     fn new(context: &'a Context<'a>, mode: Mode<'a>) -> Self {
-        Self { context, mode, current: None, sessions: Vec::new(), notes: Vec::new(), report: Report::default() }
+        Self { context, mode, current: None, places: Places::default(), sessions: Vec::new(), notes: Vec::new(), report: Report::default() }
     }
 
     /// Counts a line or record.
@@ -191,6 +193,8 @@ impl<'a> Sink<'a> {
         let claim = Claim::new(Kind::Message, key, weak, row.timestamp.unwrap_or(i64::MAX), row.seq);
         let text = self.clean(row.text);
         let thinking = self.clean(row.thinking);
+        let cwd = self.places.cwd.clean(row.cwd, self.context.redactor, &mut self.report.redactions);
+        let git_branch = self.places.branch.clean(row.git_branch, self.context.redactor, &mut self.report.redactions);
         let claims_only = matches!(self.mode, Mode::ClaimsOnly);
         let rows = self.session();
         rows.claims.push(claim);
@@ -200,6 +204,8 @@ impl<'a> Sink<'a> {
             rows.messages.push(key, &[text.as_deref(), thinking.as_deref()]).push(MessageRow {
                 text: text.as_deref(),
                 thinking: thinking.as_deref(),
+                cwd: cwd.as_deref(),
+                git_branch: git_branch.as_deref(),
                 ..row
             });
         }
@@ -214,6 +220,7 @@ impl<'a> Sink<'a> {
         let input = self.clean(row.input);
         let command = self.clean(row.command);
         let output = self.clean(row.output);
+        let file_path = self.places.file.clean(row.file_path, self.context.redactor, &mut self.report.redactions);
         let claims_only = matches!(self.mode, Mode::ClaimsOnly);
         let rows = self.session();
         rows.claims.push(claim);
@@ -222,6 +229,7 @@ impl<'a> Sink<'a> {
                 input: input.as_deref(),
                 command: command.as_deref(),
                 output: output.as_deref(),
+                file_path: file_path.as_deref(),
                 ..row
             });
         }
@@ -281,6 +289,11 @@ impl<'a> Sink<'a> {
             let clean = self.clean(text.as_deref()).map(Cow::into_owned);
             *text = clean;
         }
+        for text in [&mut facts.project_path, &mut facts.git_branch, &mut facts.git_repo] {
+            if let Some(text) = text {
+                *text = self.context.redactor.redact(text, &mut self.report.redactions).into_owned();
+            }
+        }
         let Some(mut rows) = self.current.take() else { return Ok(()) };
         rows.facts = facts;
         if let Mode::Stream(consumer) = &mut self.mode {
@@ -311,6 +324,32 @@ impl<'a> Sink<'a> {
             (Content::None, _) | (_, Mode::ClaimsOnly) => None,
             _ => text.map(|text| self.context.redactor.redact(text, &mut self.report.redactions)),
         }
+    }
+}
+
+/// Short texts that are the same row after row: they are looked at when they change.
+#[derive(Default)]
+struct Places {
+    cwd: Repeated,
+    branch: Repeated,
+    file: Repeated,
+}
+
+#[derive(Default)]
+struct Repeated {
+    seen: String,
+    clean: Option<Rc<str>>,
+}
+
+impl Repeated {
+    /// The text without secrets.
+    fn clean(&mut self, text: Option<&str>, redactor: &Redactor, counts: &mut Counts) -> Option<Rc<str>> {
+        let text = text?;
+        if self.clean.is_none() || self.seen != text {
+            self.clean = Some(Rc::from(&*redactor.redact(text, counts)));
+            text.clone_into(&mut self.seen);
+        }
+        self.clean.clone()
     }
 }
 
