@@ -1,4 +1,5 @@
 //! Writes an invented corpus of Claude Code sessions, laid out as a home directory.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::string_slice, reason = "a program of its own")]
 
 #[path = "../benches/corpus/mod.rs"]
 mod corpus;

@@ -409,7 +409,11 @@ fn plant(bench: &Bench, secrets: &[(&str, String)]) {
     for (kind, secret) in secrets {
         transcript.prompt(&format!("use {kind} {secret} please"));
         transcript.call("Bash", &json!({"command": format!("export TOKEN={secret}")}), &format!("{kind}: {secret}\n"));
-        transcript.call("Write", &json!({"file_path": "/home/kim/.env", "content": format!("TOKEN={secret}")}), "ok");
+        transcript.call(
+            "Write",
+            &json!({"file_path": format!("/home/kim/token={secret}"), "content": format!("TOKEN={secret}")}),
+            "ok",
+        );
         transcript.reply(&format!("The {kind} is `{secret}`."));
         broken.push(format!("{{\"type\":\"user\",\"text\":{}", json!(secret)));
     }

@@ -1,6 +1,13 @@
 //! Deterministic corpora of Claude Code sessions for benchmarks and tests: the same parameters give the same bytes on
 //! every machine. Content is invented; fields, line sizes, record types and repetitions follow what real homes hold.
 
+#![allow(
+    unreachable_pub,
+    dead_code,
+    clippy::disallowed_methods,
+    clippy::string_slice,
+    reason = "shared by benches, tests and an example; it writes files of its own, and cuts texts of its own"
+)]
 #![allow(dead_code, reason = "each program that includes this module uses a part of it")]
 #![allow(
     clippy::cast_possible_truncation,

@@ -136,7 +136,9 @@ fn sessions(layout: &Layout, machine: &str, parts: &[(PartName, PartEntry)]) -> 
         batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| SessionRow::read(batch, row))).collect();
     rows.sort_by(|a, b| (a.started_at, a.session_id).cmp(&(b.started_at, b.session_id)));
     let mut sorted = Sessions::default();
-    rows.into_iter().for_each(|row| sorted.push(row));
+    for row in rows {
+        sorted.push(row);
+    }
     Ok(sorted.finish()?)
 }
 

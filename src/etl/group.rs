@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arrow::array::{Array, RecordBatch, StringArray};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
-use super::Shared;
 use super::carry::{self, Carry};
 use super::read::{Planned, Read, ReadSession, read};
 use super::rebuild::{Rebuilt, with_news};
 use super::sessions;
 use super::totals::Totals;
+use super::{Shared, check_interrupt};
 use crate::error::Result;
 use crate::extract::Facts;
 use crate::extract::KeySet;
@@ -79,7 +79,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group) -> Result<Outcome> {
     let mut sessions: BTreeMap<String, Vec<ReadSession>> = BTreeMap::new();
     let mut childless = KeySet::default();
     for planned in group.sources.values() {
-        shared.check_interrupt()?;
+        check_interrupt()?;
         let (read, found) = read(shared, planned)?;
         shared.notes().add(&read.notes, planned.print.modified_ns);
         reads.push(read);
@@ -292,7 +292,7 @@ struct PartOutput<'p, 's> {
 
 impl PartOutput<'_, '_> {
     fn add_rebuilt(&mut self, mut session: Rebuilt, carried: &mut Carried) -> Result<()> {
-        self.shared.check_interrupt()?;
+        check_interrupt()?;
         let rows = carried.remove(&session.id);
         let writer = &mut *self.writer;
         let mut totals = session.each_batch(self.shared, rows, |batches| {

@@ -126,8 +126,9 @@ impl<'a> Shared<'a> {
         let Some(entry) = self.manifest.sources.get(source) else { return true };
         agents::by_id(&entry.agent).is_some_and(|agent| agent.about().parser_version == entry.parser_version)
     }
+}
 
-    fn check_interrupt(&self) -> Result<()> {
-        if crate::cli::interrupted() { Err(Error::Interrupted) } else { Ok(()) }
-    }
+/// Ends the run where the person asked to.
+fn check_interrupt() -> Result<()> {
+    if crate::cli::interrupted() { Err(Error::Interrupted) } else { Ok(()) }
 }

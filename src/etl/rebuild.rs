@@ -103,7 +103,7 @@ impl Rebuilt {
         let mut next = 0;
         let mut placed: KeyMap<i64> = KeyMap::default();
         for mut read in reads {
-            let mut places = HashMap::new();
+            let mut moved = HashMap::new();
             let mut taken = Vec::new();
             if !is_simple {
                 let mut order: Vec<usize> = (0..read.replica.claims.len()).collect();
@@ -115,26 +115,26 @@ impl Rebuilt {
                 for at in order {
                     let Some(claim) = read.replica.claims.get(at) else { continue };
                     if let Some(place) = placed.get(&claim.key) {
-                        places.insert(i64::from(claim.seq), *place);
+                        moved.insert(i64::from(claim.seq), *place);
                         continue;
                     }
                     let mut place = old_places.get(&claim.key).copied().unwrap_or(0).max(next);
                     while self.carry.holds(place) {
                         place += 1;
                     }
-                    places.insert(i64::from(claim.seq), place);
+                    moved.insert(i64::from(claim.seq), place);
                     taken.push((claim.key, place));
                     next = place + 1;
                 }
                 for claim in read.replica.claims.iter_mut().filter(|claim| !claim.is_gone()) {
-                    if let Some(place) = places.get(&i64::from(claim.seq)) {
+                    if let Some(place) = moved.get(&i64::from(claim.seq)) {
                         claim.seq = i32::try_from(*place).unwrap_or(i32::MAX);
                     }
                 }
             }
             placed.extend(taken);
             let member = Member::new(std::mem::take(&mut read.replica));
-            self.sources.push(SourceOf { read, member, places });
+            self.sources.push(SourceOf { read, member, places: moved });
         }
     }
 
@@ -300,7 +300,7 @@ fn placed(batch: RecordBatch, table: &crate::tables::TableDef, places: &HashMap<
     let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
     if let Some(column) = columns.get_mut(index) {
         let seqs = arrow::array::cast::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(&**column);
-        let seqs = seqs.into_iter().flat_map(|seqs| seqs.values()).map(|seq| places.get(seq).copied().unwrap_or(*seq));
+        let seqs = seqs.into_iter().flat_map(Int64Array::values).map(|seq| places.get(seq).copied().unwrap_or(*seq));
         *column = Arc::new(Int64Array::from_iter_values(seqs));
     }
     Ok(RecordBatch::try_new(batch.schema(), columns)?)

@@ -58,7 +58,9 @@ pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &Ha
         discard(&outcome);
         groups.merge(merged(outcome.group, group));
     }
-    loose.into_iter().for_each(|group| groups.merge(group));
+    for group in loose {
+        groups.merge(group);
+    }
     groups.finish()
 }
 

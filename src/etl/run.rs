@@ -110,11 +110,11 @@ fn extract(
         fold(layout, &mut manifest, now)?;
         return Ok(Summary { seconds: clock.elapsed().as_secs_f64(), ..report::summary(&plan, &[], &manifest) });
     }
-    let prices = match &options.prices {
+    let table = match &options.prices {
         Some(text) => PriceTable::bundled().with_overrides(text).map_err(|error| Error::Usage(error.to_string()))?,
         None => PriceTable::bundled(),
     };
-    let pricer = Pricer::new(prices);
+    let pricer = Pricer::new(table);
     let redactor = Redactor::new(options.redact, manifest.redaction_key);
     let groups = groups(&plan, &manifest, now);
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();

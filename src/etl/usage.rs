@@ -38,17 +38,23 @@ fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pri
     // The cost was always that of the whole response, also where the tokens beside it were those of its start.
     let recorded = best.recorded_cost.or(copies.iter().find_map(|copy| copy.recorded_cost));
     let repeats = copies.iter().map(|copy| copy.copies + 1).sum::<i64>() - 1;
-    let counts = [best.input, best.cache_read, best.cache_write_5m, best.cache_write_1h, best.output];
+    let counts = [
+        best.input.get(),
+        best.cache_read.get(),
+        best.cache_write_5m.get(),
+        best.cache_write_1h.get(),
+        best.output.get(),
+    ];
     let merged = UsageRow {
-        input_tokens: best.input,
-        cache_read_tokens: best.cache_read,
-        cache_write_5m_tokens: best.cache_write_5m,
-        cache_write_1h_tokens: best.cache_write_1h,
-        output_tokens: best.output,
-        reasoning_tokens: best.reasoning,
+        input_tokens: best.input.get(),
+        cache_read_tokens: best.cache_read.get(),
+        cache_write_5m_tokens: best.cache_write_5m.get(),
+        cache_write_1h_tokens: best.cache_write_1h.get(),
+        output_tokens: best.output.get(),
+        reasoning_tokens: best.reasoning.get(),
         total_tokens: counts.into_iter().flatten().fold(0, i64::saturating_add),
-        web_searches: best.web_searches,
-        duration_ms: best.duration_ms.or(own.duration_ms),
+        web_searches: best.web_searches.get(),
+        duration_ms: best.duration_ms.get().or(own.duration_ms),
         stop_reason: best.stop_reason.as_deref(),
         is_partial: best.is_partial,
         copies: repeats,

@@ -103,29 +103,52 @@ impl Claim {
     }
 }
 
+/// A count that may be absent, in eight bytes: there is one set of them for each response that a run looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Count(i64);
+
+impl Count {
+    /// The count, where there is one.
+    pub fn get(self) -> Option<i64> {
+        (self.0 >= 0).then_some(self.0)
+    }
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self(-1)
+    }
+}
+
+impl From<Option<i64>> for Count {
+    fn from(count: Option<i64>) -> Self {
+        count.filter(|count| *count >= 0).map_or(Self::default(), Self)
+    }
+}
+
 /// One session's copy of a billed response, so that the fullest copy can be found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResponseCopy {
     /// The response.
     pub key: u64,
     /// Tokens.
-    pub input: Option<i64>,
+    pub input: Count,
     /// Tokens.
-    pub cache_read: Option<i64>,
+    pub cache_read: Count,
     /// Tokens.
-    pub cache_write_5m: Option<i64>,
+    pub cache_write_5m: Count,
     /// Tokens.
-    pub cache_write_1h: Option<i64>,
+    pub cache_write_1h: Count,
     /// Tokens.
-    pub output: Option<i64>,
+    pub output: Count,
     /// Tokens.
-    pub reasoning: Option<i64>,
+    pub reasoning: Count,
     /// Count.
-    pub web_searches: Option<i64>,
+    pub web_searches: Count,
     /// Cost as the agent recorded it. USD.
     pub recorded_cost: Option<f64>,
     /// Milliseconds.
-    pub duration_ms: Option<i64>,
+    pub duration_ms: Count,
     /// Why the model stopped.
     pub stop_reason: Option<Box<str>>,
     /// Hash of the request's id.

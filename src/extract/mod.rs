@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
-pub use claims::{Claim, Kind, Note, NoteField, ResponseCopy, key};
+pub use claims::{Claim, Count, Kind, Note, NoteField, ResponseCopy, key};
 pub(crate) use keys::{KeyMap, KeySet};
 pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
@@ -128,7 +128,15 @@ impl<'a> Sink<'a> {
     }
 
     fn new(context: &'a Context<'a>, mode: Mode<'a>) -> Self {
-        Self { context, mode, current: None, places: Places::default(), sessions: Vec::new(), notes: Vec::new(), report: Report::default() }
+        Self {
+            context,
+            mode,
+            current: None,
+            places: Places::default(),
+            sessions: Vec::new(),
+            notes: Vec::new(),
+            report: Report::default(),
+        }
     }
 
     /// Counts a line or record.
@@ -246,15 +254,15 @@ impl<'a> Sink<'a> {
         let claims_only = matches!(self.mode, Mode::ClaimsOnly);
         let copy = ResponseCopy {
             key,
-            input: row.input_tokens,
-            cache_read: row.cache_read_tokens,
-            cache_write_5m: row.cache_write_5m_tokens,
-            cache_write_1h: row.cache_write_1h_tokens,
-            output: row.output_tokens,
-            reasoning: row.reasoning_tokens,
-            web_searches: row.web_searches,
+            input: row.input_tokens.into(),
+            cache_read: row.cache_read_tokens.into(),
+            cache_write_5m: row.cache_write_5m_tokens.into(),
+            cache_write_1h: row.cache_write_1h_tokens.into(),
+            output: row.output_tokens.into(),
+            reasoning: row.reasoning_tokens.into(),
+            web_searches: row.web_searches.into(),
             recorded_cost: row.cost_usd,
-            duration_ms: row.duration_ms,
+            duration_ms: row.duration_ms.into(),
             stop_reason: row.stop_reason.map(Into::into),
             request: row.request_id.map(|id| claims::key(self.context.agent, Kind::Presence, id)),
             is_partial: row.is_partial,
@@ -289,10 +297,9 @@ impl<'a> Sink<'a> {
             let clean = self.clean(text.as_deref()).map(Cow::into_owned);
             *text = clean;
         }
-        for text in [&mut facts.project_path, &mut facts.git_branch, &mut facts.git_repo] {
-            if let Some(text) = text {
-                *text = self.context.redactor.redact(text, &mut self.report.redactions).into_owned();
-            }
+        let places = [&mut facts.project_path, &mut facts.git_branch, &mut facts.git_repo];
+        for text in places.into_iter().flatten() {
+            *text = self.context.redactor.redact(text, &mut self.report.redactions).into_owned();
         }
         let Some(mut rows) = self.current.take() else { return Ok(()) };
         rows.facts = facts;

@@ -118,8 +118,12 @@ mod tests {
         let mut claim = Claim::new(Kind::Response, u64::MAX, true, i64::MIN, 7);
         claim.set_owned(true);
         claim.set_gone();
-        let response =
-            ResponseCopy { key: 1, output: Some(5), stop_reason: Some("end_turn".into()), ..ResponseCopy::default() };
+        let response = ResponseCopy {
+            key: 1,
+            output: Some(5).into(),
+            stop_reason: Some("end_turn".into()),
+            ..ResponseCopy::default()
+        };
         let replica = Replica {
             session: "s".to_owned(),
             source: "/p".to_owned(),

@@ -63,8 +63,8 @@ fn companion(path: &Path) -> Option<PathBuf> {
     if let Some(stem) = name.strip_suffix(".jsonl") {
         return stem.starts_with("agent-").then(|| path.with_file_name(format!("{stem}.meta.json")));
     }
-    (name.ends_with(".db") || name.ends_with(".sqlite") || name.ends_with(".vscdb"))
-        .then(|| path.with_file_name(format!("{name}-wal")))
+    let is_database = matches!(path.extension()?.to_str()?, "db" | "sqlite" | "vscdb");
+    is_database.then(|| path.with_file_name(format!("{name}-wal")))
 }
 
 fn modified_ns(metadata: &Metadata) -> i64 {

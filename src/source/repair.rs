@@ -31,7 +31,7 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
         at = escape + 2;
         match surrogate_at(bytes, escape) {
             Some(0xD800..=0xDBFF) if matches!(surrogate_at(bytes, escape + 6), Some(0xDC00..=0xDFFF)) => {
-                at = escape + 12
+                at = escape + 12;
             }
             Some(_) => {
                 let fixed = fixed.get_or_insert_with(|| bytes.to_vec());

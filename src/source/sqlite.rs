@@ -72,11 +72,15 @@ fn immutable_uri(path: &Path) -> String {
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
             b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => uri.push(char::from(*byte)),
-            _ => uri.push_str(&format!("%{byte:02X}")),
+            _ => uri.extend(['%', hex(byte >> 4), hex(byte & 15)]),
         }
     }
     uri.push_str("?immutable=1");
     uri
+}
+
+fn hex(digit: u8) -> char {
+    char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
 /// Copies database and log so that neither changed meanwhile.

@@ -174,10 +174,10 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 }
             }
             "custom-title" => {
-                self.titles.custom = line.custom_title.get().map(str::to_owned).or(self.titles.custom.take())
+                self.titles.custom = line.custom_title.get().map(str::to_owned).or(self.titles.custom.take());
             }
             "ai-title" => {
-                self.titles.generated = line.ai_title.get().map(str::to_owned).or(self.titles.generated.take())
+                self.titles.generated = line.ai_title.get().map(str::to_owned).or(self.titles.generated.take());
             }
             "pr-link" => self.facts.git_repo = line.repository.get().map(str::to_owned).or(self.facts.git_repo.take()),
             "relocated" => {

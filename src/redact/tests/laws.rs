@@ -77,7 +77,8 @@ fn texts_made_to_annoy_are_read_to_the_end() {
     for unit in
         ["eyJ", "-----BEGIN PRIVATE KEY-----", "://a:b", "_API_", "sk-ant-api03-", "Bearer ", "token", "xoxb-1", "8Q~"]
     {
-        let once = redacted(Mode::Strict, &unit.repeat(20_000 / unit.len()));
-        assert_eq!(redacted(Mode::Strict, &once), once, "{unit}");
+        let text = unit.repeat(20_000 / unit.len());
+        let (once, _) = redacted(Mode::Strict, &text);
+        assert_eq!(redacted(Mode::Strict, &once).0, once, "{unit}");
     }
 }

@@ -63,7 +63,7 @@ impl Transcript<'_, '_> {
         match block.kind.get().unwrap_or_default() {
             "text" => self.replies.add_text(response, sidechain, block.text.0.as_deref().unwrap_or_default()),
             "thinking" => {
-                self.replies.add_thinking(response, sidechain, block.thinking.0.as_deref().unwrap_or_default())
+                self.replies.add_thinking(response, sidechain, block.thinking.0.as_deref().unwrap_or_default());
             }
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                 let message_id = self.replies.message_id(response, sidechain).unwrap_or(spot.uuid).to_owned();
