@@ -1,6 +1,8 @@
 //! Every agent's fixtures come out as expected.
-#![expect(
+#![allow(
     clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::trivially_copy_pass_by_ref,
     clippy::panic,
     clippy::disallowed_methods,
     reason = "what fails here fails a test; files are the test's own"

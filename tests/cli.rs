@@ -1,5 +1,5 @@
 //! The command line from outside: exit code, stdout and stderr together.
-#![expect(
+#![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
     reason = "what fails here fails a test; files are the test's own"

@@ -12,7 +12,6 @@
     reason = "what fails here fails a test; files are its own"
 )]
 
-#[allow(unreachable_pub, reason = "the generator is a module of several programs")]
 #[path = "../benches/corpus/mod.rs"]
 mod corpus;
 #[path = "common/bench.rs"]

@@ -8,7 +8,6 @@
     clippy::string_slice,
     reason = "shared by benches, tests and an example; it writes files of its own, and cuts texts of its own"
 )]
-#![allow(dead_code, reason = "each program that includes this module uses a part of it")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

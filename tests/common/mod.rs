@@ -1,5 +1,5 @@
 //! What tests share: homes made of fixtures, lakes made of homes, and rows read back from lakes.
-#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+#![allow(dead_code, unreachable_pub, unused_imports, clippy::panic, reason = "each test program uses a part of it")]
 
 pub mod home;
 pub mod lake;
