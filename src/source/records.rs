@@ -258,6 +258,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     }
 }
 
+pub(crate) use lenient;
+
 /// Declares the shape of a JSON object: each field with its key; keys that are known but not needed; anything else is
 /// collected in `unknown` by name, unless the rest is not looked at.
 macro_rules! record {

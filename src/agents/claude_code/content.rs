@@ -1,10 +1,93 @@
 //! Message contents: a text or a list of blocks.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use super::record::Block;
-use crate::source::records::{List, Object, Text};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::record::{Block, ToolResult};
+use crate::source::records::{List, Object, Text, lenient};
 use crate::source::repair;
+
+/// The blocks of a message; a text is one text block, anything else is none.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Content<'a> {
+    pub(super) blocks: Vec<Block<'a>>,
+    /// Whether there is any content, readable or not.
+    pub(super) is_there: bool,
+}
+
+/// The structured result of a tool: an object, a text, or anything else.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Structured<'a> {
+    #[default]
+    Other,
+    Object(Box<ToolResult<'a>>),
+    Text(Cow<'a, str>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ContentVisitor;
+        impl<'de> Visitor<'de> for ContentVisitor {
+            type Value = Content<'de>;
+            lenient!(@expecting "a text or a list of blocks");
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
+                Ok(Content::of_text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
+                Ok(Content::of_text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content<'de>, A::Error> {
+                let mut blocks = Vec::new();
+                while let Some(Object(block)) = items.next_element::<Object<Block<'de>>>()? {
+                    blocks.extend(block);
+                }
+                Ok(Content { blocks, is_there: true })
+            }
+            lenient!(@otherwise Content::unreadable(); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64));
+            lenient!(@null Content::default());
+            lenient!(@map Content::unreadable());
+        }
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+impl<'a> Content<'a> {
+    fn of_text(text: Cow<'a, str>) -> Self {
+        let block = Block { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Block::default() };
+        Self { blocks: vec![block], is_there: true }
+    }
+
+    fn unreadable() -> Self {
+        Self { blocks: Vec::new(), is_there: true }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Structured<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StructuredVisitor;
+        impl<'de> Visitor<'de> for StructuredVisitor {
+            type Value = Structured<'de>;
+            lenient!(@expecting "a tool's result");
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Structured<'de>, E> {
+                Ok(Structured::Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Structured<'de>, E> {
+                Ok(Structured::Text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Structured<'de>, A::Error> {
+                let result = ToolResult::deserialize(MapAccessDeserializer::new(entries))?;
+                Ok(Structured::Object(Box::new(result)))
+            }
+            lenient!(@otherwise Structured::Other; visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64));
+            lenient!(@null Structured::Other);
+            lenient!(@seq Structured::Other);
+        }
+        deserializer.deserialize_any(StructuredVisitor)
+    }
+}
 
 /// The blocks of a content; a text is one text block. None when it cannot be read even after repair.
 pub(super) fn with_blocks<R>(json: Option<&str>, read: impl FnOnce(Vec<Block<'_>>) -> R) -> Option<R> {

@@ -1,5 +1,6 @@
 //! The shapes of Claude Code's records, 0.2 to 2.1.
 
+use super::content::{Content, Structured};
 use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
 
 record! {
@@ -24,7 +25,7 @@ record! {
         is_visible_only: Flag = "isVisibleInTranscriptOnly",
         is_api_error: Flag = "isApiErrorMessage",
         message: Object<Message<'a>> = "message",
-        result: Raw<'a> = "toolUseResult",
+        result: Structured<'a> = "toolUseResult",
         denial: Text<'a> = "toolDenialKind",
         request: Text<'a> = "requestId",
         cost: Fraction = "costUSD",
@@ -70,7 +71,7 @@ record! {
         id: Text<'a> = "id",
         role: Text<'a> = "role",
         model: Text<'a> = "model",
-        content: Raw<'a> = "content",
+        content: Content<'a> = "content",
         stop_reason: Text<'a> = "stop_reason",
         usage: Object<Usage<'a>> = "usage",
     }

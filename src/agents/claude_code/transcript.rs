@@ -7,7 +7,7 @@ mod replies;
 
 use std::borrow::Cow;
 
-use super::content::{join, with_blocks};
+use super::content::join;
 use super::pending::{PendingCalls, Replies};
 use super::record::{Block, Description, Line};
 use super::responses::Responses;
@@ -224,20 +224,12 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn take_user(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        let content = spot.line.message.0.as_ref().and_then(|message| message.content.json());
-        self.has_conversation |= content.is_some();
-        let read = with_blocks(content, |blocks| {
-            let is_task = spot.line.is_sidechain.0 && self.identity.agent.is_none();
-            let user = UserText::of(&blocks, spot.line, self.has_boundary, is_task);
-            self.take_user_blocks(spot, parent, &user, &blocks)
-        });
-        match read {
-            Some(result) => result,
-            None => {
-                self.out.problem(spot.number, "the message's content cannot be read");
-                Ok(())
-            }
-        }
+        let content = spot.line.message.0.as_ref().map(|message| &message.content);
+        self.has_conversation |= content.is_some_and(|content| content.is_there);
+        let blocks = content.map(|content| content.blocks.as_slice()).unwrap_or_default();
+        let is_task = spot.line.is_sidechain.0 && self.identity.agent.is_none();
+        let user = UserText::of(blocks, spot.line, self.has_boundary, is_task);
+        self.take_user_blocks(spot, parent, &user, blocks)
     }
 
     fn take_user_blocks(

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::super::AGENT;
-use super::super::content::output_text;
+use super::super::content::{Structured, output_text};
 use super::super::pending::PendingCall;
-use super::super::record::{Block, Input, ToolResult};
+use super::super::record::{Block, Input};
 use super::super::tools::{self, Evidence};
 use super::{Spot, Transcript, session_key};
 use crate::extract::{Kind, NoteField, Reject, key};
@@ -73,30 +73,21 @@ impl Transcript<'_, '_> {
             PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(spot.number).ok())
         });
         let output = output_text(block.content.json());
-        let structured = line.result.json().filter(|_| alone);
-        let repaired: Cow<'_, str>;
-        let result: Option<ToolResult<'_>> = match structured.filter(|json| json.starts_with('{')) {
-            None => None,
-            Some(json) => match serde_json::from_str(json) {
-                Ok(result) => Some(result),
-                Err(_) => {
-                    repaired = repair(json.as_bytes());
-                    serde_json::from_str(&repaired).ok()
-                }
-            },
+        let (result, result_text) = match &line.result {
+            Structured::Object(result) if alone => (Some(&**result), None),
+            Structured::Text(text) if alone => (None, Some(&**text)),
+            _ => (None, None),
         };
-        let told = structured.filter(|json| block.is_error.0 && json.starts_with('"'));
-        let result_text = told.and_then(|json| output_text(Some(json)));
         let evidence = Evidence {
             name: &call.name,
             output: output.as_deref().unwrap_or_default(),
             is_error: block.is_error.0,
             denial: line.denial.get(),
-            result: result.as_ref(),
-            result_text: result_text.as_deref(),
+            result,
+            result_text,
         };
         let outcome = evidence.outcome();
-        if let Some(agent) = result.as_ref().and_then(|result| result.agent.get()) {
+        if let Some(agent) = result.and_then(|result| result.agent.get()) {
             call.child = Some(self.child_session(agent));
         }
         self.note_child(&call);

@@ -1,7 +1,6 @@
 //! What the model says: one message for each response, over as many lines as it takes.
 
 use super::super::AGENT;
-use super::super::content::with_blocks;
 use super::super::pending::Reply;
 use super::super::record::Block;
 use super::{Spot, Transcript};
@@ -15,7 +14,7 @@ impl Transcript<'_, '_> {
             self.out.problem(spot.number, "an assistant record without a message");
             return Ok(());
         };
-        self.has_conversation |= message.content.json().is_some() || message.usage.0.is_some();
+        self.has_conversation |= message.content.is_there || message.usage.0.is_some();
         for field in &message.unknown {
             self.out.unknown(&format!("message field {field}"));
         }
@@ -46,13 +45,8 @@ impl Transcript<'_, '_> {
             // A fork may begin with this line, and a summary may name it.
             self.out.claim(spot.key, self.is_copy(line));
         }
-        let taken = with_blocks(message.content.json(), |blocks| {
-            for block in &blocks {
-                self.take_block(spot, response, block, is_synthetic);
-            }
-        });
-        if taken.is_none() {
-            self.out.problem(spot.number, "the message's content cannot be read");
+        for block in &message.content.blocks {
+            self.take_block(spot, response, block, is_synthetic);
         }
         self.replies.continue_with(response, line.is_sidechain.0, spot.key, message);
         Ok(())
