@@ -23,7 +23,7 @@ use crate::lake::part::{self, PartWriter, StagedFile};
 use crate::tables::LAKE_TABLES;
 
 /// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
-pub(super) const PART_WEIGHT: u64 = 24 << 20;
+pub(super) const PART_WEIGHT: u64 = 16 << 20;
 
 /// Sources to be read, and the parts that hold what the lake has of them.
 #[derive(Clone, Default)]

@@ -17,7 +17,7 @@ use crate::source::{Fingerprint, Source};
 use crate::tables::ToolCallRow;
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
-const STREAMED_FROM: u64 = 32 << 20;
+const STREAMED_FROM: u64 = 24 << 20;
 
 /// A source that is to be read.
 #[derive(Clone)]
