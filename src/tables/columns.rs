@@ -20,7 +20,7 @@ pub trait Column {
     const NULLABLE: bool = false;
     /// The Arrow type that every reader sees.
     fn data_type() -> DataType;
-    /// A new, empty builder.
+    /// A new, empty builder; it takes no memory yet, because most sessions are small and many are held at once.
     fn builder() -> Self::Builder;
     /// Adds one value.
     fn push(builder: &mut Self::Builder, value: Self::In<'_>);
@@ -86,11 +86,11 @@ macro_rules! column {
         }
     };
 }
-column!(Str, 'a, &'a str, StringBuilder, StringArray, DataType::Utf8, StringBuilder::new());
-column!(I64, 'a, i64, Int64Builder, Int64Array, DataType::Int64, Int64Builder::new());
-column!(F64, 'a, f64, Float64Builder, Float64Array, DataType::Float64, Float64Builder::new());
-column!(Bool, 'a, bool, BooleanBuilder, BooleanArray, DataType::Boolean, BooleanBuilder::new());
-column!(Ts, 'a, i64, TimestampMicrosecondBuilder, TimestampMicrosecondArray, timestamp_type(), TimestampMicrosecondBuilder::new().with_timezone("UTC"));
+column!(Str, 'a, &'a str, StringBuilder, StringArray, DataType::Utf8, StringBuilder::with_capacity(0, 0));
+column!(I64, 'a, i64, Int64Builder, Int64Array, DataType::Int64, Int64Builder::with_capacity(0));
+column!(F64, 'a, f64, Float64Builder, Float64Array, DataType::Float64, Float64Builder::with_capacity(0));
+column!(Bool, 'a, bool, BooleanBuilder, BooleanArray, DataType::Boolean, BooleanBuilder::with_capacity(0));
+column!(Ts, 'a, i64, TimestampMicrosecondBuilder, TimestampMicrosecondArray, timestamp_type(), TimestampMicrosecondBuilder::with_capacity(0).with_timezone("UTC"));
 
 impl Column for StrList {
     type In<'a> = Vec<&'a str>;
@@ -99,7 +99,7 @@ impl Column for StrList {
         DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))
     }
     fn builder() -> Self::Builder {
-        ListBuilder::new(StringBuilder::new())
+        ListBuilder::with_capacity(StringBuilder::with_capacity(0, 0), 0)
     }
     fn push(builder: &mut Self::Builder, value: Self::In<'_>) {
         for text in value {
