@@ -17,6 +17,8 @@ use crate::source::{Fingerprint, head};
 
 /// Bytes looked at for the moment that a source begins; more when it is not among them.
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];
+/// Sources that are read together, however small: each session has a price in memory of its own.
+const PART_SOURCES: usize = 1000;
 /// Folders below a given one that are looked into.
 const SOURCE_DEPTH: usize = 16;
 
@@ -171,7 +173,8 @@ fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
         let mut chunk: Vec<Planned> = Vec::new();
         let mut weight = 0;
         for planned in sources {
-            if weight > 0 && weight + planned.print.bytes > PART_WEIGHT {
+            let is_full = weight + planned.print.bytes > PART_WEIGHT || chunk.len() >= PART_SOURCES;
+            if is_full && !chunk.is_empty() {
                 groups.add(None, std::mem::take(&mut chunk));
                 weight = 0;
             }
