@@ -7,7 +7,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::record::{Block, ToolResult};
-use crate::source::records::{List, Object, Text, lenient};
+use crate::source::records::{Object, Text, lenient};
 use crate::source::repair;
 
 /// The blocks of a message; a text is one text block, anything else is none.
@@ -100,12 +100,7 @@ pub(super) fn with_blocks<R>(json: Option<&str>, read: impl FnOnce(Vec<Block<'_>
 }
 
 fn blocks_of(json: &str) -> Option<Vec<Block<'_>>> {
-    if json.starts_with('"') {
-        let text: Text<'_> = serde_json::from_str(json).ok()?;
-        return Some(vec![Block { kind: Text(Some(Cow::Borrowed("text"))), text, ..Block::default() }]);
-    }
-    let list: List<Object<Block<'_>>> = serde_json::from_str(json).ok()?;
-    Some(list.0.into_iter().filter_map(|block| block.0).collect())
+    serde_json::from_str::<Content<'_>>(json).ok().map(|content| content.blocks)
 }
 
 /// Joins texts with a line end between them; borrowed when there is one.
