@@ -51,11 +51,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
         commit::abandon(&layout);
     }
     record.ended_at = crate::time::now();
-    let outcome = outcome.and_then(|summary| {
+    if options.strict && record.sources_bad > 0 {
         let count = u64::try_from(record.sources_bad).unwrap_or(0);
-        if options.strict && count > 0 { Err((Error::BadInput { count }, Some(summary))) } else { Ok(summary) }
-            .map_err(|(error, _)| error)
-    });
+        record.exit_code = i64::from(Error::BadInput { count }.exit_code());
+    }
     if let Err(error) = &outcome {
         record.exit_code = i64::from(error.exit_code());
         record.error = Some(error.to_string());
