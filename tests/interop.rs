@@ -168,7 +168,6 @@ fn a_reader_beside_runs_sees_old_or_new_totals() {
     assert!(totals.is_sorted() && totals.len() > 1, "{totals:?}");
 }
 
-#[cfg(feature = "polars")]
 #[test]
 fn a_lazy_frame_has_the_partition_columns() {
     let bench = Bench::new();

@@ -19,6 +19,8 @@ use crate::source::{Fingerprint, head};
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];
 /// Sources that are read together, however small: each session has a price in memory of its own.
 const PART_SOURCES: usize = 1000;
+/// Bytes of sources up to which those that begin with the same moment are read together.
+const COPIES_WEIGHT: u64 = 2 * PART_WEIGHT;
 /// Folders below a given one that are looked into.
 const SOURCE_DEPTH: usize = 16;
 
@@ -173,7 +175,11 @@ fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
         let mut chunk: Vec<Planned> = Vec::new();
         let mut weight = 0;
         for planned in sources {
-            let is_full = weight + planned.print.bytes > PART_WEIGHT || chunk.len() >= PART_SOURCES;
+            let total = weight + planned.print.bytes;
+            // A copy of a session begins with the same moment: read in another group, it would make this one read twice.
+            let may_be_copy = chunk.last().is_some_and(|last| last.hint == planned.hint && planned.hint.is_some());
+            let limit = if may_be_copy { COPIES_WEIGHT } else { PART_WEIGHT };
+            let is_full = total > limit || chunk.len() >= PART_SOURCES;
             if is_full && !chunk.is_empty() {
                 groups.add(None, std::mem::take(&mut chunk));
                 weight = 0;

@@ -106,7 +106,7 @@ pub struct Sink<'a> {
 }
 
 /// Rows of a session that are held before they are handed on, when streaming. Bytes of text.
-const STREAM_CHUNK: usize = 8 << 20;
+const STREAM_CHUNK: usize = 4 << 20;
 
 impl<'a> Sink<'a> {
     /// Collects whole sessions in memory.

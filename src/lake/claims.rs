@@ -1,5 +1,6 @@
 //! The claims of a part's sessions, kept beside the data so that a later copy can be told from its original.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ struct Stored<'a> {
     /// [`PACKED`] bytes for each claim.
     #[serde(borrow)]
     claims: &'a [u8],
-    responses: Vec<ResponseCopy>,
+    responses: Cow<'a, [ResponseCopy]>,
 }
 
 const PACKED: usize = 8 + 8 + 4 + 1;
@@ -50,7 +51,7 @@ pub(crate) fn encode(replicas: &[Replica]) -> Result<Vec<u8>> {
             is_side: replica.is_side,
             first_moment: replica.first_moment,
             claims,
-            responses: replica.responses.clone(),
+            responses: Cow::Borrowed(&replica.responses),
         })
         .collect();
     postcard::to_stdvec(&stored).map_err(|error| Error::Query(format!("cannot write claims: {error}")))
@@ -68,7 +69,7 @@ pub(crate) fn load(path: &Path) -> Result<Vec<Replica>> {
             is_side: stored.is_side,
             first_moment: stored.first_moment,
             claims: unpack(stored.claims),
-            responses: stored.responses,
+            responses: stored.responses.into_owned(),
         })
         .collect())
 }

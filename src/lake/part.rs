@@ -40,8 +40,8 @@ const FEW_VALUES: [&str; 14] = [
     "gone_at",
 ];
 
-/// Row groups are closed at this size, so that a writer's memory does not depend on the data. Bytes before compression.
-const ROW_GROUP_BYTES: usize = 64 << 20;
+/// Row groups are closed at this size, which a writer holds in memory. Bytes as encoded and compressed.
+const ROW_GROUP_BYTES: usize = 8 << 20;
 /// Pages end at this size, so that one that is being written stays small. Bytes.
 const PAGE_BYTES: usize = 1 << 20;
 /// zstd level: the lowest, because compression is what a run spends most of its time on.

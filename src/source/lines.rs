@@ -7,7 +7,7 @@ use std::io::Read;
 use super::MAX_LINE;
 
 /// Bytes asked for at a time. Large enough that the calls cost nothing, small enough for the cache.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 256 << 10;
 
 /// A buffer that grew beyond this is not kept for the next file.
 const KEPT: usize = 8 << 20;

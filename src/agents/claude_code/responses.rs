@@ -1,28 +1,30 @@
 //! Billed responses of one transcript: the lines of each put together, the fullest one counts.
 
+use std::rc::Rc;
+
 use super::AGENT;
 use super::record::{CacheCreation, Iteration, Line, Message, Usage};
 use super::transcript::tokens;
 use crate::extract::{KeyMap, Kind, key};
-use crate::source::records::Number;
+use crate::source::records::{Number, Text};
 use crate::tables::UsageRow;
 
 /// A response as far as its lines tell.
 pub(super) struct Response {
-    id: String,
-    request: Option<String>,
-    message_id: String,
+    id: Box<str>,
+    request: Option<Box<str>>,
+    message_id: Box<str>,
     pub(super) seq: i64,
     turn: Option<i64>,
     timestamp: Option<i64>,
-    model: Option<String>,
+    model: Option<Rc<str>>,
     numbers: Numbers,
     web_searches: Option<i64>,
     reasoning: Option<i64>,
-    tier: Option<String>,
+    tier: Option<Rc<str>>,
     cost: Option<f64>,
     duration_ms: Option<i64>,
-    stop_reason: Option<String>,
+    stop_reason: Option<Rc<str>>,
     ended: bool,
     /// Written by a version that never stored the final count.
     never_final: bool,
@@ -30,8 +32,8 @@ pub(super) struct Response {
     is_sidechain: bool,
     source_line: Option<i64>,
     pub(super) weak: bool,
-    advisor: Option<(Option<String>, Numbers)>,
-    advisor_id: String,
+    /// What an advisor model was asked: the id of its row, the model, the tokens.
+    advisor: Option<Box<(String, Option<String>, Numbers)>>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,7 +89,29 @@ impl Numbers {
 #[derive(Default)]
 pub(super) struct Responses {
     responses: Vec<Response>,
-    places: KeyMap<usize>,
+    places: KeyMap<u32>,
+    names: Names,
+}
+
+/// Texts that response after response repeats, kept once.
+#[derive(Default)]
+struct Names(Vec<Rc<str>>);
+
+impl Names {
+    /// Different texts that are kept; in damaged files each may be another one.
+    const KEPT: usize = 16;
+
+    fn keep(&mut self, text: &Text<'_>) -> Option<Rc<str>> {
+        let text = text.get()?;
+        if let Some(known) = self.0.iter().find(|known| &***known == text) {
+            return Some(known.clone());
+        }
+        let text: Rc<str> = text.into();
+        if self.0.len() < Self::KEPT {
+            self.0.push(text.clone());
+        }
+        Some(text)
+    }
 }
 
 impl Responses {
@@ -109,13 +133,14 @@ impl Responses {
         if numbers.is_zero() {
             return;
         }
-        let place = *self.places.entry(key(AGENT, Kind::Response, id)).or_insert(self.responses.len());
-        if place == self.responses.len() {
+        let Ok(next) = u32::try_from(self.responses.len()) else { return };
+        let place = *self.places.entry(key(AGENT, Kind::Response, id)).or_insert(next);
+        if place == next {
             let response = Response::begin(id, message_id, line, number, seq, turn, weak);
             self.responses.push(response);
         }
-        if let Some(response) = self.responses.get_mut(place) {
-            response.add(line, message, usage, numbers);
+        if let Some(response) = self.responses.get_mut(place as usize) {
+            response.add(line, message, usage, numbers, &mut self.names);
         }
     }
 
@@ -123,7 +148,7 @@ impl Responses {
     pub(super) fn count_copy(&mut self, line: &Line<'_>) {
         let id = line.message.0.as_ref().and_then(|message| message.id.get());
         if let Some(place) = id.and_then(|id| self.places.get(&key(AGENT, Kind::Response, id)))
-            && let Some(response) = self.responses.get_mut(*place)
+            && let Some(response) = self.responses.get_mut(*place as usize)
         {
             response.lines += 1;
         }
@@ -149,9 +174,9 @@ impl Response {
         weak: bool,
     ) -> Self {
         Self {
-            id: id.to_owned(),
+            id: id.into(),
             request: None,
-            message_id: message_id.to_owned(),
+            message_id: message_id.into(),
             seq,
             turn,
             timestamp: line.timestamp.0,
@@ -170,11 +195,10 @@ impl Response {
             source_line: i64::try_from(number).ok(),
             weak,
             advisor: None,
-            advisor_id: format!("{id}#advisor"),
         }
     }
 
-    fn add(&mut self, line: &Line<'_>, message: &Message<'_>, usage: &Usage<'_>, numbers: Numbers) {
+    fn add(&mut self, line: &Line<'_>, message: &Message<'_>, usage: &Usage<'_>, numbers: Numbers, names: &mut Names) {
         self.lines += 1;
         let is_replay = line.is_sidechain.0
             && !self.is_sidechain
@@ -183,8 +207,7 @@ impl Response {
         if is_replay {
             return;
         }
-        let own = |text: &crate::source::records::Text<'_>| text.get().map(str::to_owned);
-        self.request = self.request.take().or(own(&line.request));
+        self.request = self.request.take().or(line.request.get().map(Box::from));
         self.cost = self.cost.or(line.cost.0.filter(|cost| *cost >= 0.0));
         self.duration_ms = self.duration_ms.or(line.duration.0.filter(|ms| *ms >= 0));
         self.ended |= message.stop_reason.get().is_some();
@@ -196,8 +219,8 @@ impl Response {
             return;
         }
         self.numbers = numbers;
-        self.model = own(&message.model).or(self.model.take());
-        self.stop_reason = own(&message.stop_reason).or(self.stop_reason.take());
+        self.model = names.keep(&message.model).or(self.model.take());
+        self.stop_reason = names.keep(&message.stop_reason).or(self.stop_reason.take());
         self.reasoning = usage
             .output_details
             .0
@@ -205,13 +228,14 @@ impl Response {
             .and_then(|details| tokens(details.thinking))
             .map(|thinking| thinking.min(numbers.output));
         self.web_searches = usage.server_tools.0.as_ref().and_then(|tools| tokens(tools.web_searches));
-        let is_fast = usage.speed.is("fast");
-        self.tier = if is_fast { Some("fast".to_owned()) } else { own(&usage.service_tier) };
+        self.tier = names.keep(if usage.speed.is("fast") { &usage.speed } else { &usage.service_tier });
+        let own = |text: &Text<'_>| text.get().map(str::to_owned);
         let advised = usage.iterations.0.iter().filter(|iteration| iteration.kind.is("advisor_message"));
-        self.advisor = advised.fold(None, |sum, iteration| {
+        let advised = advised.fold(None, |sum, iteration| {
             let (model, numbers) = sum.unwrap_or((own(&line.advisor), Numbers::default()));
             Some((model.or(own(&iteration.model)), numbers.add(Numbers::of_iteration(iteration))))
         });
+        self.advisor = advised.map(|(model, numbers)| Box::new((format!("{}#advisor", self.id), model, numbers)));
     }
 
     fn row<'r>(&'r self, session_id: &'r str) -> UsageRow<'r> {
@@ -249,9 +273,9 @@ impl Response {
 
     /// What an advisor model was asked within the response; billed apart.
     fn advisor_row<'r>(&'r self, session_id: &'r str) -> Option<UsageRow<'r>> {
-        let (model, numbers) = self.advisor.as_ref()?;
+        let (id, model, numbers) = self.advisor.as_deref()?;
         (!numbers.is_zero()).then(|| UsageRow {
-            response_id: &self.advisor_id,
+            response_id: id,
             model: model.as_deref(),
             input_tokens: Some(numbers.input),
             cache_read_tokens: Some(numbers.cache_read),

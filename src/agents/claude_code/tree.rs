@@ -12,16 +12,21 @@ pub(super) enum Id {
 
 impl Id {
     pub(super) fn new(text: &str) -> Self {
-        let hex = text.bytes().filter(|byte| *byte != b'-');
-        let number = hex.clone().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).then(|| {
-            hex.fold(0_u128, |number, digit| {
-                number << 4 | u128::from(if digit > b'9' { digit - b'a' + 10 } else { digit - b'0' })
-            })
-        });
-        match number.map(Self::Uuid) {
-            Some(id) if text.len() == 36 && id.to_string() == text => id,
-            _ => Self::Text(text.into()),
+        if text.len() != 36 {
+            return Self::Text(text.into());
         }
+        let mut number = 0_u128;
+        for (at, byte) in text.bytes().enumerate() {
+            let digit = match (at, byte) {
+                (8 | 13 | 18 | 23, b'-') => continue,
+                (8 | 13 | 18 | 23, _) => return Self::Text(text.into()),
+                (_, b'0'..=b'9') => byte - b'0',
+                (_, b'a'..=b'f') => byte - b'a' + 10,
+                _ => return Self::Text(text.into()),
+            };
+            number = number << 4 | u128::from(digit);
+        }
+        Self::Uuid(number)
     }
 }
 
