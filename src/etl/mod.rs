@@ -31,7 +31,7 @@ use crate::lake::claims::Replica;
 use crate::lake::layout::Layout;
 use crate::lake::manifest::Manifest;
 use crate::pricing::Pricer;
-use crate::redact::Redactor;
+use crate::redact::{Counts, Redactor};
 use notes::Notes;
 use old::OldClaims;
 use owners::Owners;
@@ -52,6 +52,8 @@ struct Shared<'a> {
     read_again: HashSet<String>,
     registry: Mutex<Registry>,
     notes: Mutex<Notes>,
+    /// Secrets replaced in rows that were streamed, by source.
+    redactions: Mutex<HashMap<String, Counts>>,
     bytes: AtomicU64,
     staged: AtomicU64,
 }
@@ -109,6 +111,12 @@ impl<'a> Shared<'a> {
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what was replaced in a source's rows while they were streamed; a later streaming replaces it.
+    fn add_redactions(&self, source: &str, counts: &Counts) {
+        let mut redactions = self.redactions.lock().unwrap_or_else(PoisonError::into_inner);
+        redactions.insert(source.to_owned(), counts.clone());
     }
 
     fn read_bytes(&self, bytes: u64) {

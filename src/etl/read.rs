@@ -10,14 +10,21 @@ use super::Shared;
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::KeySet;
-use crate::extract::{Chunk, Facts, Note, Reject, Report, SessionRows, Sink};
+use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
 use crate::lake::claims::Replica;
 use crate::lake::manifest::SourceState;
 use crate::source::{Fingerprint, Source};
-use crate::tables::ToolCallRow;
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
 const STREAMED_FROM: u64 = 24 << 20;
+/// Text that a session holds before it is handed on, when streamed. Bytes.
+const STREAM_CHUNK: usize = 4 << 20;
+
+/// Debug builds let a test stream small sources.
+fn streamed_from() -> u64 {
+    let of_test = if cfg!(debug_assertions) { std::env::var("LLREM_TEST_STREAMED_FROM").ok() } else { None };
+    of_test.and_then(|bytes| bytes.parse().ok()).unwrap_or(STREAMED_FROM)
+}
 
 /// A source that is to be read.
 #[derive(Clone)]
@@ -39,7 +46,7 @@ impl Planned {
     }
 
     fn is_streamed(&self) -> bool {
-        self.print.bytes >= STREAMED_FROM && matches!(self.kind, "transcript" | "subagent")
+        self.print.bytes >= streamed_from() && matches!(self.kind, "transcript" | "subagent")
     }
 }
 
@@ -58,8 +65,8 @@ pub(super) struct ReadSession {
     pub(super) facts: Facts,
     /// Messages, tool calls, usage; none when they are to be streamed.
     pub(super) rows: Option<[Chunk; 3]>,
-    /// Places of messages on abandoned branches, for streaming.
-    abandoned: Vec<usize>,
+    /// What streaming has to know.
+    foreseen: Foreseen,
     /// Keys of calls that may have started a subagent of which their own source says nothing.
     pub(super) childless: KeySet,
     pub(super) digest: u64,
@@ -71,7 +78,8 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<
     let is_streamed = planned.is_streamed();
     let mut sink = if is_streamed { Sink::claims_only(&context) } else { Sink::collect(&context) };
     let outcome = extract(shared, planned, &mut sink);
-    let Sink { sessions, notes, report, .. } = sink;
+    let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
+    report.redactions.merge(&redacted_in_rows);
     let mut read = Read { planned: planned.clone(), report, notes, state: SourceState::Ok };
     settle(&mut read, outcome)?;
     let sessions = sessions.into_iter().map(|rows| read_session(planned, rows, is_streamed)).collect::<Result<_>>()?;
@@ -125,11 +133,19 @@ fn read_session(planned: &Planned, mut rows: SessionRows, is_streamed: bool) -> 
         responses,
     };
     let facts = std::mem::take(&mut rows.facts);
-    let abandoned = if is_streamed { std::mem::take(&mut rows.abandoned) } else { Vec::new() };
-    let chunks = if is_streamed { None } else { Some(rows.finish()?) };
-    let digest = digest(&facts, &replica, chunks.as_ref());
-    let childless = chunks.as_ref().map(|[_, calls, _]| childless(calls)).unwrap_or_default();
-    Ok(ReadSession { planned: planned.clone(), replica, facts, rows: chunks, abandoned, childless, digest })
+    let mut foreseen = Foreseen::default();
+    let chunks = rows.finish()?;
+    let chunks = if is_streamed {
+        foreseen.abandoned = std::mem::take(&mut rows.abandoned);
+        let [messages, tool_calls, _] = chunks;
+        foreseen.late = Some([messages, tool_calls]);
+        None
+    } else {
+        Some(chunks)
+    };
+    let digest = digest(planned, &facts, &replica, chunks.as_ref());
+    let childless = std::mem::take(&mut rows.childless);
+    Ok(ReadSession { planned: planned.clone(), replica, facts, rows: chunks, foreseen, childless, digest })
 }
 
 impl ReadSession {
@@ -143,9 +159,12 @@ impl ReadSession {
             return take(chunks);
         }
         let context = shared.context(self.planned.agent_id());
-        let mut consumer = |rows: &mut SessionRows| take(rows.finish()?);
-        let mut sink = Sink::stream(&context, std::mem::take(&mut self.abandoned), &mut consumer);
-        match extract(shared, &self.planned, &mut sink) {
+        let mut consumer = |rows: &mut SessionRows| take(rows.hand_on()?);
+        let chunk = STREAM_CHUNK.min(usize::try_from(streamed_from()).unwrap_or(STREAM_CHUNK));
+        let mut sink = Sink::stream(&context, std::mem::take(&mut self.foreseen), chunk, &mut consumer);
+        let outcome = extract(shared, &self.planned, &mut sink);
+        shared.add_redactions(&self.planned.name, &sink.redacted_in_rows);
+        match outcome {
             Ok(()) => Ok(()),
             Err(Reject::Failed(error)) => Err(error),
             Err(Reject::Io(error)) => Err(Error::io("read", &self.planned.path)(error)),
@@ -154,14 +173,12 @@ impl ReadSession {
     }
 }
 
-fn childless(calls: &Chunk) -> KeySet {
-    let rows = (0..calls.batch.num_rows()).map(|row| ToolCallRow::read(&calls.batch, row));
-    let keyed = rows.zip(&calls.keys).filter(|(row, _)| row.category == "task" && row.child_session_id.is_none());
-    keyed.map(|(_, key)| *key).collect()
-}
-
-fn digest(facts: &Facts, replica: &Replica, chunks: Option<&[Chunk; 3]>) -> u64 {
+fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[Chunk; 3]>) -> u64 {
     let mut hasher = Xxh3::new();
+    if chunks.is_none() {
+        // The texts of a source that is streamed are not at hand: whatever touched the file may have changed them.
+        hasher.update(format!("{:?}", planned.print).as_bytes());
+    }
     hasher.update(format!("{facts:?}").as_bytes());
     for claim in &replica.claims {
         hasher.update(&claim.key.to_le_bytes());

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -137,6 +137,7 @@ fn extract(
         read_again,
         registry: Mutex::new(Registry::default()),
         notes: Mutex::new(notes),
+        redactions: Mutex::default(),
         bytes: AtomicU64::new(0),
         staged: AtomicU64::new(0),
     };
@@ -192,6 +193,12 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
     for outcome in outcomes {
         parts.extend(outcome.parts);
         reads.extend(outcome.reads);
+    }
+    let streamed = std::mem::take(&mut *shared.redactions.lock().unwrap_or_else(PoisonError::into_inner));
+    for read in &mut reads {
+        if let Some(counts) = streamed.get(&read.planned.name) {
+            read.report.redactions.merge(counts);
+        }
     }
     reads.sort_by(|a, b| a.planned.name.cmp(&b.planned.name));
     reads.dedup_by(|a, b| a.planned.name == b.planned.name);

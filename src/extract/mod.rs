@@ -82,13 +82,22 @@ pub struct Context<'a> {
     pub content: Content,
 }
 
+/// What a first look at a source tells of the rows that a second look hands on.
+#[derive(Debug, Default)]
+pub struct Foreseen {
+    /// Places of the messages on branches that were left.
+    pub abandoned: Vec<usize>,
+    /// Messages and tool calls that come far behind those that they go before.
+    pub late: Option<[Chunk; 2]>,
+}
+
 /// Takes a session's rows before it is complete.
 pub type Consumer<'a> = dyn FnMut(&mut SessionRows) -> Result<()> + 'a;
 
 enum Mode<'a> {
     Collect,
     ClaimsOnly,
-    Stream(&'a mut Consumer<'a>),
+    Stream { consumer: &'a mut Consumer<'a>, chunk: usize },
 }
 
 /// Takes what an extractor reads from one source.
@@ -103,10 +112,9 @@ pub struct Sink<'a> {
     pub notes: Vec<Note>,
     /// What was found beside rows.
     pub report: Report,
+    /// Secrets replaced in rows, by kind.
+    pub redacted_in_rows: Counts,
 }
-
-/// Rows of a session that are held before they are handed on, when streaming. Bytes of text.
-const STREAM_CHUNK: usize = 4 << 20;
 
 impl<'a> Sink<'a> {
     /// Collects whole sessions in memory.
@@ -119,11 +127,14 @@ impl<'a> Sink<'a> {
         Self::new(context, Mode::ClaimsOnly)
     }
 
-    /// Hands rows on in chunks, so that memory does not depend on the source. Which messages are on abandoned branches
-    /// is known from the first look at it.
-    pub fn stream(context: &'a Context<'a>, abandoned: Vec<usize>, consumer: &'a mut Consumer<'a>) -> Self {
-        let mut sink = Self::new(context, Mode::Stream(consumer));
-        sink.session().abandoned = abandoned;
+    /// Hands rows on in chunks of so many bytes of text, so that memory does not depend on the source. Which messages are
+    /// on abandoned branches, and which rows come far too late, is known from the first look at it.
+    pub fn stream(context: &'a Context<'a>, known: Foreseen, chunk: usize, consumer: &'a mut Consumer<'a>) -> Self {
+        let mut sink = Self::new(context, Mode::Stream { consumer, chunk });
+        let rows = sink.session();
+        rows.abandoned = known.abandoned;
+        rows.abandoned.sort_unstable();
+        rows.waiting = known.late;
         sink
     }
 
@@ -136,6 +147,7 @@ impl<'a> Sink<'a> {
             sessions: Vec::new(),
             notes: Vec::new(),
             report: Report::default(),
+            redacted_in_rows: Counts::default(),
         }
     }
 
@@ -199,21 +211,27 @@ impl<'a> Sink<'a> {
     /// Adds a message that belongs to whoever owns the key.
     pub fn message_claimed_by(&mut self, key: u64, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
         let claim = Claim::new(Kind::Message, key, weak, row.timestamp.unwrap_or(i64::MAX), row.seq);
-        let text = self.clean(row.text);
-        let thinking = self.clean(row.thinking);
-        let cwd = self.places.cwd.clean(row.cwd, self.context.redactor, &mut self.report.redactions);
-        let git_branch = self.places.branch.clean(row.git_branch, self.context.redactor, &mut self.report.redactions);
-        let claims_only = matches!(self.mode, Mode::ClaimsOnly);
-        let rows = self.session();
+        let keeps = self.keeps(row.seq);
+        let texts = self.clean_row(keeps, [row.text, row.thinking]);
+        let [text, thinking] = &texts;
+        let counts = &mut self.redacted_in_rows;
+        let cwd = self.places.cwd.clean(row.cwd.filter(|_| keeps), self.context.redactor, counts);
+        let git_branch = self.places.branch.clean(row.git_branch.filter(|_| keeps), self.context.redactor, counts);
+        let rows = self.current.get_or_insert_default();
         rows.claims.push(claim);
         let place = rows.message_count;
         rows.message_count += 1;
-        if !claims_only {
+        if keeps {
+            let is_abandoned = matches!(self.mode, Mode::Stream { .. }) && rows.abandoned.binary_search(&place).is_ok();
+            if matches!(self.mode, Mode::ClaimsOnly) {
+                rows.places.get_or_insert_default().push(place);
+            }
             rows.messages.push(key, &[text.as_deref(), thinking.as_deref()]).push(MessageRow {
                 text: text.as_deref(),
                 thinking: thinking.as_deref(),
                 cwd: cwd.as_deref(),
                 git_branch: git_branch.as_deref(),
+                is_abandoned,
                 ..row
             });
         }
@@ -225,14 +243,17 @@ impl<'a> Sink<'a> {
     pub fn tool_call(&mut self, row: ToolCallRow<'_>, weak: bool) -> Result<(), Reject> {
         let key = key(self.context.agent, Kind::ToolCall, row.call_id);
         let claim = Claim::new(Kind::ToolCall, key, weak, 0, row.seq);
-        let input = self.clean(row.input);
-        let command = self.clean(row.command);
-        let output = self.clean(row.output);
-        let file_path = self.places.file.clean(row.file_path, self.context.redactor, &mut self.report.redactions);
-        let claims_only = matches!(self.mode, Mode::ClaimsOnly);
-        let rows = self.session();
+        let keeps = self.keeps(row.seq);
+        let texts = self.clean_row(keeps, [row.input, row.command, row.output]);
+        let [input, command, output] = &texts;
+        let counts = &mut self.redacted_in_rows;
+        let file_path = self.places.file.clean(row.file_path.filter(|_| keeps), self.context.redactor, counts);
+        let rows = self.current.get_or_insert_default();
         rows.claims.push(claim);
-        if !claims_only {
+        if row.category == "task" && row.child_session_id.is_none() {
+            rows.childless.insert(key);
+        }
+        if keeps {
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
                 input: input.as_deref(),
                 command: command.as_deref(),
@@ -281,7 +302,7 @@ impl<'a> Sink<'a> {
 
     /// Marks messages, by their places, as lying on a branch that the conversation left.
     pub fn abandon(&mut self, places: &[usize]) {
-        if !matches!(self.mode, Mode::Stream(_)) {
+        if !matches!(self.mode, Mode::Stream { .. }) {
             self.session().abandoned.extend_from_slice(places);
         }
     }
@@ -303,7 +324,8 @@ impl<'a> Sink<'a> {
         }
         let Some(mut rows) = self.current.take() else { return Ok(()) };
         rows.facts = facts;
-        if let Mode::Stream(consumer) = &mut self.mode {
+        if let Mode::Stream { consumer, .. } = &mut self.mode {
+            rows.has_ended = true;
             consumer(&mut rows)?;
         }
         if !rows.claims.is_empty() {
@@ -317,20 +339,37 @@ impl<'a> Sink<'a> {
     }
 
     fn flush_when_full(&mut self) -> Result<(), Reject> {
-        if let (Mode::Stream(consumer), Some(rows)) = (&mut self.mode, &mut self.current)
-            && rows.text_bytes() > STREAM_CHUNK
+        if let (Mode::Stream { consumer, chunk }, Some(rows)) = (&mut self.mode, &mut self.current)
+            && rows.text_bytes() > *chunk
         {
             consumer(rows)?;
         }
         Ok(())
     }
 
+    /// Whether the row of a message or tool call is taken now. Where rows are handed on in chunks, one that comes far too
+    /// late is taken at the first look, all others at the second.
+    fn keeps(&mut self, seq: i64) -> bool {
+        let is_late = self.session().is_late(seq);
+        match self.mode {
+            Mode::Collect => true,
+            Mode::ClaimsOnly => is_late,
+            Mode::Stream { .. } => !is_late,
+        }
+    }
+
     /// The text as it may be stored: redacted, or nothing when texts are not kept.
     fn clean<'t>(&mut self, text: Option<&'t str>) -> Option<Cow<'t, str>> {
-        match (self.context.content, &self.mode) {
-            (Content::None, _) | (_, Mode::ClaimsOnly) => None,
-            _ => text.map(|text| self.context.redactor.redact(text, &mut self.report.redactions)),
-        }
+        let text = text.filter(|_| self.context.content != Content::None);
+        text.map(|text| self.context.redactor.redact(text, &mut self.report.redactions))
+    }
+
+    /// A row's texts as they may be stored.
+    fn clean_row<'t, const N: usize>(&mut self, keeps: bool, texts: [Option<&'t str>; N]) -> [Option<Cow<'t, str>>; N] {
+        let keeps = keeps && self.context.content != Content::None;
+        texts.map(|text| {
+            text.filter(|_| keeps).map(|text| self.context.redactor.redact(text, &mut self.redacted_in_rows))
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows of one table with the keys by which they are claimed.
 
 use arrow::array::{BooleanArray, RecordBatch, UInt64Array};
-use arrow::compute::{SortOptions, filter_record_batch, sort_to_indices, take, take_record_batch};
+use arrow::compute::{SortOptions, concat_batches, filter_record_batch, sort_to_indices, take, take_record_batch};
 
 use crate::error::Result;
 
@@ -11,7 +11,6 @@ pub struct Rows<B> {
     builder: B,
     keys: Vec<u64>,
     text_bytes: usize,
-    handed_on: usize,
 }
 
 /// Finished rows of one table, each with its key.
@@ -31,11 +30,6 @@ impl<B> Rows<B> {
         &mut self.builder
     }
 
-    /// Rows that are held no longer.
-    pub fn handed_on(&self) -> usize {
-        self.handed_on
-    }
-
     /// Approximate size of the rows that are held. Bytes.
     pub fn text_bytes(&self) -> usize {
         self.text_bytes
@@ -46,7 +40,6 @@ impl<B> Rows<B> {
         &mut self,
         build: impl FnOnce(&mut B) -> Result<RecordBatch, arrow::error::ArrowError>,
     ) -> Result<Chunk> {
-        self.handed_on += self.keys.len();
         self.text_bytes = 0;
         Ok(Chunk { batch: build(&mut self.builder)?, keys: std::mem::take(&mut self.keys) })
     }
@@ -63,6 +56,25 @@ impl Chunk {
         self.keys.retain(|_| kept.next().copied().unwrap_or(false));
         self.batch = filter_record_batch(&self.batch, &BooleanArray::from(keep))?;
         Ok(())
+    }
+
+    /// Puts other rows behind these.
+    pub fn append(&mut self, other: Self) -> Result<()> {
+        self.batch = concat_batches(&self.batch.schema(), [&self.batch, &other.batch])?;
+        self.keys.extend(other.keys);
+        Ok(())
+    }
+
+    /// Takes out the rows from the first on whose number in a column is as large as the limit; the rows are in that
+    /// column's order.
+    #[must_use]
+    pub fn split_off(&mut self, column: usize, limit: i64) -> Self {
+        let order = self.batch.column(column);
+        let numbers = arrow::array::cast::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(order);
+        let at = numbers.map_or(self.keys.len(), |numbers| numbers.values().partition_point(|number| *number < limit));
+        let rest = Self { batch: self.batch.slice(at, self.keys.len() - at), keys: self.keys.split_off(at) };
+        self.batch = self.batch.slice(0, at);
+        rest
     }
 
     /// Orders the rows by a column, unless they are ordered.

@@ -1,11 +1,12 @@
 //! One session as extracted: what is known of it, its rows, its claims.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 
-use super::{Chunk, Claim, ResponseCopy, Rows};
+use super::{Chunk, Claim, KeySet, ResponseCopy, Rows};
 use crate::error::Result;
 use crate::tables::{MESSAGES, Messages, TOOL_CALLS, ToolCalls, Usage};
 
@@ -65,7 +66,21 @@ pub struct SessionRows {
     pub abandoned: Vec<usize>,
     /// Messages so far, those that were handed on or only claimed included.
     pub message_count: usize,
+    /// Keys of calls that may have started a subagent of which their own source says nothing.
+    pub(crate) childless: KeySet,
+    /// Places of the messages that are held; each is its own place where none are given.
+    pub(super) places: Option<Vec<usize>>,
+    /// Whether nothing more will come.
+    pub(super) has_ended: bool,
+    /// The highest `seq` so far.
+    pub(super) highest: i64,
+    /// Messages and tool calls that wait for others to go before them.
+    pub(super) waiting: Option<[Chunk; 2]>,
 }
+
+/// Rows that come so many places too late are still put in order when a session is handed on in chunks; those that come
+/// later still are known from the first look at the source.
+const WINDOW: i64 = 256;
 
 impl SessionRows {
     /// Approximate size of the rows that are held. Bytes.
@@ -73,12 +88,18 @@ impl SessionRows {
         self.messages.text_bytes() + self.tool_calls.text_bytes() + self.usage.text_bytes()
     }
 
+    /// Notes the place of a message or tool call; gives whether too many have gone before it.
+    pub(super) fn is_late(&mut self, seq: i64) -> bool {
+        let is_late = seq < self.highest - WINDOW;
+        self.highest = self.highest.max(seq);
+        is_late
+    }
+
     /// The held rows of the three tables, in `seq` order: messages, tool calls, usage.
     pub fn finish(&mut self) -> Result<[Chunk; 3]> {
-        let handed_on = self.messages.handed_on();
         let mut messages = self.messages.finish(Messages::finish)?;
         if !self.abandoned.is_empty() {
-            messages.batch = with_abandoned(&messages.batch, handed_on, &self.abandoned)?;
+            messages.batch = with_abandoned(&messages.batch, self.places.as_deref(), &self.abandoned)?;
         }
         let mut tool_calls = self.tool_calls.finish(ToolCalls::finish)?;
         for (chunk, table) in [(&mut messages, &MESSAGES), (&mut tool_calls, &TOOL_CALLS)] {
@@ -88,15 +109,35 @@ impl SessionRows {
         }
         Ok([messages, tool_calls, self.usage.finish(Usage::finish)?])
     }
+
+    /// As [`Self::finish`], for a session that goes on: rows wait as long as others may still come before them.
+    pub fn hand_on(&mut self) -> Result<[Chunk; 3]> {
+        let limit = if self.has_ended { i64::MAX } else { self.highest - WINDOW };
+        let messages = self.messages.finish(Messages::finish)?;
+        let tool_calls = self.tool_calls.finish(ToolCalls::finish)?;
+        let usage = self.usage.finish(Usage::finish)?;
+        let mut ready = [messages, tool_calls];
+        let mut waiting = self.waiting.take().into_iter().flatten();
+        let mut later = Vec::new();
+        for (chunk, table) in ready.iter_mut().zip([&MESSAGES, &TOOL_CALLS]) {
+            let seq = table.index_of("seq").unwrap_or_default();
+            if let Some(waited) = waiting.next() {
+                chunk.append(waited)?;
+            }
+            chunk.sort_by(seq)?;
+            later.push(chunk.split_off(seq, limit));
+        }
+        self.waiting = later.try_into().ok();
+        let [messages, tool_calls] = ready;
+        Ok([messages, tool_calls, usage])
+    }
 }
 
-fn with_abandoned(batch: &RecordBatch, first: usize, places: &[usize]) -> Result<RecordBatch> {
-    let mut flags = vec![false; batch.num_rows()];
-    for place in places {
-        if let Some(flag) = place.checked_sub(first).and_then(|place| flags.get_mut(place)) {
-            *flag = true;
-        }
-    }
+fn with_abandoned(batch: &RecordBatch, places: Option<&[usize]>, abandoned: &[usize]) -> Result<RecordBatch> {
+    let abandoned: HashSet<usize> = abandoned.iter().copied().collect();
+    let place = |row: usize| places.map_or(Some(row), |places| places.get(row).copied());
+    let flags: Vec<bool> =
+        (0..batch.num_rows()).map(|row| place(row).is_some_and(|place| abandoned.contains(&place))).collect();
     let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
     if let Some(column) = MESSAGES.index_of("is_abandoned").and_then(|index| columns.get_mut(index)) {
         *column = Arc::new(BooleanArray::new(BooleanBuffer::from(flags), None));

@@ -1,0 +1,92 @@
+//! A source that is too large to be held gives the rows that it would give if it were held, in the same order.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "what fails here fails a test; files are its own"
+)]
+
+#[path = "common/bench.rs"]
+mod lake;
+
+use std::path::Path;
+use std::process::Command;
+
+use lake::{Bench, Transcript, assert_same_rows, etl, in_parallel, rows, succeed};
+use serde_json::json;
+
+/// Streams whatever is not empty, row by row.
+fn streamed(command: &mut Command) -> &mut Command {
+    command.env("LLREM_TEST_STREAMED_FROM", "1")
+}
+
+/// Extracts a home twice, held and streamed; the second lake is the bench's own.
+fn assert_streams_alike(bench: &Bench, home: &Path, what: &str) {
+    let held = bench.path().join("held");
+    succeed(etl(home, &held).args(["--redact", "none"]));
+    succeed(streamed(etl(home, &bench.lake()).args(["--redact", "none"])));
+    assert_same_rows(&rows(&bench.lake()), &rows(&held), what);
+    bench.verify();
+}
+
+#[test]
+fn every_fixture_gives_the_same_rows() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let folders = walkdir::WalkDir::new(fixtures).min_depth(3).max_depth(3).into_iter().map(|entry| entry.unwrap());
+    let homes = folders.filter(|entry| entry.file_name() == "home").map(walkdir::DirEntry::into_path);
+    in_parallel(homes.collect(), |home| {
+        assert_streams_alike(&Bench::new(), &home, &home.display().to_string());
+    });
+}
+
+/// A session with a call that is answered hundreds of records later, and one that never is.
+fn straggling() -> Transcript {
+    let mut transcript = Transcript::new("late", "2025-08-05T10:00:00Z");
+    transcript.prompt("Build it").call("Bash", &json!({"command": "make"}), "done");
+    transcript.call("Bash", &json!({"command": "sleep infinity"}), "never");
+    for number in 0..200 {
+        transcript.prompt(&format!("and {number}?")).call("Bash", &json!({"command": "true"}), "so it is");
+        transcript.reply("Yes.");
+    }
+    transcript.reply("It was built.");
+    transcript.lines.remove(4);
+    let answer = transcript.lines.remove(2);
+    transcript.lines.insert(transcript.lines.len() - 1, answer);
+    transcript
+}
+
+#[test]
+fn what_comes_late_is_put_in_its_place() {
+    let bench = Bench::new();
+    bench.transcript("late.jsonl", straggling().text());
+    assert_streams_alike(&bench, &bench.home(), "late results");
+    assert_eq!(bench.sql("select status, count(*) from tool_calls group by 1 order by 1"), ["ok,201", "pending,1"]);
+    let late = "select seq, output from tool_calls where command = 'make'";
+    assert_eq!(bench.sql(late), ["2,done"]);
+}
+
+#[test]
+fn what_is_said_beside_the_rows_is_kept() {
+    let bench = Bench::new();
+    let mut transcript = Transcript::new("named", "2025-08-05T10:00:00Z");
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    transcript.prompt(&format!("Push with {secret}")).reply("Pushed.");
+    transcript.lines.push(json!({"type": "custom-title", "customTitle": "A name", "sessionId": "named"}).to_string());
+    bench.transcript("named.jsonl", transcript.text());
+    succeed(streamed(&mut bench.etl()));
+    assert_eq!(bench.sql("select title from sessions"), ["A name"]);
+    assert_eq!(bench.sources()["named.jsonl"]["redactions"], "github-token: 1");
+    assert!(!bench.sql("select text from messages").concat().contains(&secret));
+}
+
+#[test]
+fn a_rewritten_text_is_seen() {
+    let bench = Bench::new();
+    let mut transcript = Transcript::new("edited", "2025-08-05T10:00:00Z");
+    transcript.prompt("First version").reply("Fine.");
+    bench.transcript("edited.jsonl", transcript.text());
+    succeed(streamed(&mut bench.etl()));
+    bench.transcript("edited.jsonl", transcript.text().replace("First version", "Other version"));
+    succeed(streamed(&mut bench.etl()));
+    assert_eq!(bench.sql("select text from messages where kind = 'prompt'"), ["Other version"]);
+}
