@@ -7,7 +7,6 @@ mod corpus;
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use llrem::agents::AGENTS;
@@ -38,23 +37,7 @@ fn total(files: &[PathBuf]) -> u64 {
 }
 
 fn options(home: &Path, lake: &Path) -> Options {
-    Options {
-        lake: lake.to_owned(),
-        home: Some(home.to_owned()),
-        sources: Vec::new(),
-        agents: Vec::new(),
-        since: None,
-        full: false,
-        dry_run: false,
-        redact: Mode::Secrets,
-        content: Content::Full,
-        jobs: None,
-        wait: Duration::ZERO,
-        machine: Some("bench".to_owned()),
-        prices: None,
-        project_roots: Vec::new(),
-        strict: false,
-    }
+    Options { home: Some(home.to_owned()), machine: Some("bench".to_owned()), ..Options::new(lake.to_owned()) }
 }
 
 fn parse(criterion: &mut Criterion) {

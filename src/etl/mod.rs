@@ -52,7 +52,7 @@ struct Shared<'a> {
     read_again: HashSet<String>,
     registry: Mutex<Registry>,
     notes: Mutex<Notes>,
-    /// Secrets replaced in rows that were streamed, by source.
+    /// Secrets replaced in rows that were streamed, by source; those of the last streaming count.
     redactions: Mutex<HashMap<String, Counts>>,
     bytes: AtomicU64,
     staged: AtomicU64,
@@ -113,10 +113,8 @@ impl<'a> Shared<'a> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what was replaced in a source's rows while they were streamed; a later streaming replaces it.
-    fn add_redactions(&self, source: &str, counts: &Counts) {
-        let mut redactions = self.redactions.lock().unwrap_or_else(PoisonError::into_inner);
-        redactions.insert(source.to_owned(), counts.clone());
+    fn redactions(&self) -> MutexGuard<'_, HashMap<String, Counts>> {
+        self.redactions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read_bytes(&self, bytes: u64) {

@@ -40,6 +40,29 @@ pub struct Options {
     pub strict: bool,
 }
 
+impl Options {
+    /// All sources of the user's own home, as `llrem etl` reads them when nothing else is said; without waiting.
+    pub fn new(lake: PathBuf) -> Self {
+        Self {
+            lake,
+            home: None,
+            sources: Vec::new(),
+            agents: Vec::new(),
+            since: None,
+            full: false,
+            dry_run: false,
+            redact: redact::Mode::Secrets,
+            content: Content::Full,
+            jobs: None,
+            wait: Duration::ZERO,
+            machine: None,
+            prices: None,
+            project_roots: Vec::new(),
+            strict: false,
+        }
+    }
+}
+
 /// Whether texts, inputs and outputs are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Content {

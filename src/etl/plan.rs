@@ -175,11 +175,10 @@ fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
         let mut chunk: Vec<Planned> = Vec::new();
         let mut weight = 0;
         for planned in sources {
-            let total = weight + planned.print.bytes;
             // A copy of a session begins with the same moment: read in another group, it would make this one read twice.
             let may_be_copy = chunk.last().is_some_and(|last| last.hint == planned.hint && planned.hint.is_some());
             let limit = if may_be_copy { COPIES_WEIGHT } else { PART_WEIGHT };
-            let is_full = total > limit || chunk.len() >= PART_SOURCES;
+            let is_full = weight + planned.print.bytes > limit || chunk.len() >= PART_SOURCES;
             if is_full && !chunk.is_empty() {
                 groups.add(None, std::mem::take(&mut chunk));
                 weight = 0;

@@ -163,7 +163,7 @@ impl ReadSession {
         let chunk = STREAM_CHUNK.min(usize::try_from(streamed_from()).unwrap_or(STREAM_CHUNK));
         let mut sink = Sink::stream(&context, std::mem::take(&mut self.foreseen), chunk, &mut consumer);
         let outcome = extract(shared, &self.planned, &mut sink);
-        shared.add_redactions(&self.planned.name, &sink.redacted_in_rows);
+        shared.redactions().insert(self.planned.name.clone(), std::mem::take(&mut sink.redacted_in_rows));
         match outcome {
             Ok(()) => Ok(()),
             Err(Reject::Failed(error)) => Err(error),

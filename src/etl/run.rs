@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -194,7 +194,7 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
         parts.extend(outcome.parts);
         reads.extend(outcome.reads);
     }
-    let streamed = std::mem::take(&mut *shared.redactions.lock().unwrap_or_else(PoisonError::into_inner));
+    let streamed = std::mem::take(&mut *shared.redactions());
     for read in &mut reads {
         if let Some(counts) = streamed.get(&read.planned.name) {
             read.report.redactions.merge(counts);

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use llrem::etl::{self, Content, Options, Silent, Summary};
-use llrem::redact;
+use llrem::etl::{self, Options, Silent, Summary};
 
 use super::{Home, Rows};
 
@@ -41,21 +39,10 @@ impl<'h> Built<'h> {
 
     pub fn run_with(&self, change: impl FnOnce(&mut Options)) -> Summary {
         let mut options = Options {
-            lake: self.path.clone(),
             home: Some(self.home.path().to_owned()),
-            sources: Vec::new(),
-            agents: Vec::new(),
-            since: None,
-            full: false,
-            dry_run: false,
-            redact: redact::Mode::Secrets,
-            content: Content::Full,
             jobs: Some(2),
-            wait: Duration::ZERO,
             machine: Some("test".to_owned()),
-            prices: None,
-            project_roots: Vec::new(),
-            strict: false,
+            ..Options::new(self.path.clone())
         };
         change(&mut options);
         etl::run(&options, &Silent).unwrap()

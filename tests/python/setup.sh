@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the virtual environment that tests/interop.rs reads lakes with. Does nothing when it is there already.
+# Makes the virtual environment that tests/lake/interop.rs reads lakes with. Does nothing when it is there already.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 venv=${LLREM_TEST_VENV:-$here/../../target/test-venv}

@@ -2,17 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 
 use super::State;
-use crate::etl::{Content, Options, Silent};
+use crate::etl::{Options, Silent};
 use crate::lake::layout::Layout;
 use crate::lake::manifest::Manifest;
 use crate::lake::part::{self, PartWriter};
-use crate::redact::Mode;
 use crate::tables::LAKE_TABLES;
 
 struct Subject {
@@ -26,21 +24,10 @@ impl Subject {
         let folder = tempfile::tempdir().unwrap();
         let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/worked-example/home");
         let options = Options {
-            lake: folder.path().join("lake"),
             home: Some(home),
-            sources: Vec::new(),
-            agents: Vec::new(),
-            since: None,
-            full: false,
-            dry_run: false,
-            redact: Mode::Secrets,
-            content: Content::Full,
             jobs: Some(1),
-            wait: Duration::ZERO,
             machine: Some("bench".to_owned()),
-            prices: None,
-            project_roots: Vec::new(),
-            strict: false,
+            ..Options::new(folder.path().join("lake"))
         };
         crate::etl::run(&options, &Silent).unwrap();
         let layout = Layout::new(&options.lake);

@@ -1,22 +1,5 @@
 //! Input that means no good, or merely is as broken as real files are: nothing hangs, nothing is lost beside what is
 //! counted, nothing leaves the lake's folder, no secret gets into it, and the agents' files stay as they are.
-#![cfg(unix)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::needless_for_each,
-    clippy::non_octal_unix_permissions,
-    clippy::duration_suboptimal_units,
-    clippy::format_collect,
-    reason = "what fails here fails a test; files are its own"
-)]
-
-#[path = "../benches/corpus/mod.rs"]
-mod corpus;
-#[path = "common/bench.rs"]
-mod lake;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -27,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use lake::{Bench, Transcript, stderr, succeed};
+use crate::corpus;
+use crate::lake::{self, Bench, Transcript, stderr, succeed};
 use serde_json::json;
 
 fn small(session: &str) -> Transcript {

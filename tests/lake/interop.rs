@@ -1,29 +1,14 @@
 //! Other readers see what llrem sees: DuckDB, pandas with pyarrow, Polars. The Python ones come from the virtual
 //! environment that `tests/python/setup.sh` makes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::needless_for_each,
-    clippy::non_octal_unix_permissions,
-    clippy::duration_suboptimal_units,
-    clippy::format_collect,
-    reason = "what fails here fails a test; files are its own"
-)]
-
-#[path = "../benches/corpus/mod.rs"]
-mod corpus;
-#[path = "common/bench.rs"]
-mod lake;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::corpus;
+use crate::lake::{self, Bench, TABLES, Transcript, copy_folder};
 use arrow::datatypes::{DataType, TimeUnit};
-use lake::{Bench, TABLES, Transcript, copy_folder};
 use llrem::tables::LAKE_TABLES;
 use polars::prelude::{DataType as PolarsType, LazyFrame, PlRefPath, ScanArgsParquet, col};
 use serde_json::{Value, json};

@@ -1,22 +1,5 @@
 //! A run that ends anywhere: killed, out of space, interrupted, or beside another. The lake is then the one before or
 //! the one after, and the next run completes it.
-#![cfg(unix)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::needless_for_each,
-    clippy::non_octal_unix_permissions,
-    clippy::duration_suboptimal_units,
-    clippy::format_collect,
-    reason = "what fails here fails a test; files are its own"
-)]
-
-#[path = "../benches/corpus/mod.rs"]
-mod corpus;
-#[path = "common/bench.rs"]
-mod lake;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,7 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use lake::{Bench, Transcript, assert_same_rows, copy_folder, data_bytes, in_parallel, rows, stderr, succeed};
+use crate::corpus;
+use crate::lake::{
+    self, Bench, Transcript, assert_same_rows, copy_folder, data_bytes, in_parallel, rows, stderr, succeed,
+};
 
 /// Two months, a subagent, a copied history, tool calls.
 fn first_home(bench: &Bench) {

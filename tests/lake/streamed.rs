@@ -1,18 +1,9 @@
 //! A source that is too large to be held gives the rows that it would give if it were held, in the same order.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::panic,
-    reason = "what fails here fails a test; files are its own"
-)]
-
-#[path = "common/bench.rs"]
-mod lake;
 
 use std::path::Path;
 use std::process::Command;
 
-use lake::{Bench, Transcript, assert_same_rows, etl, in_parallel, rows, succeed};
+use crate::lake::{Bench, Transcript, assert_same_rows, etl, in_parallel, rows, succeed};
 use serde_json::json;
 
 /// Streams whatever is not empty, row by row.

@@ -1,24 +1,10 @@
 //! `llrem verify` finds whatever is wrong with a lake.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::needless_for_each,
-    clippy::non_octal_unix_permissions,
-    clippy::duration_suboptimal_units,
-    clippy::format_collect,
-    reason = "what fails here fails a test; files are its own"
-)]
-
-#[path = "common/bench.rs"]
-mod lake;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::lake::{self, Bench, Transcript, copy_folder};
 use arrow::array::RecordBatch;
-use lake::{Bench, Transcript, copy_folder};
 use llrem::lake::Lake;
 use parquet::arrow::ArrowWriter;
 use serde_json::json;
