@@ -12,7 +12,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use llrem::agents::AGENTS;
 use llrem::etl::{self, Content, Options, Silent};
 use llrem::extract::{Context, Sink};
-use llrem::lake::PartWriter;
+use llrem::lake::{PartWriter, Syncer};
 use llrem::pricing::{PriceTable, Pricer};
 use llrem::redact::{Mode, Redactor};
 use llrem::source::Source;
@@ -96,9 +96,10 @@ fn write(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().unwrap();
     let mut group = criterion.benchmark_group("write");
     group.throughput(Throughput::Bytes(total(&files))).sample_size(10);
+    let syncer = Syncer::start();
     group.bench_function("part", |bencher| {
         bencher.iter(|| {
-            let mut writer = PartWriter::new(folder.path(), "part");
+            let mut writer = PartWriter::new(folder.path(), "part", &syncer);
             for batches in &sessions {
                 for (table, batch) in (1..).zip(batches) {
                     writer.write(table, batch).unwrap();

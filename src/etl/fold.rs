@@ -12,6 +12,7 @@ use crate::lake::fs;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{FileEntry, Manifest, PartEntry, SessionEntry};
 use crate::lake::part::{self, PartWriter, StagedFile};
+use crate::lake::syncer::Syncer;
 use crate::tables::{LAKE_TABLES, SESSIONS, SessionRow, Sessions};
 
 /// Folds whatever can be folded, and commits it.
@@ -20,16 +21,17 @@ pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result
     if bins.is_empty() || !can_exchange(layout)? {
         return Ok(());
     }
+    let syncer = Syncer::start();
     let mut steps = Vec::new();
     let mut exchanged = BTreeMap::new();
     for (number, bin) in bins.iter().enumerate() {
         if let Some(name) = folded_name(bin) {
-            fold_bin(layout, manifest, number, &name, bin, &mut exchanged, &mut steps)?;
+            fold_bin(layout, &syncer, manifest, number, &name, bin, &mut exchanged, &mut steps)?;
         }
     }
     stage_folders(layout, manifest, &exchanged, &mut steps)?;
     manifest.generation += 1;
-    commit::commit(layout, steps, manifest)?;
+    commit::commit(layout, syncer, steps, manifest)?;
     fs::remove_folder(&layout.staging())
 }
 
@@ -77,6 +79,7 @@ type Exchanged = BTreeMap<(usize, String, String), (Vec<(PartName, StagedFile)>,
 
 fn fold_bin(
     layout: &Layout,
+    syncer: &Syncer,
     manifest: &mut Manifest,
     number: usize,
     name: &PartName,
@@ -87,7 +90,7 @@ fn fold_bin(
     let machine = manifest.machine.clone();
     let parts: Vec<(PartName, PartEntry)> = bin.iter().filter_map(|name| manifest.parts.remove_entry(name)).collect();
     let stem = format!("fold-{number}");
-    let mut writer = PartWriter::new(&layout.staging(), &stem);
+    let mut writer = PartWriter::new(&layout.staging(), &stem, syncer);
     writer.write(0, &sessions(layout, &machine, &parts)?)?;
     let mut tables: Vec<OldTables> =
         parts.iter().map(|(name, part)| OldTables::open(layout, &machine, name, part)).collect::<Result<_>>()?;
@@ -108,7 +111,7 @@ fn fold_bin(
         steps.push(Step::Remove { path: Layout::claims(name) });
     }
     let staged_claims = layout.staging().join(format!("{stem}.claims"));
-    fs::write(&staged_claims, &claims::encode(&replicas)?)?;
+    syncer.write(&staged_claims, &claims::encode(&replicas)?)?;
     steps.push(Step::Place { from: relative(layout, &staged_claims)?, to: Layout::claims(name) });
     let mut files: [Option<FileEntry>; 4] = [const { None }; 4];
     for ((place, staged), file) in writer.finish()?.into_iter().enumerate().zip(&mut files) {

@@ -16,7 +16,6 @@ use crate::error::Result;
 use crate::extract::Facts;
 use crate::extract::KeySet;
 use crate::lake::claims::{self, Replica};
-use crate::lake::fs;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{PartEntry, SessionEntry};
 use crate::lake::part::{self, PartWriter, StagedFile};
@@ -256,7 +255,7 @@ fn write_part(
     let empty = PartEntry::default();
     let old = shared.manifest.parts.get(&name);
     let stem = shared.stage_name();
-    let mut writer = PartWriter::new(&shared.layout.staging(), &stem);
+    let mut writer = PartWriter::new(&shared.layout.staging(), &stem, shared.syncer);
     let mut output = PartOutput { shared, writer: &mut writer, sessions: Vec::new(), replicas: Vec::new() };
     let mut tables = OldTables::open(shared.layout, &shared.manifest.machine, &name, old.unwrap_or(&empty))?;
     let mut rebuilt = sessions;
@@ -279,13 +278,13 @@ fn write_part(
     let (sessions, replicas) = (output.sessions, output.replicas);
     let claims = shared.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
-    fs::write(&claims, &bytes)?;
+    shared.syncer.write(&claims, &bytes)?;
     Ok(NewPart { name, files: writer.finish()?, claims, claims_bytes: bytes.len() as u64, sessions })
 }
 
 struct PartOutput<'p, 's> {
     shared: &'p Shared<'s>,
-    writer: &'p mut PartWriter,
+    writer: &'p mut PartWriter<'s>,
     sessions: Vec<SessionOut>,
     replicas: Vec<Replica>,
 }
@@ -363,7 +362,7 @@ impl OldTables {
     }
 
     /// Copies a session's rows; those of sessions before it that were not asked for are left behind.
-    pub(super) fn copy(&mut self, session: &SessionEntry, writer: &mut PartWriter) -> Result<()> {
+    pub(super) fn copy(&mut self, session: &SessionEntry, writer: &mut PartWriter<'_>) -> Result<()> {
         for ((place, table), rows) in (1..).zip(&mut self.tables).zip(session.rows) {
             if let Some(table) = table {
                 table.copy(&session.id, rows, |batch| writer.write(place, batch))?;

@@ -30,6 +30,7 @@ use crate::extract::Context;
 use crate::lake::claims::Replica;
 use crate::lake::layout::Layout;
 use crate::lake::manifest::Manifest;
+use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
 use notes::Notes;
@@ -40,6 +41,7 @@ use owners::Owners;
 struct Shared<'a> {
     options: &'a Options,
     layout: &'a Layout,
+    syncer: &'a Syncer,
     /// The lake as it was when the run began.
     manifest: &'a Manifest,
     redactor: &'a Redactor,

@@ -20,6 +20,7 @@ use crate::lake::commit::{self, Step};
 use crate::lake::layout::{Layout, PartName, machine_name};
 use crate::lake::lock::Lock;
 use crate::lake::manifest::{Manifest, PartEntry, SourceEntry, SourceState};
+use crate::lake::syncer::Syncer;
 use crate::lake::{RunRecord, append_run, fs};
 use crate::pricing::{PriceTable, Pricer};
 use crate::redact::Redactor;
@@ -125,9 +126,11 @@ fn extract(
         notes.add(&entry.notes, entry.print.modified_ns);
     }
     let old = if groups.is_empty() { OldClaims::default() } else { OldClaims::load(layout, &manifest)? };
+    let syncer = Syncer::start();
     let shared = Shared {
         options,
         layout,
+        syncer: &syncer,
         manifest: &manifest,
         redactor: &redactor,
         pricer: &pricer,
@@ -156,7 +159,8 @@ fn extract(
     }
     progress.stage("committing");
     let mut finished = finish(&shared, &plan, outcomes)?;
-    commit::commit(layout, finished.steps, &finished.manifest)?;
+    let bytes_read = shared.bytes.load(Ordering::Relaxed);
+    commit::commit(layout, syncer, finished.steps, &finished.manifest)?;
     fs::remove_folder(&layout.staging())?;
     fs::make_folder(&layout.staging())?;
     fold(layout, &mut finished.manifest, now)?;
@@ -164,7 +168,7 @@ fn extract(
     let reads: Vec<Read> = std::mem::take(&mut finished.reads);
     let mut summary = report::summary(&plan, &reads, &finished.manifest);
     finished.written.add_to(&mut summary);
-    summary.bytes_read = shared.bytes.load(Ordering::Relaxed);
+    summary.bytes_read = bytes_read;
     summary.seconds = clock.elapsed().as_secs_f64();
     report::fill_record(record, &summary, &reads);
     Ok(summary)
@@ -207,9 +211,12 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
     parts.sort_by(|a, b| a.name.cmp(&b.name));
     let mut steps = Vec::new();
     let mut written = report::Written::default();
-    for mut part in parts {
+    for part in &parts {
         written.add_drafts(&part.name.agent, &part.sessions);
-        let (file, entries) = sessions::write(shared, &mut part, &notes)?;
+    }
+    let sessions = parts.par_iter_mut().map(|part| sessions::write(shared, part, &notes));
+    let sessions: Vec<_> = sessions.collect::<Result<_>>()?;
+    for (mut part, (file, entries)) in parts.into_iter().zip(sessions) {
         if let Some(slot) = part.files.first_mut() {
             *slot = file;
         }

@@ -44,7 +44,7 @@ pub(super) fn write(
         let notes = said.map_or(0, SessionNotes::hash);
         entries.push(SessionEntry { notes, ..entry });
     }
-    let mut writer = PartWriter::new(&shared.layout.staging(), &shared.stage_name());
+    let mut writer = PartWriter::new(&shared.layout.staging(), &shared.stage_name(), shared.syncer);
     writer.write(0, &rows.finish()?)?;
     let [file, ..] = writer.finish()?;
     Ok((file, entries))

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::fs;
 use super::layout::Layout;
 use super::manifest::Manifest;
+use super::syncer::Syncer;
 use crate::error::{Error, Result};
 
 /// One step of a commit. Paths are relative to the lake.
@@ -31,8 +32,9 @@ struct Journal {
 /// Name of the file that tells a staged folder from the one it replaces.
 pub(crate) const MARK: &str = "_staged";
 
-/// Does the steps, and makes the manifest the lake's.
-pub(crate) fn commit(layout: &Layout, steps: Vec<Step>, manifest: &Manifest) -> Result<()> {
+/// Does the steps, and makes the manifest the lake's. What was staged has to be on the disk before it is part of the lake.
+pub(crate) fn commit(layout: &Layout, staged: Syncer, steps: Vec<Step>, manifest: &Manifest) -> Result<()> {
+    staged.wait()?;
     for folder in folders_of(&steps) {
         fs::make_folder(&layout.root().join(folder))?;
     }

@@ -89,9 +89,14 @@ pub(crate) fn sync_folder(path: &Path) -> Result<()> {
 
 /// Writes a whole file and makes sure that it is on the disk.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    sync(&write_unsynced(path, bytes)?, path)
+}
+
+/// Writes a whole file, which the system brings to the disk when it likes.
+pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File> {
     let mut file = create(path)?;
     probe::around(|| file.write_all(bytes)).map_err(Error::io("write", path))?;
-    sync(&file, path)
+    Ok(file)
 }
 
 /// Adds to the end of a file.

@@ -8,6 +8,7 @@ pub(crate) mod lock;
 pub(crate) mod manifest;
 pub(crate) mod part;
 mod state;
+pub(crate) mod syncer;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use manifest::Manifest;
 pub use part::PartWriter;
 pub use state::RunRecord;
 pub(crate) use state::append_run;
+pub use syncer::Syncer;
 
 /// A lake, open for reading. Takes no lock, and sees what the last complete run left.
 pub struct Lake {

@@ -13,6 +13,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::fs;
 use super::manifest::FileEntry;
+use super::syncer::Syncer;
 use crate::error::{Error, Result};
 use crate::tables::{LAKE_TABLES, TableDef};
 
@@ -22,23 +23,9 @@ const TEXTS: [&str; 8] = ["text", "thinking", "input", "output", "command", "tit
 const IDENTITIES: [&str; 7] =
     ["message_id", "parent_id", "call_id", "response_id", "request_id", "input_key", "child_session_id"];
 
-/// Few values, run-length coded: a compressor is set up for each page, which costs more than these pages hold.
-const FEW_VALUES: [&str; 14] = [
-    "role",
-    "kind",
-    "status",
-    "category",
-    "grain",
-    "cost_source",
-    "provider",
-    "service_tier",
-    "is_sidechain",
-    "is_abandoned",
-    "is_error",
-    "is_partial",
-    "is_subagent",
-    "gone_at",
-];
+/// Numbers that differ from row to row. With the texts and the identities, they are what is worth compressing: a
+/// compressor is set up for each column of each row group, which costs more than the other columns hold.
+const NUMBERS: [&str; 5] = ["timestamp", "started_at", "ended_at", "seq", "source_line"];
 
 /// Row groups are closed at this size, which a writer holds in memory. Bytes as encoded and compressed.
 const ROW_GROUP_BYTES: usize = 8 << 20;
@@ -50,33 +37,34 @@ const ZSTD_LEVEL: i32 = 1;
 const READ_ROWS: usize = 1024;
 
 fn properties(table: &TableDef) -> WriterProperties {
-    let level = ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default();
+    let zstd = Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default());
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(level))
         .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
         .set_data_page_size_limit(PAGE_BYTES)
         .set_write_batch_size(256)
         .set_created_by(format!("llrem {}", env!("CARGO_PKG_VERSION")));
     for column in table.columns {
         let path = ColumnPath::from(column.name);
-        if FEW_VALUES.contains(&column.name) {
-            properties = properties.set_column_compression(path.clone(), Compression::UNCOMPRESSED);
+        let is_text = TEXTS.contains(&column.name);
+        let is_identity = IDENTITIES.contains(&column.name);
+        if is_text || is_identity || NUMBERS.contains(&column.name) {
+            properties = properties.set_column_compression(path.clone(), zstd);
         }
-        if TEXTS.contains(&column.name) {
-            properties = properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_statistics_enabled(path, EnabledStatistics::None);
-        } else if IDENTITIES.contains(&column.name) {
-            properties = properties.set_column_dictionary_enabled(path, false);
+        if is_text || is_identity {
+            properties = properties.set_column_dictionary_enabled(path.clone(), false);
+        }
+        if is_text {
+            properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
         }
     }
     properties.build()
 }
 
 /// Writes the four files of a part.
-pub struct PartWriter {
+pub struct PartWriter<'s> {
     folder: PathBuf,
     stem: String,
+    syncer: &'s Syncer,
     tables: [Option<TableWriter>; 4],
 }
 
@@ -93,10 +81,10 @@ pub struct StagedFile {
     pub(crate) entry: FileEntry,
 }
 
-impl PartWriter {
+impl<'s> PartWriter<'s> {
     /// Files are named by the stem and their table.
-    pub fn new(folder: &Path, stem: &str) -> Self {
-        Self { folder: folder.to_owned(), stem: stem.to_owned(), tables: [const { None }; 4] }
+    pub fn new(folder: &Path, stem: &str, syncer: &'s Syncer) -> Self {
+        Self { folder: folder.to_owned(), stem: stem.to_owned(), syncer, tables: [const { None }; 4] }
     }
 
     /// Adds rows to a table, by its place in `LAKE_TABLES`.
@@ -121,21 +109,21 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Completes the files, and makes sure that they are on the disk.
+    /// Completes the files, and leaves them to the syncer.
     pub fn finish(self) -> Result<[Option<StagedFile>; 4]> {
         let mut staged = [const { None }; 4];
         for (slot, table) in staged.iter_mut().zip(self.tables) {
-            *slot = table.map(TableWriter::finish).transpose()?;
+            *slot = table.map(|table| table.finish(self.syncer)).transpose()?;
         }
         Ok(staged)
     }
 }
 
 impl TableWriter {
-    fn finish(self) -> Result<StagedFile> {
+    fn finish(self, syncer: &Syncer) -> Result<StagedFile> {
         let file = self.writer.into_inner().map_err(|error| write_error(error, &self.path))?;
-        fs::sync(&file.file, &self.path)?;
         let entry = FileEntry { rows: self.rows, bytes: file.bytes, hash: *file.hasher.finalize().as_bytes() };
+        syncer.sync(file.file, &self.path)?;
         Ok(StagedFile { path: self.path, entry })
     }
 }

@@ -4,6 +4,7 @@ mod lines;
 pub(crate) mod records;
 mod repair;
 mod sqlite;
+mod unescape;
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -13,6 +14,7 @@ use std::time::UNIX_EPOCH;
 pub use lines::{Line, Lines};
 pub use repair::{repair, split_glued};
 pub use sqlite::Database;
+pub(crate) use unescape::unescape;
 
 use crate::extract::Reject;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{
     Array, ArrayBuilder, BooleanArray, BooleanBuilder, Float64Array, Float64Builder, Int64Array, Int64Builder,
@@ -140,13 +140,15 @@ pub struct TableDef {
     pub doc: &'static str,
     /// Its columns, in order, without the partition columns.
     pub columns: &'static [ColumnDef],
+    /// Made when it is first asked for.
+    pub(crate) schema: OnceLock<SchemaRef>,
 }
 
 impl TableDef {
     /// The Arrow schema of the table's files; each field carries its documentation under `comment`.
     pub fn schema(&self) -> SchemaRef {
-        let fields: Vec<Field> = self.columns.iter().map(ColumnDef::field).collect();
-        Arc::new(Schema::new(fields))
+        let make = || Arc::new(Schema::new(self.columns.iter().map(ColumnDef::field).collect::<Vec<_>>()));
+        Arc::clone(self.schema.get_or_init(make))
     }
 
     /// Position of a column; declared names only.
@@ -192,6 +194,7 @@ macro_rules! table {
                 data_type: <$kind as $crate::tables::columns::Column>::data_type,
                 nullable: <$kind as $crate::tables::columns::Column>::NULLABLE,
             }),+],
+            schema: std::sync::OnceLock::new(),
         };
 
         $(#[doc = $table_doc])+

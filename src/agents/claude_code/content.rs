@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use super::record::{Block, ToolResult};
 use crate::source::records::{Object, Text, lenient};
-use crate::source::repair;
+use crate::source::{repair, unescape};
 
 /// The blocks of a message; a text is one text block, anything else is none.
 #[derive(Debug, Clone, Default)]
@@ -123,10 +123,8 @@ pub(super) fn join<'a>(texts: impl IntoIterator<Item = Cow<'a, str>>) -> Option<
 pub(super) fn output_text<'a>(json: Option<&'a str>) -> Option<Cow<'a, str>> {
     let json = json?;
     if json.starts_with('"') {
-        return match serde_json::from_str::<Text<'a>>(json) {
-            Ok(text) => text.0,
-            Err(_) => serde_json::from_str::<String>(&repair(json.as_bytes())).ok().map(Cow::Owned),
-        };
+        let repaired = || serde_json::from_str::<String>(&repair(json.as_bytes())).ok().map(Cow::Owned);
+        return unescape(json).or_else(repaired);
     }
     with_blocks(Some(json), |blocks| {
         let texts = blocks.into_iter().map(|block| {

@@ -11,6 +11,7 @@ use crate::etl::{Options, Silent};
 use crate::lake::layout::Layout;
 use crate::lake::manifest::Manifest;
 use crate::lake::part::{self, PartWriter};
+use crate::lake::syncer::Syncer;
 use crate::tables::LAKE_TABLES;
 
 struct Subject {
@@ -44,7 +45,8 @@ impl Subject {
         let place = LAKE_TABLES.iter().position(|other| other.name == table).unwrap();
         let (name, entry) = self.manifest.parts.iter_mut().next().unwrap();
         let path = self.layout.root().join(Layout::part(LAKE_TABLES[place], &self.manifest.machine, name));
-        let mut writer = PartWriter::new(&self.layout.state(), "changed");
+        let syncer = Syncer::start();
+        let mut writer = PartWriter::new(&self.layout.state(), "changed", &syncer);
         for batch in part::read(&path).unwrap() {
             writer.write(place, &change(batch.unwrap())).unwrap();
         }
