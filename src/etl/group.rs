@@ -148,8 +148,8 @@ fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[Stri
     let mut owners = shared.registry();
     let same = same.iter().flat_map(|session| shared.old.of_session(agent, session));
     for old in sharers.into_iter().chain(same) {
-        let can_gain = std::path::Path::new(&old.replica.source).exists();
-        owners.add(&old.part.agent, old.replica.clone(), false, can_gain);
+        let can_gain = std::path::Path::new(&old.stored.source).exists();
+        owners.add(&old.part.agent, Arc::clone(old.replica()), false, can_gain);
     }
     for session in rebuilt.iter_mut() {
         for source in &mut session.sources {
@@ -333,7 +333,7 @@ impl PartOutput<'_, '_> {
     fn add_old(&mut self, part: &PartName, entry: &SessionEntry, tables: &mut OldTables) -> Result<()> {
         tables.copy(entry, self.writer)?;
         let replicas = self.shared.old.of_session(&part.agent, &entry.id);
-        self.replicas.extend(replicas.map(|old| (*old.replica).clone()));
+        self.replicas.extend(replicas.map(|old| Replica::clone(old.replica())));
         self.sessions.push(SessionOut::Old(entry.clone()));
         Ok(())
     }

@@ -1,21 +1,28 @@
 //! The claims of the lake as it is, read when something has changed.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::extract::KeySet;
-use crate::lake::claims::{self, Replica};
+use crate::lake::claims::{self, Replica, StoredReplica};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::Manifest;
 
 /// One replica of the lake, and the part that holds its session.
-#[derive(Clone)]
 pub(super) struct OldReplica {
-    pub(super) part: PartName,
-    pub(super) replica: Arc<Replica>,
+    pub(super) part: Arc<PartName>,
+    pub(super) stored: StoredReplica,
+    unpacked: OnceLock<Arc<Replica>>,
+}
+
+impl OldReplica {
+    /// All of it, unpacked when it is first asked for.
+    pub(super) fn replica(&self) -> &Arc<Replica> {
+        self.unpacked.get_or_init(|| Arc::new(self.stored.unpack()))
+    }
 }
 
 /// All claims of the lake.
@@ -31,15 +38,16 @@ impl OldClaims {
         let loaded: Vec<Vec<OldReplica>> = parts
             .par_iter()
             .map(|part| {
-                let replicas = claims::load(&layout.root().join(Layout::claims(part)))?;
-                let old = |replica| OldReplica { part: (*part).clone(), replica: Arc::new(replica) };
+                let replicas = claims::open(&layout.root().join(Layout::claims(part)))?;
+                let part = Arc::new(PartName::clone(part));
+                let old = |stored| OldReplica { part: Arc::clone(&part), stored, unpacked: OnceLock::new() };
                 Ok(replicas.into_iter().map(old).collect())
             })
             .collect::<Result<_>>()?;
         let replicas: Vec<OldReplica> = loaded.into_iter().flatten().collect();
         let mut by_session: HashMap<(String, String), Vec<usize>> = HashMap::new();
         for (place, old) in replicas.iter().enumerate() {
-            by_session.entry((old.part.agent.clone(), old.replica.session.clone())).or_default().push(place);
+            by_session.entry((old.part.agent.clone(), old.stored.session.clone())).or_default().push(place);
         }
         Ok(Self { replicas, by_session })
     }
@@ -52,10 +60,7 @@ impl OldClaims {
 
     /// The replicas that claim any of the keys, but for those whose source is read again.
     pub(super) fn sharers(&self, keys: &KeySet, read_again: &HashSet<String>) -> Vec<&OldReplica> {
-        let shares = |old: &&OldReplica| {
-            !read_again.contains(&old.replica.source)
-                && old.replica.claims.iter().any(|claim| keys.contains(&claim.key))
-        };
+        let shares = |old: &&OldReplica| !read_again.contains(&old.stored.source) && old.stored.claims_any(keys);
         if keys.is_empty() { Vec::new() } else { self.replicas.par_iter().filter(shares).collect() }
     }
 }

@@ -8,7 +8,7 @@ use arrow::compute::{concat_batches, sort_to_indices, take_record_batch};
 
 use super::Shared;
 use super::carry::Carry;
-use super::old::OldClaims;
+use super::old::{OldClaims, OldReplica};
 use super::read::ReadSession;
 use super::totals::Totals;
 use super::usage::with_fullest_copies;
@@ -70,16 +70,16 @@ impl Rebuilt {
         let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(|claim| claim.key).collect();
         let mut rebuilt = Self { id, old_part, sources: Vec::new(), kept: Vec::new(), carry: Carry::default(), digest };
         let mut old_places: KeyMap<i64> = KeyMap::default();
-        for old in old.of_session(agent, &rebuilt.id) {
-            let read = reads.iter_mut().find(|read| read.replica.source == old.replica.source);
-            let dropped = old.replica.claims.iter().filter(|claim| !new_keys.contains(&claim.key));
+        for old in old.of_session(agent, &rebuilt.id).map(OldReplica::replica) {
+            let read = reads.iter_mut().find(|read| read.replica.source == old.source);
+            let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.key));
             match read {
                 Some(read) => {
-                    for claim in dropped.filter(|claim| claim.is_gone() || keep_gone(&old.replica.source)) {
+                    for claim in dropped.filter(|claim| claim.is_gone() || keep_gone(&old.source)) {
                         let mut claim = *claim;
                         claim.set_gone();
                         rebuilt.carry.keep(&claim, true);
-                        let copy = old.replica.responses.iter().find(|copy| copy.key == claim.key);
+                        let copy = old.responses.iter().find(|copy| copy.key == claim.key);
                         read.replica.claims.push(claim);
                         read.replica.responses.extend(copy.cloned());
                     }
@@ -87,10 +87,10 @@ impl Rebuilt {
                 }
                 None => {
                     dropped.for_each(|claim| rebuilt.carry.keep(claim, false));
-                    rebuilt.kept.push(Member::new((*old.replica).clone()));
+                    rebuilt.kept.push(Member::new(Replica::clone(old)));
                 }
             }
-            old_places.extend(old.replica.claims.iter().map(|claim| (claim.key, i64::from(claim.seq))));
+            old_places.extend(old.claims.iter().map(|claim| (claim.key, i64::from(claim.seq))));
         }
         rebuilt.place(reads, &old_places);
         rebuilt

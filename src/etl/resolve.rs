@@ -113,8 +113,11 @@ fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTr
                 .of_session(outcome.group.agent, &session)
                 .find(|old| !outcome.group.parts.contains(&old.part));
             if let Some(old) = stray {
-                let group =
-                    Group { agent: outcome.group.agent, parts: BTreeSet::from([old.part.clone()]), ..Group::default() };
+                let group = Group {
+                    agent: outcome.group.agent,
+                    parts: BTreeSet::from([PartName::clone(&old.part)]),
+                    ..Group::default()
+                };
                 widen(wider, place, outcomes, group);
                 let holder = outcomes.iter().position(|outcome| outcome.group.parts.contains(&old.part));
                 if let Some(holder) = holder {
@@ -155,7 +158,7 @@ fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static 
             continue;
         }
         let agent_id = crate::agents::by_id(&agent).map(|agent| agent.about().id);
-        let part = shared.old.of_session(&agent, &session).next().map(|old| old.part.clone());
+        let part = shared.old.of_session(&agent, &session).next().map(|old| PartName::clone(&old.part));
         if let (Some(part), Some(id)) = (part, agent_id) {
             changed.insert((part, session, id));
         }
@@ -176,7 +179,7 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
     holders
         .filter_map(|old| {
             let agent = crate::agents::by_id(&old.part.agent)?.about().id;
-            Some((old.part.clone(), old.replica.session.clone(), agent))
+            Some((PartName::clone(&old.part), old.stored.session.clone(), agent))
         })
         .collect()
 }
@@ -204,8 +207,8 @@ fn is_outdated(shared: &Shared<'_>, registry: &mut Registry, agent: &str, number
 /// Whether a replica that was read has become the owner of messages that the other copied, and so its origin.
 fn takes_origin(shared: &Shared<'_>, registry: &mut Registry, agent: &str, read: u32, other: &Replica) -> bool {
     let Some(replica) = registry.owners.replica(read).cloned() else { return false };
-    let before = shared.old.of_session(agent, &replica.session).find(|old| old.replica.source == replica.source);
-    let had = before.into_iter().flat_map(|old| &old.replica.claims).filter(|claim| claim.is_owned());
+    let before = shared.old.of_session(agent, &replica.session).find(|old| old.stored.source == replica.source);
+    let had = before.into_iter().flat_map(|old| &old.replica().claims).filter(|claim| claim.is_owned());
     let had: KeySet = had.map(|claim| claim.key).collect();
     let verdict = registry.owners.judge(read);
     let has = replica.claims.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(claim, _)| claim.key);
@@ -215,10 +218,10 @@ fn takes_origin(shared: &Shared<'_>, registry: &mut Registry, agent: &str, read:
 
 /// Whether a replica that was read says anything new of a response that the other has.
 fn has_new_copies(shared: &Shared<'_>, agent: &str, read: &Replica, other: &Replica) -> bool {
-    let before = shared.old.of_session(agent, &read.session).find(|old| old.replica.source == read.source);
+    let before = shared.old.of_session(agent, &read.session).find(|old| old.stored.source == read.source);
     read.responses.iter().any(|copy| {
         let is_shared = other.claims.iter().any(|claim| claim.key == copy.key && claim.is_owned());
-        is_shared && before.is_none_or(|before| !before.replica.responses.contains(copy))
+        is_shared && before.is_none_or(|before| !before.replica().responses.contains(copy))
     })
 }
 
@@ -227,8 +230,8 @@ pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
     let keys = shared.notes().session_keys();
     let mut sessions: KeyMap<(String, String)> = KeyMap::default();
     for old in shared.old.sharers(&keys, &shared.read_again) {
-        for claim in old.replica.claims.iter().filter(|claim| claim.is_owned() && keys.contains(&claim.key)) {
-            sessions.insert(claim.key, (old.part.agent.clone(), old.replica.session.clone()));
+        for claim in old.replica().claims.iter().filter(|claim| claim.is_owned() && keys.contains(&claim.key)) {
+            sessions.insert(claim.key, (old.part.agent.clone(), old.stored.session.clone()));
         }
     }
     let mut registry = shared.registry();

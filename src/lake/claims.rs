@@ -1,13 +1,14 @@
 //! The claims of a part's sessions, kept beside the data so that a later copy can be told from its original.
 
-use std::borrow::Cow;
 use std::path::Path;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::fs;
 use crate::error::{Error, Result};
-use crate::extract::{Claim, Kind, ResponseCopy};
+use crate::extract::{Claim, KeySet, Kind, ResponseCopy};
 
 /// What one source claims for one session.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,50 +29,91 @@ pub(crate) struct Replica {
 
 #[derive(Serialize, Deserialize)]
 struct Stored<'a> {
-    session: String,
-    source: String,
+    session: &'a str,
+    source: &'a str,
     is_side: bool,
     first_moment: Option<i64>,
     /// [`PACKED`] bytes for each claim.
-    #[serde(borrow)]
     claims: &'a [u8],
-    responses: Cow<'a, [ResponseCopy]>,
+    /// The responses' own encoding, so that it can be passed over.
+    responses: &'a [u8],
 }
 
 const PACKED: usize = 8 + 8 + 4 + 1;
 
-pub(crate) fn encode(replicas: &[Replica]) -> Result<Vec<u8>> {
-    let packed: Vec<Vec<u8>> = replicas.iter().map(|replica| pack(&replica.claims)).collect();
-    let stored: Vec<Stored<'_>> = replicas
-        .iter()
-        .zip(&packed)
-        .map(|(replica, claims)| Stored {
-            session: replica.session.clone(),
-            source: replica.source.clone(),
-            is_side: replica.is_side,
-            first_moment: replica.first_moment,
-            claims,
-            responses: Cow::Borrowed(&replica.responses),
-        })
-        .collect();
-    postcard::to_stdvec(&stored).map_err(|error| Error::Query(format!("cannot write claims: {error}")))
+/// A replica as stored: a run looks at all their keys, and at the rest of a few.
+pub(crate) struct StoredReplica {
+    /// The session.
+    pub(crate) session: String,
+    /// Path of the source.
+    pub(crate) source: String,
+    is_side: bool,
+    first_moment: Option<i64>,
+    claims: Bytes,
+    responses: Bytes,
 }
 
+impl StoredReplica {
+    /// Whether it claims any of the keys.
+    pub(crate) fn claims_any(&self, keys: &KeySet) -> bool {
+        let claims = self.claims.as_chunks::<PACKED>().0;
+        claims.iter().filter_map(|claim| claim.first_chunk()).any(|key| keys.contains(&u64::from_le_bytes(*key)))
+    }
+
+    /// All of it.
+    pub(crate) fn unpack(&self) -> Replica {
+        Replica {
+            session: self.session.clone(),
+            source: self.source.clone(),
+            is_side: self.is_side,
+            first_moment: self.first_moment,
+            claims: self.claims.as_chunks::<PACKED>().0.iter().filter_map(unpack_one).collect(),
+            // The file's hash was right, so this is what was written.
+            responses: postcard::from_bytes(&self.responses).unwrap_or_default(),
+        }
+    }
+}
+
+/// The content of a claims file, behind its hash.
+pub(crate) fn encode(replicas: &[Replica]) -> Result<Vec<u8>> {
+    let failed = |error: postcard::Error| Error::Query(format!("cannot write claims: {error}"));
+    let packed = replicas.iter().map(|replica| Ok((pack(&replica.claims), postcard::to_stdvec(&replica.responses)?)));
+    let packed: Vec<(Vec<u8>, Vec<u8>)> = packed.collect::<Result<_, _>>().map_err(failed)?;
+    let stored = replicas.iter().zip(&packed).map(|(replica, (claims, responses))| Stored {
+        session: &replica.session,
+        source: &replica.source,
+        is_side: replica.is_side,
+        first_moment: replica.first_moment,
+        claims,
+        responses,
+    });
+    let content = postcard::to_stdvec(&stored.collect::<Vec<_>>()).map_err(failed)?;
+    Ok([&xxh3_64(&content).to_le_bytes(), content.as_slice()].concat())
+}
+
+/// Reads a claims file.
+pub(crate) fn open(path: &Path) -> Result<Vec<StoredReplica>> {
+    let damaged = |reason: &str| Error::DamagedState { path: path.to_owned(), reason: reason.to_owned() };
+    let file = Bytes::from(fs::read(path)?.ok_or_else(|| damaged("it is not there"))?);
+    let (hash, content) = file.split_first_chunk().ok_or_else(|| damaged("it is cut off"))?;
+    if u64::from_le_bytes(*hash) != xxh3_64(content) {
+        return Err(damaged("its content does not have the hash it should have"));
+    }
+    let stored: Vec<Stored<'_>> = postcard::from_bytes(content).map_err(|error| damaged(&error.to_string()))?;
+    let replicas = stored.into_iter().map(|stored| StoredReplica {
+        session: stored.session.to_owned(),
+        source: stored.source.to_owned(),
+        is_side: stored.is_side,
+        first_moment: stored.first_moment,
+        claims: file.slice_ref(stored.claims),
+        responses: file.slice_ref(stored.responses),
+    });
+    Ok(replicas.collect())
+}
+
+/// Reads a claims file, all of it.
 pub(crate) fn load(path: &Path) -> Result<Vec<Replica>> {
-    let damaged = |reason: String| Error::DamagedState { path: path.to_owned(), reason };
-    let bytes = fs::read(path)?.ok_or_else(|| damaged("it is not there".to_owned()))?;
-    let stored: Vec<Stored<'_>> = postcard::from_bytes(&bytes).map_err(|error| damaged(error.to_string()))?;
-    Ok(stored
-        .into_iter()
-        .map(|stored| Replica {
-            session: stored.session,
-            source: stored.source,
-            is_side: stored.is_side,
-            first_moment: stored.first_moment,
-            claims: unpack(stored.claims),
-            responses: stored.responses.into_owned(),
-        })
-        .collect())
+    Ok(open(path)?.iter().map(StoredReplica::unpack).collect())
 }
 
 fn pack(claims: &[Claim]) -> Vec<u8> {
@@ -83,10 +125,6 @@ fn pack(claims: &[Claim]) -> Vec<u8> {
         bytes.push(claim.flags());
     }
     bytes
-}
-
-fn unpack(bytes: &[u8]) -> Vec<Claim> {
-    bytes.as_chunks::<PACKED>().0.iter().filter_map(unpack_one).collect()
 }
 
 fn unpack_one(packed: &[u8; PACKED]) -> Option<Claim> {

@@ -197,12 +197,10 @@ fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
             return Vec::new();
         }
     };
-    let mut entries: Vec<Entry> = listing
+    listing
         .filter_map(Result::ok)
         .map(|entry| Entry { is_folder: entry.file_type().is_ok_and(|kind| kind.is_dir()), path: entry.path() })
-        .collect();
-    entries.sort_by(|a, b| a.path.cmp(&b.path));
-    entries
+        .collect()
 }
 
 fn discover_project(project: &Path, found: &mut Found) {

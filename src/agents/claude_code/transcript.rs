@@ -321,7 +321,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     fn parent_id<'p>(&self, parent: Option<&'p str>) -> Option<Cow<'p, str>> {
         let parent = parent?;
         let row = self.tree.row_id(message_key(parent));
-        Some(row.map_or(Cow::Borrowed(parent), |id| Cow::Owned(id.to_string())))
+        Some(row.map_or(Cow::Borrowed(parent), |id| Cow::Owned(id.text())))
     }
 
     fn finish(mut self, description: Option<&[u8]>) -> Result<(), Reject> {

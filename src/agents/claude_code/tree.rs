@@ -1,48 +1,28 @@
 //! The tree of a conversation: which row stands for a line, and which branches were left.
 
+use uuid::Uuid;
+
 use crate::extract::KeyMap;
-use std::fmt;
 
 /// An agent's id of a line; nearly all are UUIDs, which are kept small.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Id {
-    Uuid(u128),
+    Uuid(Uuid),
     Text(Box<str>),
 }
 
 impl Id {
     pub(super) fn new(text: &str) -> Self {
-        if text.len() != 36 {
-            return Self::Text(text.into());
+        match Uuid::try_parse(text) {
+            Ok(id) if id.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text => Self::Uuid(id),
+            _ => Self::Text(text.into()),
         }
-        let mut number = 0_u128;
-        for (at, byte) in text.bytes().enumerate() {
-            let digit = match (at, byte) {
-                (8 | 13 | 18 | 23, b'-') => continue,
-                (8 | 13 | 18 | 23, _) => return Self::Text(text.into()),
-                (_, b'0'..=b'9') => byte - b'0',
-                (_, b'a'..=b'f') => byte - b'a' + 10,
-                _ => return Self::Text(text.into()),
-            };
-            number = number << 4 | u128::from(digit);
-        }
-        Self::Uuid(number)
     }
-}
 
-impl fmt::Display for Id {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(super) fn text(&self) -> String {
         match self {
-            Self::Uuid(n) => write!(
-                formatter,
-                "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-                n >> 96,
-                n >> 80 & 0xffff,
-                n >> 64 & 0xffff,
-                n >> 48 & 0xffff,
-                n & 0xffff_ffff_ffff
-            ),
-            Self::Text(text) => formatter.write_str(text),
+            Self::Uuid(id) => id.hyphenated().encode_lower(&mut Uuid::encode_buffer()).to_owned(),
+            Self::Text(text) => text.to_string(),
         }
     }
 }
@@ -208,7 +188,7 @@ mod tests {
     #[test]
     fn ids_come_back_as_they_were() {
         for id in ["e0000000-0000-4000-8000-00000000000a", "E0000000-0000-4000-8000-00000000000a", "", "ü", "ffff"] {
-            assert_eq!(Id::new(id).to_string(), id);
+            assert_eq!(Id::new(id).text(), id);
         }
     }
 
