@@ -17,14 +17,25 @@ use std::path::Path;
 use std::process::Command;
 
 use common::rows::{Count, tokens_by_model};
-use common::{Built, Home};
+use common::{Built, Case, Home};
 use corpus::{Params, Profile};
 
 const BYTES: u64 = 20_000_000;
 
-/// What the script counts below a home; none where there is no Python.
-fn counted_by_script(home: &Path) -> Option<Count> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/count_claude.py");
+/// The agents that a script counts the tokens of, independently of llrem: `tests/python/count_<agent>.py`.
+fn counted_agents() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python");
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let agents = names.filter_map(|name| Some(name.strip_prefix("count_")?.strip_suffix(".py")?.replace('_', "-")));
+    let mut agents: Vec<String> = agents.collect();
+    agents.sort();
+    agents
+}
+
+/// What an agent's script counts below a home; none where there is no Python.
+fn counted_by_script(agent: &str, home: &Path) -> Option<Count> {
+    let script = format!("tests/python/count_{}.py", agent.replace('-', "_"));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
     let output = match Command::new("python3").arg(script).arg(home).output() {
         Ok(output) => output,
         Err(error) => {
@@ -36,8 +47,11 @@ fn counted_by_script(home: &Path) -> Option<Count> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-fn counted_by_llrem(home: &Path, lake: &Built<'_>) -> Count {
-    lake.run_with(|options| options.home = Some(home.to_owned()));
+fn counted_by_llrem(agent: &str, home: &Path, lake: &Built<'_>) -> Count {
+    lake.run_with(|options| {
+        options.home = Some(home.to_owned());
+        options.agents = vec![agent.to_owned()];
+    });
     tokens_by_model(&lake.usage())
 }
 
@@ -46,7 +60,7 @@ fn a_corpus_has_the_tokens_that_were_put_into_it() {
     let home = Home::empty();
     let params = Params { bytes: BYTES, profile: Profile::Realistic, ..Params::default() };
     let written = corpus::generate(home.path(), &params).unwrap();
-    let count = counted_by_llrem(home.path(), &Built::new(&home, "lake"));
+    let count = counted_by_llrem("claude-code", home.path(), &Built::new(&home, "lake"));
     let sum = |kind: &str| -> i64 { count.values().filter_map(|model| model.get(kind)).sum() };
     assert_eq!(sum("responses") as u64, written.responses);
     assert_eq!(sum("input_tokens"), written.input_tokens);
@@ -54,18 +68,33 @@ fn a_corpus_has_the_tokens_that_were_put_into_it() {
     assert_eq!(sum("cache_write_5m_tokens"), written.cache_write_5m);
     assert_eq!(sum("cache_write_1h_tokens"), written.cache_write_1h);
     assert_eq!(sum("output_tokens"), written.output_tokens);
-    if let Some(script) = counted_by_script(home.path()) {
+    if let Some(script) = counted_by_script("claude-code", home.path()) {
         assert_eq!(count, script);
+    }
+}
+
+#[test]
+fn fixtures_have_the_tokens_that_the_scripts_count() {
+    let counted = counted_agents();
+    for case in Case::all().into_iter().filter(|case| counted.iter().any(|agent| agent == case.agent)) {
+        let home = Home::of(&case);
+        let count = counted_by_llrem(case.agent, home.path(), &Built::new(&home, "lake"));
+        if let Some(script) = counted_by_script(case.agent, home.path()) {
+            assert_eq!(count, script, "{}", case.name);
+        }
     }
 }
 
 /// `LLREM_TEST_CORPUS` names a home folder of real sessions, for those who have one.
 #[test]
-fn a_given_home_has_the_tokens_that_the_script_counts() {
+fn a_given_home_has_the_tokens_that_the_scripts_count() {
     let Some(given) = std::env::var_os("LLREM_TEST_CORPUS") else { return };
-    let home = Home::empty();
-    let count = counted_by_llrem(Path::new(&given), &Built::new(&home, "lake"));
-    if let Some(script) = counted_by_script(Path::new(&given)) {
-        assert_eq!(count, script);
+    let given = Path::new(&given);
+    for agent in counted_agents() {
+        let home = Home::empty();
+        let count = counted_by_llrem(&agent, given, &Built::new(&home, "lake"));
+        if let Some(script) = counted_by_script(&agent, given) {
+            assert_eq!(count, script, "{agent}");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
 
 pub mod claude_code;
+mod folders;
+mod prompts;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,18 @@ pub trait Agent: Sync {
 
     /// Whether a file that was named with `--source` is one of this agent's, and of which kind, by its name alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
+
+    /// Files that are read together with a source, whether they are there or not: it has changed when one of them has.
+    /// A database's write-ahead log is one without being named.
+    fn companions(&self, _path: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Whether sources of a kind hold one session each and are read from beginning to end, so that a large one can be
+    /// read twice instead of being held in memory.
+    fn streams(&self, _kind: &str) -> bool {
+        false
+    }
 
     /// When the source's first session probably began, from its first bytes: a hint for grouping, nothing else.
     /// Microseconds since 1970.

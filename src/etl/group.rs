@@ -322,6 +322,7 @@ impl PartOutput<'_, '_> {
             digest: session.digest,
             notes: 0,
             has_title: facts.title.is_some(),
+            project_hash: facts.project_hash.clone().filter(|_| facts.project_path.is_none()),
             rows,
         };
         let kept: Vec<Replica> = session.members_mut().map(|member| std::mem::take(&mut member.replica)).collect();

@@ -8,6 +8,7 @@ mod old;
 mod options;
 mod owners;
 mod plan;
+mod projects;
 mod read;
 mod rebuild;
 mod report;

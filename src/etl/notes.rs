@@ -59,6 +59,7 @@ impl Notes {
                 summary: text(&mut fields, NoteField::Summary),
                 title: text(&mut fields, NoteField::Title),
                 subagent_type: text(&mut fields, NoteField::SubagentType),
+                project_path: None,
             };
             (session, notes)
         });
@@ -72,6 +73,8 @@ pub(super) struct SessionNotes {
     pub(super) summary: Option<String>,
     pub(super) title: Option<String>,
     pub(super) subagent_type: Option<String>,
+    /// What other sessions call the project whose hash this one names.
+    pub(super) project_path: Option<String>,
 }
 
 impl SessionNotes {

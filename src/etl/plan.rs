@@ -39,7 +39,7 @@ pub(super) fn plan(options: &Options, manifest: &Manifest, policy: &str) -> Resu
     let mut found: Vec<Planned> = discover(options)?
         .into_par_iter()
         .map(|(agent, path, kind)| {
-            let print = Fingerprint::of(&path).unwrap_or_default();
+            let print = Fingerprint::of(&path, &agent.companions(&path)).unwrap_or_default();
             let name = path.to_string_lossy().into_owned();
             Planned { agent, is_new: !manifest.sources.contains_key(&name), path, name, kind, print, hint: None }
         })

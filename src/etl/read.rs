@@ -46,7 +46,7 @@ impl Planned {
     }
 
     fn is_streamed(&self) -> bool {
-        self.print.bytes >= streamed_from() && matches!(self.kind, "transcript" | "subagent")
+        self.print.bytes >= streamed_from() && self.agent.streams(self.kind)
     }
 }
 

@@ -14,7 +14,7 @@ use super::notes::Notes;
 use super::old::OldClaims;
 use super::plan::{Plan, groups, plan};
 use super::read::{Planned, Read};
-use super::{Options, Progress, Registry, Shared, Summary, report, resolve, sessions};
+use super::{Options, Progress, Registry, Shared, Summary, projects, report, resolve, sessions};
 use crate::error::{Error, Result};
 use crate::lake::commit::{self, Step};
 use crate::lake::layout::{Layout, PartName, machine_name};
@@ -191,7 +191,7 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
     let mut manifest = shared.manifest.clone();
     manifest.generation += 1;
     manifest.policy = policy(shared.options);
-    let notes = resolve::session_notes(shared);
+    let mut notes = resolve::session_notes(shared);
     let mut parts: Vec<NewPart> = Vec::new();
     let mut reads: Vec<Read> = Vec::new();
     for outcome in outcomes {
@@ -206,6 +206,7 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
     }
     reads.sort_by(|a, b| a.planned.name.cmp(&b.planned.name));
     reads.dedup_by(|a, b| a.planned.name == b.planned.name);
+    projects::tell(&mut manifest, &parts, &mut notes);
     let touched: HashSet<PartName> = parts.iter().map(|part| part.name.clone()).collect();
     parts.extend(told_parts(shared, &notes, &touched));
     parts.sort_by(|a, b| a.name.cmp(&b.name));

@@ -63,7 +63,10 @@ fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionN
     let title = said.title.as_deref().or(said.summary.as_deref()).filter(|_| !entry.has_title).or(row.title);
     let summary = said.summary.as_deref().or(row.summary);
     let subagent_type = row.subagent_type.or(said.subagent_type.as_deref());
-    SessionRow { title, summary, subagent_type, ..row }
+    let project_path = row.project_path.or(said.project_path.as_deref());
+    let user_name = row.user_name.or(project_path.and_then(user_of));
+    let project = row.project.or(project_path.and_then(project_of));
+    SessionRow { title, summary, subagent_type, project_path, user_name, project, ..row }
 }
 
 fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
@@ -71,7 +74,8 @@ fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
     let said_title = said.and_then(|said| said.title.as_deref());
     let summary = said.and_then(|said| said.summary.as_deref()).or(facts.summary.as_deref());
     let title = facts.title.as_deref().or(said_title).or(summary).or(totals.first_prompt());
-    let project_path = facts.project_path.as_deref();
+    let said_path = said.and_then(|said| said.project_path.as_deref());
+    let project_path = facts.project_path.as_deref().or(said_path);
     let forked_from = facts.forked_from_session_id.as_deref().or(draft.forked_from.as_deref());
     rows.push(SessionRow {
         session_id: &draft.entry.id,
@@ -146,7 +150,8 @@ pub(super) fn old_facts(shared: &Shared<'_>, part: Option<&PartName>, session: &
         .find(|kind| *kind == row.kind)
         .unwrap_or("session");
     facts.agent_version = owned(row.agent_version);
-    facts.project_path = owned(row.project_path);
+    facts.project_path = owned(row.project_path.filter(|_| entry.project_hash.is_none()));
+    facts.project_hash.clone_from(&entry.project_hash);
     facts.git_branch = owned(row.git_branch);
     facts.git_commit = owned(row.git_commit);
     facts.git_repo = owned(row.git_repo);

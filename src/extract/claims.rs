@@ -37,6 +37,12 @@ pub fn key(agent: &str, kind: Kind, id: &str) -> u64 {
     hasher.digest()
 }
 
+/// The key of the fact that a session has a transcript. Transcripts claim it; what is only said of a session, or typed
+/// into it, goes by it.
+pub fn session_key(agent: &str, session: &str) -> u64 {
+    key(agent, Kind::Presence, &format!("session:{session}"))
+}
+
 /// One session's word that a record is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
-pub use claims::{Claim, Count, Kind, Note, NoteField, ResponseCopy, key};
+pub use claims::{Claim, Count, Kind, Note, NoteField, ResponseCopy, key, session_key};
 pub(crate) use keys::{KeyMap, KeySet};
 pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
@@ -105,6 +105,9 @@ pub struct Sink<'a> {
     context: &'a Context<'a>,
     mode: Mode<'a>,
     current: Option<SessionRows>,
+    /// Sessions of the source that others were turned to before they were complete, by name.
+    parked: BTreeMap<String, SessionRows>,
+    current_name: String,
     places: Places,
     /// Sessions that are complete.
     pub sessions: Vec<SessionRows>,
@@ -143,6 +146,8 @@ impl<'a> Sink<'a> {
             context,
             mode,
             current: None,
+            parked: BTreeMap::new(),
+            current_name: String::new(),
             places: Places::default(),
             sessions: Vec::new(),
             notes: Vec::new(),
@@ -305,6 +310,19 @@ impl<'a> Sink<'a> {
         if !matches!(self.mode, Mode::Stream { .. }) {
             self.session().abandoned.extend_from_slice(places);
         }
+    }
+
+    /// Turns to another session of the same source, which may have been begun before; for sources whose sessions run side
+    /// by side. The names are the extractor's own.
+    pub fn turn_to(&mut self, name: &str) {
+        if name == self.current_name {
+            return;
+        }
+        let left = std::mem::replace(&mut self.current_name, name.to_owned());
+        if let Some(rows) = self.current.take() {
+            self.parked.insert(left, rows);
+        }
+        self.current = self.parked.remove(name);
     }
 
     /// Drops the current session: nothing in the source makes it one.

@@ -21,6 +21,8 @@ pub struct Facts {
     pub agent_version: Option<String>,
     /// Folder that the session started in.
     pub project_path: Option<String>,
+    /// SHA-256 of the project's path in hexadecimal digits, where the agent tells only that.
+    pub project_hash: Option<String>,
     /// Last git branch recorded.
     pub git_branch: Option<String>,
     /// Git commit at the start.

@@ -1,6 +1,6 @@
 //! The manifest: what was read from where, and which files hold it. Written last, in one step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,8 @@ pub(crate) struct Manifest {
     pub(crate) sources: BTreeMap<String, SourceEntry>,
     /// Every part.
     pub(crate) parts: BTreeMap<PartName, PartEntry>,
+    /// Every project path that a session ever named, so that those that name only its hash find it.
+    pub(crate) project_paths: BTreeSet<String>,
 }
 
 /// A source as it was last read.
@@ -117,6 +119,8 @@ pub(crate) struct SessionEntry {
     pub(crate) notes: u64,
     /// Whether its own source gives it a title.
     pub(crate) has_title: bool,
+    /// SHA-256 of its project's path, where its own source gives only that.
+    pub(crate) project_hash: Option<String>,
     /// Rows in messages, `tool_calls` and usage.
     pub(crate) rows: [u64; 3],
 }

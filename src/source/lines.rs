@@ -1,7 +1,6 @@
 //! Lines of a file of any size: one growing buffer, no line longer than the limit is kept.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::Read;
 
 use super::MAX_LINE;
@@ -19,7 +18,7 @@ thread_local! {
 
 /// Reads a file line by line.
 pub struct Lines<'a> {
-    file: File,
+    file: Box<dyn Read>,
     left: u64,
     buffer: Vec<u8>,
     /// Bytes of the buffer that hold file content.
@@ -43,8 +42,20 @@ pub struct Line<'b> {
     pub ended: bool,
 }
 
+impl<'b> Line<'b> {
+    /// A line that does not come from a file of lines.
+    pub fn of_text(text: &'b str, number: u64) -> Self {
+        Self { number, bytes: text.as_bytes(), length: text.len() as u64, ended: true }
+    }
+
+    /// Whether it was longer than what is kept of a line.
+    pub fn is_too_long(&self) -> bool {
+        self.length > self.bytes.len() as u64 + 1
+    }
+}
+
 impl<'a> Lines<'a> {
-    pub(super) fn new(file: File, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
+    pub(super) fn new(file: Box<dyn Read>, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
         let buffer = SPARE.take();
         Self { file, left: bytes, buffer, filled: 0, start: 0, number: 0, failed: false, progress }
     }

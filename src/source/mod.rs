@@ -1,5 +1,6 @@
 //! What extractors read from: bounded, read-only, never written to, with line numbers and limits.
 
+pub(crate) mod jsonl;
 mod lines;
 pub(crate) mod records;
 mod repair;
@@ -7,7 +8,7 @@ mod sqlite;
 mod unescape;
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -20,6 +21,16 @@ use crate::extract::Reject;
 
 /// Longest line that is read; a longer one is a counted problem. Bytes.
 pub const MAX_LINE: usize = 64 << 20;
+
+/// Largest document that is read whole. Bytes.
+pub const MAX_DOCUMENT: u64 = 32 << 20;
+
+/// Bytes that a larger one is read by at a time.
+const READ_AT_A_TIME: usize = 256 << 10;
+
+/// Most that a compressed file may hold, and how many times its own size: more is a bomb. Bytes.
+const MAX_DECOMPRESSED: u64 = 2 << 30;
+const MAX_RATIO: u64 = 200;
 
 /// Largest sidecar file that is read whole. Bytes.
 const MAX_SIDECAR: u64 = 16 << 20;
@@ -36,17 +47,18 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Looks at a source's file and the companions that are read with it.
+    /// Looks at a source's file and the companions that are read with it; those that are not there count for nothing.
     ///
     /// # Errors
     /// When the main file is not there, or is no regular file.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn of(path: &Path, companions: &[PathBuf]) -> io::Result<Self> {
         let main = std::fs::metadata(path)?;
         if !main.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         let mut print = Self { bytes: main.len(), modified_ns: modified_ns(&main), inode: inode(&main) };
-        if let Some(metadata) = companion(path).and_then(|companion| std::fs::metadata(companion).ok()) {
+        let log = write_ahead_log(path);
+        for metadata in companions.iter().chain(&log).filter_map(|companion| std::fs::metadata(companion).ok()) {
             print.bytes += metadata.len();
             print.modified_ns = print.modified_ns.max(modified_ns(&metadata));
         }
@@ -59,14 +71,10 @@ impl Fingerprint {
     }
 }
 
-/// File that is read together with a source's main file: a subagent's description, a database's write-ahead log.
-fn companion(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_str()?;
-    if let Some(stem) = name.strip_suffix(".jsonl") {
-        return stem.starts_with("agent-").then(|| path.with_file_name(format!("{stem}.meta.json")));
-    }
-    let is_database = matches!(path.extension()?.to_str()?, "db" | "sqlite" | "vscdb");
-    is_database.then(|| path.with_file_name(format!("{name}-wal")))
+/// What SQLite has not yet put into a database lies beside it.
+fn write_ahead_log(path: &Path) -> Option<PathBuf> {
+    let is_database = matches!(path.extension()?.to_str()?, "db" | "sqlite" | "sqlite3" | "vscdb");
+    is_database.then(|| path.with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().display())))
 }
 
 fn modified_ns(metadata: &Metadata) -> i64 {
@@ -106,10 +114,35 @@ impl<'a> Source<'a> {
         self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
     }
 
-    /// Its lines, from the first.
+    /// Its lines, from the first; decompressed when the file is named `.zst`.
     pub fn lines(&mut self) -> Result<Lines<'a>, Reject> {
         let file = open_regular(self.path).map_err(Reject::Io)?;
-        Ok(Lines::new(file, self.bytes, self.progress))
+        if self.path.extension().is_none_or(|extension| extension != "zst") {
+            return Ok(Lines::new(Box::new(file), self.bytes, self.progress));
+        }
+        (self.progress)(self.bytes);
+        let most = MAX_DECOMPRESSED.min(self.bytes.saturating_mul(MAX_RATIO));
+        let file = zstd::stream::read::Decoder::new(file.take(self.bytes)).map_err(Reject::Io)?;
+        Ok(Lines::new(Box::new(file), most, &|_| ()))
+    }
+
+    /// The whole of a file that is no larger than [`MAX_DOCUMENT`]; none for a larger one, which is for [`Self::reader`].
+    pub fn document(&mut self) -> Result<Option<Vec<u8>>, Reject> {
+        if self.bytes > MAX_DOCUMENT {
+            return Ok(None);
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(self.bytes).unwrap_or_default());
+        let file = open_regular(self.path).map_err(Reject::Io)?;
+        file.take(self.bytes).read_to_end(&mut bytes).map_err(Reject::Io)?;
+        (self.progress)(self.bytes);
+        Ok(Some(bytes))
+    }
+
+    /// Its bytes from the first, for a document that is too large to be held.
+    pub fn reader(&mut self) -> Result<impl BufRead + use<'a>, Reject> {
+        let file = open_regular(self.path).map_err(Reject::Io)?;
+        (self.progress)(self.bytes);
+        Ok(io::BufReader::with_capacity(READ_AT_A_TIME, file.take(self.bytes)))
     }
 
     /// A small file that lies beside it; none when it is not there or is too large.

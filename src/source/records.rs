@@ -293,6 +293,10 @@ macro_rules! record {
             pub(crate) lifetime: std::marker::PhantomData<&$life ()>,
         }
 
+        impl $crate::source::jsonl::Shape for $name<'static> {
+            type Of<'l> = $name<'l>;
+        }
+
         impl<'de: $life, $life> serde::de::Deserialize<'de> for $name<$life> {
             fn deserialize<D: serde::de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct RecordVisitor;

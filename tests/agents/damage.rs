@@ -12,7 +12,7 @@ use llrem::redact::{Mode, Redactor};
 use llrem::source::Source;
 use proptest::prelude::*;
 
-use crate::common::home::{file_name, write};
+use crate::common::home::write;
 use crate::common::{Case, Home};
 
 /// Places at which each file is cut.
@@ -56,21 +56,20 @@ fn texts(batch: &RecordBatch, column: &str) -> Vec<String> {
     texts.iter().flatten().map(str::to_owned).collect()
 }
 
-/// Every text source of every fixture.
+/// Every text source of every fixture, each in a home of its own.
 fn files() -> Vec<(Case, Home, FoundSource)> {
-    let cases = Case::all().into_iter();
-    let sources = cases.flat_map(|case| {
-        let home = Home::of(&case);
-        let sources: Vec<FoundSource> = home.sources().into_iter().filter(|source| source.kind != "database").collect();
-        sources.into_iter().map(move |source| (case.clone(), Home::of(&case), source)).collect::<Vec<_>>()
-    });
-    sources
-        .map(|(case, home, source)| {
-            let path =
-                home.sources().into_iter().find(|found| file_name(&found.path) == file_name(&source.path)).unwrap();
-            (case, home, path)
-        })
-        .collect()
+    let mut files = Vec::new();
+    for case in Case::all() {
+        let count = Home::of(&case).sources().len();
+        for place in 0..count {
+            let home = Home::of(&case);
+            let source = home.sources().swap_remove(place);
+            if source.kind != "database" {
+                files.push((case.clone(), home, source));
+            }
+        }
+    }
+    files
 }
 
 #[test]

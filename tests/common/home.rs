@@ -7,6 +7,11 @@ use std::time::{Duration, UNIX_EPOCH};
 use llrem::agents::{AGENTS, Found, FoundSource, Places};
 use tempfile::TempDir;
 
+/// Ids of all agents.
+pub fn agents() -> impl Iterator<Item = &'static str> {
+    AGENTS.iter().map(|agent| agent.about().id)
+}
+
 /// One fixture: what an agent left on disk, and what must come out.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -18,7 +23,7 @@ pub struct Case {
 impl Case {
     /// Every case of every agent, in order.
     pub fn all() -> Vec<Self> {
-        AGENTS.iter().flat_map(|agent| Self::of(agent.about().id)).collect()
+        agents().flat_map(Self::of).collect()
     }
 
     /// The cases of one agent, in order.
@@ -59,29 +64,22 @@ impl Home {
     /// A copy of a case's home.
     pub fn of(case: &Case) -> Self {
         let home = Self::empty();
-        copy_tree(&case.folder.join("home"), &home.path, &|name| name.to_owned());
-        build_database(case, &home.path);
+        copy_tree(&case.folder.join("home"), &home.path, &|_, name| name.to_owned());
         home
     }
 
-    /// One home that holds the sessions of many cases, each in project folders of its own.
-    pub fn merged(cases: &[Case]) -> Self {
+    /// One home that holds the sessions of all cases of an agent. Of files that several cases have, it has the first;
+    /// Claude Code's project folders, in which equal names are equal sessions, are named after their cases.
+    pub fn merged(agent: &'static str) -> Self {
         let home = Self::empty();
-        for case in cases {
-            for root in [".claude", ".config/claude"] {
-                let projects = format!("{root}/projects");
-                for project in entries(&case.folder.join("home").join(&projects)) {
-                    let name = format!("{}{}", case.name, file_name(&project));
-                    copy_tree(&project, &home.path.join(&projects).join(name), &|name| name.to_owned());
+        for case in Case::of(agent) {
+            copy_tree(&case.folder.join("home"), &home.path, &|folder, name| {
+                if agent == "claude-code" && folder.ends_with("projects") {
+                    format!("{}{name}", case.name)
+                } else {
+                    name.to_owned()
                 }
-            }
-            let history = case.folder.join("home/.claude/history.jsonl");
-            if history.is_file() {
-                copy_file(&history, &home.path.join(".claude/history.jsonl"));
-            }
-            if !home.path.join(".claude/__store.db").exists() {
-                build_database(case, &home.path);
-            }
+            });
         }
         home
     }
@@ -123,24 +121,31 @@ fn copy_file(from: &Path, to: &Path) {
     write(to, &fs::read(from).unwrap());
 }
 
-fn copy_tree(from: &Path, to: &Path, rename: &dyn Fn(&str) -> String) {
+/// Copies what is not there yet; a script `NAME.sql` becomes the SQLite database `NAME`.
+fn copy_tree(from: &Path, to: &Path, rename: &dyn Fn(&Path, &str) -> String) {
     fs::create_dir_all(to).unwrap();
     for path in entries(from) {
-        let target = to.join(rename(&file_name(&path)));
-        if path.is_dir() { copy_tree(&path, &target, rename) } else { copy_file(&path, &target) }
+        let target = to.join(rename(from, &file_name(&path)));
+        if path.is_dir() {
+            copy_tree(&path, &target, rename);
+        } else if target.extension().is_some_and(|extension| extension == "sql") {
+            build_database(&path, &target.with_extension(""));
+        } else if !target.exists() {
+            copy_file(&path, &target);
+        }
     }
 }
 
-fn build_database(case: &Case, home: &Path) {
-    let Ok(script) = fs::read_to_string(case.folder.join("build.sql")) else { return };
-    let path = home.join(".claude/__store.db");
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let database = rusqlite::Connection::open(&path).unwrap();
+fn build_database(script: &Path, path: &Path) {
+    if path.exists() {
+        return;
+    }
+    let database = rusqlite::Connection::open(path).unwrap();
     database.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
-    database.execute_batch(&script).unwrap();
+    database.execute_batch(&fs::read_to_string(script).unwrap()).unwrap();
     database.close().unwrap();
     let modified = UNIX_EPOCH + Duration::from_secs(1_744_300_000);
-    File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

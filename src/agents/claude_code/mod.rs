@@ -13,6 +13,7 @@ mod user;
 
 use std::path::{Path, PathBuf};
 
+use super::folders::{Entry, add_files, entries, first_moment, folders};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
@@ -138,12 +139,18 @@ impl Agent for ClaudeCode {
         }
     }
 
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        let stem = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jsonl"));
+        let description = stem.filter(|stem| stem.starts_with("agent-")).map(|stem| format!("{stem}.meta.json"));
+        description.map(|name| path.with_file_name(name)).into_iter().collect()
+    }
+
+    fn streams(&self, kind: &str) -> bool {
+        matches!(kind, "transcript" | "subagent")
+    }
+
     fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        if kind == "database" {
-            return None;
-        }
-        let marks = memchr::memmem::find_iter(head, b"\"timestamp\":");
-        marks.filter_map(|mark| moment_at(head.get(mark + 12..mark + 60)?)).min()
+        if kind == "database" { None } else { first_moment(head, "timestamp") }
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -155,14 +162,6 @@ impl Agent for ClaudeCode {
                 transcript::extract(source, identity, out)
             }
         }
-    }
-}
-
-fn moment_at(value: &[u8]) -> Option<i64> {
-    let value = std::str::from_utf8(value).ok()?.trim_start();
-    match value.strip_prefix('"') {
-        Some(text) => crate::time::parse_iso(text.split('"').next()?),
-        None => crate::time::from_epoch(value.split([',', '}']).next()?.trim().parse().ok()?),
     }
 }
 
@@ -178,49 +177,13 @@ fn roots(places: &Places) -> Vec<PathBuf> {
     roots
 }
 
-/// The folders in a folder, in order. A folder that is not there has none; one that cannot be listed is a problem.
-fn folders(path: &Path, found: &mut Found) -> Vec<PathBuf> {
-    entries(path, found).into_iter().filter(|entry| entry.is_folder).map(|entry| entry.path).collect()
-}
-
-struct Entry {
-    path: PathBuf,
-    is_folder: bool,
-}
-
-fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
-    let listing = match std::fs::read_dir(path) {
-        Ok(listing) => listing,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => {
-            found.problems.push((path.to_owned(), error.to_string()));
-            return Vec::new();
-        }
-    };
-    listing
-        .filter_map(Result::ok)
-        .map(|entry| Entry { is_folder: entry.file_type().is_ok_and(|kind| kind.is_dir()), path: entry.path() })
-        .collect()
-}
-
 fn discover_project(project: &Path, found: &mut Found) {
+    let subagent = |entry: &Entry| kind_of(entry.name()?).filter(|kind| *kind == "subagent");
     for entry in entries(project, found) {
         if entry.is_folder {
-            discover_subagents(&entry.path.join("subagents"), SUBAGENT_DEPTH, found);
-        } else if let Some(kind) = entry.path.file_name().and_then(|name| kind_of(name.to_str()?)) {
+            add_files(&entry.path.join("subagents"), SUBAGENT_DEPTH, &subagent, found);
+        } else if let Some(kind) = entry.name().and_then(kind_of) {
             found.add(entry.path, kind);
-        }
-    }
-}
-
-fn discover_subagents(folder: &Path, depth: usize, found: &mut Found) {
-    for entry in entries(folder, found) {
-        if entry.is_folder && depth > 0 {
-            discover_subagents(&entry.path, depth - 1, found);
-        } else if !entry.is_folder
-            && entry.path.file_name().and_then(|name| kind_of(name.to_str()?)) == Some("subagent")
-        {
-            found.add(entry.path, "subagent");
         }
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::AGENT;
 use super::record::Prompt;
 use super::transcript::session_key;
-use crate::extract::{Facts, Kind, Reject, Sink, key};
+use crate::agents::prompts::{TypedPrompt, TypedPrompts};
+use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::records::{Object, Text, record};
 use crate::source::{Source, repair};
-use crate::tables::MessageRow;
 
 record! {
     /// Text that was pasted into a prompt.
@@ -18,13 +18,6 @@ record! {
     ignores the rest
 }
 
-/// Prompts of one session, or of one project and day where no session is named.
-#[derive(Default)]
-struct Typed {
-    project: Option<String>,
-    prompts: Vec<(u64, Option<i64>, String, u64)>,
-}
-
 /// Key of the fact that a transcript of a project holds a prompt.
 pub(super) fn prompt_key(project: &str, text: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("prompt:{project}\n{}", text.trim()))
@@ -32,7 +25,7 @@ pub(super) fn prompt_key(project: &str, text: &str) -> u64 {
 
 /// Reads the typed prompts. Each is claimed weakly, so that any transcript that has it wins.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let mut sessions: BTreeMap<String, Typed> = BTreeMap::new();
+    let mut prompts = TypedPrompts::default();
     let mut lines = source.lines()?;
     while let Some(line) = lines.next_line() {
         if line.bytes.trim_ascii().is_empty() {
@@ -55,50 +48,11 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
                 (format!("prompts-{day}-{project_hash:016x}"), prompt_key(project, &typed))
             }
         };
-        let entry = sessions.entry(session).or_default();
-        entry.project.get_or_insert_with(|| project.to_owned());
-        entry.prompts.push((claim, prompt.timestamp.0, typed, line.number));
+        let kind = if typed.starts_with(['/', '!']) { "command" } else { "prompt" };
+        let timestamp = prompt.timestamp.0;
+        prompts.add(session, project, TypedPrompt { claim, timestamp, kind, text: typed, line: line.number });
     }
-    for (session, typed) in sessions {
-        push_session(&session, &typed, out)?;
-    }
-    Ok(())
-}
-
-fn push_session(session: &str, typed: &Typed, out: &mut Sink<'_>) -> Result<(), Reject> {
-    for (seq, (claim, timestamp, text, line)) in (0_i64..).zip(&typed.prompts) {
-        let row = MessageRow {
-            session_id: session,
-            seq,
-            message_id: &format!("{session}#{seq}"),
-            parent_id: None,
-            turn: Some(seq + 1),
-            timestamp: *timestamp,
-            role: "user",
-            kind: if text.starts_with(['/', '!']) { "command" } else { "prompt" },
-            text: Some(text),
-            thinking: None,
-            model: None,
-            response_id: None,
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
-            is_error: false,
-            cwd: typed.project.as_deref(),
-            git_branch: None,
-            attachments: 0,
-            source_line: i64::try_from(*line).ok(),
-            gone_at: None,
-        };
-        out.message_claimed_by(*claim, row, true)?;
-    }
-    out.end_session(Facts {
-        session_id: session.to_owned(),
-        kind: "prompts",
-        project_path: typed.project.clone().filter(|project| !project.is_empty()),
-        first_moment: typed.prompts.iter().filter_map(|prompt| prompt.1).min(),
-        ..Facts::default()
-    })
+    prompts.push(out)
 }
 
 /// Puts pasted texts back where the prompt only names them: `[Pasted text #1 +20 lines]`.

@@ -14,8 +14,9 @@ use super::responses::Responses;
 use super::tree::Tree;
 use super::user::UserText;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
+use crate::source::jsonl::RecordReader;
 use crate::source::records::Number;
-use crate::source::{Source, repair, split_glued};
+use crate::source::{self, Source, repair};
 use crate::tables::{MessageRow, ToolCallRow};
 
 use super::AGENT;
@@ -28,28 +29,11 @@ pub(super) struct Identity {
     pub(super) agent: Option<String>,
 }
 
-/// Starts of the objects that may stand on a line behind a torn one.
-const OBJECT_STARTS: [&str; 3] = ["{\"parentUuid\"", "{\"type\"", "{\"uuid\""];
-
 /// Reads a transcript into the sink.
 pub(super) fn extract(source: &mut Source<'_>, identity: Identity, out: &mut Sink<'_>) -> Result<(), Reject> {
     let description = identity.agent.as_ref().and_then(|_| source.sidecar(&source.path.with_extension("meta.json")));
     let mut transcript = Transcript::new(identity, out);
-    let mut lines = source.lines()?;
-    while let Some(line) = lines.next_line() {
-        if line.length > line.bytes.len() as u64 + 1 {
-            transcript.out.line();
-            transcript
-                .out
-                .problem(line.number, &format!("the line has {} bytes; longer than 64 MiB is not read", line.length));
-        } else if !line.bytes.trim_ascii().is_empty() {
-            transcript.out.line();
-            transcript.read(line.bytes, line.number, line.ended)?;
-        }
-    }
-    if lines.failed() {
-        transcript.out.remark("the file could not be read to its end");
-    }
+    transcript.read_all(&mut source.lines()?)?;
     transcript.finish(description.as_deref())
 }
 
@@ -61,8 +45,7 @@ pub(super) fn extract_lines<'l>(
 ) -> Result<(), Reject> {
     let mut transcript = Transcript::new(identity, out);
     for (number, line) in (1..).zip(lines) {
-        transcript.out.line();
-        transcript.read(line.as_bytes(), number, true)?;
+        transcript.read_line(&source::Line::of_text(line, number))?;
     }
     transcript.finish(None)
 }
@@ -92,68 +75,12 @@ struct Titles {
     generated: Option<String>,
 }
 
-impl<'o, 'a> Transcript<'o, 'a> {
-    fn new(identity: Identity, out: &'o mut Sink<'a>) -> Self {
-        let mut transcript = Self {
-            out,
-            session_id: String::new(),
-            identity,
-            facts: Facts::default(),
-            titles: Titles::default(),
-            seq: 0,
-            turn: None,
-            tree: Tree::default(),
-            replies: Replies::default(),
-            calls: PendingCalls::default(),
-            responses: Responses::default(),
-            has_conversation: false,
-            has_boundary: false,
-        };
-        transcript.name_session();
-        transcript
-    }
+impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
+    type Record = Line<'static>;
+    const STARTS: &'static [&'static str] = &["{\"parentUuid\"", "{\"type\"", "{\"uuid\""];
 
-    /// The session's id; a subagent of the old layout learns its parent only from its lines.
-    fn name_session(&mut self) {
-        self.session_id = match (&self.identity.main, &self.identity.agent) {
-            (Some(main), None) => main.clone(),
-            (Some(main), Some(agent)) => format!("{main}/agent-{agent}"),
-            (None, Some(agent)) => format!("agent-{agent}"),
-            (None, None) => "unknown".to_owned(),
-        };
-    }
-
-    fn read(&mut self, bytes: &[u8], number: u64, ended: bool) -> Result<(), Reject> {
-        if let Ok(text) = simdutf8::basic::from_utf8(bytes)
-            && let Ok(line) = serde_json::from_str::<Line<'_>>(text)
-        {
-            return self.take(&line, number);
-        }
-        let repaired = repair(bytes);
-        if repaired.trim().is_empty() {
-            return Ok(());
-        }
-        let mut whole = 0;
-        let mut error = None;
-        for line in serde_json::Deserializer::from_str(&repaired).into_iter::<Line<'_>>() {
-            match line {
-                Ok(line) => {
-                    whole += 1;
-                    self.take(&line, number)?;
-                }
-                Err(wrong) => error = Some(wrong),
-            }
-        }
-        let Some(error) = error else { return Ok(()) };
-        if let Some(line) =
-            split_glued(&repaired, &OBJECT_STARTS).find_map(|text| serde_json::from_str::<Line<'_>>(text).ok())
-        {
-            self.out.problem(number, "a torn record; the one behind it on the line was read");
-            return if whole == 0 { self.take(&line, number) } else { Ok(()) };
-        }
-        let reason = if ended { format!("no JSON object: {error}") } else { "the last line is torn".to_owned() };
-        self.out.problem(number, &reason);
-        Ok(())
+    fn sink(&mut self) -> &mut Sink<'a> {
+        self.out
     }
 
     fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
@@ -186,6 +113,38 @@ impl<'o, 'a> Transcript<'o, 'a> {
             kind => self.out.unknown(&format!("record {kind}")),
         }
         Ok(())
+    }
+}
+
+impl<'o, 'a> Transcript<'o, 'a> {
+    fn new(identity: Identity, out: &'o mut Sink<'a>) -> Self {
+        let mut transcript = Self {
+            out,
+            session_id: String::new(),
+            identity,
+            facts: Facts::default(),
+            titles: Titles::default(),
+            seq: 0,
+            turn: None,
+            tree: Tree::default(),
+            replies: Replies::default(),
+            calls: PendingCalls::default(),
+            responses: Responses::default(),
+            has_conversation: false,
+            has_boundary: false,
+        };
+        transcript.name_session();
+        transcript
+    }
+
+    /// The session's id; a subagent of the old layout learns its parent only from its lines.
+    fn name_session(&mut self) {
+        self.session_id = match (&self.identity.main, &self.identity.agent) {
+            (Some(main), None) => main.clone(),
+            (Some(main), Some(agent)) => format!("{main}/agent-{agent}"),
+            (None, Some(agent)) => format!("agent-{agent}"),
+            (None, None) => "unknown".to_owned(),
+        };
     }
 
     fn take_progress(&mut self, line: &Line<'_>) {
@@ -365,7 +324,7 @@ fn message_key(uuid: &str) -> u64 {
 
 /// Key of the fact that a session has a transcript.
 pub(super) fn session_key(session: &str) -> u64 {
-    key(AGENT, Kind::Presence, &format!("session:{session}"))
+    crate::extract::session_key(AGENT, session)
 }
 
 /// Tokens as billed never are negative; what is, is damage.

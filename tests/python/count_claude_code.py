@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Count the tokens of every Claude Code response below a home folder, once each.
 
-    count_claude.py HOME
+    count_claude_code.py HOME
 
 An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
 Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".

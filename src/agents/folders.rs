@@ -1,0 +1,73 @@
+//! What agents look for sources with: the names in folders, and the first bytes of files.
+
+use std::path::{Path, PathBuf};
+
+use super::Found;
+
+/// What a folder holds under one name.
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) is_folder: bool,
+}
+
+impl Entry {
+    /// Its name, where it is UTF-8.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.path.file_name()?.to_str()
+    }
+}
+
+/// What a folder holds, in no order. A folder that is not there holds nothing; one that cannot be listed is a problem.
+pub(super) fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
+    let listing = match std::fs::read_dir(path) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            found.problems.push((path.to_owned(), error.to_string()));
+            return Vec::new();
+        }
+    };
+    listing
+        .filter_map(Result::ok)
+        .map(|entry| Entry { is_folder: entry.file_type().is_ok_and(|kind| kind.is_dir()), path: entry.path() })
+        .collect()
+}
+
+/// The folders in a folder; as [`entries`].
+pub(super) fn folders(path: &Path, found: &mut Found) -> Vec<PathBuf> {
+    entries(path, found).into_iter().filter(|entry| entry.is_folder).map(|entry| entry.path).collect()
+}
+
+/// Adds the files below a folder that are sources by their names, down to a depth of folders.
+pub(super) fn add_files(
+    folder: &Path,
+    depth: usize,
+    kind_of: &impl Fn(&Entry) -> Option<&'static str>,
+    found: &mut Found,
+) {
+    for entry in entries(folder, found) {
+        if entry.is_folder {
+            if depth > 0 {
+                add_files(&entry.path, depth - 1, kind_of, found);
+            }
+        } else if let Some(kind) = kind_of(&entry) {
+            found.add(entry.path, kind);
+        }
+    }
+}
+
+/// The earliest moment that stands under a key in the first bytes of a source: ISO 8601 or a number since 1970.
+/// Microseconds since 1970.
+pub(super) fn first_moment(head: &[u8], key: &str) -> Option<i64> {
+    let mark = format!("\"{key}\":");
+    let places = memchr::memmem::find_iter(head, mark.as_bytes());
+    places.filter_map(|place| moment_at(head.get(place + mark.len()..)?.get(..48)?)).min()
+}
+
+fn moment_at(value: &[u8]) -> Option<i64> {
+    let value = std::str::from_utf8(value).ok()?.trim_start();
+    match value.strip_prefix('"') {
+        Some(text) => crate::time::parse_iso(text.split('"').next()?),
+        None => crate::time::from_epoch(value.split([',', '}']).next()?.trim().parse().ok()?),
+    }
+}

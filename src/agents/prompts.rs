@@ -1,0 +1,86 @@
+//! Prompts that an agent keeps apart from its transcripts. Those whose session left none are all that is known of it.
+
+use std::collections::BTreeMap;
+
+use crate::extract::{Facts, Reject, Sink};
+use crate::tables::MessageRow;
+
+/// One typed prompt.
+pub(super) struct TypedPrompt {
+    /// What a transcript claims that makes this prompt superfluous, as a rule the session's own key.
+    pub(super) claim: u64,
+    /// When it was typed. Microseconds since 1970.
+    pub(super) timestamp: Option<i64>,
+    /// `prompt`, or `command` for what is not sent to the model.
+    pub(super) kind: &'static str,
+    pub(super) text: String,
+    /// Line of the source, from 1.
+    pub(super) line: u64,
+}
+
+/// Collects typed prompts by session.
+#[derive(Default)]
+pub(super) struct TypedPrompts(BTreeMap<String, Typed>);
+
+#[derive(Default)]
+struct Typed {
+    project: Option<String>,
+    prompts: Vec<TypedPrompt>,
+}
+
+impl TypedPrompts {
+    /// Adds a prompt; the project is the session's when it is the first that is named.
+    pub(super) fn add(&mut self, session: String, project: &str, prompt: TypedPrompt) {
+        let typed = self.0.entry(session).or_default();
+        if !project.is_empty() {
+            typed.project.get_or_insert_with(|| project.to_owned());
+        }
+        typed.prompts.push(prompt);
+    }
+
+    /// Hands them on, a session of kind `prompts` each. They are claimed weakly, so that any transcript that has them wins.
+    pub(super) fn push(self, out: &mut Sink<'_>) -> Result<(), Reject> {
+        for (session, typed) in self.0 {
+            typed.push(&session, out)?;
+        }
+        Ok(())
+    }
+}
+
+impl Typed {
+    fn push(&self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+        for (seq, prompt) in (0_i64..).zip(&self.prompts) {
+            let row = MessageRow {
+                session_id: session,
+                seq,
+                message_id: &format!("{session}#{seq}"),
+                parent_id: None,
+                turn: Some(seq + 1),
+                timestamp: prompt.timestamp,
+                role: "user",
+                kind: prompt.kind,
+                text: Some(&prompt.text),
+                thinking: None,
+                model: None,
+                response_id: None,
+                stop_reason: None,
+                is_sidechain: false,
+                is_abandoned: false,
+                is_error: false,
+                cwd: self.project.as_deref(),
+                git_branch: None,
+                attachments: 0,
+                source_line: i64::try_from(prompt.line).ok(),
+                gone_at: None,
+            };
+            out.message_claimed_by(prompt.claim, row, true)?;
+        }
+        out.end_session(Facts {
+            session_id: session.to_owned(),
+            kind: "prompts",
+            project_path: self.project.clone(),
+            first_moment: self.prompts.iter().filter_map(|prompt| prompt.timestamp).min(),
+            ..Facts::default()
+        })
+    }
+}

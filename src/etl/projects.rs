@@ -1,0 +1,49 @@
+//! Projects of which a session names only the hash of the path: found among the paths that all sessions name.
+
+use std::collections::{HashMap, HashSet};
+
+use sha2::{Digest, Sha256};
+
+use super::group::{NewPart, SessionOut};
+use super::sessions::AllNotes;
+use crate::lake::layout::PartName;
+use crate::lake::manifest::{Manifest, SessionEntry};
+
+/// Adds the paths of new sessions to those that are known, and tells each session its project's.
+pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNotes) {
+    let sessions = || new.iter().flat_map(|part| part.sessions.iter().map(move |session| (&part.name, session)));
+    let drafts = sessions().filter_map(|(_, session)| match session {
+        SessionOut::New(draft) => draft.facts.project_path.clone(),
+        SessionOut::Old(_) => None,
+    });
+    manifest.project_paths.extend(drafts);
+    let written = sessions().map(|(part, session)| (part, entry_of(session)));
+    let replaced: HashSet<&PartName> = new.iter().map(|part| &part.name).collect();
+    let kept = manifest.parts.iter().filter(|(name, _)| !replaced.contains(name));
+    let kept = kept.flat_map(|(name, part)| part.sessions.iter().map(move |entry| (name, entry)));
+    let mut nameless: Vec<(&PartName, &SessionEntry)> = written.chain(kept).collect();
+    nameless.retain(|(_, entry)| entry.project_hash.is_some());
+    if nameless.is_empty() {
+        return;
+    }
+    let paths: HashMap<String, &String> = manifest.project_paths.iter().map(|path| (hash_of(path), path)).collect();
+    for (part, entry) in nameless {
+        let path = entry.project_hash.as_ref().and_then(|hash| paths.get(hash));
+        if let Some(path) = path {
+            let said = notes.entry((part.agent.clone(), entry.id.clone())).or_default();
+            said.project_path = Some((*path).clone());
+        }
+    }
+}
+
+fn entry_of(session: &SessionOut) -> &SessionEntry {
+    match session {
+        SessionOut::Old(entry) => entry,
+        SessionOut::New(draft) => &draft.entry,
+    }
+}
+
+/// SHA-256 in hexadecimal digits, as Gemini CLI names a project's folder.
+fn hash_of(path: &str) -> String {
+    Sha256::digest(path).iter().map(|byte| format!("{byte:02x}")).collect()
+}
