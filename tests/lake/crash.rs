@@ -236,6 +236,8 @@ fn a_full_disk_at_any_operation() {
         assert_eq!(output.status.code(), Some(1), "{when}: {message}");
         assert!(message.contains(lake.to_str().unwrap()), "{when}: {message}");
         assert!(message.lines().count() <= 3, "{when}: {message}");
+        let is_unfinished = lake.join("_llrem/journal").exists();
+        assert_eq!(message.contains("is to be completed"), is_unfinished, "{when}: {message}");
         assert_sound(&lake, &when);
         succeed(&mut lake::etl(&home, &lake));
         assert_sound(&lake, &when);
