@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::group::{OldTables, PART_WEIGHT};
+use super::group::{OldTables, PART_SOURCES, PART_WEIGHT};
 use crate::error::{Error, Result};
 use crate::lake::claims;
 use crate::lake::commit::{self, MARK, Step};
@@ -37,21 +37,23 @@ pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result
 
 /// Parts that are to become one each, by agent and month. A month that is not over stays as it is.
 fn bins(manifest: &Manifest, this_month: &str) -> Vec<Vec<PartName>> {
-    let mut bins: Vec<(u64, Vec<PartName>)> = Vec::new();
+    let mut bins: Vec<(u64, usize, Vec<PartName>)> = Vec::new();
     for (name, part) in manifest.parts.iter().filter(|(name, _)| name.month != this_month) {
-        let weight = part.weight();
+        let (weight, sessions) = (part.weight(), part.sessions.len());
         match bins.last_mut() {
-            Some((sum, bin))
+            Some((sum, count, bin))
                 if *sum + weight <= PART_WEIGHT
+                    && *count + sessions <= PART_SOURCES
                     && bin.first().is_some_and(|first| (&first.agent, &first.month) == (&name.agent, &name.month)) =>
             {
                 *sum += weight;
+                *count += sessions;
                 bin.push(name.clone());
             }
-            _ => bins.push((weight, vec![name.clone()])),
+            _ => bins.push((weight, sessions, vec![name.clone()])),
         }
     }
-    bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
+    bins.into_iter().map(|(.., bin)| bin).filter(|bin| bin.len() > 1).collect()
 }
 
 /// A name that none of the parts has. A reader that has listed the folder and opens its files one by one then finds all

@@ -23,6 +23,8 @@ use crate::tables::LAKE_TABLES;
 
 /// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
 pub(super) const PART_WEIGHT: u64 = 16 << 20;
+/// Sources whose sessions share a part, however small: each session has a price in memory of its own.
+pub(super) const PART_SOURCES: usize = 1000;
 
 /// Sources to be read, and the parts that hold what the lake has of them.
 #[derive(Clone, Default)]
