@@ -1,8 +1,10 @@
 //! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
 
 pub mod claude_code;
+pub mod droid;
 mod folders;
 mod prompts;
+mod tool_input;
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +43,7 @@ pub trait Agent: Sync {
 }
 
 /// Every agent that llrem reads, in the order of all lists.
-pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode];
+pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode, &droid::Droid];
 
 /// The agent of that id.
 pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
