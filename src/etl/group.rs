@@ -92,10 +92,11 @@ pub(super) fn process(shared: &Shared<'_>, group: Group) -> Result<Outcome> {
     let (mut rebuilt, same) = rebuild(shared, &group, sessions);
     judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
-    let parts = write_parts(shared, &group, rebuilt)?;
+    // Before the rows are written: what another thread learns meanwhile may come too late for them.
     let notes = shared.notes();
     childless.retain(|call| notes.child_of(*call).is_none());
     drop(notes);
+    let parts = write_parts(shared, &group, rebuilt)?;
     Ok(Outcome { group, parts, reads, verdicts, childless })
 }
 
