@@ -2,6 +2,8 @@
 
 pub mod claude_code;
 mod folders;
+pub mod oh_my_pi;
+pub mod pi;
 mod prompts;
 mod tool_input;
 
@@ -42,7 +44,7 @@ pub trait Agent: Sync {
 }
 
 /// Every agent that llrem reads, in the order of all lists.
-pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode];
+pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode, &pi::Pi, &oh_my_pi::OhMyPi];
 
 /// The agent of that id.
 pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
