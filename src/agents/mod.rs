@@ -3,6 +3,7 @@
 pub mod claude_code;
 mod folders;
 pub mod oh_my_pi;
+pub mod openclaw;
 pub mod pi;
 mod prompts;
 mod tool_input;
@@ -44,7 +45,7 @@ pub trait Agent: Sync {
 }
 
 /// Every agent that llrem reads, in the order of all lists.
-pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode, &pi::Pi, &oh_my_pi::OhMyPi];
+pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode, &pi::Pi, &oh_my_pi::OhMyPi, &openclaw::OpenClaw];
 
 /// The agent of that id.
 pub fn by_id(id: &str) -> Option<&'static dyn Agent> {

@@ -78,7 +78,8 @@ impl<'a> Content<'a> {
 
     /// Images and files. Count.
     pub(super) fn attachments(&self) -> i64 {
-        let is_attached = |block: &&Block<'_>| matches!(block.kind.get(), Some("image" | "file" | "document" | "audio"));
+        let is_attached =
+            |block: &&Block<'_>| matches!(block.kind.get(), Some("image" | "file" | "document" | "audio"));
         i64::try_from(self.0.iter().filter(is_attached).count()).unwrap_or(i64::MAX)
     }
 }

@@ -10,15 +10,15 @@ mod usage;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{Entry, add_files, first_moment};
+use super::folders::{self, add_files, first_moment};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 
 pub(super) use dialect::{Dialect, Writer, plain};
-pub(super) use record::Message;
-pub(super) use transcript::{Known, Transcript, looks_like_moment, session_of_stem};
+pub(super) use record::{Entry, Message};
+pub(super) use transcript::{Known, Transcript, session_of_stem};
 
 /// The agent.
 pub struct Pi;
@@ -82,7 +82,7 @@ impl Agent for Pi {
 
 /// Adds the transcripts below a folder of sessions.
 pub(super) fn discover(sessions: &Path, found: &mut Found) {
-    add_files(sessions, DEPTH, &|entry: &Entry| kind_of(&entry.path), found);
+    add_files(sessions, DEPTH, &|entry: &folders::Entry| kind_of(&entry.path), found);
 }
 
 /// Whether a path leads through a folder of that name.

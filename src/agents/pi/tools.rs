@@ -33,7 +33,8 @@ pub(super) struct Outcome {
 }
 
 /// Openings and endings that pi gives to the results of calls that it stopped.
-const STOPPED: [&str; 4] = ["Command aborted", "Operation aborted", "Tool execution was aborted", "Request was aborted"];
+const STOPPED: [&str; 4] =
+    ["Command aborted", "Operation aborted", "Tool execution was aborted", "Request was aborted"];
 /// What pi gives to calls that it did not make, because the person typed on.
 const SKIPPED: &str = "Skipped due to queued user message";
 /// What extensions and approvals say where the person said no.
@@ -51,7 +52,8 @@ const LONGEST_REFUSAL: usize = 400;
 
 /// Tells how a call ended from what its result says.
 pub(super) fn outcome(output: &str, is_error: bool, details: Option<&Details<'_>>) -> Outcome {
-    let exit_code = details.and_then(|details| details.exit_code.0).or_else(|| is_error.then(|| exit_code_in(output))?);
+    let exit_code =
+        details.and_then(|details| details.exit_code.0).or_else(|| is_error.then(|| exit_code_in(output))?);
     let status = if is_error && exit_code.is_none() && was_refused(output) {
         "rejected"
     } else if is_error && was_stopped(output) {

@@ -126,6 +126,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
+    /// Says which session it is, where only the first of its lines does.
+    pub(crate) fn call_session(&mut self, id: &str) {
+        if !self.has_rows && self.known.session_id.is_none() {
+            id.clone_into(&mut self.session_id);
+            self.known.session_id = Some(id.to_owned());
+        }
+    }
+
     /// Takes the first header; an old defect wrote more than one.
     fn take_header(&mut self, header: &Entry<'_>) {
         if std::mem::replace(&mut self.has_header, true) {
@@ -290,7 +298,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
         self.out.claim(session_key(self.dialect.agent, &self.session_id), false);
         let abandoned = self.tree.abandoned_rows();
         self.out.abandon(&abandoned);
-        let Known { title, is_subagent, subagent_type, parent_session_id, root_session_id, forked_from, .. } = self.known;
+        let Known { title, is_subagent, subagent_type, parent_session_id, root_session_id, forked_from, .. } =
+            self.known;
         self.out.end_session(Facts {
             kind: if is_subagent { "subagent" } else { "session" },
             title: self.facts.title.take().or(title),

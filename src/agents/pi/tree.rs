@@ -101,8 +101,13 @@ mod tests {
 
     #[test]
     fn what_hangs_beside_the_way_to_the_leaf_is_abandoned() {
-        let entries =
-            [(1, Parent::Root), (2, Parent::Entry(1)), (3, Parent::Entry(2)), (4, Parent::Entry(1)), (5, Parent::Entry(4))];
+        let entries = [
+            (1, Parent::Root),
+            (2, Parent::Entry(1)),
+            (3, Parent::Entry(2)),
+            (4, Parent::Entry(1)),
+            (5, Parent::Entry(4)),
+        ];
         assert_eq!(tree(&entries).abandoned_rows(), [1, 2]);
     }
 

@@ -76,7 +76,10 @@ mod tests {
 
     #[test]
     fn odd_numbers() {
-        let odd = billed(r#"{"input":-5,"output":10,"reasoning":20,"cacheWrite":50,"cacheWrite1h":80,"cost":{"total":-1}}"#, "x");
+        let odd = billed(
+            r#"{"input":-5,"output":10,"reasoning":20,"cacheWrite":50,"cacheWrite1h":80,"cost":{"total":-1}}"#,
+            "x",
+        );
         let odd = odd.unwrap();
         assert_eq!((odd.input, odd.output, odd.reasoning, odd.cost), (Some(0), Some(10), None, None));
         assert_eq!((odd.cache_write_5m, odd.cache_write_1h, odd.cache_read), (Some(0), Some(50), None));

@@ -82,7 +82,8 @@ impl Transcript<'_, '_> {
     ) -> Result<(), Reject> {
         let name = block.name.get().unwrap_or("unknown");
         let json = block.arguments.json().map(arguments_of);
-        let arguments: Arguments<'_> = json.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let arguments: Arguments<'_> =
+            json.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
         let category = tools::category(name);
         let call = OpenCall {
             call_id: self.call_id(spot, block.id.get(), place),
@@ -93,7 +94,11 @@ impl Transcript<'_, '_> {
             name: name.to_owned(),
             input_key: json.as_deref().map(|json| input_key(name, json)),
             command: arguments.command.get().filter(|_| category == "shell").map(str::to_owned),
-            file_path: arguments.path.get().filter(|_| matches!(category, "read" | "write" | "edit")).map(str::to_owned),
+            file_path: arguments
+                .path
+                .get()
+                .filter(|_| matches!(category, "read" | "write" | "edit"))
+                .map(str::to_owned),
             status: match message.stop_reason.get() {
                 Some("aborted" | "error") => "interrupted",
                 _ => "pending",

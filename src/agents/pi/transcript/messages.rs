@@ -85,9 +85,12 @@ impl Transcript<'_, '_> {
             ..blank
         };
         self.push(spot, row)?;
-        let calls = message.content.0.iter().filter(|block| block.is_call());
-        for (place, block) in calls.enumerate() {
-            self.open_call(spot, message, block, place, response.as_deref())?;
+        for (place, block) in message.content.0.iter().enumerate() {
+            match block.kind.get().unwrap_or_default() {
+                _ if block.is_call() => self.open_call(spot, message, block, place, response.as_deref())?,
+                "text" | "thinking" | "redactedThinking" | "image" => {}
+                kind => self.out.unknown(&format!("block {kind}")),
+            }
         }
         Ok(())
     }
