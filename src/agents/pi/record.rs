@@ -20,10 +20,12 @@ record! {
         content: Content<'a> = "content",
         name: Text<'a> = "name",
         title: Text<'a> = "title",
+        target: Raw<'a> = "targetId",
+        append_mode: Text<'a> = "appendMode",
     }
     ignores [
         "version", "modelId", "thinkingLevel", "firstKeptEntryId", "firstKeptEntryIndex", "tokensBefore", "retainedTail",
-        "systemMessage", "details", "fromHook", "fromExtension", "fromId", "customType", "data", "display", "targetId",
+        "systemMessage", "details", "fromHook", "fromExtension", "fromId", "customType", "data", "display", "appendParentId",
         "label", "replacement", "note", "kind", "role", "serviceTier", "configured", "shortSummary", "preserveData",
         "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey", "source", "updatedAt",
         "pad", "mode", "systemPrompt", "task", "tools", "outputSchema", "trigger", "firstKeptMessageId", "excludeFromContext",

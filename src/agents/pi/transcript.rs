@@ -173,10 +173,16 @@ impl<'o, 'a> Transcript<'o, 'a> {
             return Ok(());
         }
         self.note_moment(timestamp);
-        let is_beside = message.is_some_and(|message| {
+        let entry_key = entry.id.get().map(|id| self.entry_key(id));
+        if kind == "leaf" {
+            let target = entry.target.json().and_then(unescape).map(|id| self.entry_key(&id));
+            self.tree.turn_to(entry_key, target);
+            return Ok(());
+        }
+        let is_of_program = message.is_some_and(|message| {
             message.role.is("assistant") && (self.dialect.writer)(message) == super::dialect::Writer::Program
         });
-        let entry_key = entry.id.get().map(|id| self.entry_key(id));
+        let is_beside = is_of_program || entry.append_mode.is("side");
         let parent = self.parent_of(kind, entry);
         self.tree.add(entry_key, &parent, is_beside, !matches!(kind, "label" | "custom"));
         let weak = self.known.forked_at.is_some_and(|forked| timestamp.is_some_and(|moment| moment < forked));

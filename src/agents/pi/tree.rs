@@ -52,6 +52,18 @@ impl Tree {
         }
     }
 
+    /// Takes an entry that only says where the conversation goes on: below another entry, or nowhere.
+    pub(super) fn turn_to(&mut self, key: Option<u64>, target: Option<u64>) {
+        let place = target.and_then(|target| self.places.get(&target).copied());
+        if target.is_some() && place.is_none() {
+            return;
+        }
+        (self.leaf, self.last) = (place, place);
+        if let (Some(key), Some(place)) = (key, place) {
+            self.places.insert(key, place);
+        }
+    }
+
     /// Says which row the newest entry became.
     pub(super) fn set_row(&mut self, row: usize, id: &str) {
         if let (Some(node), Ok(row)) = (self.nodes.last_mut(), u32::try_from(row)) {
@@ -117,6 +129,19 @@ mod tests {
         let tree = tree(&entries);
         assert!(tree.abandoned_rows().is_empty());
         assert_eq!(tree.row_above(), Some("3"));
+    }
+
+    #[test]
+    fn a_turn_leaves_what_came_after_its_target() {
+        let mut tree = tree(&[(1, Parent::Root), (2, Parent::Entry(1)), (3, Parent::Entry(2))]);
+        tree.turn_to(Some(9), Some(77));
+        assert!(tree.abandoned_rows().is_empty());
+        tree.turn_to(Some(9), Some(1));
+        assert_eq!(tree.abandoned_rows(), [1, 2]);
+        tree.add(Some(4), &Parent::Entry(9), false, true);
+        assert_eq!(tree.row_above(), Some("1"));
+        tree.turn_to(None, None);
+        assert_eq!(tree.abandoned_rows(), [0, 1, 2]);
     }
 
     #[test]
