@@ -13,7 +13,8 @@ pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
     }
     let (stem, ending) = name.split_once(".jsonl")?;
     let is_copy = stem.contains(".checkpoint.") || stem.ends_with(".trajectory") || stem.is_empty();
-    if is_copy || ending.ends_with(".lock") || ending.ends_with(".tmp") {
+    let is_passing = matches!(ending.rsplit('.').next(), Some("lock" | "tmp"));
+    if is_copy || is_passing {
         return None;
     }
     let is_cold = path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "cold");
