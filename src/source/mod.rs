@@ -1,5 +1,6 @@
 //! What extractors read from: bounded, read-only, never written to, with line numbers and limits.
 
+mod compressed;
 pub(crate) mod jsonl;
 mod lines;
 pub(crate) mod records;
@@ -12,6 +13,7 @@ use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+pub(crate) use compressed::{decompress, lines_of_blob};
 pub use lines::{Line, Lines};
 pub use repair::{repair, split_glued};
 pub use sqlite::Database;
@@ -27,10 +29,6 @@ pub const MAX_DOCUMENT: u64 = 32 << 20;
 
 /// Bytes that a larger one is read by at a time.
 const READ_AT_A_TIME: usize = 256 << 10;
-
-/// Most that a compressed file may hold, and how many times its own size: more is a bomb. Bytes.
-const MAX_DECOMPRESSED: u64 = 2 << 30;
-const MAX_RATIO: u64 = 200;
 
 /// Largest sidecar file that is read whole. Bytes.
 const MAX_SIDECAR: u64 = 16 << 20;
@@ -121,7 +119,7 @@ impl<'a> Source<'a> {
             return Ok(Lines::new(Box::new(file), self.bytes, self.progress));
         }
         (self.progress)(self.bytes);
-        let most = MAX_DECOMPRESSED.min(self.bytes.saturating_mul(MAX_RATIO));
+        let most = compressed::most_of(self.bytes);
         let file = zstd::stream::read::Decoder::new(file.take(self.bytes)).map_err(Reject::Io)?;
         Ok(Lines::new(Box::new(file), most, &|_| ()))
     }

@@ -1,0 +1,52 @@
+//! Oh My Pi, the fork of pi that keeps its sessions in `~/.omp`.
+
+use std::path::{Path, PathBuf};
+
+use super::folders::first_moment;
+use super::pi::{self, Dialect, plain};
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+
+/// The agent.
+pub struct OhMyPi;
+
+static ABOUT: About = About {
+    id: "oh-my-pi",
+    title: "Oh My Pi",
+    paths: &["~/.omp/agent/sessions"],
+    environment: &["OMP_CODING_AGENT_DIR"],
+    versions: "header version 3, up to 17.2",
+    records: Records { durations: Grain::Exact, ..pi::RECORDS },
+    retention_days: None,
+    parser_version: 1,
+};
+
+static DIALECT: Dialect = plain("oh-my-pi");
+
+impl Agent for OhMyPi {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        let folder = places.environment("OMP_CODING_AGENT_DIR").map(PathBuf::from);
+        pi::discover(&folder.unwrap_or_else(|| places.home.join(".omp/agent")).join("sessions"), found);
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        pi::lies_in(path, ".omp").then(|| pi::kind_of(path)).flatten()
+    }
+
+    fn streams(&self, _kind: &str) -> bool {
+        true
+    }
+
+    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
+        first_moment(head, "timestamp")
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        pi::extract(&DIALECT, source, out)
+    }
+}

@@ -1,0 +1,57 @@
+//! What OpenClaw means by pi's lines.
+
+use super::AGENT;
+use crate::agents::pi::{Dialect, Message, Writer};
+
+/// Models in whose name OpenClaw writes what it delivered.
+const MIRRORS: [&str; 2] = ["delivery-mirror", "gateway-injected"];
+/// Providers that are programs with session files of their own.
+const PROGRAMS: [&str; 2] = ["claude-cli", "codex-cli"];
+/// Prompts that OpenClaw itself gives.
+const OWN_PROMPTS: [&str; 2] = ["Read HEARTBEAT.md", "A new session was started via /new or /reset"];
+
+pub(super) static DIALECT: Dialect = Dialect { agent: AGENT, user, writer };
+
+fn user(text: &str) -> (&'static str, &str) {
+    let text = without_stamp(text);
+    let is_own = OWN_PROMPTS.iter().any(|opening| text.starts_with(opening)) || text.contains("reply HEARTBEAT_OK");
+    (if is_own { "meta" } else { "prompt" }, text)
+}
+
+fn writer(message: &Message<'_>) -> Writer {
+    let is_mirror = message.api.is("openclaw-transcript")
+        || (message.provider.is("openclaw") && message.model.get().is_some_and(|model| MIRRORS.contains(&model)));
+    let is_elsewhere = message.idempotency_key.get().is_some_and(|key| key.starts_with("codex-app-server:"))
+        || message.provider.get().is_some_and(|provider| PROGRAMS.contains(&provider));
+    match (is_mirror, is_elsewhere) {
+        (true, _) => Writer::Program,
+        (_, true) => Writer::OtherAgent,
+        _ => Writer::Model,
+    }
+}
+
+/// The text without the moment that OpenClaw puts before it: `[Wed 2026-02-18 11:21 GMT+1] `.
+fn without_stamp(text: &str) -> &str {
+    let Some((stamp, rest)) = text.strip_prefix('[').and_then(|text| text.split_once("] ")) else { return text };
+    let form = "Www dddd-dd-dd dd:dd ";
+    let fits = stamp.len() > form.len()
+        && stamp.bytes().zip(form.bytes()).all(|(byte, form)| match form {
+            b'd' => byte.is_ascii_digit(),
+            b'W' => byte.is_ascii_uppercase(),
+            b'w' => byte.is_ascii_lowercase(),
+            form => byte == form,
+        });
+    if fits { rest } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_stamps_are_taken_off() {
+        assert_eq!(user("[Wed 2026-02-18 11:21 GMT+1] hello"), ("prompt", "hello"));
+        assert_eq!(user("[WhatsApp +49 2026-02-18] hello"), ("prompt", "[WhatsApp +49 2026-02-18] hello"));
+        assert_eq!(user("[Wed 2026-02-18 11:21 UTC] Read HEARTBEAT.md if it exists.").0, "meta");
+    }
+}

@@ -1,0 +1,70 @@
+//! `sessions.json`: the list of an agent's sessions. Its token counts are of the last run, and never read.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::family::{Family, Member};
+use super::names::session_of;
+use crate::source::records::{Flag, Object, Text, record};
+use crate::source::{Source, repair};
+
+record! {
+    /// What the list, or a row of the database, says of a session.
+    Listed<'a> {
+        session: Text<'a> = "sessionId",
+        file: Text<'a> = "sessionFile",
+        label: Text<'a> = "label",
+        display_name: Text<'a> = "displayName",
+        spawned_by: Text<'a> = "spawnedBy",
+        parent_key: Text<'a> = "parentSessionKey",
+        is_fork: Flag = "forkedFromParent",
+        role: Text<'a> = "subagentRole",
+    }
+    ignores the rest
+}
+
+impl Listed<'_> {
+    pub(super) fn member(&self, key: &str) -> Member {
+        let owned = |text: &Text<'_>| text.get().map(str::to_owned);
+        let thread = self.file.get().map(|file| session_of(Path::new(file))).filter(|(_, is_thread)| *is_thread);
+        Member {
+            key: key.to_owned(),
+            session_id: thread.map_or_else(|| owned(&self.session).unwrap_or_default(), |(id, _)| id.to_owned()),
+            began: None,
+            title: owned(&self.label).or_else(|| owned(&self.display_name)),
+            role: owned(&self.role),
+            spawned_by: owned(&self.spawned_by),
+            parent_key: owned(&self.parent_key),
+            is_fork_of_parent: self.is_fork.0,
+            forked_from: None,
+        }
+    }
+}
+
+thread_local! {
+    /// The list that was read last: transcripts that lie side by side share it.
+    static LAST: RefCell<(u64, Rc<Family>)> = RefCell::default();
+}
+
+/// The list beside a transcript; an empty one where there is none.
+pub(super) fn beside(source: &Source<'_>) -> Rc<Family> {
+    let bytes = source.sidecar(&source.path.with_file_name("sessions.json")).unwrap_or_default();
+    let hash = xxh3_64(&bytes);
+    LAST.with_borrow_mut(|last| {
+        if last.0 != hash {
+            *last = (hash, Rc::new(read(&bytes)));
+        }
+        Rc::clone(&last.1)
+    })
+}
+
+fn read(bytes: &[u8]) -> Family {
+    let text = repair(bytes);
+    let listed: BTreeMap<String, Object<Listed<'_>>> = serde_json::from_str(&text).unwrap_or_default();
+    let members = listed.iter().filter_map(|(key, listed)| Some(listed.0.as_ref()?.member(key)));
+    Family::of(members.filter(|member| !member.session_id.is_empty()).collect())
+}

@@ -1,0 +1,133 @@
+//! OpenClaw, once clawdbot and moltbot: pi's lines in files, in archives of them, and since 2026.8.1 in a database.
+
+mod cold;
+mod dialect;
+mod family;
+mod index;
+mod names;
+mod store;
+
+use std::path::{Path, PathBuf};
+
+use super::folders::{Entry, add_files, entries, first_moment, folders};
+use super::pi::{self, Known, Transcript};
+use super::{About, Agent, Found, Places};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+use crate::source::jsonl::RecordReader;
+
+/// The value of the `agent` column.
+const AGENT: &str = "openclaw";
+
+/// The agent.
+pub struct OpenClaw;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "OpenClaw",
+    paths: &["~/.openclaw/agents", "~/.clawdbot/agents", "~/.moltbot/agents"],
+    environment: &["OPENCLAW_STATE_DIR", "OPENCLAW_HOME", "CLAWDBOT_STATE_DIR"],
+    versions: "up to 2026.9.6",
+    records: pi::RECORDS,
+    retention_days: None,
+    parser_version: 1,
+};
+
+/// Names that its folder had, the present one first.
+const FOLDERS: [&str; 4] = [".openclaw", ".clawdbot", ".moldbot", ".moltbot"];
+
+impl Agent for OpenClaw {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        for root in roots(places, found) {
+            discover_sessions(&root.join("sessions"), found);
+            for agent in folders(&root.join("agents"), found) {
+                let database = agent.join("agent/openclaw-agent.sqlite");
+                if database.is_file() {
+                    found.add(database, "database");
+                }
+                discover_sessions(&agent.join("sessions"), found);
+                discover_sessions(&agent.join("session-sqlite-import-archive"), found);
+            }
+        }
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        let is_ours = |name: &str| {
+            FOLDERS
+                .iter()
+                .any(|folder| name.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
+        };
+        let lies_in_ours = path.components().any(|part| part.as_os_str().to_str().is_some_and(is_ours));
+        let kind = names::kind_of(path)?;
+        let is_codex = pi::lies_in(path, "codex-home");
+        let has_own_name = matches!(kind, "database" | "archive");
+        (!is_codex && (lies_in_ours || has_own_name)).then_some(kind)
+    }
+
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        match names::kind_of(path) {
+            Some("transcript" | "archive") => vec![path.with_file_name("sessions.json")],
+            _ => Vec::new(),
+        }
+    }
+
+    fn streams(&self, kind: &str) -> bool {
+        kind != "database"
+    }
+
+    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
+        if kind == "database" { None } else { first_moment(head, "timestamp") }
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        match source.kind {
+            "database" => store::extract(source, out),
+            "cold" => cold::extract(source, out),
+            _ => extract(source, out),
+        }
+    }
+}
+
+/// What the environment names, or the folders in the home under all their names, those of profiles among them.
+fn roots(places: &Places, found: &mut Found) -> Vec<PathBuf> {
+    let named = ["OPENCLAW_STATE_DIR", "CLAWDBOT_STATE_DIR"].iter().find_map(|name| places.environment(name));
+    if let Some(folder) = named {
+        return vec![PathBuf::from(folder)];
+    }
+    let home = places.environment("OPENCLAW_HOME").map_or_else(|| places.home.clone(), PathBuf::from);
+    let mut roots: Vec<PathBuf> = FOLDERS.iter().map(|name| home.join(name)).collect();
+    let is_profile = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(".openclaw-"))
+    };
+    roots.extend(folders(&home, found).into_iter().filter(is_profile));
+    roots
+}
+
+fn discover_sessions(folder: &Path, found: &mut Found) {
+    for entry in entries(folder, found) {
+        if !entry.is_folder {
+            if let Some(kind) = names::kind_of(&entry.path) {
+                found.add(entry.path, kind);
+            }
+        } else if entry.name() == Some("cold") {
+            add_files(&entry.path, 0, &|entry: &Entry| names::kind_of(&entry.path), found);
+        }
+    }
+}
+
+/// Reads one transcript, live or archived.
+fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let (session, is_thread) = names::session_of(source.path);
+    let known = Known {
+        session_id: is_thread.then(|| session.to_owned()),
+        fallback_id: session.to_owned(),
+        ..index::beside(source).known(session)
+    };
+    let mut transcript = Transcript::new(&dialect::DIALECT, known, out);
+    transcript.read_all(&mut source.lines()?)?;
+    transcript.finish()
+}

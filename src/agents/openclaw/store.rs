@@ -1,0 +1,266 @@
+//! `openclaw-agent.sqlite`: all sessions of an agent since 2026.8.1, event by event, and the archives of those that were
+//! reset or deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Row, Statement};
+
+use super::AGENT;
+use super::dialect::DIALECT;
+use super::family::{Family, Member};
+use super::index::Listed;
+use crate::agents::pi::{Known, Transcript};
+use crate::extract::{NoteField, Reject, Sink, session_key};
+use crate::source::jsonl::RecordReader;
+use crate::source::{Database, Line, Source, decompress, lines_of_blob, repair};
+
+const EVENTS: &str = "transcript_events";
+const ARCHIVES: &str = "session_transcript_archives";
+const WINDOWS: &str = "session_windows";
+const NODES: &str = "session_nodes";
+
+/// Reads the database, session by session.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let database = source.database()?;
+    let mut damaged = None;
+    let mut members = members(&database).unwrap_or_else(|error| {
+        damaged.get_or_insert(error);
+        Vec::new()
+    });
+    for member in &mut members {
+        // A session's lines may lie elsewhere: its name goes to wherever they are.
+        if let Some(title) = member.title.take() {
+            out.note(NoteField::Title, session_key(AGENT, &member.session_id), 0, &title);
+        }
+    }
+    let family = Family::of(members);
+    let mut archives = prepare(&database, ARCHIVES, &["encoding", "archive_blob"], "created_at")?;
+    let mut events = prepare(&database, EVENTS, &["event_json", "event_zstd"], "seq")?;
+    for session in sessions(&database)? {
+        let known = Known { session_id: Some(session.clone()), ..family.known(&session) };
+        let mut reader = Reader { transcript: Transcript::new(&DIALECT, known, out), number: 0 };
+        let read = reader
+            .read_archives(archives.as_mut(), &session)
+            .and_then(|()| reader.read_events(events.as_mut(), &session));
+        match read {
+            Err(Reject::Database(error)) => drop(damaged.get_or_insert(Reject::Database(error))),
+            read => read?,
+        }
+        reader.transcript.finish()?;
+    }
+    if let Some(Reject::Database(error)) = damaged {
+        out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
+    }
+    Ok(())
+}
+
+/// A statement that gives columns of a session's rows, in order; none when there is no such table. Columns came with the
+/// versions; those that are not there are null.
+fn prepare<'d>(
+    database: &'d Database,
+    table: &str,
+    columns: &[&str],
+    order: &str,
+) -> Result<Option<Statement<'d>>, Reject> {
+    let there = database.columns(table)?;
+    if there.is_empty() {
+        return Ok(None);
+    }
+    let columns: Vec<&str> = columns.iter().map(|column| known_or_null(&there, column)).collect();
+    let order = known_or_null(&there, order);
+    let query = format!("SELECT {} FROM {table} WHERE session_id = ?1 ORDER BY {order}", columns.join(", "));
+    Ok(Some(database.prepare(&query)?))
+}
+
+fn known_or_null<'c>(there: &[String], column: &'c str) -> &'c str {
+    if there.iter().any(|name| name == column) { column } else { "NULL" }
+}
+
+fn sessions(database: &Database) -> Result<BTreeSet<String>, Reject> {
+    let mut sessions = BTreeSet::new();
+    for table in [EVENTS, ARCHIVES] {
+        if !database.columns(table)?.is_empty() {
+            let mut statement = database.prepare(&format!("SELECT DISTINCT session_id FROM {table}"))?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                sessions.extend(text_of(row.get_ref(0)?));
+            }
+        }
+    }
+    Ok(sessions)
+}
+
+/// Reads the lines of one session.
+struct Reader<'o, 'a> {
+    transcript: Transcript<'o, 'a>,
+    /// Records so far, over archives and events.
+    number: u64,
+}
+
+impl Reader<'_, '_> {
+    /// What was archived went before what is there; where both have a record, it counts once.
+    fn read_archives(&mut self, statement: Option<&mut Statement<'_>>, session: &str) -> Result<(), Reject> {
+        let Some(statement) = statement else { return Ok(()) };
+        let mut rows = statement.query([session])?;
+        while let Some(row) = rows.next()? {
+            let is_compressed = text_of(row.get_ref(0)?).is_none_or(|encoding| encoding == "zstd");
+            let Some(blob) = bytes_of(row.get_ref(1)?) else { continue };
+            let mut lines = lines_of_blob(blob.to_vec(), is_compressed).map_err(Reject::Io)?;
+            while let Some(line) = lines.next_line() {
+                self.number += 1;
+                self.transcript.read_line(&Line { number: self.number, ..line })?;
+            }
+            if lines.failed() {
+                self.transcript.sink().problem(self.number + 1, "an archive could not be unpacked to its end");
+            }
+        }
+        Ok(())
+    }
+
+    fn read_events(&mut self, statement: Option<&mut Statement<'_>>, session: &str) -> Result<(), Reject> {
+        let Some(statement) = statement else { return Ok(()) };
+        let mut rows = statement.query([session])?;
+        while let Some(row) = rows.next()? {
+            self.number += 1;
+            self.read_event(row)?;
+        }
+        Ok(())
+    }
+
+    /// Since 2026.9.6 events of more than some 3 KB are compressed, and their text is null.
+    fn read_event(&mut self, row: &Row<'_>) -> Result<(), Reject> {
+        let number = self.number;
+        let unpacked;
+        let bytes = match (bytes_of(row.get_ref(0)?), bytes_of(row.get_ref(1)?)) {
+            (Some(text), _) => text,
+            (None, Some(blob)) => match decompress(blob) {
+                Ok(bytes) => {
+                    unpacked = bytes;
+                    &unpacked
+                }
+                Err(error) => {
+                    self.transcript.sink().line();
+                    self.transcript.sink().problem(number, &format!("an event could not be unpacked: {error}"));
+                    return Ok(());
+                }
+            },
+            (None, None) => return Ok(()),
+        };
+        let line = Line { number, bytes, length: bytes.len() as u64, ended: true };
+        self.transcript.read_line(&line)
+    }
+}
+
+/// The sessions as nodes (what they are called) and windows (one a session, several a node) list them.
+fn members(database: &Database) -> Result<Vec<Member>, Reject> {
+    let mut nodes: BTreeMap<String, Member> = BTreeMap::new();
+    let columns = [
+        "session_key",
+        "current_session_id",
+        "entry_json",
+        "label",
+        "display_name",
+        "spawned_by",
+        "parent_session_key",
+        "fork_source_session_id",
+    ];
+    each_row(database, NODES, &columns, |texts| {
+        let [key, current, entry, label, display, spawned_by, parent_key, fork_source] = texts;
+        let Some(key) = key else { return };
+        let entry = entry.unwrap_or_default();
+        let entry = repair(entry.as_bytes());
+        let listed: Listed<'_> = serde_json::from_str(&entry).unwrap_or_default();
+        let member = listed.member(&key);
+        nodes.insert(
+            key,
+            Member {
+                session_id: current.unwrap_or(member.session_id),
+                title: label.or(display).or(member.title),
+                spawned_by: spawned_by.or(member.spawned_by),
+                parent_key: parent_key.or(member.parent_key),
+                forked_from: fork_source,
+                ..Member {
+                    session_id: String::new(),
+                    title: None,
+                    spawned_by: None,
+                    parent_key: None,
+                    forked_from: None,
+                    ..member
+                }
+            },
+        );
+    })?;
+    let mut members: Vec<Member> = Vec::new();
+    let columns = [
+        "session_key",
+        "session_id",
+        "created_at",
+        "reason",
+        "previous_session_id",
+        "spawned_by",
+        "parent_session_key",
+        "started_at",
+    ];
+    each_row(database, WINDOWS, &columns, |texts| {
+        let [key, session, created, reason, previous, spawned_by, parent_key, started] = texts;
+        let (Some(key), Some(session_id)) = (key, session) else { return };
+        let node = nodes.get(&key).cloned().unwrap_or_else(|| Member { key: key.clone(), ..Member::default() });
+        let is_fork = reason.as_deref() == Some("fork");
+        let moment = |text: Option<String>| text?.parse().ok().and_then(crate::time::from_epoch);
+        members.push(Member {
+            began: moment(created).or_else(|| moment(started)),
+            spawned_by: spawned_by.or(node.spawned_by),
+            parent_key: parent_key.or(node.parent_key),
+            forked_from: node.forked_from.or(previous).filter(|origin| is_fork && *origin != session_id),
+            session_id,
+            ..Member { spawned_by: None, parent_key: None, forked_from: None, ..node }
+        });
+    })?;
+    members.sort_by_key(|member| member.began);
+    let in_windows: BTreeSet<&String> = members.iter().map(|member| &member.session_id).collect();
+    let alone: Vec<Member> = nodes.into_values().filter(|node| !in_windows.contains(&node.session_id)).collect();
+    members.extend(alone);
+    Ok(members)
+}
+
+fn each_row<const N: usize>(
+    database: &Database,
+    table: &str,
+    columns: &[&str; N],
+    mut take: impl FnMut([Option<String>; N]),
+) -> Result<(), Reject> {
+    let there = database.columns(table)?;
+    if there.is_empty() {
+        return Ok(());
+    }
+    let columns = columns.map(|column| known_or_null(&there, column));
+    let mut statement = database.prepare(&format!("SELECT {} FROM {table}", columns.join(", ")))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut texts = [const { None }; N];
+        for (place, text) in texts.iter_mut().enumerate() {
+            *text = text_of(row.get_ref(place)?);
+        }
+        take(texts);
+    }
+    Ok(())
+}
+
+fn bytes_of(value: ValueRef<'_>) -> Option<&[u8]> {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Null => None,
+    }
+}
+
+/// A value as text; an empty one counts as none.
+fn text_of(value: ValueRef<'_>) -> Option<String> {
+    let text = match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Null => return None,
+    };
+    Some(text).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,123 @@
+//! pi, header versions 1 to 4: transcripts, those of subagents beside them. What Oh My Pi and OpenClaw share with it.
+
+mod content;
+mod dialect;
+mod record;
+mod tools;
+mod transcript;
+mod tree;
+mod usage;
+
+use std::path::{Path, PathBuf};
+
+use super::folders::{self, add_files, first_moment};
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+use crate::source::jsonl::RecordReader;
+
+pub(super) use dialect::{Dialect, Writer, plain};
+pub(super) use record::{Entry, Message};
+pub(super) use transcript::{Known, Transcript, session_of_stem};
+
+/// The agent.
+pub struct Pi;
+
+static ABOUT: About = About {
+    id: "pi",
+    title: "pi",
+    paths: &["~/.pi/agent/sessions"],
+    environment: &["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"],
+    versions: "header versions 1 to 4, up to 0.87",
+    records: RECORDS,
+    retention_days: None,
+    parser_version: 1,
+};
+
+static DIALECT: Dialect = plain("pi");
+
+/// What all agents record that write pi's lines.
+pub(super) const RECORDS: Records = Records {
+    messages: Grain::Exact,
+    tool_calls: Grain::Exact,
+    tokens: Grain::Exact,
+    cost: Grain::Exact,
+    durations: Grain::Absent,
+};
+
+/// Folders below the sessions' one that are looked into: projects, and subagents within sessions.
+const DEPTH: usize = 5;
+
+impl Agent for Pi {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        let folder = places.environment("PI_CODING_AGENT_DIR").map(PathBuf::from);
+        discover(&folder.unwrap_or_else(|| places.home.join(".pi/agent")).join("sessions"), found);
+        if let Some(folder) = places.environment("PI_CODING_AGENT_SESSION_DIR") {
+            discover(Path::new(&folder), found);
+        }
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        let stem = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
+        let is_ours = lies_in(path, ".pi") || (session_of_stem(stem) != stem && !lies_in(path, ".omp"));
+        is_ours.then(|| kind_of(path)).flatten()
+    }
+
+    fn streams(&self, _kind: &str) -> bool {
+        true
+    }
+
+    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
+        first_moment(head, "timestamp")
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        extract(&DIALECT, source, out)
+    }
+}
+
+/// Adds the transcripts below a folder of sessions.
+pub(super) fn discover(sessions: &Path, found: &mut Found) {
+    add_files(sessions, DEPTH, &|entry: &folders::Entry| kind_of(&entry.path), found);
+}
+
+/// Whether a path leads through a folder of that name.
+pub(super) fn lies_in(path: &Path, folder: &str) -> bool {
+    path.components().any(|part| part.as_os_str() == folder)
+}
+
+/// What a file is, by its path: a session's transcript lies in the sessions' folder or in that of its project, a
+/// subagent's in a folder that is named after its session.
+pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
+    let is_transcript = path.extension().is_some_and(|extension| extension == "jsonl");
+    let is_artifact = lies_in(path, "subagent-artifacts") || lies_in(path, "artifacts");
+    if !is_transcript || is_artifact {
+        return None;
+    }
+    Some(if parents(path).next().is_some() { "subagent" } else { "transcript" })
+}
+
+/// The sessions that a transcript lies within, the innermost first.
+fn parents(path: &Path) -> impl Iterator<Item = &str> {
+    let folders = path.ancestors().skip(1).filter_map(|folder| folder.file_name()?.to_str());
+    folders.take_while(|name| *name != "sessions").filter(|name| session_of_stem(name) != *name)
+}
+
+/// Reads one transcript.
+pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let path = source.path;
+    let known = Known {
+        fallback_id: session_of_stem(source.stem()).to_owned(),
+        is_subagent: source.kind == "subagent",
+        parent_session_id: parents(path).next().map(|name| session_of_stem(name).to_owned()),
+        root_session_id: parents(path).last().map(|name| session_of_stem(name).to_owned()),
+        ..Known::default()
+    };
+    let mut transcript = Transcript::new(dialect, known, out);
+    transcript.read_all(&mut source.lines()?)?;
+    transcript.finish()
+}

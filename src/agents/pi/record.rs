@@ -1,0 +1,111 @@
+//! The shapes of pi's lines, header versions 1 to 4, and of what its forks and OpenClaw add to them.
+
+use super::content::Content;
+use crate::source::records::{Flag, Fraction, Moment, Number, Object, Raw, Text, record};
+
+record! {
+    /// One line: the header, or an entry of the session's tree.
+    Entry<'a> {
+        kind: Text<'a> = "type",
+        id: Text<'a> = "id",
+        parent: Raw<'a> = "parentId",
+        timestamp: Moment = "timestamp",
+        cwd: Text<'a> = "cwd",
+        parent_session: Text<'a> = "parentSession" | "branchedFrom",
+        provider: Text<'a> = "provider",
+        model: Text<'a> = "model",
+        message: Object<Message<'a>> = "message",
+        summary: Text<'a> = "summary",
+        usage: Object<Usage<'a>> = "usage",
+        content: Content<'a> = "content",
+        name: Text<'a> = "name",
+        title: Text<'a> = "title",
+        target: Raw<'a> = "targetId",
+        append_mode: Text<'a> = "appendMode",
+    }
+    ignores [
+        "version", "modelId", "thinkingLevel", "firstKeptEntryId", "firstKeptEntryIndex", "tokensBefore", "retainedTail",
+        "systemMessage", "details", "fromHook", "fromExtension", "fromId", "customType", "data", "display", "appendParentId",
+        "label", "replacement", "note", "kind", "role", "serviceTier", "configured", "shortSummary", "preserveData",
+        "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey", "source", "updatedAt",
+        "pad", "mode", "systemPrompt", "task", "tools", "outputSchema", "trigger", "firstKeptMessageId", "excludeFromContext",
+    ]
+}
+
+record! {
+    /// What an entry of type `message` holds.
+    Message<'a> {
+        role: Text<'a> = "role",
+        content: Content<'a> = "content",
+        timestamp: Moment = "timestamp",
+        api: Text<'a> = "api",
+        provider: Text<'a> = "provider",
+        model: Text<'a> = "model",
+        response_model: Text<'a> = "responseModel",
+        response: Text<'a> = "responseId",
+        usage: Object<Usage<'a>> = "usage",
+        stop_reason: Text<'a> = "stopReason",
+        error: Text<'a> = "errorMessage",
+        call: Text<'a> = "toolCallId",
+        tool: Text<'a> = "toolName",
+        details: Object<Details<'a>> = "details",
+        is_error: Flag = "isError",
+        command: Text<'a> = "command",
+        code: Text<'a> = "code",
+        output: Text<'a> = "output",
+        exit_code: Number = "exitCode",
+        cancelled: Flag = "cancelled",
+        is_excluded: Flag = "excludeFromContext",
+        summary: Text<'a> = "summary",
+        idempotency_key: Text<'a> = "idempotencyKey",
+        duration: Fraction = "duration",
+    }
+    ignores [
+        "truncated", "fullOutputPath", "customType", "display", "fromId", "tokensBefore", "attribution", "providerPayload",
+        "sections", "toolsAdded", "tools", "errorStatus", "errorId", "errorCode", "ttft", "meta", "files", "synthetic",
+        "openclawMessageMeta", "openclawDeliveryMirror", "__openclaw", "senderIsOwner", "provenance", "steering", "attachments",
+        "diagnostics", "stopSequence", "disabledFeatures", "addedToolNames", "useless", "prunedAt", "rawStopReason",
+    ]
+}
+
+record! {
+    /// What a model call was billed for.
+    Usage<'a> {
+        input: Number = "input",
+        output: Number = "output",
+        cache_read: Number = "cacheRead",
+        cache_write: Number = "cacheWrite",
+        cache_write_1h: Number = "cacheWrite1h",
+        reasoning: Number = "reasoning" | "reasoningTokens",
+        total: Number = "totalTokens" | "total",
+        cost: Object<Cost<'a>> = "cost",
+    }
+    ignores ["premiumRequests", "server", "cttl", "orchestrationInput", "orchestrationOutput", "contextUsage"]
+}
+
+record! {
+    /// What it cost by the agent's own table. USD.
+    Cost<'a> {
+        total: Fraction = "total",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The fields of a tool's details that have columns of their own.
+    Details<'a> {
+        exit_code: Number = "exitCode",
+        duration_ms: Fraction = "durationMs",
+        child_key: Text<'a> = "childSessionKey",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The fields of a tool call's arguments that have columns of their own.
+    Arguments<'a> {
+        command: Text<'a> = "command" | "cmd",
+        path: Text<'a> = "path" | "file_path" | "filePath",
+    }
+    ignores the rest
+}

@@ -1,0 +1,118 @@
+//! Tools: what kind each is, and how a call's outcome is told from its result.
+
+use super::record::Details;
+
+/// The `category` of a tool of pi, Oh My Pi or OpenClaw.
+pub(super) fn category(name: &str) -> &'static str {
+    match name {
+        "bash" | "shell" | "exec" | "process" | "ssh" | "run_terminal" | "shell_exec" => "shell",
+        "read" => "read",
+        "write" => "write",
+        "edit" | "edit_file" | "apply_patch" | "ast_edit" | "notebook" => "edit",
+        "grep" | "find" | "ls" | "search" | "lsp" | "ast_grep" | "memory_search" | "memory_get" => "search",
+        "fetch" | "web_fetch" | "web_search" | "x_search" => "web",
+        "browser" | "puppeteer" => "browser",
+        "task" | "subagent" | "subagents" | "sessions_spawn" | "sessions_send" | "sessions_yield" => "task",
+        "todo" | "todo_write" | "todo_read" | "update_plan" => "todo",
+        "mcp" => "mcp",
+        name if mcp_server(name).is_some() => "mcp",
+        _ => "other",
+    }
+}
+
+/// The server of an `mcp__server__tool` name.
+pub(super) fn mcp_server(name: &str) -> Option<&str> {
+    name.strip_prefix("mcp__")?.split_once("__").map(|(server, _)| server)
+}
+
+/// How a call ended.
+pub(super) struct Outcome {
+    pub(super) status: &'static str,
+    pub(super) exit_code: Option<i64>,
+    pub(super) duration_ms: Option<i64>,
+}
+
+/// Openings and endings that pi gives to the results of calls that it stopped.
+const STOPPED: [&str; 4] =
+    ["Command aborted", "Operation aborted", "Tool execution was aborted", "Request was aborted"];
+/// What pi gives to calls that it did not make, because the person typed on.
+const SKIPPED: &str = "Skipped due to queued user message";
+/// What extensions and approvals say where the person said no.
+const REFUSALS: [&str; 7] = [
+    "blocked by user",
+    "denied by user",
+    "denied by the user",
+    "rejected by user",
+    "rejected by the user",
+    "user-denied",
+    "user denied",
+];
+/// A refusal is a short text; a long one is a result that happens to hold such words. Bytes.
+const LONGEST_REFUSAL: usize = 400;
+
+/// Tells how a call ended from what its result says.
+pub(super) fn outcome(output: &str, is_error: bool, details: Option<&Details<'_>>) -> Outcome {
+    let exit_code =
+        details.and_then(|details| details.exit_code.0).or_else(|| is_error.then(|| exit_code_in(output))?);
+    let status = if is_error && exit_code.is_none() && was_refused(output) {
+        "rejected"
+    } else if is_error && was_stopped(output) {
+        "interrupted"
+    } else if is_error || exit_code.is_some_and(|code| code != 0) {
+        "error"
+    } else {
+        "ok"
+    };
+    Outcome { status, exit_code, duration_ms: details.and_then(duration_ms) }
+}
+
+/// pi's shell ends the output of a failed command with a line that names its exit code.
+fn exit_code_in(output: &str) -> Option<i64> {
+    output.trim_end().lines().next_back()?.strip_prefix("Command exited with code ")?.trim().parse().ok()
+}
+
+fn was_refused(output: &str) -> bool {
+    output.len() <= LONGEST_REFUSAL && {
+        let output = output.to_lowercase();
+        REFUSALS.iter().any(|words| output.contains(words))
+    }
+}
+
+fn was_stopped(output: &str) -> bool {
+    let output = output.trim();
+    output.starts_with(SKIPPED) || STOPPED.iter().any(|words| output.starts_with(words) || output.ends_with(words))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "milliseconds of a call")]
+fn duration_ms(details: &Details<'_>) -> Option<i64> {
+    details.duration_ms.0.filter(|ms| (0.0..1e15).contains(ms)).map(|ms| ms.round() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::records::Number;
+
+    fn status(output: &str, is_error: bool) -> &'static str {
+        outcome(output, is_error, None).status
+    }
+
+    #[test]
+    fn outcomes() {
+        assert_eq!(status("x", false), "ok");
+        assert_eq!(status("no such file\n\nCommand exited with code 2", true), "error");
+        assert_eq!(outcome("x\n\nCommand exited with code 2", true, None).exit_code, Some(2));
+        assert_eq!(status("partial\n\nCommand aborted", true), "interrupted");
+        assert_eq!(status("Skipped due to queued user message.", true), "interrupted");
+        assert_eq!(status("Blocked by user", true), "rejected");
+        assert_eq!(status("cat: x: Permission denied", true), "error");
+        let failed = Details { exit_code: Number(Some(1)), ..Details::default() };
+        assert_eq!(outcome("", false, Some(&failed)).status, "error");
+    }
+
+    #[test]
+    fn categories() {
+        assert_eq!((category("exec"), category("mcp__db__query"), category("canvas")), ("shell", "mcp", "other"));
+        assert_eq!(mcp_server("mcp__db__query"), Some("db"));
+    }
+}

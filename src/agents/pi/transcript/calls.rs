@@ -1,0 +1,237 @@
+//! Tool calls, and the results that later entries give them.
+
+use std::borrow::Cow;
+
+use super::super::content::Block;
+use super::super::record::{Arguments, Message};
+use super::super::tools;
+use super::{Spot, Transcript, at_moment};
+use crate::agents::tool_input::input_key;
+use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
+use crate::source::{repair, unescape};
+use crate::tables::ToolCallRow;
+
+/// A call whose result is to come.
+#[derive(Default)]
+pub(super) struct OpenCall {
+    call_id: String,
+    seq: i64,
+    message_id: Option<String>,
+    response_id: Option<String>,
+    turn: Option<i64>,
+    name: String,
+    input: Option<String>,
+    input_key: Option<String>,
+    command: Option<String>,
+    file_path: Option<String>,
+    /// What it is as long as no result has come.
+    status: &'static str,
+    started_at: Option<i64>,
+    source_line: Option<i64>,
+    weak: bool,
+}
+
+/// The calls of a session, by the ids that the provider gave them.
+#[derive(Default)]
+pub(super) struct Calls {
+    open: KeyMap<OpenCall>,
+    answered: KeySet,
+    /// Keys of the rows' ids so far.
+    ids: KeySet,
+}
+
+impl OpenCall {
+    fn row<'r>(&'r self, session_id: &'r str) -> ToolCallRow<'r> {
+        ToolCallRow {
+            session_id,
+            seq: self.seq,
+            call_id: &self.call_id,
+            message_id: self.message_id.as_deref(),
+            response_id: self.response_id.as_deref(),
+            turn: self.turn,
+            name: &self.name,
+            category: tools::category(&self.name),
+            mcp_server: tools::mcp_server(&self.name),
+            input: self.input.as_deref(),
+            input_key: self.input_key.as_deref(),
+            command: self.command.as_deref(),
+            file_path: self.file_path.as_deref(),
+            status: self.status,
+            exit_code: None,
+            output: None,
+            output_bytes: None,
+            started_at: self.started_at,
+            ended_at: None,
+            duration_ms: None,
+            child_session_id: None,
+            is_sidechain: false,
+            source_line: self.source_line,
+            gone_at: None,
+        }
+    }
+}
+
+impl Transcript<'_, '_> {
+    pub(super) fn open_call(
+        &mut self,
+        spot: &Spot<'_, '_>,
+        message: &Message<'_>,
+        block: &Block<'_>,
+        place: usize,
+        response: Option<&str>,
+    ) -> Result<(), Reject> {
+        let name = block.name.get().unwrap_or("unknown");
+        let json = block.arguments.json().map(arguments_of);
+        let arguments: Arguments<'_> =
+            json.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let category = tools::category(name);
+        let call = OpenCall {
+            call_id: self.call_id(spot, block.id.get(), place),
+            seq: self.seq,
+            message_id: Some(spot.id.clone()),
+            response_id: response.map(str::to_owned),
+            turn: self.turn,
+            name: name.to_owned(),
+            input_key: json.as_deref().map(|json| input_key(name, json)),
+            command: arguments.command.get().filter(|_| category == "shell").map(str::to_owned),
+            file_path: arguments
+                .path
+                .get()
+                .filter(|_| matches!(category, "read" | "write" | "edit"))
+                .map(str::to_owned),
+            status: match message.stop_reason.get() {
+                Some("aborted" | "error") => "interrupted",
+                _ => "pending",
+            },
+            started_at: spot.timestamp,
+            source_line: i64::try_from(spot.number).ok(),
+            weak: spot.weak,
+            input: json.map(Cow::into_owned),
+        };
+        self.seq += 1;
+        let id = block.id.get().unwrap_or(&call.call_id);
+        let id_key = key(self.dialect.agent, Kind::ToolCall, id);
+        self.calls.answered.remove(&id_key);
+        match self.calls.open.insert(id_key, call) {
+            // A server that numbers calls anew in each reply: the one before is still without a result.
+            Some(call) => self.out.tool_call(call.row(&self.session_id), call.weak),
+            None => Ok(()),
+        }
+    }
+
+    /// The provider's id with the entry's moment: some count calls from 0 in each reply.
+    fn call_id(&mut self, spot: &Spot<'_, '_>, id: Option<&str>, place: usize) -> String {
+        let call_id = match (id, spot.timestamp) {
+            (Some(id), Some(moment)) => at_moment(id, moment),
+            (Some(id), None) => format!("{}:{id}", spot.id),
+            (None, _) => format!("{}:call-{place}", spot.id),
+        };
+        if self.calls.ids.insert(key(self.dialect.agent, Kind::ToolCall, &call_id)) {
+            return call_id;
+        }
+        let call_id = format!("{}:call-{place}", spot.id);
+        self.calls.ids.insert(key(self.dialect.agent, Kind::ToolCall, &call_id));
+        call_id
+    }
+
+    pub(super) fn close_call(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
+        let id = message.call.get();
+        let id_key = key(self.dialect.agent, Kind::ToolCall, id.unwrap_or(&spot.id));
+        let call = match self.calls.open.remove(&id_key) {
+            Some(call) => call,
+            None if self.calls.answered.contains(&id_key) => return Ok(()),
+            None => {
+                let call = OpenCall {
+                    call_id: self.call_id(spot, id, 0),
+                    seq: self.seq,
+                    turn: self.turn,
+                    name: message.tool.get().unwrap_or("unknown").to_owned(),
+                    source_line: i64::try_from(spot.number).ok(),
+                    weak: spot.weak,
+                    ..OpenCall::default()
+                };
+                self.seq += 1;
+                call
+            }
+        };
+        self.calls.answered.insert(id_key);
+        let output = message.content.output();
+        let details = message.details.0.as_ref();
+        let outcome = tools::outcome(output.as_deref().unwrap_or_default(), message.is_error.0, details);
+        let child = details.and_then(|details| self.known.by_key.get(details.child_key.get()?));
+        let row = ToolCallRow {
+            status: outcome.status,
+            exit_code: outcome.exit_code,
+            duration_ms: outcome.duration_ms,
+            output: output.as_deref(),
+            output_bytes: output.as_deref().and_then(|output| i64::try_from(output.len()).ok()),
+            ended_at: spot.timestamp,
+            child_session_id: child.map(String::as_str),
+            ..call.row(&self.session_id)
+        };
+        self.out.tool_call(row, call.weak)
+    }
+
+    /// A command of the person's own: call and result in one.
+    pub(super) fn push_execution(
+        &mut self,
+        spot: &Spot<'_, '_>,
+        message: &Message<'_>,
+        tool: &'static str,
+        code: Option<&str>,
+    ) -> Result<(), Reject> {
+        let field = if tool == "bash" { "command" } else { "code" };
+        let input = code.map(|code| serde_json::json!({ field: code }).to_string());
+        let call = OpenCall {
+            call_id: format!("{}:{tool}", spot.id),
+            seq: self.seq,
+            message_id: Some(spot.id.clone()),
+            turn: self.turn,
+            name: tool.to_owned(),
+            input_key: input.as_deref().map(|input| input_key(tool, input)),
+            input,
+            command: code.filter(|_| tool == "bash").map(str::to_owned),
+            source_line: i64::try_from(spot.number).ok(),
+            weak: spot.weak,
+            ..OpenCall::default()
+        };
+        self.seq += 1;
+        let status = match message.exit_code.0 {
+            _ if message.cancelled.0 => "interrupted",
+            Some(0) => "ok",
+            _ => "error",
+        };
+        let output = message.output.0.as_deref();
+        let row = ToolCallRow {
+            status,
+            exit_code: message.exit_code.0,
+            output,
+            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
+            ended_at: spot.timestamp,
+            ..call.row(&self.session_id)
+        };
+        self.out.tool_call(row, spot.weak)
+    }
+
+    /// Hands on the calls that no result came for, in order.
+    pub(super) fn push_open_calls(&mut self) -> Result<(), Reject> {
+        let mut calls: Vec<OpenCall> = self.calls.open.drain().map(|(_, call)| call).collect();
+        calls.sort_by_key(|call| call.seq);
+        calls.iter().try_for_each(|call| self.out.tool_call(call.row(&self.session_id), call.weak))
+    }
+}
+
+/// The arguments as JSON; some are a text that holds them.
+fn arguments_of(json: &str) -> Cow<'_, str> {
+    let json = match serde_json::from_str::<serde::de::IgnoredAny>(json) {
+        Ok(_) => Cow::Borrowed(json),
+        Err(_) => repair(json.as_bytes()),
+    };
+    if !json.starts_with('"') {
+        return json;
+    }
+    match unescape(&json).filter(|text| text.trim_start().starts_with('{')) {
+        Some(text) => Cow::Owned(text.into_owned()),
+        None => json,
+    }
+}

@@ -1,0 +1,141 @@
+//! Messages by the role that speaks.
+
+use super::super::content::Content;
+use super::super::dialect::Writer;
+use super::super::record::Message;
+use super::{Spot, Transcript};
+use crate::extract::Reject;
+use crate::tables::MessageRow;
+
+impl Transcript<'_, '_> {
+    pub(super) fn take_message(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
+        for field in &message.unknown {
+            self.out.unknown(&format!("message field {field}"));
+        }
+        match message.role.get().unwrap_or_default() {
+            "user" => self.take_user(spot, message),
+            "assistant" => self.take_assistant(spot, message),
+            "toolResult" => self.take_result(spot, message),
+            "bashExecution" => self.take_execution(spot, message, "bash", message.command.get()),
+            "pythonExecution" => self.take_execution(spot, message, "python", message.code.get()),
+            "custom" | "hookMessage" | "fileMention" => self.take_injected(spot, &message.content),
+            "branchSummary" | "compactionSummary" => {
+                let text = message.summary.get().map(Into::into).or_else(|| message.content.text());
+                self.push(spot, MessageRow { kind: "summary", text: text.as_deref(), ..self.blank_row(spot) })
+            }
+            "system" | "developer" => {
+                self.push(spot, MessageRow { text: message.content.text().as_deref(), ..self.blank_row(spot) })
+            }
+            role => {
+                self.out.unknown(&format!("role {role}"));
+                self.push(spot, MessageRow { text: message.content.text().as_deref(), ..self.blank_row(spot) })
+            }
+        }
+    }
+
+    fn take_user(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
+        let text = message.content.text();
+        let (kind, text) = text.as_deref().map_or(("prompt", None), |text| {
+            let (kind, text) = (self.dialect.user)(text);
+            (kind, Some(text))
+        });
+        if kind == "prompt" {
+            self.begin_turn();
+        }
+        let attachments = message.content.attachments();
+        self.push(spot, MessageRow { role: "user", kind, text, attachments, ..self.blank_row(spot) })
+    }
+
+    /// Text that an extension or the program gave to the model in the person's place.
+    pub(super) fn take_injected(&mut self, spot: &Spot<'_, '_>, content: &Content<'_>) -> Result<(), Reject> {
+        let text = content.text();
+        let attachments = content.attachments();
+        self.push(spot, MessageRow { role: "user", text: text.as_deref(), attachments, ..self.blank_row(spot) })
+    }
+
+    fn take_assistant(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
+        let (text, thinking) = (message.content.text(), message.content.thinking());
+        let blank = MessageRow {
+            role: "assistant",
+            text: text.as_deref(),
+            thinking: thinking.as_deref(),
+            stop_reason: message.stop_reason.get(),
+            attachments: message.content.attachments(),
+            ..self.blank_row(spot)
+        };
+        let writer = (self.dialect.writer)(message);
+        if writer == Writer::Program {
+            return self.push(spot, blank);
+        }
+        let kind = match message.stop_reason.get() {
+            Some("error") => "api_error",
+            Some("aborted") => "abort",
+            _ => "reply",
+        };
+        let response = (writer == Writer::Model).then(|| self.response_id(spot, message)).flatten();
+        if let Some(response) = &response {
+            self.bill_reply(spot, message, response)?;
+        }
+        let row = MessageRow {
+            kind,
+            text: blank.text.or(message.error.get()),
+            model: message.response_model.get().or(message.model.get()),
+            response_id: response.as_deref(),
+            is_error: kind == "api_error",
+            ..blank
+        };
+        self.push(spot, row)?;
+        for (place, block) in message.content.0.iter().enumerate() {
+            match block.kind.get().unwrap_or_default() {
+                _ if block.is_call() => self.open_call(spot, message, block, place, response.as_deref())?,
+                "text" | "thinking" | "redactedThinking" | "image" => {}
+                kind => self.out.unknown(&format!("block {kind}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_result(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
+        let row = MessageRow {
+            role: "tool",
+            kind: "tool_result",
+            attachments: message.content.attachments(),
+            is_error: message.is_error.0,
+            ..self.blank_row(spot)
+        };
+        self.push(spot, row)?;
+        if let Some(usage) = &message.usage.0 {
+            self.bill_nested(spot, usage, "tool")?;
+        }
+        self.close_call(spot, message)
+    }
+
+    /// A compaction, or the summary of a branch that was left.
+    pub(super) fn take_summary(&mut self, spot: &Spot<'_, '_>, kind: &'static str) -> Result<(), Reject> {
+        self.push(spot, MessageRow { kind, text: spot.entry.summary.get(), ..self.blank_row(spot) })?;
+        match &spot.entry.usage.0 {
+            Some(usage) => self.bill_nested(spot, usage, if kind == "compaction" { kind } else { "branch" }),
+            None => Ok(()),
+        }
+    }
+
+    /// What the person ran with `!`.
+    fn take_execution(
+        &mut self,
+        spot: &Spot<'_, '_>,
+        message: &Message<'_>,
+        tool: &'static str,
+        code: Option<&str>,
+    ) -> Result<(), Reject> {
+        self.begin_turn();
+        let mark = match (tool, message.is_excluded.0) {
+            ("bash", false) => "!",
+            ("bash", true) => "!!",
+            (_, false) => "$",
+            (_, true) => "$$",
+        };
+        let text = code.map(|code| format!("{mark}{code}"));
+        self.push(spot, MessageRow { role: "user", kind: "command", text: text.as_deref(), ..self.blank_row(spot) })?;
+        self.push_execution(spot, message, tool, code)
+    }
+}

@@ -1,0 +1,151 @@
+//! The tree of a session: which message row stands for an entry, and which branches were left.
+
+use crate::extract::KeyMap;
+
+/// Where an entry hangs.
+pub(super) enum Parent {
+    /// Below the entry of that key.
+    Entry(u64),
+    /// Below the entry before it: it names no parent, or one that is not there.
+    Before,
+    /// Nowhere: the conversation began anew.
+    Root,
+}
+
+struct Node {
+    parent: Option<u32>,
+    /// Place of the message row that the entry became, and the row's id.
+    row: Option<(u32, Box<str>)>,
+    /// Whether the conversation never went through it: what OpenClaw writes beside its thread.
+    is_beside: bool,
+}
+
+/// Collects the entries of one session, in file order.
+#[derive(Default)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    places: KeyMap<u32>,
+    /// The entry that the next one continues, unless it says otherwise.
+    last: Option<u32>,
+    /// Where the conversation stands: the last entry that is more than a label.
+    leaf: Option<u32>,
+}
+
+impl Tree {
+    /// Adds an entry.
+    pub(super) fn add(&mut self, key: Option<u64>, parent: &Parent, is_beside: bool, moves_leaf: bool) {
+        let Ok(place) = u32::try_from(self.nodes.len()) else { return };
+        let parent = match parent {
+            Parent::Entry(key) => self.places.get(key).copied().or(self.last),
+            Parent::Before => self.last,
+            Parent::Root => None,
+        };
+        self.nodes.push(Node { parent, row: None, is_beside });
+        if let Some(key) = key {
+            self.places.insert(key, place);
+        }
+        if !is_beside {
+            self.last = Some(place);
+            if moves_leaf {
+                self.leaf = Some(place);
+            }
+        }
+    }
+
+    /// Takes an entry that only says where the conversation goes on: below another entry, or nowhere.
+    pub(super) fn turn_to(&mut self, key: Option<u64>, target: Option<u64>) {
+        let place = target.and_then(|target| self.places.get(&target).copied());
+        if target.is_some() && place.is_none() {
+            return;
+        }
+        (self.leaf, self.last) = (place, place);
+        if let (Some(key), Some(place)) = (key, place) {
+            self.places.insert(key, place);
+        }
+    }
+
+    /// Says which row the newest entry became.
+    pub(super) fn set_row(&mut self, row: usize, id: &str) {
+        if let (Some(node), Ok(row)) = (self.nodes.last_mut(), u32::try_from(row)) {
+            node.row = Some((row, id.into()));
+        }
+    }
+
+    /// Id of the row that the newest entry continues: of the nearest entry above it that became one.
+    pub(super) fn row_above(&self) -> Option<&str> {
+        let mut place = self.nodes.last()?.parent;
+        loop {
+            let node = self.nodes.get(place? as usize)?;
+            if let Some((_, id)) = &node.row {
+                return Some(id);
+            }
+            place = node.parent;
+        }
+    }
+
+    /// Rows of the entries beside the way from where the conversation stands to the root.
+    pub(super) fn abandoned_rows(&self) -> Vec<usize> {
+        let mut active = vec![false; self.nodes.len()];
+        let mut place = self.leaf;
+        while let Some(at) = place {
+            // Parents always stand before their children, so that the way has an end.
+            let Some(flag) = active.get_mut(at as usize) else { break };
+            *flag = true;
+            place = self.nodes.get(at as usize).and_then(|node| node.parent);
+        }
+        let left = self.nodes.iter().zip(active).filter(|(node, active)| !active && !node.is_beside);
+        left.filter_map(|(node, _)| usize::try_from(node.row.as_ref()?.0).ok()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(entries: &[(u64, Parent)]) -> Tree {
+        let mut tree = Tree::default();
+        for (row, (key, parent)) in entries.iter().enumerate() {
+            tree.add(Some(*key), parent, false, true);
+            tree.set_row(row, &key.to_string());
+        }
+        tree
+    }
+
+    #[test]
+    fn what_hangs_beside_the_way_to_the_leaf_is_abandoned() {
+        let entries = [
+            (1, Parent::Root),
+            (2, Parent::Entry(1)),
+            (3, Parent::Entry(2)),
+            (4, Parent::Entry(1)),
+            (5, Parent::Entry(4)),
+        ];
+        assert_eq!(tree(&entries).abandoned_rows(), [1, 2]);
+    }
+
+    #[test]
+    fn entries_without_a_known_parent_follow_the_one_before() {
+        let entries = [(1, Parent::Root), (2, Parent::Before), (3, Parent::Entry(99)), (4, Parent::Before)];
+        let tree = tree(&entries);
+        assert!(tree.abandoned_rows().is_empty());
+        assert_eq!(tree.row_above(), Some("3"));
+    }
+
+    #[test]
+    fn a_turn_leaves_what_came_after_its_target() {
+        let mut tree = tree(&[(1, Parent::Root), (2, Parent::Entry(1)), (3, Parent::Entry(2))]);
+        tree.turn_to(Some(9), Some(77));
+        assert!(tree.abandoned_rows().is_empty());
+        tree.turn_to(Some(9), Some(1));
+        assert_eq!(tree.abandoned_rows(), [1, 2]);
+        tree.add(Some(4), &Parent::Entry(9), false, true);
+        assert_eq!(tree.row_above(), Some("1"));
+        tree.turn_to(None, None);
+        assert_eq!(tree.abandoned_rows(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_new_root_leaves_all_before_it() {
+        assert_eq!(tree(&[(1, Parent::Root), (2, Parent::Before), (3, Parent::Root)]).abandoned_rows(), [0, 1]);
+    }
+}

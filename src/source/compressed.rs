@@ -1,0 +1,59 @@
+//! Compressed texts, in files and in databases: no more is unpacked than a text of such a size may hold.
+
+use std::io::{self, Cursor, Read};
+
+use super::{Lines, MAX_LINE};
+
+/// Most that a compressed file may hold, and how many times its own size: more is a bomb. Bytes.
+const MAX_DECOMPRESSED: u64 = 2 << 30;
+const MAX_RATIO: u64 = 200;
+
+/// How much of what is compressed to so many bytes is unpacked. Bytes.
+pub(super) fn most_of(compressed: u64) -> u64 {
+    MAX_DECOMPRESSED.min(compressed.saturating_mul(MAX_RATIO))
+}
+
+/// The lines of a text that a database holds, compressed by Zstandard or not.
+pub(crate) fn lines_of_blob(blob: Vec<u8>, is_compressed: bool) -> io::Result<Lines<'static>> {
+    let bytes = blob.len() as u64;
+    let blob = Cursor::new(blob);
+    if !is_compressed {
+        return Ok(Lines::new(Box::new(blob), bytes, &|_| ()));
+    }
+    let decoder = zstd::stream::read::Decoder::new(blob)?;
+    Ok(Lines::new(Box::new(decoder), most_of(bytes), &|_| ()))
+}
+
+/// A record that a database holds compressed by Zstandard.
+///
+/// # Errors
+/// When it is damaged, or longer than a line may be.
+pub(crate) fn decompress(blob: &[u8]) -> io::Result<Vec<u8>> {
+    let most = most_of(blob.len() as u64).max(MAX_SMALL).min(MAX_LINE as u64);
+    let mut bytes = Vec::new();
+    zstd::stream::read::Decoder::new(blob)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "more is compressed in it than is read"));
+    }
+    Ok(bytes)
+}
+
+/// What a record may unpack to however small it is: a few bytes can stand for a page of spaces. Bytes.
+const MAX_SMALL: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_compressed_comes_back_and_a_bomb_does_not() {
+        let compress = |bytes: &[u8]| zstd::stream::encode_all(bytes, 3).unwrap();
+        assert_eq!(decompress(&compress(b"{}")).unwrap(), b"{}");
+        assert!(decompress(&compress(&vec![b' '; MAX_LINE + 1])).is_err());
+        assert!(decompress(b"no frame").is_err());
+        let mut lines = lines_of_blob(compress(b"a\nb\n"), true).unwrap();
+        assert_eq!(lines.next_line().unwrap().bytes, b"a");
+        assert_eq!(lines.next_line().unwrap().bytes, b"b");
+        assert!(lines.next_line().is_none());
+    }
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Count the tokens of every model call that pi recorded below a home folder, once each.
+
+    count_pi.py HOME
+
+An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+Oh My Pi and OpenClaw write the same lines: their scripts use the functions below.
+"""
+import collections
+import datetime
+import json
+import math
+import os
+import re
+import sys
+
+ORDER = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
+         "output_tokens"]
+LARGEST = 2**53 - 1
+
+
+# ---------------------------------------------------------------- lines
+
+def no_constants(name):
+    raise ValueError(name + " is not JSON")
+
+
+JSON = json.JSONDecoder(parse_constant=no_constants)
+
+
+def objects(line):
+    """The objects of one line: one, or more if a line break was lost; of a torn one what stands behind it."""
+    while line:
+        try:
+            value, end = JSON.raw_decode(line)
+            yield value
+            line = line[end:].lstrip()
+        except (ValueError, RecursionError):
+            for start in re.finditer(r'\{"type"', line[1:]):
+                try:
+                    yield JSON.decode(line[1:][start.start():])
+                    return
+                except (ValueError, RecursionError):
+                    pass
+            return
+
+
+def entries(content):
+    """The entries in the bytes of a transcript."""
+    for line in content.split(b"\n"):
+        line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
+        for value in objects(line.decode("utf-8", "replace").strip()):
+            if isinstance(value, dict):
+                yield value
+
+
+# ---------------------------------------------------------------- values
+
+def text(value):
+    return re.sub("[\ud800-\udfff]", "\ufffd", value) if isinstance(value, str) and value else None
+
+
+def number(value):
+    """A whole number, also as 12.0 or "12"; anything else is None, less than 0 is 0."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return max(0, int(value)) if abs(value) <= LARGEST else None
+
+
+def moment(value):
+    """Milliseconds since 1970 of an ISO text or a number."""
+    if isinstance(value, str):
+        try:
+            parsed = datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
+            return round(parsed.replace(tzinfo=parsed.tzinfo or datetime.timezone.utc).timestamp() * 1000)
+        except ValueError:
+            value = number(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return round(value * 1000 if value < 1e11 else value)
+
+
+def tokens(usage, api, provider):
+    """The arithmetic of the format: Google's input without what was cached, one-hour writes within writes."""
+    read, write, output = (number(usage.get(key)) or 0 for key in ("cacheRead", "cacheWrite", "output"))
+    entered = number(usage.get("input")) or 0
+    total = number(usage.get("totalTokens"))
+    google = api in ("google-generative-ai", "google-vertex") if api else \
+        (provider or "").startswith("google") and provider != "google-gemini-cli"
+    if google and read and entered + output == total and entered + output + read + write != total:
+        entered = max(0, entered - read)
+    has_write = number(usage.get("cacheWrite")) is not None
+    hour = number(usage.get("cacheWrite1h")) or 0
+    hour = min(hour, write) if has_write else hour
+    return {"input_tokens": entered, "cache_read_tokens": read, "cache_write_5m_tokens": write - hour if has_write else 0,
+            "cache_write_1h_tokens": hour, "output_tokens": output}
+
+
+# ---------------------------------------------------------------- model calls
+
+def identity(entry):
+    """What is the same wherever the entry was copied to, and nowhere else.
+
+    Entries of version 1 have no id, and are given one when the file is opened by a newer version: the moments of entry
+    and message are what stays.
+    """
+    message = entry.get("message") if isinstance(entry.get("message"), dict) else {}
+    at = moment(entry.get("timestamp")) or moment(message.get("timestamp"))
+    return entry.get("id"), at, moment(message.get("timestamp")), message.get("role")
+
+
+def calls(entry, billed=lambda message: True):
+    """The model calls of an entry: (what, model, tokens)."""
+    message = entry.get("message")
+    kind = entry.get("type")
+    if kind == "message" and isinstance(message, dict):
+        usage = message.get("usage")
+        if not isinstance(usage, dict):
+            return
+        if message.get("role") == "assistant" and billed(message):
+            model = text(message.get("responseModel")) or text(message.get("model"))
+            yield "reply", model, tokens(usage, text(message.get("api")), text(message.get("provider")))
+        elif message.get("role") == "toolResult":
+            yield "tool", None, tokens(usage, None, None)
+    elif kind in ("compaction", "branch_summary", "usage") and isinstance(entry.get("usage"), dict):
+        model = text(entry.get("model")) if kind == "usage" else None
+        yield kind, model, tokens(entry["usage"], None, text(entry.get("provider")) if kind == "usage" else None)
+
+
+def total(transcripts, billed=lambda message: True):
+    """Sums over transcripts, each a list of entries. A call is counted where it is found first."""
+    found = {}
+    transcripts = [list(transcript) for transcript in transcripts]
+    migrated = set()
+    for transcript in transcripts:
+        header = next((entry for entry in transcript if entry.get("type") == "session"), {})
+        if header.get("provider"):
+            migrated.update(identity(entry)[1:] for entry in transcript if entry.get("id"))
+    for place, transcript in enumerate(transcripts):
+        repeats = collections.Counter()
+        for line, entry in enumerate(transcript):
+            name, at, of_message, role = identity(entry)
+            if entry.get("type") == "session":
+                continue
+            if name is None and at is not None:
+                if (at, of_message, role) in migrated:
+                    continue
+                repeats[at, of_message, role] += 1
+                key = (None, at, of_message, role, repeats[at, of_message, role])
+            elif at is None:
+                key = (place, name if name is not None else line)
+            else:
+                key = (name, at)
+            if key not in found:
+                found[key] = list(calls(entry, billed))
+    models = collections.defaultdict(collections.Counter)
+    for made in found.values():
+        for _, model, numbers in made:
+            if any(numbers.values()):
+                models[model or "null"].update({"responses": 1, **numbers})
+    return {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
+
+
+def below(sessions):
+    """The transcripts below a folder of sessions."""
+    for folder, _, names in sorted(os.walk(sessions)):
+        if "subagent-artifacts" in folder.split(os.sep) or "artifacts" in folder.split(os.sep):
+            continue
+        for name in sorted(names):
+            if name.endswith(".jsonl"):
+                with open(os.path.join(folder, name), "rb") as file:
+                    yield entries(file.read())
+
+
+def show(result):
+    json.dump(result, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    show(total(below(os.path.join(sys.argv[1], ".pi", "agent", "sessions"))))
