@@ -2,6 +2,7 @@
 
 pub mod claude_code;
 mod folders;
+pub mod gemini;
 mod prompts;
 mod tool_input;
 
@@ -42,7 +43,7 @@ pub trait Agent: Sync {
 }
 
 /// Every agent that llrem reads, in the order of all lists.
-pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode];
+pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode, &gemini::Gemini];
 
 /// The agent of that id.
 pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
