@@ -1,15 +1,10 @@
-//! What a tool was asked for, in a form in which equal requests are equal.
-
-use std::borrow::Cow;
-
-use serde_json::value::RawValue;
-use xxhash_rust::xxh3::Xxh3;
+//! Keys of requests: equal ones have equal keys, whatever the agent.
 
 use crate::source::records::Text;
 
 /// Hash of tool and arguments, whatever the order of the keys; what only describes a call is left out.
 pub(super) fn input_key(name: &str, json: &str) -> String {
-    let mut hasher = Xxh3::new();
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     hasher.update(name.as_bytes());
     match serde_json::from_str::<Arguments<'_>>(json) {
         Ok(Arguments(mut entries)) => {
@@ -27,7 +22,7 @@ pub(super) fn input_key(name: &str, json: &str) -> String {
 }
 
 /// An object's entries as they stand.
-struct Arguments<'a>(Vec<(Cow<'a, str>, &'a str)>);
+struct Arguments<'a>(Vec<(std::borrow::Cow<'a, str>, &'a str)>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Arguments<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -39,7 +34,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Arguments<'a> {
             }
             fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::new();
-                while let Some((Text(key), value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
+                while let Some((Text(key), value)) = map.next_entry::<Text<'de>, &'de serde_json::value::RawValue>()? {
                     entries.push((key.unwrap_or_default(), value.get()));
                 }
                 Ok(Arguments(entries))
