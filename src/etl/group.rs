@@ -125,7 +125,13 @@ fn rebuild(
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
         let session = Rebuilt::new(group.agent, id, reads, &shared.old, known.map(|(part, _)| part.clone()), keep_gone);
-        let is_same = known.is_some_and(|(_, entry)| entry.digest == session.digest && !session.sources.is_empty());
+        let is_same = known.is_some_and(|(_, entry)| {
+            // A file that says the same as another of the session is one more copy of it.
+            let mut sources = session.sources.iter().map(|source| &source.member.replica.source);
+            entry.digest == session.digest
+                && !session.sources.is_empty()
+                && sources.all(|it| entry.sources.contains(it))
+        });
         if !is_same || shared.options.full || group.forced.contains(&session.id) || !session.carry.is_empty() {
             rebuilt.push(session);
         } else {
