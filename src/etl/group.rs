@@ -234,9 +234,11 @@ fn carried_rows<'r>(
     rebuilt: impl Iterator<Item = &'r Rebuilt>,
 ) -> Result<Carried> {
     let mut by_part: BTreeMap<&PartName, HashMap<String, Carry>> = BTreeMap::new();
-    for session in rebuilt.filter(|session| !session.carry.is_empty()) {
-        if let Some(part) = session.old_part.as_ref().and_then(|part| parts.get(part)) {
-            by_part.entry(part).or_default().insert(session.id.clone(), session.owned_carry());
+    for session in rebuilt {
+        // Also what another file of the session still holds may be rows of one that is gone.
+        let carry = session.owned_carry();
+        if let Some(part) = session.old_part.as_ref().and_then(|part| parts.get(part)).filter(|_| !carry.is_empty()) {
+            by_part.entry(part).or_default().insert(session.id.clone(), carry);
         }
     }
     let mut rows = HashMap::new();
