@@ -3,6 +3,7 @@
 pub mod claude_code;
 pub mod droid;
 mod folders;
+pub mod gemini;
 pub mod oh_my_pi;
 pub mod openclaw;
 pub mod pi;
@@ -47,7 +48,7 @@ pub trait Agent: Sync {
 
 /// Every agent that llrem reads, in the order of all lists.
 pub static AGENTS: &[&dyn Agent] =
-    &[&claude_code::ClaudeCode, &droid::Droid, &pi::Pi, &oh_my_pi::OhMyPi, &openclaw::OpenClaw];
+    &[&claude_code::ClaudeCode, &gemini::Gemini, &droid::Droid, &pi::Pi, &oh_my_pi::OhMyPi, &openclaw::OpenClaw];
 
 /// The agent of that id.
 pub fn by_id(id: &str) -> Option<&'static dyn Agent> {

@@ -20,7 +20,11 @@ pub(super) struct TypedPrompt {
 
 /// Collects typed prompts by session.
 #[derive(Default)]
-pub(super) struct TypedPrompts(BTreeMap<String, Typed>);
+pub(super) struct TypedPrompts {
+    sessions: BTreeMap<String, Typed>,
+    /// SHA-256 of the path of the project that all are of, where only that is known.
+    project_hash: Option<String>,
+}
 
 #[derive(Default)]
 struct Typed {
@@ -29,9 +33,14 @@ struct Typed {
 }
 
 impl TypedPrompts {
+    /// Of a project of which only that hash may be known.
+    pub(super) fn of_project_hash(project_hash: Option<String>) -> Self {
+        Self { project_hash, ..Self::default() }
+    }
+
     /// Adds a prompt; the project is the session's when it is the first that is named.
     pub(super) fn add(&mut self, session: String, project: &str, prompt: TypedPrompt) {
-        let typed = self.0.entry(session).or_default();
+        let typed = self.sessions.entry(session).or_default();
         if !project.is_empty() {
             typed.project.get_or_insert_with(|| project.to_owned());
         }
@@ -40,15 +49,15 @@ impl TypedPrompts {
 
     /// Hands them on, a session of kind `prompts` each. They are claimed weakly, so that any transcript that has them wins.
     pub(super) fn push(self, out: &mut Sink<'_>) -> Result<(), Reject> {
-        for (session, typed) in self.0 {
-            typed.push(&session, out)?;
+        for (session, typed) in self.sessions {
+            typed.push(&session, self.project_hash.as_deref(), out)?;
         }
         Ok(())
     }
 }
 
 impl Typed {
-    fn push(&self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+    fn push(&self, session: &str, project_hash: Option<&str>, out: &mut Sink<'_>) -> Result<(), Reject> {
         for (seq, prompt) in (0_i64..).zip(&self.prompts) {
             let row = MessageRow {
                 session_id: session,
@@ -79,6 +88,7 @@ impl Typed {
             session_id: session.to_owned(),
             kind: "prompts",
             project_path: self.project.clone(),
+            project_hash: project_hash.map(str::to_owned),
             first_moment: self.prompts.iter().filter_map(|prompt| prompt.timestamp).min(),
             ..Facts::default()
         })

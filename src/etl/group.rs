@@ -128,7 +128,13 @@ fn rebuild(
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
         let session = Rebuilt::new(group.agent, id, reads, &shared.old, known.map(|(part, _)| part.clone()), keep_gone);
-        let is_same = known.is_some_and(|(_, entry)| entry.digest == session.digest && !session.sources.is_empty());
+        let is_same = known.is_some_and(|(_, entry)| {
+            // A file that says the same as another of the session is one more copy of it.
+            let mut sources = session.sources.iter().map(|source| &source.member.replica.source);
+            entry.digest == session.digest
+                && !session.sources.is_empty()
+                && sources.all(|it| entry.sources.contains(it))
+        });
         if !is_same || shared.options.full || group.forced.contains(&session.id) || !session.carry.is_empty() {
             rebuilt.push(session);
         } else {
@@ -231,9 +237,11 @@ fn carried_rows<'r>(
     rebuilt: impl Iterator<Item = &'r Rebuilt>,
 ) -> Result<Carried> {
     let mut by_part: BTreeMap<&PartName, HashMap<String, Carry>> = BTreeMap::new();
-    for session in rebuilt.filter(|session| !session.carry.is_empty()) {
-        if let Some(part) = session.old_part.as_ref().and_then(|part| parts.get(part)) {
-            by_part.entry(part).or_default().insert(session.id.clone(), session.owned_carry());
+    for session in rebuilt {
+        // Also what another file of the session still holds may be rows of one that is gone.
+        let carry = session.owned_carry();
+        if let Some(part) = session.old_part.as_ref().and_then(|part| parts.get(part)).filter(|_| !carry.is_empty()) {
+            by_part.entry(part).or_default().insert(session.id.clone(), carry);
         }
     }
     let mut rows = HashMap::new();

@@ -2,8 +2,9 @@
 //! lost or gained records.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
 
-use super::group::{Group, Outcome, SessionOut};
+use super::group::{Draft, Group, Outcome, SessionOut};
 use super::plan::Groups;
 use super::read::Planned;
 use super::sessions::AllNotes;
@@ -12,6 +13,8 @@ use crate::extract::{KeyMap, KeySet};
 use crate::extract::{Kind, NoteField};
 use crate::lake::claims::Replica;
 use crate::lake::layout::PartName;
+use crate::lake::manifest::PartEntry;
+use crate::source::Fingerprint;
 
 /// Takes the outcomes that no longer hold out of the list; gives the groups that are to be done anew.
 pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &HashMap<String, Planned>) -> Vec<Group> {
@@ -19,6 +22,7 @@ pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &Ha
     let mut loose: Vec<Group> = Vec::new();
     add_changed_verdicts(shared, outcomes, &mut wider);
     add_split_sessions(shared, outcomes, &mut wider);
+    add_other_sources(shared, outcomes, known, &mut wider);
     add_late_children(shared, outcomes, &mut wider);
     let holders: HashMap<PartName, usize> = outcomes
         .iter()
@@ -128,11 +132,50 @@ fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTr
     }
 }
 
-fn new_sessions(outcome: &Outcome) -> impl Iterator<Item = String> {
+/// A session of which a source is new is put together from all its sources, so that its records have the places that they
+/// would have, had all been read at once.
+fn add_other_sources(
+    shared: &Shared<'_>,
+    outcomes: &[Outcome],
+    known: &HashMap<String, Planned>,
+    wider: &mut BTreeMap<usize, Group>,
+) {
+    for (place, outcome) in outcomes.iter().enumerate() {
+        let sources: BTreeSet<&String> = drafts(outcome).flat_map(|draft| &draft.entry.sources).collect();
+        for source in sources.into_iter().filter(|source| !outcome.group.sources.contains_key(*source)) {
+            let Some(planned) = known.get(source).cloned().or_else(|| planned_again(shared, source)) else { continue };
+            let holds = |part: &PartEntry| part.sessions.iter().any(|session| session.sources.contains(source));
+            let parts = shared.manifest.parts.iter().filter(|(_, part)| holds(part));
+            let parts: BTreeSet<PartName> = parts.map(|(name, _)| name.clone()).collect();
+            for (holder, other) in outcomes.iter().enumerate() {
+                if other.group.parts.iter().any(|part| parts.contains(part)) {
+                    widen(wider, holder, outcomes, Group::default());
+                }
+            }
+            let sources = BTreeMap::from([(source.clone(), planned)]);
+            widen(wider, place, outcomes, Group { agent: outcome.group.agent, parts, sources, ..Group::default() });
+        }
+    }
+}
+
+/// A source that the lake knows and the run did not look for.
+fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Planned> {
+    let entry = shared.manifest.sources.get(name)?;
+    let (agent, path) = (crate::agents::by_id(&entry.agent)?, PathBuf::from(name));
+    let kind = agent.claims(&path).filter(|kind| *kind == entry.kind)?;
+    let print = Fingerprint::of(&path, &agent.companions(&path)).ok()?;
+    Some(Planned { agent, path, name: name.to_owned(), kind, print, is_new: false, hint: None })
+}
+
+fn drafts(outcome: &Outcome) -> impl Iterator<Item = &Draft> {
     outcome.parts.iter().flat_map(|part| &part.sessions).filter_map(|session| match session {
-        SessionOut::New(draft) => Some(draft.entry.id.clone()),
+        SessionOut::New(draft) => Some(&**draft),
         SessionOut::Old(_) => None,
     })
+}
+
+fn new_sessions(outcome: &Outcome) -> impl Iterator<Item = String> {
+    drafts(outcome).map(|draft| draft.entry.id.clone())
 }
 
 fn add_late_children(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTreeMap<usize, Group>) {

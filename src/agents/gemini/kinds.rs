@@ -1,0 +1,81 @@
+//! What a message is, by its type and the texts that the program itself puts into chats.
+
+use super::content::Content;
+use super::record::Record;
+use crate::source::records::Raw;
+
+/// Stands for a message that is none: results of tools, which have their place in the calls.
+pub(super) const NO_MESSAGE: &str = "";
+
+/// Openings of user messages that the person did not type, and what they are.
+const OPENINGS: [(&str, &str); 6] = [
+    ("<session_context>", "meta"),
+    ("<hook_context>", "meta"),
+    ("<state_snapshot>", "compaction"),
+    ("I ran the following shell command:\n", "command"),
+    ("/", "command"),
+    ("?", "command"),
+];
+
+/// Replies that no model wrote.
+const SYNTHETIC: [&str; 2] =
+    ["Binary content received. Proceeding with analysis.", "Got it. Thanks for the additional context!"];
+
+/// Longest reply that is looked at for being synthetic. Bytes of JSON.
+const SYNTHETIC_LENGTH: usize = 128;
+
+/// Whether a message is the model's.
+pub(super) fn is_reply(kind: Option<&str>) -> bool {
+    matches!(kind, Some("gemini" | "model" | "assistant"))
+}
+
+/// Whether a type is one that messages have.
+pub(super) fn is_message(kind: Option<&str>) -> bool {
+    is_reply(kind) || matches!(kind, Some("user" | "info" | "warning" | "error" | "system"))
+}
+
+/// The `role` of a message.
+pub(super) fn role_of(kind: Option<&str>) -> &'static str {
+    match kind {
+        Some("user") => "user",
+        kind if is_reply(kind) => "assistant",
+        _ => "system",
+    }
+}
+
+/// The `kind` of a message.
+pub(super) fn kind_of(record: &Record<'_>) -> &'static str {
+    match record.kind.get() {
+        Some("user") => kind_of_user(record),
+        kind if is_reply(kind) => kind_of_reply(record),
+        kind => kind_of_notice(kind, record.content),
+    }
+}
+
+fn kind_of_user(record: &Record<'_>) -> &'static str {
+    let content = Content::of(record.content);
+    if content.is_result() {
+        return NO_MESSAGE;
+    }
+    let shown = Content::of(record.display).text;
+    let text = shown.as_deref().or(content.text.as_deref()).unwrap_or_default().trim_start();
+    OPENINGS.iter().find(|(opening, _)| text.starts_with(opening)).map_or("prompt", |(_, kind)| kind)
+}
+
+fn kind_of_reply(record: &Record<'_>) -> &'static str {
+    let is_short = record.content.json().is_some_and(|json| json.len() <= SYNTHETIC_LENGTH);
+    let is_bare = is_short && record.calls.0.is_empty();
+    let text = is_bare.then(|| Content::of(record.content).text).flatten();
+    let is_synthetic = text.is_some_and(|text| SYNTHETIC.contains(&text.trim()));
+    if is_synthetic { "meta" } else { "reply" }
+}
+
+fn kind_of_notice(kind: Option<&str>, content: Raw<'_>) -> &'static str {
+    let text = Content::of(content).text;
+    let text = text.as_deref().unwrap_or_default().trim();
+    match kind {
+        Some("error") if text.contains("[API Error") => "api_error",
+        _ if text == "Request cancelled." => "abort",
+        _ => "notice",
+    }
+}

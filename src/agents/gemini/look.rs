@@ -1,0 +1,123 @@
+//! What a chat holds, whatever it is written as: lines, a document, lists of messages within either.
+
+use super::document::{self, Ending, Found};
+use super::kinds::is_message;
+use super::record::Record;
+use super::survey::Place;
+use crate::extract::{Reject, Sink};
+use crate::source::records::Raw;
+use crate::source::{Source, repair};
+
+/// Gives each message its place.
+#[derive(Default)]
+pub(super) struct Counter {
+    line: u64,
+    next: u32,
+}
+
+impl Counter {
+    fn place(&mut self, line: u64) -> Place {
+        if line != self.line {
+            *self = Self { line, next: 0 };
+        }
+        let item = self.next;
+        self.next = self.next.saturating_add(1);
+        Place { line, item }
+    }
+}
+
+/// Looks at what a chat holds, from the first record to the last.
+pub(super) trait Look<'s> {
+    /// Where lines and problems are counted.
+    fn out(&mut self) -> &mut Sink<'s>;
+    /// Places of the messages.
+    fn counter(&mut self) -> &mut Counter;
+    /// Whether the version of a message is looked at.
+    fn wants(&self, place: Place) -> bool;
+    /// Takes a version of a message; in a snapshot when it stands in a copy of the history.
+    fn message(&mut self, record: &Record<'_>, place: Place, in_snapshot: bool) -> Result<(), Reject>;
+    /// Takes facts of the session.
+    fn facts(&mut self, _record: &Record<'_>) {}
+    /// Takes what goes back to a message.
+    fn rewind(&mut self, _id: &str) {}
+    /// A copy of the history begins.
+    fn begin_snapshot(&mut self) {}
+    /// A copy of the history has ended.
+    fn end_snapshot(&mut self) {}
+    /// Takes a record that is none of these.
+    fn other(&mut self, _record: &Record<'_>) {}
+}
+
+/// Takes a line's record.
+pub(super) fn take_record<'s>(look: &mut impl Look<'s>, record: &Record<'_>, line: u64) -> Result<(), Reject> {
+    let kind = record.kind.get();
+    if let Some(id) = record.rewind_to.get() {
+        look.rewind(id);
+    } else if record.id.get().is_some() || is_message(kind) {
+        let place = look.counter().place(line);
+        look.message(record, place, false)?;
+    } else if let Some(set) = &record.set.0 {
+        look.facts(set);
+        if !set.messages.0.is_empty() {
+            look.begin_snapshot();
+            take_list(look, &set.messages.0, line, true)?;
+            look.end_snapshot();
+        }
+    } else if record.session.get().is_some() {
+        look.facts(record);
+        take_list(look, &record.messages.0, line, false)?;
+    } else {
+        look.other(record);
+    }
+    Ok(())
+}
+
+fn take_list<'s>(look: &mut impl Look<'s>, list: &[Raw<'_>], line: u64, in_snapshot: bool) -> Result<(), Reject> {
+    for raw in list {
+        let place = look.counter().place(line);
+        take_item(look, raw.json().unwrap_or_default(), place, in_snapshot)?;
+    }
+    Ok(())
+}
+
+fn take_item<'s>(look: &mut impl Look<'s>, json: &str, place: Place, in_snapshot: bool) -> Result<(), Reject> {
+    if !look.wants(place) {
+        return Ok(());
+    }
+    if let Ok(record) = serde_json::from_str::<Record<'_>>(json) {
+        return look.message(&record, place, in_snapshot);
+    }
+    let repaired = repair(json.as_bytes());
+    match serde_json::from_str::<Record<'_>>(&repaired) {
+        Ok(record) => look.message(&record, place, in_snapshot),
+        Err(error) => {
+            look.out().problem(place.line, &format!("no message: {error}"));
+            Ok(())
+        }
+    }
+}
+
+/// Looks at a chat that is one document; its messages stand on line 1 for all that counts lines. Gives whether it was
+/// read to its end.
+pub(super) fn take_document<'s>(look: &mut impl Look<'s>, source: &mut Source<'_>) -> Result<bool, Reject> {
+    let ending = document::read(source, "messages", &mut |found| match found {
+        Found::Field(json) => {
+            if let Ok(record) = serde_json::from_str::<Record<'_>>(json) {
+                look.facts(&record);
+            }
+            Ok(())
+        }
+        Found::Item(json) => {
+            look.out().line();
+            let place = look.counter().place(1);
+            take_item(look, json, place, false)
+        }
+    })?;
+    if !matches!(ending, Ending::Empty) {
+        look.out().line();
+    }
+    if let Ending::Torn(line, error) = &ending {
+        look.out().problem(*line, &format!("a torn document; the messages before the tear were read: {error}"));
+    }
+    Ok(matches!(ending, Ending::Whole))
+}

@@ -1,0 +1,115 @@
+//! Gemini CLI, 0.0.77 to 0.61: chats as documents and as lines, subagents, typed prompts.
+
+mod chat;
+mod content;
+mod document;
+mod kinds;
+mod look;
+mod place;
+mod prompts;
+mod record;
+mod rows;
+mod survey;
+mod tokens;
+mod tools;
+
+use std::path::{Path, PathBuf};
+
+use super::folders::{Entry, add_files, entries, first_moment, folders};
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+
+/// The value of the `agent` column.
+const AGENT: &str = "gemini-cli";
+
+/// The agent.
+pub struct Gemini;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "Gemini CLI",
+    paths: &["~/.gemini/tmp"],
+    environment: &["GEMINI_CLI_HOME"],
+    versions: "0.0.77 to 0.61.0",
+    records: Records {
+        messages: Grain::Exact,
+        tool_calls: Grain::Exact,
+        tokens: Grain::Exact,
+        cost: Grain::Absent,
+        durations: Grain::Absent,
+    },
+    retention_days: Some(30),
+    parser_version: 1,
+};
+
+/// Folders below a session's that are looked into for its subagents.
+const SUBAGENT_DEPTH: usize = 4;
+
+impl Agent for Gemini {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        let home = places.environment("GEMINI_CLI_HOME").map_or_else(|| places.home.clone(), PathBuf::from);
+        for project in folders(&home.join(".gemini/tmp"), found) {
+            let typed = project.join("logs.json");
+            if typed.is_file() {
+                found.add(typed, "prompts");
+            }
+            for entry in entries(&project.join("chats"), found) {
+                if entry.is_folder {
+                    add_files(&entry.path, SUBAGENT_DEPTH, &|entry: &Entry| subagent(entry.name()?), found);
+                } else if let Some(kind) = entry.name().and_then(transcript) {
+                    found.add(entry.path, kind);
+                }
+            }
+        }
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        let name = path.file_name()?.to_str()?;
+        let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let is_below = path.ancestors().skip(2).any(|folder| folder.file_name().is_some_and(|name| name == "chats"));
+        match folder {
+            Some("chats") => transcript(name),
+            _ if is_below => subagent(name),
+            _ if name == "logs.json" => Some("prompts"),
+            _ => transcript(name).filter(|_| name.ends_with(".json")),
+        }
+    }
+
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        let chats = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"));
+        let project = chats.unwrap_or(path).parent();
+        project.map(|folder| folder.join(place::OWNER)).into_iter().collect()
+    }
+
+    fn streams(&self, kind: &str) -> bool {
+        matches!(kind, "transcript" | "subagent")
+    }
+
+    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
+        let begun = if kind == "prompts" { None } else { first_moment(head, "startTime") };
+        begun.or_else(|| first_moment(head, "timestamp"))
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        match source.kind {
+            "prompts" => prompts::extract(source, out),
+            _ => chat::extract(source, out),
+        }
+    }
+}
+
+/// Whether a name in `chats` is a chat's.
+fn transcript(name: &str) -> Option<&'static str> {
+    let is_chat = name.starts_with("session-") && (name.ends_with(".json") || name.ends_with(".jsonl"));
+    is_chat.then_some("transcript")
+}
+
+/// Whether a name below a session's folder is a subagent's chat.
+fn subagent(name: &str) -> Option<&'static str> {
+    (name.ends_with(".json") || name.ends_with(".jsonl")).then_some("subagent")
+}
