@@ -13,7 +13,7 @@ use super::read::ReadSession;
 use super::totals::Totals;
 use super::usage::with_fullest_copies;
 use crate::error::Result;
-use crate::extract::{Chunk, Facts, Kind, key};
+use crate::extract::{Chunk, Claim, Facts, Kind, key, session_key};
 use crate::extract::{KeyMap, KeySet};
 use crate::lake::claims::Replica;
 use crate::lake::layout::PartName;
@@ -29,6 +29,8 @@ pub(super) struct Rebuilt {
     pub(super) kept: Vec<Member>,
     pub(super) carry: Carry,
     pub(super) digest: u64,
+    /// Key of the fact that it has a transcript.
+    presence: u64,
 }
 
 /// What one source that was read gives to a session.
@@ -67,12 +69,14 @@ impl Rebuilt {
             (read.replica.first_moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone())
         });
         let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
-        let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(|claim| claim.key).collect();
-        let mut rebuilt = Self { id, old_part, sources: Vec::new(), kept: Vec::new(), carry: Carry::default(), digest };
+        let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(Claim::record).collect();
+        let presence = session_key(agent, &id);
+        let (sources, kept, carry) = (Vec::new(), Vec::new(), Carry::default());
+        let mut rebuilt = Self { id, old_part, sources, kept, carry, digest, presence };
         let mut old_places: KeyMap<i64> = KeyMap::default();
         for old in old.of_session(agent, &rebuilt.id).map(OldReplica::replica) {
             let read = reads.iter_mut().find(|read| read.replica.source == old.source);
-            let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.key));
+            let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.record()));
             match read {
                 Some(read) => {
                     for claim in dropped.filter(|claim| claim.is_gone() || keep_gone(&old.source)) {
@@ -126,7 +130,8 @@ impl Rebuilt {
                     taken.push((claim.key, place));
                     next = place + 1;
                 }
-                for claim in read.replica.claims.iter_mut().filter(|claim| !claim.is_gone()) {
+                let records = read.replica.claims.iter_mut().filter(|claim| claim.kind() != Kind::Presence);
+                for claim in records.filter(|claim| !claim.is_gone()) {
                     if let Some(place) = moved.get(&i64::from(claim.seq)) {
                         claim.seq = i32::try_from(*place).unwrap_or(i32::MAX);
                     }
@@ -176,15 +181,19 @@ impl Rebuilt {
         self.sources.iter().map(|source| source.read.planned.print.bytes).sum()
     }
 
-    /// What is known of it beside its rows: the source that was changed last tells. None when that one was not read, so
-    /// that only the lake knows. `modified` is when a source that was not read had been changed.
+    /// What is known of it beside its rows: a transcript tells rather than what else holds rows of the session, then the
+    /// source that was changed last. None when that one was not read, so that only the lake knows. `modified` is when a
+    /// source that was not read had been changed.
     pub(super) fn facts(&self, modified: impl Fn(&str) -> i64) -> Option<&Facts> {
         let read = self.sources.iter().filter(|source| source.member.replica.owns_rows());
-        let read = read.max_by_key(|source| source.read.planned.print.modified_ns);
+        let rank = |replica: &Replica, modified: i64| (replica.is_present(self.presence), modified);
+        let read = read.max_by_key(|source| rank(&source.member.replica, source.read.planned.print.modified_ns));
         let kept = self.kept.iter().filter(|member| member.replica.owns_rows());
-        let kept = kept.map(|member| modified(&member.replica.source)).max();
+        let kept = kept.map(|member| rank(&member.replica, modified(&member.replica.source))).max();
         let source = match (read, kept) {
-            (Some(read), Some(kept)) if kept > read.read.planned.print.modified_ns => return None,
+            (Some(read), Some(kept)) if kept > rank(&read.member.replica, read.read.planned.print.modified_ns) => {
+                return None;
+            }
             (Some(read), _) => Some(read),
             (None, Some(_)) => return None,
             (None, None) => self.sources.last(),
@@ -237,7 +246,7 @@ struct Owned {
 
 impl Owned {
     fn of(replica: &Replica) -> Self {
-        let has_all = replica.claims.iter().all(crate::extract::Claim::is_owned);
+        let has_all = replica.claims.iter().all(Claim::is_owned);
         let owned =
             replica.claims.iter().filter(|claim| claim.is_owned() && claim.kind() != Kind::Presence && !has_all);
         Self { keys: owned.map(|claim| claim.key).collect(), has_all }
