@@ -144,9 +144,10 @@ impl Owners {
                 Some(claimants) => claimants.clone(),
                 None => self.first.get(&claim.key).copied().into_iter().collect(),
             };
-            if claimants.iter().any(|number| {
-                self.claim(*number, claim.key).is_some_and(|presence| presence.is_yielded_to_by(claim))
-            }) {
+            if claimants
+                .iter()
+                .any(|number| self.claim(*number, claim.key).is_some_and(|presence| presence.is_yielded_to_by(claim)))
+            {
                 yielded.insert(claim.record());
             }
         }
@@ -316,10 +317,13 @@ mod tests {
             Arc::new(Replica { session: "s".to_owned(), source: "/total".to_owned(), claims, ..Replica::default() })
         };
         let parts = |since| {
-            let claims = vec![Claim::new(Kind::Presence, 9, false, since, 0), Claim::new(Kind::Response, 2, false, 0, 0)];
+            let claims =
+                vec![Claim::new(Kind::Presence, 9, false, since, 0), Claim::new(Kind::Response, 2, false, 0, 0)];
             Arc::new(Replica { session: "s".to_owned(), source: "/parts".to_owned(), claims, ..Replica::default() })
         };
-        for (at, since, is_kept) in [(None, 5_000_000, false), (Some(1_000_000), 5_000_000, true), (Some(5_100_000), 5_000_000, false)] {
+        for (at, since, is_kept) in
+            [(None, 5_000_000, false), (Some(1_000_000), 5_000_000, true), (Some(5_100_000), 5_000_000, false)]
+        {
             for both in [[total(at), parts(since)], [parts(since), total(at)]] {
                 let mut owners = Owners::default();
                 let numbers: Vec<u32> = both.iter().map(|replica| owners.add(replica.clone(), true, true)).collect();

@@ -119,8 +119,9 @@ fn named(agents: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
     let matching: Vec<&'static dyn Agent> =
         agents.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
     // Claude Code's transcripts are any JSON lines; the others know theirs by their places, and go first.
-    let claim =
-        |path: &Path| matching.iter().rev().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)));
+    let claim = |path: &Path| {
+        matching.iter().rev().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)))
+    };
     let files = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).sort_by_file_name().into_iter().filter_map(Result::ok);
     let located: Vec<Located> =
         files.filter(|entry| !entry.file_type().is_dir()).filter_map(|entry| claim(entry.path())).collect();
