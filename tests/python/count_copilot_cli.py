@@ -140,8 +140,10 @@ def store_rows(path):
 # ---------------------------------------------------------------- one events file
 
 class Process:
-    def __init__(self, begun):
+    def __init__(self, begun, number):
         self.begun = begun
+        self.number = number
+        self.after_records = False
         self.last = begun
         self.records = {}
         self.replies = collections.OrderedDict()  # response -> [model, most output, before any record]
@@ -185,7 +187,8 @@ class Session:
         self.all = collections.Counter()
 
     def begin(self, at):
-        self.process = Process(at)
+        self.process = Process(at, len(self.processes))
+        self.process.after_records = self.recorded_since is not None
         self.processes.append(self.process)
         self.untold.append(self.process)
 
@@ -265,6 +268,7 @@ class Session:
         process.records_compactions |= "compaction" in said
         if self.recorded_since is None:
             self.recorded_since = (process.begun,)
+        process.after_records = True
 
     def take_session_compaction_complete(self, identity, event, data, when):
         used = data.get("compactionTokensUsed")
@@ -314,23 +318,25 @@ class Session:
                 other.told |= fits_all or other is process
             ended = when if when is not None else self.last
             for model, tokens in totals.items():
-                self.rows.append(Row(f"shutdown:{identity}:{model}", model, tokens, (ended,)))
+                ended_or_not = None if process.after_records else (ended,)
+                self.rows.append(Row(f"shutdown:{identity}:{model}", model, tokens, ended_or_not))
         self.all = everything
         self.untold = []
         self.process = None
 
-    def finish(self):
+    def finish(self, told):
+        """`told`: numbers of the processes that any file of the session has a shutdown or records of."""
         for process in self.processes:
             self.rows.extend(process.records.values())
+            ended = None if process.after_records else (process.last,)
             for response, (model, output, before) in process.replies.items():
-                if output and not process.records and not process.told:
-                    self.rows.append(Row(response, model, split(None, None, None, output), (process.last,)))
+                if output and process.number not in told:
+                    self.rows.append(Row(response, model, split(None, None, None, output), ended))
             for identity, model, tokens in process.compactions:
-                counted = (process.told and not process.records and self.version
+                counted = (process.number in told and not process.records and self.version
                            and self.version >= (1, 0, 73))
                 if not counted and not process.records_compactions:
-                    self.rows.append(Row(identity, model, tokens, (process.last,)))
-        return self
+                    self.rows.append(Row(identity, model, tokens, ended))
 
 
 # ---------------------------------------------------------------- all together
@@ -340,7 +346,7 @@ def total(home):
     sessions = collections.defaultdict(list)
     for root in roots:
         for session, path in transcripts(root):
-            sessions[session].append(Session().read(path).finish())
+            sessions[session].append(Session().read(path))
     stored = collections.defaultdict(dict)
     for root in roots:
         path = os.path.join(root, "session-store.db")
@@ -351,6 +357,12 @@ def total(home):
                 if row.get("session_id") and any(tokens.values()):
                     identity = (row.get("session_id"), row.get("id"), row.get("created_at"))
                     stored[row["session_id"]][identity] = (row, tokens)
+
+    for files in sessions.values():
+        processes = [process for file in files for process in file.processes]
+        told = {process.number for process in processes if process.told or process.records}
+        for file in files:
+            file.finish(told)
 
     counted = {}
     for session, files in sessions.items():

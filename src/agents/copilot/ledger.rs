@@ -156,6 +156,9 @@ impl Ledger {
     }
 }
 
+/// What tells in finer grain, by its key, and since when it has to be there: see [`crate::extract::Sink::give_way`].
+type Finer = (u64, Option<i64>);
+
 fn sum<'n>(numbers: impl Iterator<Item = &'n i64>) -> i64 {
     numbers.fold(0, |sum, number| sum.saturating_add(*number))
 }
@@ -225,21 +228,21 @@ impl Transcript<'_, '_> {
                 call.message_id.clone_from(&reply.message_id);
                 (call.seq, call.turn) = (reply.seq, reply.turn);
             }
-            self.push_call(&call, &[])?;
+            self.push_call(&call, None)?;
         }
-        let stored = (stored_key(&self.session), last);
+        let stored = self.stored(last);
         for (call, is_before_records) in &replies {
             let response = key(AGENT, Kind::Response, &call.response);
             if *is_before_records && call.numbers.output.is_some() && !joined.contains(&response) {
-                self.push_call(call, &[(covered_key(&self.session, number), None), stored])?;
+                let covered = (covered_key(&self.session, number), None);
+                self.push_call(call, [covered].into_iter().chain(stored))?;
             }
         }
         let may_be_counted = self.ledger.version >= Some(COUNTS_COMPACTIONS) && !has_records;
         for call in &compactions {
             let told = (compactions_covered_key(&self.session, number), None);
             let total = may_be_counted.then(|| (covered_key(&self.session, number), None));
-            let finer: Vec<(u64, Option<i64>)> = [told, stored].into_iter().chain(total).collect();
-            self.push_call(call, &finer)?;
+            self.push_call(call, [told].into_iter().chain(stored).chain(total))?;
         }
         self.turn_to(0);
         if has_records {
@@ -254,8 +257,14 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
+    /// The database, to which what ended at a moment gives way; not once the calls are recorded here, to which the
+    /// database gives way itself.
+    fn stored(&self, ended: Option<i64>) -> Option<Finer> {
+        self.ledger.recorded_since.is_none().then(|| (stored_key(&self.session), ended))
+    }
+
     /// Adds a row that gives way to each of the keys.
-    fn push_call(&mut self, call: &Call, finer: &[(u64, Option<i64>)]) -> Result<(), Reject> {
+    fn push_call(&mut self, call: &Call, finer: impl IntoIterator<Item = Finer>) -> Result<(), Reject> {
         if call.numbers.is_zero() || !self.ledger.pushed.insert(key(AGENT, Kind::Response, &call.response)) {
             return Ok(());
         }
@@ -264,7 +273,7 @@ impl Transcript<'_, '_> {
         thread.has_rows = true;
         self.out.usage(call.row(&thread.session), call.seq, call.weak)?;
         for (key, at) in finer {
-            self.out.give_way(Kind::Response, &call.response, *key, *at);
+            self.out.give_way(Kind::Response, &call.response, key, at);
         }
         Ok(())
     }
@@ -292,7 +301,7 @@ impl Transcript<'_, '_> {
                     grain: "session",
                     ..self.call_at(0, spot, &response)
                 };
-                self.push_call(&call, &[(stored_key(&self.session), timestamp)])?;
+                self.push_call(&call, self.stored(timestamp))?;
             }
         }
         self.ledger.untold.clear();
