@@ -74,6 +74,9 @@ impl Rebuilt {
         let (sources, kept, carry) = (Vec::new(), Vec::new(), Carry::default());
         let mut rebuilt = Self { id, old_part, sources, kept, carry, digest, presence };
         let mut old_places: KeyMap<i64> = KeyMap::default();
+        let olds = old.of_session(agent, &rebuilt.id).map(|old| &**OldReplica::replica(old));
+        let replicas: Vec<&Replica> = reads.iter().map(|read| &read.replica).chain(olds).collect();
+        let superseded = superseded(&replicas);
         for old in old.of_session(agent, &rebuilt.id).map(OldReplica::replica) {
             let read = reads.iter_mut().find(|read| read.replica.source == old.source);
             let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.record()));
@@ -82,7 +85,9 @@ impl Rebuilt {
                     for claim in dropped.filter(|claim| claim.is_gone() || keep_gone(&old.source)) {
                         let mut claim = *claim;
                         claim.set_gone();
-                        rebuilt.carry.keep(&claim, true);
+                        if !superseded.contains(&claim.key) {
+                            rebuilt.carry.keep(&claim, true);
+                        }
                         let copy = old.responses.iter().find(|copy| copy.key == claim.key);
                         read.replica.claims.push(claim);
                         read.replica.responses.extend(copy.cloned());
@@ -90,19 +95,20 @@ impl Rebuilt {
                     read.replica.responses.sort_by_key(|copy| copy.key);
                 }
                 None => {
-                    dropped.for_each(|claim| rebuilt.carry.keep(claim, false));
+                    let kept = dropped.filter(|claim| !superseded.contains(&claim.key));
+                    kept.for_each(|claim| rebuilt.carry.keep(claim, false));
                     rebuilt.kept.push(Member::new(Replica::clone(old)));
                 }
             }
             old_places.extend(old.claims.iter().map(|claim| (claim.key, i64::from(claim.seq))));
         }
-        rebuilt.place(reads, &old_places);
+        rebuilt.place(reads, &old_places, &superseded);
         rebuilt
     }
 
     /// Gives every record of the sources its place. A record that the lake knows keeps its place or moves behind; none
-    /// takes the place of one that is only in the lake. What two sources hold has one place.
-    fn place(&mut self, reads: Vec<ReadSession>, old_places: &KeyMap<i64>) {
+    /// takes the place of one that is only in the lake. What two sources hold has one place; what gives way has none.
+    fn place(&mut self, reads: Vec<ReadSession>, old_places: &KeyMap<i64>, superseded: &KeySet) {
         let is_simple = reads.len() <= 1 && self.carry.is_empty();
         let mut next = 0;
         let mut placed: KeyMap<i64> = KeyMap::default();
@@ -113,7 +119,9 @@ impl Rebuilt {
                 let mut order: Vec<usize> = (0..read.replica.claims.len()).collect();
                 let is_record = |kind| matches!(kind, Kind::Message | Kind::ToolCall);
                 order.retain(|at| {
-                    read.replica.claims.get(*at).is_some_and(|claim| is_record(claim.kind()) && !claim.is_gone())
+                    let claim = read.replica.claims.get(*at);
+                    let claim = claim.filter(|claim| is_record(claim.kind()) && !claim.is_gone());
+                    claim.is_some_and(|claim| !superseded.contains(&claim.key))
                 });
                 order.sort_by_key(|at| read.replica.claims.get(*at).map(|claim| claim.seq));
                 for at in order {
@@ -236,6 +244,21 @@ impl Rebuilt {
         }
         Ok(totals)
     }
+}
+
+/// The records that give way to what the session's own sources tell.
+fn superseded(replicas: &[&Replica]) -> KeySet {
+    let yields = |claim: &&Claim| claim.yielding_record().is_some();
+    let claims = replicas.iter().flat_map(|replica| &replica.claims);
+    let mut present: KeyMap<Vec<&Claim>> = KeyMap::default();
+    if claims.clone().any(|claim| yields(&claim)) {
+        let presences = claims.clone().filter(|claim| claim.kind() == Kind::Presence && !yields(claim));
+        presences.for_each(|claim| present.entry(claim.key).or_default().push(claim));
+    }
+    let yielding = claims.filter(yields).filter(|claim| {
+        present.get(&claim.key).is_some_and(|present| present.iter().any(|present| present.is_yielded_to_by(claim)))
+    });
+    yielding.map(Claim::record).collect()
 }
 
 /// The records that a replica has.

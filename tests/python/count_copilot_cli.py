@@ -140,16 +140,14 @@ def store_rows(path):
 # ---------------------------------------------------------------- one events file
 
 class Process:
-    def __init__(self, begun, number):
+    def __init__(self, begun):
         self.begun = begun
-        self.number = number
         self.after_records = False
         self.last = begun
         self.records = {}
-        self.replies = collections.OrderedDict()  # response -> [model, most output, before any record]
+        self.replies = {}  # response -> [model, most output]
         self.compactions = []
         self.records_compactions = False
-        self.told = False  # by a shutdown
 
 
 class Row:
@@ -183,11 +181,12 @@ class Session:
         self.checkpoint = False
         self.previous = {}
         self.untold = []
+        self.told = set()  # replies and compactions that shutdowns or records tell of
         self.models = {}
         self.all = collections.Counter()
 
     def begin(self, at):
-        self.process = Process(at, len(self.processes))
+        self.process = Process(at)
         self.process.after_records = self.recorded_since is not None
         self.processes.append(self.process)
         self.untold.append(self.process)
@@ -248,7 +247,7 @@ class Session:
         response = (text(data.get("apiCallId")) or text(data.get("requestId")) or text(data.get("messageId"))
                     or identity)
         reply = process.replies.setdefault(
-            response, [self.model_of(event, data, data.get("model")), 0, not process.records])
+            response, [self.model_of(event, data, data.get("model")), 0])
         reply[1] = max(reply[1], count(data.get("outputTokens")) or 0)
 
     def take_session_usage_record(self, identity, event, data, when):
@@ -283,12 +282,10 @@ class Session:
 
     def take_session_shutdown(self, identity, event, data, when):
         process = self.running()
-        since, last = collections.Counter(), collections.Counter()
+        since = collections.Counter()
         for other in self.untold:
-            for model, output, _ in other.replies.values():
+            for model, output in other.replies.values():
                 since[model] += output
-                if other is process:
-                    last[model] += output
         everything = self.all + since
         metrics, from_snapshot = metrics_of(data)
         totals = {}
@@ -312,10 +309,20 @@ class Session:
             if any(tokens.values()):
                 totals[model] = tokens
         if not process.records:
-            told = sum(tokens["output_tokens"] for tokens in totals.values())
-            fits_all = abs(told - sum(since.values())) <= abs(told - sum(last.values()))
-            for other in self.untold if totals else []:
-                other.told |= fits_all or other is process
+            left = {model: tokens["output_tokens"] for model, tokens in totals.items()}
+            replies = [(response, *reply) for other in self.untold if not other.records
+                       for response, reply in other.replies.items() if reply[1]]
+            for response, model, output in reversed(replies):
+                model = model if model in left else next(iter(left)) if len(left) == 1 else None
+                if model is None:
+                    continue
+                if 2 * left[model] < output:  # from before a crash or a compaction
+                    left[model] = 0
+                else:
+                    left[model] = max(0, left[model] - output)
+                    self.told.add(response)
+            if totals and self.version and self.version >= (1, 0, 73):
+                self.told.update(identity for identity, _, _ in process.compactions)
             ended = when if when is not None else self.last
             for model, tokens in totals.items():
                 ended_or_not = None if process.after_records else (ended,)
@@ -324,18 +331,23 @@ class Session:
         self.untold = []
         self.process = None
 
+    def settle(self):
+        for process in self.processes:
+            if process.records:
+                self.told.update(response for response in process.replies)
+            if process.records_compactions:
+                self.told.update(identity for identity, _, _ in process.compactions)
+
     def finish(self, told):
-        """`told`: numbers of the processes that any file of the session has a shutdown or records of."""
+        """`told`: the replies and compactions that any file has a shutdown or records of."""
         for process in self.processes:
             self.rows.extend(process.records.values())
             ended = None if process.after_records else (process.last,)
-            for response, (model, output, before) in process.replies.items():
-                if output and process.number not in told:
+            for response, (model, output) in process.replies.items():
+                if output and response not in told:
                     self.rows.append(Row(response, model, split(None, None, None, output), ended))
             for identity, model, tokens in process.compactions:
-                counted = (process.number in told and not process.records and self.version
-                           and self.version >= (1, 0, 73))
-                if not counted and not process.records_compactions:
+                if identity not in told:
                     self.rows.append(Row(identity, model, tokens, ended))
 
 
@@ -358,11 +370,12 @@ def total(home):
                     identity = (row.get("session_id"), row.get("id"), row.get("created_at"))
                     stored[row["session_id"]][identity] = (row, tokens)
 
-    for files in sessions.values():
-        processes = [process for file in files for process in file.processes]
-        told = {process.number for process in processes if process.told or process.records}
-        for file in files:
-            file.finish(told)
+    told = set()
+    for file in (file for files in sessions.values() for file in files):
+        file.settle()
+        told |= file.told
+    for file in (file for files in sessions.values() for file in files):
+        file.finish(told)
 
     counted = {}
     for session, files in sessions.items():

@@ -15,12 +15,11 @@ use crate::source::records::{Number, Object};
 /// The calls of one process: from a start or resume to the shutdown, or to whatever ended it without one.
 #[derive(Default)]
 struct Leg {
-    number: u32,
     began: Option<i64>,
     last: Option<i64>,
     recorded: Vec<Call>,
-    /// What the replies tell by themselves, and whether that was before any record.
-    replies: Vec<(Call, bool)>,
+    /// What the replies tell by themselves.
+    replies: Vec<Call>,
     places: KeyMap<usize>,
     compactions: Vec<Call>,
     has_compaction_record: bool,
@@ -30,7 +29,6 @@ struct Leg {
 #[derive(Default)]
 pub(super) struct Ledger {
     leg: Option<Leg>,
-    legs: u32,
     pub(super) version: Option<[u32; 3]>,
     last: Option<i64>,
     /// When the first process that recorded its calls began.
@@ -41,17 +39,24 @@ pub(super) struct Ledger {
     pub(super) outputs: Outputs,
     /// What the last shutdown said of each model.
     pub(super) previous: BTreeMap<String, Counters>,
-    /// Processes that nothing told of yet but their replies.
-    untold: Vec<u32>,
+    /// Replies that no shutdown or record told of yet, in order.
+    untold: Vec<Untold>,
     last_leg: Option<LastLeg>,
     pushed: KeySet,
 }
 
+/// A reply of which nothing but itself tells.
+struct Untold {
+    response: String,
+    model: Option<String>,
+    output: i64,
+}
+
 /// What a shutdown has to know of the process that it ends.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct LastLeg {
     has_records: bool,
-    compacted: bool,
+    compactions: Vec<String>,
 }
 
 /// Output tokens of replies by model: what shutdowns are held against.
@@ -59,17 +64,15 @@ struct LastLeg {
 pub(super) struct Outputs {
     pub(super) of_all: BTreeMap<String, i64>,
     pub(super) since_shutdown: BTreeMap<String, i64>,
-    pub(super) of_last_process: BTreeMap<String, i64>,
 }
 
 impl Outputs {
     /// Adds the replies of a process that has ended.
-    fn add(&mut self, replies: &[(Call, bool)]) {
-        self.of_last_process.clear();
-        for (reply, _) in replies {
+    fn add(&mut self, replies: &[Call]) {
+        for reply in replies {
             let Some(output) = reply.numbers.output else { continue };
             let model = reply.model.as_deref().unwrap_or_default();
-            for sums in [&mut self.of_all, &mut self.since_shutdown, &mut self.of_last_process] {
+            for sums in [&mut self.of_all, &mut self.since_shutdown] {
                 let sum = sums.entry(model.to_owned()).or_default();
                 *sum = sum.saturating_add(output);
             }
@@ -78,15 +81,24 @@ impl Outputs {
 }
 
 impl Ledger {
-    /// The processes whose calls a shutdown counts: all since the one before it, or, where its numbers fit that better,
-    /// only the last, which came after one that crashed.
-    fn told_by(&self, totals: &[Total]) -> Vec<u32> {
-        let told = sum(totals.iter().filter_map(|total| total.numbers.output.as_ref()));
-        let off_by = |sums: &BTreeMap<String, i64>| told.abs_diff(sum(sums.values()));
-        let fits_all = off_by(&self.outputs.since_shutdown) <= off_by(&self.outputs.of_last_process);
-        let last = self.untold.iter().max();
-        let is_told = |leg: &&u32| !totals.is_empty() && (fits_all || Some(*leg) == last);
-        self.untold.iter().filter(is_told).copied().collect()
+    /// The replies that a shutdown counts: the last ones, as many as its output tokens are enough for. It does not know
+    /// of those before a crash, nor (from 1.0.78 on) of those before a compaction.
+    fn told_by(&mut self, totals: &[Total]) -> Vec<String> {
+        let output = |total: &Total| total.numbers.output.unwrap_or(0);
+        let mut left: BTreeMap<&str, i64> = totals.iter().map(|total| (total.model.as_str(), output(total))).collect();
+        let mut told = Vec::new();
+        for reply in std::mem::take(&mut self.untold).into_iter().rev() {
+            let named = reply.model.as_deref().filter(|model| left.contains_key(model));
+            let only = left.first_key_value().filter(|_| left.len() == 1).map(|(model, _)| *model);
+            let Some(left) = named.or(only).and_then(|model| left.get_mut(model)) else { continue };
+            if left.saturating_mul(2) < reply.output {
+                *left = 0;
+                continue;
+            }
+            *left = (*left - reply.output).max(0);
+            told.push(reply.response);
+        }
+        told
     }
 
     pub(super) fn note_moment(&mut self, moment: Option<i64>) {
@@ -103,24 +115,20 @@ impl Ledger {
     }
 
     fn open(&mut self) -> &mut Leg {
-        let (legs, last) = (&mut self.legs, self.last);
-        self.leg.get_or_insert_with(|| {
-            *legs += 1;
-            Leg { number: *legs, began: last, last, ..Leg::default() }
-        })
+        let last = self.last;
+        self.leg.get_or_insert_with(|| Leg { began: last, last, ..Leg::default() })
     }
 
     /// Adds what a chunk of a reply tells: the most of its chunks counts.
     pub(super) fn note_reply(&mut self, call: &Call, message_id: &str, output: Number) {
         let output = output.0.filter(|output| *output > 0);
         let leg = self.open();
-        let is_before_records = leg.recorded.is_empty();
         let place = *leg.places.entry(key(AGENT, Kind::Response, &call.response)).or_insert(leg.replies.len());
         if place == leg.replies.len() {
             let call = Call { message_id: Some(message_id.to_owned()), is_partial: true, ..call.clone() };
-            leg.replies.push((call, is_before_records));
+            leg.replies.push(call);
         }
-        if let Some((reply, _)) = leg.replies.get_mut(place) {
+        if let Some(reply) = leg.replies.get_mut(place) {
             reply.numbers.output = reply.numbers.output.max(output);
         }
     }
@@ -159,22 +167,13 @@ impl Ledger {
 /// What tells in finer grain, by its key, and since when it has to be there: see [`crate::extract::Sink::give_way`].
 type Finer = (u64, Option<i64>);
 
-fn sum<'n>(numbers: impl Iterator<Item = &'n i64>) -> i64 {
-    numbers.fold(0, |sum, number| sum.saturating_add(*number))
-}
-
 fn cost_of(billed: &Object<Billed<'_>>) -> Option<f64> {
     dollars(billed.0.as_ref().and_then(|billed| billed.nano.0))
 }
 
-/// Key of the fact that a process's calls are told in finer grain than its replies tell them.
-fn covered_key(session: &str, leg: u32) -> u64 {
-    key(AGENT, Kind::Presence, &format!("covered:{session}#{leg}"))
-}
-
-/// The same of the calls that compacted.
-fn compactions_covered_key(session: &str, leg: u32) -> u64 {
-    key(AGENT, Kind::Presence, &format!("compactions:{session}#{leg}"))
+/// Key of the fact that a record or a shutdown tells of what a reply or a compaction tells by itself.
+fn told_key(response: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("told:{response}"))
 }
 
 /// Caches that live longer than this are the long ones. Seconds.
@@ -216,14 +215,13 @@ impl Transcript<'_, '_> {
     /// Hands on what a process told, when it has ended.
     pub(super) fn close_leg(&mut self) -> Result<(), Reject> {
         let Some(leg) = self.ledger.leg.take() else { return Ok(()) };
-        let Leg { number, last, recorded, replies, places, compactions, has_compaction_record, .. } = leg;
+        let Leg { last, recorded, replies, places, compactions, has_compaction_record, .. } = leg;
         self.ledger.outputs.add(&replies);
-        self.ledger.untold.push(number);
         let has_records = !recorded.is_empty();
         let mut joined = KeySet::default();
         for mut call in recorded {
             let response = key(AGENT, Kind::Response, &call.response);
-            if let Some((reply, _)) = places.get(&response).and_then(|place| replies.get(*place)) {
+            if let Some(reply) = places.get(&response).and_then(|place| replies.get(*place)) {
                 joined.insert(response);
                 call.message_id.clone_from(&reply.message_id);
                 (call.seq, call.turn) = (reply.seq, reply.turn);
@@ -231,30 +229,33 @@ impl Transcript<'_, '_> {
             self.push_call(&call, None)?;
         }
         let stored = self.stored(last);
-        for (call, is_before_records) in &replies {
-            let response = key(AGENT, Kind::Response, &call.response);
-            if *is_before_records && call.numbers.output.is_some() && !joined.contains(&response) {
-                let covered = (covered_key(&self.session, number), None);
-                self.push_call(call, [covered].into_iter().chain(stored))?;
+        for call in &replies {
+            let Some(output) = call.numbers.output else { continue };
+            if joined.contains(&key(AGENT, Kind::Response, &call.response)) {
+                continue;
+            }
+            self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
+            if has_records {
+                self.claim_told(&call.response);
+            } else {
+                let (response, model) = (call.response.clone(), call.model.clone());
+                self.ledger.untold.push(Untold { response, model, output });
             }
         }
-        let may_be_counted = self.ledger.version >= Some(COUNTS_COMPACTIONS) && !has_records;
         for call in &compactions {
-            let told = (compactions_covered_key(&self.session, number), None);
-            let total = may_be_counted.then(|| (covered_key(&self.session, number), None));
-            self.push_call(call, [told].into_iter().chain(stored).chain(total))?;
+            self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
+            if has_compaction_record {
+                self.claim_told(&call.response);
+            }
         }
-        self.turn_to(0);
-        if has_records {
-            self.out.claim(covered_key(&self.session, number), false);
-            self.ledger.untold.retain(|leg| *leg != number);
-        }
-        if has_compaction_record {
-            self.out.claim(compactions_covered_key(&self.session, number), false);
-        }
-        let compacted = !compactions.is_empty();
-        self.ledger.last_leg = Some(LastLeg { has_records, compacted });
+        let compactions = compactions.into_iter().map(|call| call.response).collect();
+        self.ledger.last_leg = Some(LastLeg { has_records, compactions });
         Ok(())
+    }
+
+    fn claim_told(&mut self, response: &str) {
+        self.turn_to(0);
+        self.out.claim(told_key(response), false);
     }
 
     /// The database, to which what ended at a moment gives way; not once the calls are recorded here, to which the
@@ -284,28 +285,33 @@ impl Transcript<'_, '_> {
         let last = self.ledger.last_leg.take().unwrap_or_default();
         let timestamp = spot.timestamp.or(self.ledger.last);
         let totals = self.ledger.totals(shutdown);
-        self.turn_to(0);
-        if !last.has_records {
-            let told = self.ledger.told_by(&totals);
-            for leg in told {
-                self.out.claim(covered_key(&self.session, leg), false);
-            }
-            for total in totals {
-                let response = format!("shutdown:{}:{}", spot.id, total.model);
-                let call = Call {
-                    model: Some(total.model),
-                    numbers: total.numbers,
-                    cost: dollars(total.nano).filter(|_| timestamp >= Some(metrics::UNITS_HAVE_A_PRICE)),
-                    timestamp,
-                    is_partial: last.compacted && self.ledger.version >= Some(COMPACTION_RESETS),
-                    grain: "session",
-                    ..self.call_at(0, spot, &response)
-                };
-                self.push_call(&call, self.stored(timestamp))?;
-            }
-        }
-        self.ledger.untold.clear();
         self.ledger.outputs.since_shutdown.clear();
+        if last.has_records {
+            self.ledger.untold.clear();
+            return Ok(());
+        }
+        let mut told = self.ledger.told_by(&totals);
+        let may_count_compactions = !totals.is_empty() && self.ledger.version >= Some(COUNTS_COMPACTIONS);
+        let is_partial = !last.compactions.is_empty() && self.ledger.version >= Some(COMPACTION_RESETS);
+        if may_count_compactions {
+            told.extend(last.compactions);
+        }
+        for response in told {
+            self.claim_told(&response);
+        }
+        for total in totals {
+            let response = format!("shutdown:{}:{}", spot.id, total.model);
+            let call = Call {
+                model: Some(total.model),
+                numbers: total.numbers,
+                cost: dollars(total.nano).filter(|_| timestamp >= Some(metrics::UNITS_HAVE_A_PRICE)),
+                timestamp,
+                is_partial,
+                grain: "session",
+                ..self.call_at(0, spot, &response)
+            };
+            self.push_call(&call, self.stored(timestamp))?;
+        }
         Ok(())
     }
 }
