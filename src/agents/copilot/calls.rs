@@ -187,7 +187,7 @@ impl Transcript<'_, '_> {
         }
     }
 
-    pub(super) fn take_tool_start(&mut self, spot: &Spot<'_>, start: &ToolStart<'_>) -> Result<(), Reject> {
+    pub(super) fn take_tool_start(&mut self, spot: &Spot<'_>, start: &ToolStart<'_>) {
         self.count_unknown(spot, &start.unknown);
         let id = start.call.get().unwrap_or(spot.id);
         if !self.calls.open.contains_key(&call_key(id)) {
@@ -200,7 +200,6 @@ impl Transcript<'_, '_> {
             call.describe(&start.name, &start.arguments, &start.server);
             call.started_at = spot.timestamp;
         }
-        Ok(())
     }
 
     pub(super) fn take_tool_complete(&mut self, spot: &Spot<'_>, complete: &ToolComplete<'_>) -> Result<(), Reject> {

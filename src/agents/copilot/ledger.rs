@@ -31,8 +31,8 @@ pub(super) struct Ledger {
     leg: Option<Leg>,
     pub(super) version: Option<[u32; 3]>,
     last: Option<i64>,
-    /// When the first process that recorded its calls began.
-    pub(super) recorded_since: Option<Option<i64>>,
+    /// When the first process that recorded its calls began; 0 where that is not told.
+    pub(super) recorded_since: Option<i64>,
     /// Whether the program keeps what was billed over all processes.
     pub(super) has_checkpoint: bool,
     record_ids: KeySet,
@@ -159,7 +159,7 @@ impl Ledger {
         let leg = self.open();
         leg.has_compaction_record |= is_compaction;
         leg.recorded.push(call);
-        let began = leg.began;
+        let began = leg.began.unwrap_or(0);
         self.recorded_since.get_or_insert(began);
     }
 }

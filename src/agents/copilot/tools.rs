@@ -106,8 +106,8 @@ fn exit_code(category: &str, complete: &ToolComplete<'_>) -> Option<i64> {
 /// The code in the last `… exit code N>` of a text.
 pub(super) fn exit_code_in(text: &str) -> Option<i64> {
     const MARK: &str = "exit code ";
-    let places = memchr::memmem::rfind_iter(text.as_bytes(), MARK.as_bytes());
-    places.filter_map(|place| text.get(place + MARK.len()..)?.split_once('>')?.0.parse().ok()).next()
+    let mut places = memchr::memmem::rfind_iter(text.as_bytes(), MARK.as_bytes());
+    places.find_map(|place| text.get(place + MARK.len()..)?.split_once('>')?.0.parse().ok())
 }
 
 #[cfg(test)]

@@ -169,9 +169,10 @@ impl<'o, 'a> Transcript<'o, 'a> {
             "assistant.message" => {
                 with::<AssistantMessage<'static>>(data, |message| self.take_assistant(spot, message))
             }
-            "tool.execution_start" | "tool.user_requested" => {
-                with::<ToolStart<'static>>(data, |start| self.take_tool_start(spot, start))
-            }
+            "tool.execution_start" | "tool.user_requested" => with::<ToolStart<'static>>(data, |start| {
+                self.take_tool_start(spot, start);
+                Ok(())
+            }),
             "tool.execution_complete" => {
                 with::<ToolComplete<'static>>(data, |complete| self.take_tool_complete(spot, complete))
             }
@@ -291,8 +292,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
         self.end_subagents()?;
         self.turn_to(0);
         self.out.claim(session_key(AGENT, &self.session), false);
-        if let Some(since) = self.ledger.recorded_since {
-            self.out.claim_since(super::recorded_key(&self.session), since);
+        if self.ledger.recorded_since.is_some() {
+            self.out.claim_since(super::recorded_key(&self.session), self.ledger.recorded_since);
         }
         let facts = Facts { session_id: self.session.clone(), kind: "session", ..self.facts };
         self.out.end_session(told.complete(facts))
