@@ -48,6 +48,14 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
+    /// A commit was cut off behind its journal: nothing is lost, but not all files are in their places.
+    #[error("the lake `{}` is to be completed: {source}", path.display())]
+    Unfinished {
+        /// The lake.
+        path: PathBuf,
+        /// What stopped the commit.
+        source: Box<Error>,
+    },
     /// Writing to stdout failed.
     #[error("cannot write the result: {0}")]
     Output(#[source] io::Error),
@@ -126,6 +134,9 @@ impl Error {
             Self::NewerLake { .. } => Some("upgrade llrem, or name another lake with --lake".to_owned()),
             Self::DamagedState { .. } => {
                 Some("run `llrem etl --full` to extract what is still on disk into a new lake (--lake DIR)".to_owned())
+            }
+            Self::Unfinished { .. } => {
+                Some("the new rows are safe; mend what stopped it, and the next `llrem etl` completes it".to_owned())
             }
             Self::Io { source, path, .. } => io_hint(source, path),
             Self::BadInput { .. } => Some("`llrem sources --bad` names them".to_owned()),

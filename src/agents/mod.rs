@@ -2,6 +2,7 @@
 
 pub mod claude_code;
 pub mod copilot;
+pub mod droid;
 mod folders;
 mod prompts;
 mod tool_input;
@@ -43,7 +44,7 @@ pub trait Agent: Sync {
 }
 
 /// Every agent that llrem reads, in the order of all lists.
-pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode, &copilot::CopilotCli];
+pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode, &copilot::CopilotCli, &droid::Droid];
 
 /// The agent of that id.
 pub fn by_id(id: &str) -> Option<&'static dyn Agent> {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::group::{OldTables, PART_WEIGHT};
+use super::group::{OldTables, PART_SOURCES, PART_WEIGHT};
 use crate::error::{Error, Result};
 use crate::lake::claims;
 use crate::lake::commit::{self, MARK, Step};
@@ -22,14 +22,14 @@ pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result
         return Ok(());
     }
     let syncer = Syncer::start();
-    let mut steps = Vec::new();
-    let mut exchanged = BTreeMap::new();
+    let mut folding = Folding { layout, syncer: &syncer, manifest, exchanged: Exchanged::new(), steps: Vec::new() };
     for (number, bin) in bins.iter().enumerate() {
         if let Some(name) = folded_name(bin) {
-            fold_bin(layout, &syncer, manifest, number, &name, bin, &mut exchanged, &mut steps)?;
+            folding.fold_bin(number, &name, bin)?;
         }
     }
-    stage_folders(layout, manifest, &exchanged, &mut steps)?;
+    folding.stage_folders()?;
+    let steps = folding.steps;
     manifest.generation += 1;
     commit::commit(layout, syncer, steps, manifest)?;
     fs::remove_folder(&layout.staging())
@@ -37,21 +37,23 @@ pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result
 
 /// Parts that are to become one each, by agent and month. A month that is not over stays as it is.
 fn bins(manifest: &Manifest, this_month: &str) -> Vec<Vec<PartName>> {
-    let mut bins: Vec<(u64, Vec<PartName>)> = Vec::new();
+    let mut bins: Vec<(u64, usize, Vec<PartName>)> = Vec::new();
     for (name, part) in manifest.parts.iter().filter(|(name, _)| name.month != this_month) {
-        let weight = part.weight();
+        let (weight, sessions) = (part.weight(), part.sessions.len());
         match bins.last_mut() {
-            Some((sum, bin))
+            Some((sum, count, bin))
                 if *sum + weight <= PART_WEIGHT
+                    && *count + sessions <= PART_SOURCES
                     && bin.first().is_some_and(|first| (&first.agent, &first.month) == (&name.agent, &name.month)) =>
             {
                 *sum += weight;
+                *count += sessions;
                 bin.push(name.clone());
             }
-            _ => bins.push((weight, vec![name.clone()])),
+            _ => bins.push((weight, sessions, vec![name.clone()])),
         }
     }
-    bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
+    bins.into_iter().map(|(.., bin)| bin).filter(|bin| bin.len() > 1).collect()
 }
 
 /// A name that none of the parts has. A reader that has listed the folder and opens its files one by one then finds all
@@ -77,54 +79,90 @@ fn can_exchange(layout: &Layout) -> Result<bool> {
 /// Files of each partition's folder that are new, by table and partition.
 type Exchanged = BTreeMap<(usize, String, String), (Vec<(PartName, StagedFile)>, BTreeSet<PartName>)>;
 
-fn fold_bin(
-    layout: &Layout,
-    syncer: &Syncer,
-    manifest: &mut Manifest,
-    number: usize,
-    name: &PartName,
-    bin: &[PartName],
-    exchanged: &mut Exchanged,
-    steps: &mut Vec<Step>,
-) -> Result<()> {
-    let machine = manifest.machine.clone();
-    let parts: Vec<(PartName, PartEntry)> = bin.iter().filter_map(|name| manifest.parts.remove_entry(name)).collect();
-    let stem = format!("fold-{number}");
-    let mut writer = PartWriter::new(&layout.staging(), &stem, syncer);
-    writer.write(0, &sessions(layout, &machine, &parts)?)?;
-    let mut tables: Vec<OldTables> =
-        parts.iter().map(|(name, part)| OldTables::open(layout, &machine, name, part)).collect::<Result<_>>()?;
-    let mut entries: Vec<(usize, SessionEntry)> = parts
-        .iter()
-        .enumerate()
-        .flat_map(|(place, (_, part))| part.sessions.iter().cloned().map(move |entry| (place, entry)))
-        .collect();
-    entries.sort_by(|(_, a), (_, b)| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
-    let mut replicas = Vec::new();
-    for (place, entry) in &entries {
-        if let Some(tables) = tables.get_mut(*place) {
-            tables.copy(entry, &mut writer)?;
+/// What is folded, bin by bin, and what a commit has to do with it.
+struct Folding<'f> {
+    layout: &'f Layout,
+    syncer: &'f Syncer,
+    manifest: &'f mut Manifest,
+    exchanged: Exchanged,
+    steps: Vec<Step>,
+}
+
+impl Folding<'_> {
+    /// Writes the parts of a bin as one.
+    fn fold_bin(&mut self, number: usize, name: &PartName, bin: &[PartName]) -> Result<()> {
+        let machine = self.manifest.machine.clone();
+        let parts: Vec<(PartName, PartEntry)> =
+            bin.iter().filter_map(|name| self.manifest.parts.remove_entry(name)).collect();
+        let stem = format!("fold-{number}");
+        let mut writer = PartWriter::new(&self.layout.staging(), &stem, self.syncer);
+        writer.write(0, &sessions(self.layout, &machine, &parts)?)?;
+        let mut tables: Vec<OldTables> = parts
+            .iter()
+            .map(|(name, part)| OldTables::open(self.layout, &machine, name, part))
+            .collect::<Result<_>>()?;
+        let mut entries: Vec<(usize, SessionEntry)> = parts
+            .iter()
+            .enumerate()
+            .flat_map(|(place, (_, part))| part.sessions.iter().cloned().map(move |entry| (place, entry)))
+            .collect();
+        entries.sort_by(|(_, a), (_, b)| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+        let mut replicas = Vec::new();
+        for (place, entry) in &entries {
+            if let Some(tables) = tables.get_mut(*place) {
+                tables.copy(entry, &mut writer)?;
+            }
         }
-    }
-    for (name, _) in &parts {
-        replicas.extend(claims::load(&layout.root().join(Layout::claims(name)))?);
-        steps.push(Step::Remove { path: Layout::claims(name) });
-    }
-    let staged_claims = layout.staging().join(format!("{stem}.claims"));
-    syncer.write(&staged_claims, &claims::encode(&replicas)?)?;
-    steps.push(Step::Place { from: relative(layout, &staged_claims)?, to: Layout::claims(name) });
-    let mut files: [Option<FileEntry>; 4] = [const { None }; 4];
-    for ((place, staged), file) in writer.finish()?.into_iter().enumerate().zip(&mut files) {
-        let folder = exchanged.entry((place, name.agent.clone(), name.month.clone())).or_default();
-        folder.1.extend(bin.iter().chain([name]).cloned());
-        if let Some(staged) = staged {
-            *file = Some(staged.entry.clone());
-            folder.0.push((name.clone(), staged));
+        for (name, _) in &parts {
+            replicas.extend(claims::load(&self.layout.root().join(Layout::claims(name)))?);
+            self.steps.push(Step::Remove { path: Layout::claims(name) });
         }
+        let staged_claims = self.layout.staging().join(format!("{stem}.claims"));
+        self.syncer.write(&staged_claims, &claims::encode(&replicas)?)?;
+        self.steps.push(Step::Place { from: relative(self.layout, &staged_claims)?, to: Layout::claims(name) });
+        let mut files: [Option<FileEntry>; 4] = [const { None }; 4];
+        for ((place, staged), file) in writer.finish()?.into_iter().enumerate().zip(&mut files) {
+            let folder = self.exchanged.entry((place, name.agent.clone(), name.month.clone())).or_default();
+            folder.1.extend(bin.iter().chain([name]).cloned());
+            if let Some(staged) = staged {
+                *file = Some(staged.entry.clone());
+                folder.0.push((name.clone(), staged));
+            }
+        }
+        let sessions = entries.into_iter().map(|(_, entry)| entry).collect();
+        self.manifest.parts.insert(name.clone(), PartEntry { sessions, files });
+        Ok(())
     }
-    let sessions = entries.into_iter().map(|(_, entry)| entry).collect();
-    manifest.parts.insert(name.clone(), PartEntry { sessions, files });
-    Ok(())
+
+    /// Makes each partition's folder as it will be: the files that stay under a second name, and the new ones.
+    fn stage_folders(&mut self) -> Result<()> {
+        for (number, ((place, agent, month), (new, folded))) in self.exchanged.iter().enumerate() {
+            let Some(table) = LAKE_TABLES.get(*place) else { continue };
+            let partition = Layout::partition(table, &self.manifest.machine, agent, month);
+            let folder = self.layout.root().join(&partition);
+            if !folder.is_dir() {
+                continue;
+            }
+            let staged = self.layout.staging().join(format!("folder-{number}"));
+            fs::make_folder(&staged)?;
+            let stays = self.manifest.parts.iter().filter(|(name, part)| {
+                (&name.agent, &name.month) == (agent, month)
+                    && !folded.contains(*name)
+                    && part.files.get(*place).is_some_and(Option::is_some)
+            });
+            for (name, _) in stays {
+                let file = format!("{}.parquet", name.name);
+                fs::link(&folder.join(&file), &staged.join(&file))?;
+            }
+            for (name, file) in new {
+                fs::rename(&file.path, &staged.join(format!("{}.parquet", name.name)))?;
+            }
+            fs::write(&staged.join(MARK), b"")?;
+            fs::sync_folder(&staged)?;
+            self.steps.push(Step::Exchange { from: relative(self.layout, &staged)?, to: partition });
+        }
+        Ok(())
+    }
 }
 
 /// The rows of all the parts' sessions, in order.
@@ -143,36 +181,6 @@ fn sessions(layout: &Layout, machine: &str, parts: &[(PartName, PartEntry)]) -> 
         sorted.push(row);
     }
     Ok(sorted.finish()?)
-}
-
-/// Makes each partition's folder as it will be: the files that stay under a second name, and the new ones.
-fn stage_folders(layout: &Layout, manifest: &Manifest, exchanged: &Exchanged, steps: &mut Vec<Step>) -> Result<()> {
-    for (number, ((place, agent, month), (new, folded))) in exchanged.iter().enumerate() {
-        let Some(table) = LAKE_TABLES.get(*place) else { continue };
-        let partition = Layout::partition(table, &manifest.machine, agent, month);
-        let folder = layout.root().join(&partition);
-        if !folder.is_dir() {
-            continue;
-        }
-        let staged = layout.staging().join(format!("folder-{number}"));
-        fs::make_folder(&staged)?;
-        let stays = manifest.parts.iter().filter(|(name, part)| {
-            (&name.agent, &name.month) == (agent, month)
-                && !folded.contains(*name)
-                && part.files.get(*place).is_some_and(Option::is_some)
-        });
-        for (name, _) in stays {
-            let file = format!("{}.parquet", name.name);
-            fs::link(&folder.join(&file), &staged.join(&file))?;
-        }
-        for (name, file) in new {
-            fs::rename(&file.path, &staged.join(format!("{}.parquet", name.name)))?;
-        }
-        fs::write(&staged.join(MARK), b"")?;
-        fs::sync_folder(&staged)?;
-        steps.push(Step::Exchange { from: relative(layout, &staged)?, to: partition });
-    }
-    Ok(())
 }
 
 fn relative(layout: &Layout, path: &Path) -> Result<String> {

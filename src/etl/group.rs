@@ -23,6 +23,8 @@ use crate::tables::LAKE_TABLES;
 
 /// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
 pub(super) const PART_WEIGHT: u64 = 16 << 20;
+/// Sources whose sessions share a part, however small: each session has a price in memory of its own.
+pub(super) const PART_SOURCES: usize = 1000;
 
 /// Sources to be read, and the parts that hold what the lake has of them.
 #[derive(Clone, Default)]
@@ -90,10 +92,11 @@ pub(super) fn process(shared: &Shared<'_>, group: Group) -> Result<Outcome> {
     let (mut rebuilt, same) = rebuild(shared, &group, sessions);
     judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
-    let parts = write_parts(shared, &group, rebuilt)?;
+    // Before the rows are written: what another thread learns meanwhile may come too late for them.
     let notes = shared.notes();
     childless.retain(|call| notes.child_of(*call).is_none());
     drop(notes);
+    let parts = write_parts(shared, &group, rebuilt)?;
     Ok(Outcome { group, parts, reads, verdicts, childless })
 }
 

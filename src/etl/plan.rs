@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
-use super::group::{Group, PART_WEIGHT};
+use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
 use super::read::Planned;
 use crate::agents::{AGENTS, Agent, Found, Places};
@@ -17,8 +17,6 @@ use crate::source::{Fingerprint, head};
 
 /// Bytes looked at for the moment that a source begins; more when it is not among them.
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];
-/// Sources that are read together, however small: each session has a price in memory of its own.
-const PART_SOURCES: usize = 1000;
 /// Bytes of sources up to which those that begin with the same moment are read together.
 const COPIES_WEIGHT: u64 = 2 * PART_WEIGHT;
 /// Folders below a given one that are looked into.
@@ -118,7 +116,7 @@ fn named(agents: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
     std::fs::metadata(&absolute).map_err(Error::io("read", path))?;
     let matching: Vec<&'static dyn Agent> =
         agents.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
-    // Claude Code's transcripts are any JSON lines; the others know theirs by their places, and go first.
+    // Claude Code, the first, takes transcripts of any name; those behind it know theirs by folder or name.
     let claim = |path: &Path| {
         matching.iter().rev().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)))
     };

@@ -1,6 +1,7 @@
 //! Projects of which a session names only the hash of the path: found among the paths that all sessions name.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
@@ -45,5 +46,9 @@ fn entry_of(session: &SessionOut) -> &SessionEntry {
 
 /// SHA-256 in hexadecimal digits, as Gemini CLI names a project's folder.
 fn hash_of(path: &str) -> String {
-    Sha256::digest(path).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::with_capacity(64);
+    for byte in Sha256::digest(path) {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }

@@ -121,7 +121,7 @@ fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
     Ok(())
 }
 
-fn read_session(planned: &Planned, mut rows: SessionRows, is_streamed: bool) -> Result<ReadSession> {
+fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool) -> Result<ReadSession> {
     let mut responses = std::mem::take(&mut rows.responses);
     responses.sort_by_key(|copy| copy.key);
     let replica = Replica {

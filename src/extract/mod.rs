@@ -104,13 +104,14 @@ enum Mode<'a> {
 pub struct Sink<'a> {
     context: &'a Context<'a>,
     mode: Mode<'a>,
-    current: Option<SessionRows>,
+    /// Boxed: its builders take kilobytes, which every move would copy.
+    current: Option<Box<SessionRows>>,
     /// Sessions of the source that others were turned to before they were complete, by name.
-    parked: BTreeMap<String, SessionRows>,
+    parked: BTreeMap<String, Box<SessionRows>>,
     current_name: String,
     places: Places,
     /// Sessions that are complete.
-    pub sessions: Vec<SessionRows>,
+    pub sessions: Vec<Box<SessionRows>>,
     /// Facts about rows of other sources.
     pub notes: Vec<Note>,
     /// What was found beside rows.
@@ -367,7 +368,7 @@ impl<'a> Sink<'a> {
     }
 
     fn session(&mut self) -> &mut SessionRows {
-        self.current.get_or_insert_with(SessionRows::default)
+        self.current.get_or_insert_default()
     }
 
     fn flush_when_full(&mut self) -> Result<(), Reject> {

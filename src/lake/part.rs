@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, ZstdLevel};
@@ -71,8 +72,16 @@ pub struct PartWriter<'s> {
 struct TableWriter {
     path: PathBuf,
     writer: ArrowWriter<HashedFile>,
+    /// Rows of small sessions, which together are written in one go.
+    small: Vec<RecordBatch>,
+    small_rows: usize,
     rows: u64,
 }
+
+/// Batches up to so many rows wait for others: each that is written costs as much as hundreds of rows.
+const SMALL_ROWS: usize = 32;
+/// Rows that wait at most.
+const WAITING_ROWS: usize = 512;
 
 /// A written file that waits to be put in its place.
 #[derive(Debug)]
@@ -100,13 +109,9 @@ impl<'s> PartWriter<'s> {
             let file = HashedFile::create(&path)?;
             let writer = ArrowWriter::try_new(file, definition.schema(), Some(properties(definition)))
                 .map_err(Error::parquet(&path))?;
-            *slot = Some(TableWriter { path, writer, rows: 0 });
+            *slot = Some(TableWriter { path, writer, small: Vec::new(), small_rows: 0, rows: 0 });
         }
-        if let Some(table) = slot {
-            table.rows += batch.num_rows() as u64;
-            table.writer.write(batch).map_err(|error| write_error(error, &table.path))?;
-        }
-        Ok(())
+        slot.as_mut().map_or(Ok(()), |table| table.add(batch))
     }
 
     /// Completes the files, and leaves them to the syncer.
@@ -120,7 +125,32 @@ impl<'s> PartWriter<'s> {
 }
 
 impl TableWriter {
-    fn finish(self, syncer: &Syncer) -> Result<StagedFile> {
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        if batch.num_rows() > SMALL_ROWS {
+            self.write_small()?;
+            return self.write(batch);
+        }
+        self.small.push(batch.clone());
+        self.small_rows += batch.num_rows();
+        if self.small_rows > WAITING_ROWS { self.write_small() } else { Ok(()) }
+    }
+
+    fn write_small(&mut self) -> Result<()> {
+        self.small_rows = 0;
+        let small = std::mem::take(&mut self.small);
+        match small.first() {
+            Some(first) => self.write(&concat_batches(first.schema_ref(), &small)?),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.write(batch).map_err(|error| write_error(error, &self.path))
+    }
+
+    fn finish(mut self, syncer: &Syncer) -> Result<StagedFile> {
+        self.write_small()?;
         let file = self.writer.into_inner().map_err(|error| write_error(error, &self.path))?;
         let entry = FileEntry { rows: self.rows, bytes: file.bytes, hash: *file.hasher.finalize().as_bytes() };
         syncer.sync(file.file, &self.path)?;

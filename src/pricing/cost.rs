@@ -20,11 +20,16 @@ pub struct Tokens<'a> {
     pub web_searches: u64,
     /// The service tier as recorded (`standard`, `priority`, `flex`, `batch`), or `fast` for fast mode.
     pub tier: Option<&'a str>,
+    /// Whether it is a sum over several requests, of which none is known to have had a long context.
+    pub is_sum: bool,
 }
 
 impl Tokens<'_> {
-    /// The whole prompt, which decides whether the long-context rate applies.
+    /// The whole prompt of the request, which decides whether the long-context rate applies; 0 for a sum of requests.
     pub fn prompt(&self) -> u64 {
+        if self.is_sum {
+            return 0;
+        }
         [self.cache_read, self.cache_write_5m, self.cache_write_1h].into_iter().fold(self.input, u64::saturating_add)
     }
 }

@@ -28,6 +28,7 @@ impl Pricer {
             output: count(row.output_tokens),
             web_searches: count(row.web_searches),
             tier: row.service_tier,
+            is_sum: row.grain != "response",
         };
         let cost = self.table.cost(&tokens, row.model?, row.provider, row.timestamp.and_then(utc_day))?;
         Some((cost.usd, cost.model_key))

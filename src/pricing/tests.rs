@@ -113,6 +113,13 @@ fn the_long_context_rate_is_for_the_whole_request_and_strictly_over_the_threshol
 }
 
 #[test]
+fn a_sum_of_requests_has_no_long_context() {
+    let tokens = Tokens { input: 400_000, ..used() };
+    assert_usd(cost("claude-sonnet-4-5", &tokens), 2.4);
+    assert_usd(cost("claude-sonnet-4-5", &Tokens { is_sum: true, ..tokens }), 1.2);
+}
+
+#[test]
 fn output_does_not_make_a_context_long() {
     let tokens = Tokens { input: 200_000, output: MILLION, ..used() };
     assert_usd(cost("claude-sonnet-4-5", &tokens), 0.6 + 15.0);
@@ -423,7 +430,16 @@ fn any_tokens(below: u64) -> impl Strategy<Value = Tokens<'static>> {
     let tier = prop::sample::select(vec![None, Some("batch"), Some("fast"), Some("priority"), Some("flex")]);
     ([0..below, 0..below, 0..below, 0..below, 0..below], 0..20_u64, tier).prop_map(|(counts, web_searches, tier)| {
         let [input, cache_read, five_minutes, hour, output] = counts;
-        Tokens { input, cache_read, cache_write_5m: five_minutes, cache_write_1h: hour, output, web_searches, tier }
+        Tokens {
+            input,
+            cache_read,
+            cache_write_5m: five_minutes,
+            cache_write_1h: hour,
+            output,
+            web_searches,
+            tier,
+            is_sum: false,
+        }
     })
 }
 
@@ -438,6 +454,7 @@ proptest! {
             output: tokens.output * times,
             web_searches: tokens.web_searches * times,
             tier: tokens.tier,
+            is_sum: false,
         };
         match (cost(model, &tokens), cost(model, &multiple)) {
             (Some(one), Some(many)) => prop_assert!((one * times as f64 - many).abs() < 1e-9),

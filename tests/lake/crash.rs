@@ -236,6 +236,8 @@ fn a_full_disk_at_any_operation() {
         assert_eq!(output.status.code(), Some(1), "{when}: {message}");
         assert!(message.contains(lake.to_str().unwrap()), "{when}: {message}");
         assert!(message.lines().count() <= 3, "{when}: {message}");
+        let is_unfinished = lake.join("_llrem/journal").exists();
+        assert_eq!(message.contains("is to be completed"), is_unfinished, "{when}: {message}");
         assert_sound(&lake, &when);
         succeed(&mut lake::etl(&home, &lake));
         assert_sound(&lake, &when);
@@ -344,16 +346,22 @@ fn killed_at_random_moments() {
     invented(&bench.home(), 8_000_000, 11);
     let begun = Instant::now();
     bench.extract();
-    let whole = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let mut whole = u64::try_from(begun.elapsed().as_micros()).unwrap();
     let expected = rows(&bench.lake());
     let lake = bench.path().join("killed");
     let mut dice = Dice(0x5EED);
-    let (mut killed, mut completed) = (0, 0);
-    for number in 0..KILLS {
+    let (mut number, mut killed, mut completed) = (0, 0, 0);
+    while killed < KILLS {
+        number += 1;
         let near_commit = number % 3 == 0;
         let delay = Duration::from_micros(if near_commit { dice.below(12_000) } else { dice.below(whole) });
         let child = lake::etl(&bench.home(), &lake).arg("--full").stderr(Stdio::null()).spawn().unwrap();
-        killed += u64::from(kill_at(child, &lake, near_commit, delay));
+        if kill_at(child, &lake, near_commit, delay) {
+            killed += 1;
+        } else if !near_commit {
+            // The machine is faster than it was; moments behind the end are of no use.
+            whole = whole * 3 / 4;
+        }
         let when = format!("kill {number} after {delay:?}");
         assert_sound(&lake, &when);
         if near_commit && number % 2 == 0 {
@@ -369,8 +377,7 @@ fn killed_at_random_moments() {
     }
     succeed(&mut lake::etl(&bench.home(), &lake));
     assert_same_rows(&rows(&lake), &expected, "in the end");
-    println!("{killed} of {KILLS} runs killed, {completed} completed");
-    assert!(killed >= KILLS / 2);
+    println!("{killed} of {number} runs killed, {completed} completed");
 }
 
 #[test]

@@ -120,7 +120,7 @@ pub(super) fn join<'a>(texts: impl IntoIterator<Item = Cow<'a, str>>) -> Option<
 }
 
 /// The text of a tool's result as the model saw it; what is not text leaves a mark.
-pub(super) fn output_text<'a>(json: Option<&'a str>) -> Option<Cow<'a, str>> {
+pub(super) fn output_text(json: Option<&str>) -> Option<Cow<'_, str>> {
     let json = json?;
     if json.starts_with('"') {
         let repaired = || serde_json::from_str::<String>(&repair(json.as_bytes())).ok().map(Cow::Owned);

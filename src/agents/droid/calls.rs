@@ -1,0 +1,244 @@
+//! Tool calls, and the results that later records give them.
+
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
+
+use super::AGENT;
+use super::content::{join, plain_text};
+use super::ids::{is_global, qualified};
+use super::record::{CommandResult, Input};
+use super::tools::{self, ToolResult};
+use crate::agents::tool_input::input_key;
+use crate::extract::{KeyMap, KeySet, Kind, Reject, Sink, key};
+use crate::source::records::Raw;
+use crate::source::{repair, unescape};
+use crate::tables::ToolCallRow;
+
+/// Of which call a record tells.
+#[derive(Clone, Copy)]
+pub(super) struct Name<'n> {
+    /// Session that has the record.
+    pub(super) session: &'n str,
+    /// Session that makes an id unique which is not by itself.
+    pub(super) namespace: &'n str,
+    /// The agent's id.
+    pub(super) id: Option<&'n str>,
+    /// What stands for it where there is none.
+    pub(super) made_up: &'n str,
+}
+
+impl<'n> Name<'n> {
+    fn raw(&self) -> &'n str {
+        self.id.unwrap_or(self.made_up)
+    }
+}
+
+/// Where a call was made.
+pub(super) struct Place<'p> {
+    pub(super) seq: i64,
+    pub(super) message_id: Option<&'p str>,
+    pub(super) turn: Option<i64>,
+    pub(super) at: Option<i64>,
+    pub(super) line: u64,
+    pub(super) weak: bool,
+}
+
+/// A call whose result is to come.
+#[derive(Default)]
+struct Call {
+    id: String,
+    seq: i64,
+    message_id: Option<String>,
+    turn: Option<i64>,
+    name: String,
+    category: &'static str,
+    input: Option<String>,
+    input_key: Option<String>,
+    command: Option<String>,
+    file_path: Option<String>,
+    started_at: Option<i64>,
+    source_line: Option<i64>,
+    weak: bool,
+}
+
+/// The calls of a session.
+#[derive(Default)]
+pub(super) struct Calls {
+    /// Those without a result, by the id that the result will name.
+    open: KeyMap<Call>,
+    /// Ids of all calls.
+    seen: KeySet,
+    /// How often an id was given that is not unique by itself.
+    given: KeyMap<u32>,
+}
+
+fn call_key(id: &str) -> u64 {
+    key(AGENT, Kind::ToolCall, id)
+}
+
+impl Calls {
+    /// Opens a call; false when it is there already.
+    pub(super) fn open(
+        &mut self,
+        of: Name<'_>,
+        name: &str,
+        input: &Raw<'_>,
+        place: &Place<'_>,
+        out: &mut Sink<'_>,
+    ) -> Result<bool, Reject> {
+        let id = self.next_id(of);
+        if !self.seen.insert(call_key(&id)) {
+            return Ok(false);
+        }
+        let json = arguments(input);
+        let arguments: Input<'_> = json.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let category = tools::category(name);
+        let command = arguments.command.get().filter(|_| category == "shell");
+        let call = Call {
+            id: id.into_owned(),
+            seq: place.seq,
+            message_id: place.message_id.map(str::to_owned),
+            turn: place.turn,
+            name: name.to_owned(),
+            category,
+            input_key: json.as_deref().map(|json| request_key(name, command, json)),
+            command: command.map(str::to_owned),
+            file_path: tools::file_of(category, &arguments).map(str::to_owned),
+            started_at: place.at,
+            source_line: i64::try_from(place.line).ok(),
+            weak: place.weak,
+            input: json.map(Cow::into_owned),
+        };
+        let displaced = self.open.insert(call_key(of.raw()), call);
+        displaced.map_or(Ok(()), |call| out.tool_call(call.row(of.session), call.weak))?;
+        Ok(true)
+    }
+
+    /// An id that is unique by itself, else one of the session, numbered from the second on.
+    fn next_id<'n>(&mut self, call: Name<'n>) -> Cow<'n, str> {
+        let Some(id) = call.id.filter(|id| !is_global(id)) else { return Cow::Borrowed(call.raw()) };
+        let id = format!("{}#{id}", call.namespace);
+        let given = self.given.entry(call_key(&id)).or_default();
+        *given += 1;
+        Cow::Owned(if *given == 1 { id } else { format!("{id}.{given}") })
+    }
+
+    /// Hands on the call that a result answers. A second result of a call is left out; one of a call that no record holds
+    /// stands for the call, at the next place.
+    pub(super) fn close(
+        &mut self,
+        of: Name<'_>,
+        result: &ToolResult<'_>,
+        place: &Place<'_>,
+        out: &mut Sink<'_>,
+    ) -> Result<bool, Reject> {
+        let is_known = self.open.remove(&call_key(of.raw()));
+        let is_new = is_known.is_none();
+        let call = match is_known {
+            Some(call) => call,
+            None => {
+                let id = of.id.map_or(Cow::Borrowed(of.made_up), |id| qualified(of.namespace, id));
+                if !self.seen.insert(call_key(&id)) {
+                    return Ok(false);
+                }
+                Call {
+                    id: id.into_owned(),
+                    seq: place.seq,
+                    turn: place.turn,
+                    name: "unknown".to_owned(),
+                    category: "other",
+                    source_line: i64::try_from(place.line).ok(),
+                    weak: true,
+                    ..Call::default()
+                }
+            }
+        };
+        let (status, exit_code) = result.outcome(call.category);
+        let output = result.text.as_deref();
+        let row = ToolCallRow {
+            status,
+            exit_code,
+            output,
+            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
+            ended_at: result.at,
+            ..call.row(of.session)
+        };
+        out.tool_call(row, call.weak)?;
+        Ok(is_new)
+    }
+
+    /// Says that all calls so far are copies.
+    pub(super) fn weaken(&mut self) {
+        self.open.values_mut().for_each(|call| call.weak = true);
+    }
+
+    /// Hands on the calls without a result, in order.
+    pub(super) fn finish(&mut self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let mut calls: Vec<Call> = self.open.drain().map(|(_, call)| call).collect();
+        calls.sort_by_key(|call| call.seq);
+        calls.iter().try_for_each(|call| out.tool_call(call.row(session), call.weak))
+    }
+}
+
+impl Call {
+    fn row<'r>(&'r self, session_id: &'r str) -> ToolCallRow<'r> {
+        ToolCallRow {
+            session_id,
+            seq: self.seq,
+            call_id: &self.id,
+            message_id: self.message_id.as_deref(),
+            response_id: None,
+            turn: self.turn,
+            name: &self.name,
+            category: self.category,
+            mcp_server: tools::mcp_server(&self.name),
+            input: self.input.as_deref(),
+            input_key: self.input_key.as_deref(),
+            command: self.command.as_deref(),
+            file_path: self.file_path.as_deref(),
+            status: "pending",
+            exit_code: None,
+            output: None,
+            output_bytes: None,
+            started_at: self.started_at,
+            ended_at: None,
+            duration_ms: None,
+            child_session_id: None,
+            is_sidechain: false,
+            source_line: self.source_line,
+            gone_at: None,
+        }
+    }
+}
+
+/// A call's arguments as JSON; some records hold them as a text.
+fn arguments<'a>(input: &Raw<'a>) -> Option<Cow<'a, str>> {
+    let json = input.json()?;
+    if json.starts_with('"')
+        && let Some(inner) = unescape(json)
+        && inner.trim_start().starts_with('{')
+        && serde_json::from_str::<IgnoredAny>(&inner).is_ok()
+    {
+        return Some(inner);
+    }
+    Some(repair(json.as_bytes()))
+}
+
+/// Key of a request. The risk that the model says a command has is worded anew each time; the command is what counts.
+fn request_key(name: &str, command: Option<&str>, json: &str) -> String {
+    match command.and_then(|command| serde_json::to_string(command).ok()) {
+        Some(command) => input_key(name, &format!("{{\"command\":{command}}}")),
+        None => input_key(name, json),
+    }
+}
+
+/// The result that a record of a stream holds: a text, or what a command wrote and how it exited.
+pub(super) fn command_result<'a>(value: &Raw<'a>) -> ToolResult<'a> {
+    let json = value.json().filter(|json| json.starts_with('{'));
+    let structured: CommandResult<'_> = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+    let exit_code = structured.exit_code.0;
+    let streams = [structured.stdout, structured.stderr].map(|stream| stream.0.filter(|text| !text.is_empty()));
+    let written = join(streams.into_iter().flatten()).or_else(|| exit_code.map(|_| Cow::Borrowed("")));
+    ToolResult { text: written.or_else(|| plain_text(value)), exit_code, ..ToolResult::default() }
+}

@@ -1,0 +1,132 @@
+//! Factory Droid, 2025-10 and later: session files with their settings, and captured streams.
+
+mod calls;
+mod capture;
+mod content;
+mod ids;
+mod model;
+mod record;
+mod reminder;
+mod settings;
+mod tools;
+mod transcript;
+mod user;
+
+use std::path::{Component, Path, PathBuf};
+
+use super::folders::{Entry, add_files, entries, first_moment};
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::{Source, head};
+
+/// The value of the `agent` column.
+const AGENT: &str = "droid";
+
+/// Kinds of sources.
+const SESSION: &str = "transcript";
+const SIDE_QUESTION: &str = "side_question";
+const CAPTURE: &str = "capture";
+
+/// Folder of the side questions.
+const SIDE_QUESTIONS: &str = "btw";
+/// Folders below `projects` that are looked into.
+const CAPTURE_DEPTH: usize = 6;
+/// Bytes that tell a session from a captured stream.
+const HEAD: u64 = 64 << 10;
+
+/// The agent.
+pub struct Droid;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "Factory Droid",
+    paths: &["~/.factory/sessions", "~/.factory/projects"],
+    environment: &[],
+    versions: "2025-10 to 2026",
+    records: Records {
+        messages: Grain::Exact,
+        tool_calls: Grain::Exact,
+        tokens: Grain::Session,
+        cost: Grain::Absent,
+        durations: Grain::Session,
+    },
+    retention_days: None,
+    parser_version: 1,
+};
+
+impl Agent for Droid {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        let root = places.home.join(".factory");
+        for entry in entries(&root.join("sessions"), found) {
+            if entry.is_folder {
+                add_files(&entry.path, 0, &|entry| session_kind(&entry.path), found);
+            } else if let Some(kind) = session_kind(&entry.path) {
+                found.add(entry.path, kind);
+            }
+        }
+        let capture = |entry: &Entry| is_lines(&entry.path).then_some(CAPTURE);
+        add_files(&root.join("projects"), CAPTURE_DEPTH, &capture, found);
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        let mut parts = path.components().map(Component::as_os_str).skip_while(|part| *part != ".factory");
+        if parts.next().is_some() {
+            let is_stored = parts.next().is_some_and(|part| part == "sessions");
+            return if is_stored { session_kind(path) } else { is_lines(path).then_some(CAPTURE) };
+        }
+        let folder = path.parent()?.file_name()?.to_str()?;
+        let is_named = folder == AGENT || path.file_name()?.to_str()?.starts_with(AGENT);
+        (is_named && is_lines(path)).then_some(CAPTURE)
+    }
+
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        vec![settings::settings_of(path)]
+    }
+
+    fn streams(&self, kind: &str) -> bool {
+        kind != CAPTURE
+    }
+
+    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
+        first_moment(head, "timestamp")
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        if source.kind == CAPTURE && !holds_session(source.path) {
+            capture::extract(source, out)
+        } else {
+            transcript::extract(source, out)
+        }
+    }
+}
+
+/// `<session>.jsonl`, in a folder of its project or, until 2025, beside those folders.
+fn session_kind(path: &Path) -> Option<&'static str> {
+    let folder = path.parent().and_then(Path::file_name);
+    let kind = if folder.is_some_and(|folder| folder == SIDE_QUESTIONS) { SIDE_QUESTION } else { SESSION };
+    is_lines(path).then_some(kind)
+}
+
+fn is_lines(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jsonl")
+}
+
+/// Whether a file that lies anywhere is a session rather than a captured stream.
+fn holds_session(path: &Path) -> bool {
+    let head = head(path, HEAD).unwrap_or_default();
+    ["\"session_start\"", "\"message\":{"].iter().any(|mark| memchr::memmem::find(&head, mark.as_bytes()).is_some())
+}
+
+/// Id of what a turn of a captured stream was billed for.
+fn turn_id(session: &str, turn: i64) -> String {
+    format!("{session}#turn-{turn}")
+}
+
+/// Id of the reply that the end of a turn of a captured stream holds.
+fn final_id(session: &str, turn: i64) -> String {
+    format!("{session}#final-{turn}")
+}

@@ -1,0 +1,178 @@
+//! The shapes of Droid's records: session files of 2025-10 and later, and the settings beside them.
+
+use super::content::Content;
+use crate::source::records::{List, Moment, Number, Object, Raw, Text, record};
+
+record! {
+    /// One line of a session.
+    Line<'a> {
+        kind: Text<'a> = "type",
+        id: Text<'a> = "id",
+        parent: Text<'a> = "parentId",
+        timestamp: Moment = "timestamp",
+        message: Object<Message<'a>> = "message",
+        title: Text<'a> = "title",
+        session_title: Text<'a> = "sessionTitle",
+        version: Text<'a> = "version",
+        cwd: Text<'a> = "cwd",
+        parent_session: Text<'a> = "parent",
+        forked_at: Text<'a> = "forkedAtMessageId",
+        calling_session: Text<'a> = "callingSessionId",
+        calling_call: Text<'a> = "callingToolUseId",
+        summary: Text<'a> = "summaryText",
+        turn: Text<'a> = "turnId",
+        reason: Text<'a> = "reason",
+        result: Raw<'a> = "result",
+        model: Text<'a> = "model",
+    }
+    ignores [
+        "owner", "hostId", "lastCwd", "isSessionTitleManuallySet", "sessionTitleAutoStage", "decompSessionType",
+        "decompMissionId", "todos", "messageIndex", "summaryTokens", "summaryKind", "anchorMessage", "removedCount",
+        "systemInfo", "resultKind", "durationMs", "toolCount", "finalText", "reasoningEffort", "interactionMode",
+        "autonomyLevel",
+    ]
+}
+
+record! {
+    /// What the person, the model or the program says.
+    Message<'a> {
+        id: Text<'a> = "id",
+        role: Text<'a> = "role",
+        content: Content<'a> = "content",
+        visibility: Text<'a> = "visibility",
+        model: Text<'a> = "modelId" | "model",
+        hook: Text<'a> = "hookEventName",
+        hook_status: Text<'a> = "hookStatus",
+        reasoning: Text<'a> = "chatCompletionReasoningContent",
+        reasoning_summary: Raw<'a> = "openaiReasoningSummary",
+    }
+    ignores [
+        "apiProvider", "routerId", "reasoningEffort", "openaiMessageId", "openaiReasoningId", "openaiEncryptedContent",
+        "hookResults", "userMessageSource", "createdAt", "updatedAt",
+    ]
+}
+
+record! {
+    /// One block of a message's content.
+    Block<'a> {
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+        thinking: Text<'a> = "thinking",
+        id: Text<'a> = "id",
+        name: Text<'a> = "name",
+        input: Raw<'a> = "input",
+        call: Text<'a> = "tool_use_id",
+        content: Raw<'a> = "content",
+        is_error: Raw<'a> = "is_error",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `<session>.settings.json`.
+    Settings<'a> {
+        model: Text<'a> = "model",
+        routed_to: Object<Routed<'a>> = "effectiveFactoryRouterModel",
+        provider: Text<'a> = "providerLock",
+        api_provider: Text<'a> = "apiProviderLock",
+        active_ms: Number = "assistantActiveTimeMs",
+        usage: Object<TokenUsage<'a>> = "tokenUsage",
+        tags: List<Object<Tag<'a>>> = "tags",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The model that the router chose.
+    Routed<'a> {
+        model: Text<'a> = "modelId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Running total of a session.
+    TokenUsage<'a> {
+        input: Number = "inputTokens",
+        output: Number = "outputTokens",
+        cache_write: Number = "cacheCreationTokens",
+        cache_read: Number = "cacheReadTokens",
+        thinking: Number = "thinkingTokens",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a session is marked with.
+    Tag<'a> {
+        metadata: Object<TagMetadata<'a>> = "metadata",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Who started the session.
+    TagMetadata<'a> {
+        calling_session: Text<'a> = "callingSessionId",
+        calling_call: Text<'a> = "callingToolUseId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// One line of `droid exec --output-format stream-json`.
+    CaptureLine<'a> {
+        kind: Text<'a> = "type",
+        session: Text<'a> = "session_id" | "sessionId",
+        timestamp: Moment = "timestamp",
+        id: Text<'a> = "id",
+        cwd: Text<'a> = "cwd",
+        model: Text<'a> = "model",
+        role: Text<'a> = "role",
+        text: Text<'a> = "text",
+        call: Text<'a> = "toolCallId" | "tool_call_id",
+        tool: Text<'a> = "toolName" | "tool_name",
+        tool_id: Text<'a> = "toolId" | "tool_id",
+        message_id: Text<'a> = "messageId" | "message_id",
+        parameters: Raw<'a> = "parameters",
+        value: Raw<'a> = "value",
+        is_error: Raw<'a> = "isError" | "is_error",
+        final_text: Text<'a> = "finalText" | "final_text",
+        usage: Object<CaptureUsage<'a>> = "usage",
+        duration: Number = "durationMs" | "duration_ms",
+        message: Text<'a> = "message",
+    }
+    ignores ["subtype", "tools", "reasoning_effort", "reasoningEffort", "numTurns", "num_turns", "source"]
+}
+
+record! {
+    /// What the model was billed for since the last completion.
+    CaptureUsage<'a> {
+        input: Number = "input_tokens",
+        output: Number = "output_tokens",
+        cache_read: Number = "cache_read_input_tokens",
+        cache_write: Number = "cache_creation_input_tokens",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The fields of a tool call's arguments that have columns of their own.
+    Input<'a> {
+        command: Text<'a> = "command",
+        file: Text<'a> = "file_path" | "filePath",
+        path: Text<'a> = "path",
+        patch: Text<'a> = "patch" | "input",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The structured result of a command.
+    CommandResult<'a> {
+        stdout: Text<'a> = "stdout",
+        stderr: Text<'a> = "stderr",
+        exit_code: Number = "exitCode" | "exit_code",
+    }
+    ignores the rest
+}

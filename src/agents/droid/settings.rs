@@ -1,0 +1,132 @@
+//! `<session>.settings.json`: the model, who sells it, and the session's running total of tokens, rewritten in place.
+
+use std::path::{Path, PathBuf};
+
+use super::model::model_name;
+use super::record::{Settings, TagMetadata, TokenUsage};
+use crate::source::records::Number;
+use crate::source::{Source, repair};
+use crate::tables::UsageRow;
+
+/// Path of the settings of a session.
+pub(super) fn settings_of(session: &Path) -> PathBuf {
+    session.with_extension("settings.json")
+}
+
+/// What the settings tell of a session.
+#[derive(Debug, Default)]
+pub(super) struct Companion {
+    pub(super) model: Option<String>,
+    pub(super) provider: Option<String>,
+    pub(super) calling_session: Option<String>,
+    pub(super) calling_call: Option<String>,
+    /// Time that the model worked. Milliseconds.
+    pub(super) active_ms: Option<i64>,
+    pub(super) total: Option<Total>,
+}
+
+/// Tokens of a whole session; each is null when it is not recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Total {
+    pub(super) input: Option<i64>,
+    pub(super) cache_read: Option<i64>,
+    pub(super) cache_write: Option<i64>,
+    /// Reasoning within.
+    pub(super) output: Option<i64>,
+    pub(super) reasoning: Option<i64>,
+}
+
+impl Companion {
+    /// Reads the settings beside a session; nothing when there are none. False when they cannot be read.
+    pub(super) fn beside(source: &Source<'_>) -> (Self, bool) {
+        let Some(bytes) = source.sidecar(&settings_of(source.path)) else { return (Self::default(), true) };
+        let text = repair(&bytes);
+        match serde_json::from_str::<Settings<'_>>(&text) {
+            Ok(settings) => (Self::of(&settings), true),
+            Err(_) => (Self::default(), false),
+        }
+    }
+
+    fn of(settings: &Settings<'_>) -> Self {
+        let metadata = || {
+            let tags = settings.tags.0.iter().filter_map(|tag| tag.0.as_ref());
+            tags.filter_map(|tag| tag.metadata.0.as_ref())
+        };
+        let of_tags = |field: fn(&TagMetadata<'_>) -> Option<String>| metadata().find_map(field);
+        Self {
+            model: model_of(settings).map(str::to_owned),
+            provider: provider_of(settings).map(str::to_owned),
+            calling_session: of_tags(|tag| tag.calling_session.get().map(str::to_owned)),
+            calling_call: of_tags(|tag| tag.calling_call.get().map(str::to_owned)),
+            active_ms: settings.active_ms.0.filter(|ms| *ms >= 0),
+            total: settings.usage.0.as_ref().and_then(Total::of),
+        }
+    }
+}
+
+/// The router is no model; what it chose is.
+fn model_of<'s>(settings: &'s Settings<'_>) -> Option<&'s str> {
+    let routed_to = settings.routed_to.0.as_ref().and_then(|routed| routed.model.get());
+    let is_router = |model: &&str| model.contains("router");
+    let chosen = settings.model.get();
+    chosen.filter(|model| routed_to.is_none() || !is_router(model)).or(routed_to).map(model_name)
+}
+
+/// `generic-chat-completion-api` is a way of asking, not somebody who sells.
+fn provider_of<'s>(settings: &'s Settings<'_>) -> Option<&'s str> {
+    let provider = settings.provider.get();
+    provider.filter(|provider| !provider.starts_with("generic-")).or(settings.api_provider.get()).or(provider)
+}
+
+impl Total {
+    fn of(usage: &TokenUsage<'_>) -> Option<Self> {
+        let thinking = tokens(usage.thinking);
+        let output = match (tokens(usage.output), thinking) {
+            (Some(output), Some(thinking)) => Some(output.saturating_add(thinking)),
+            (output, thinking) => output.or(thinking),
+        };
+        let (input, cache_read) = (tokens(usage.input), tokens(usage.cache_read));
+        let total = Self { input, cache_read, cache_write: tokens(usage.cache_write), output, reasoning: thinking };
+        let counts = [total.input, total.cache_read, total.cache_write, total.output];
+        counts.into_iter().flatten().any(|count| count > 0).then_some(total)
+    }
+
+    /// The row of a total, without what it does not tell.
+    pub(super) fn row<'r>(&self, session_id: &'r str, response_id: &'r str) -> UsageRow<'r> {
+        UsageRow {
+            session_id,
+            message_id: None,
+            response_id,
+            request_id: None,
+            turn: None,
+            timestamp: None,
+            model: None,
+            model_key: None,
+            provider: None,
+            input_tokens: self.input,
+            cache_read_tokens: self.cache_read,
+            cache_write_5m_tokens: self.cache_write,
+            cache_write_1h_tokens: None,
+            output_tokens: self.output,
+            reasoning_tokens: self.reasoning,
+            total_tokens: 0,
+            web_searches: None,
+            cost_usd: None,
+            cost_source: None,
+            duration_ms: None,
+            stop_reason: None,
+            service_tier: None,
+            grain: "session",
+            is_partial: false,
+            copies: 0,
+            is_sidechain: false,
+            source_line: None,
+            gone_at: None,
+        }
+    }
+}
+
+/// Tokens never are negative; what is, is damage.
+pub(super) fn tokens(number: Number) -> Option<i64> {
+    number.0.map(|tokens| tokens.max(0))
+}

@@ -1,0 +1,147 @@
+//! Tools: what kind each is, and how a call's outcome is told from its result.
+
+use std::borrow::Cow;
+
+use super::record::{CommandResult, Input};
+
+/// The `category` of a tool.
+pub(super) fn category(name: &str) -> &'static str {
+    match name {
+        "Execute" | "Shell" | "Bash" | "KillProcess" | "BashOutput" => "shell",
+        "Read" | "ViewImage" => "read",
+        "Create" | "Write" => "write",
+        "Edit" | "MultiEdit" | "ApplyPatch" => "edit",
+        "Grep" | "Glob" | "LS" | "ToolSearch" => "search",
+        "WebSearch" | "FetchUrl" | "WebFetch" => "web",
+        "Task" | "TaskOutput" | "TaskStop" => "task",
+        "TodoWrite" | "TodoRead" => "todo",
+        name if mcp_server(name).is_some() => mcp_category(name),
+        _ => "other",
+    }
+}
+
+/// MCP tools that drive a browser are told apart: looking at a page is not like asking a service.
+fn mcp_category(name: &str) -> &'static str {
+    let drives_browser = ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word));
+    if drives_browser { "browser" } else { "mcp" }
+}
+
+/// The server of an `mcp__server__tool` or `server___tool` name.
+pub(super) fn mcp_server(name: &str) -> Option<&str> {
+    let server = match name.strip_prefix("mcp__") {
+        Some(rest) => rest.split_once("__")?.0,
+        None => name.split_once("___")?.0,
+    };
+    Some(server).filter(|server| !server.is_empty())
+}
+
+/// The file that a call reads or changes; of a patch, the first one.
+pub(super) fn file_of<'i>(category: &str, input: &'i Input<'_>) -> Option<&'i str> {
+    let is_of_file = matches!(category, "read" | "write" | "edit");
+    let of_patch = || {
+        let marks = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+        let mut lines = input.patch.get()?.lines();
+        lines.find_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark))).map(str::trim)
+    };
+    input.file.get().or(input.path.get().filter(|_| is_of_file)).or_else(|| of_patch().filter(|_| is_of_file))
+}
+
+/// What a result says of its call.
+#[derive(Default)]
+pub(super) struct ToolResult<'a> {
+    pub(super) text: Option<Cow<'a, str>>,
+    /// Null where the record does not say.
+    pub(super) is_error: Option<bool>,
+    pub(super) exit_code: Option<i64>,
+    /// When it was recorded. Microseconds since 1970.
+    pub(super) at: Option<i64>,
+}
+
+/// Words of a refused call, in its first line.
+const REJECTED: [&str; 10] = [
+    "rejected by user",
+    "rejected by the user",
+    "user rejected",
+    "denied by user",
+    "denied by the user",
+    "user denied",
+    "cancelled by user",
+    "cancelled by the user",
+    "user cancelled",
+    "user canceled",
+];
+/// Words of a stopped call, in its first line.
+const INTERRUPTED: [&str; 4] =
+    ["interrupted by user", "interrupted by the user", "user interrupted", "aborted by user"];
+
+impl ToolResult<'_> {
+    /// Status and exit code of a call of that category.
+    pub(super) fn outcome(&self, category: &str) -> (&'static str, Option<i64>) {
+        let text = self.text.as_deref().unwrap_or_default();
+        let exit_code = self.exit_code.or_else(|| exit_code(text).filter(|_| category == "shell"));
+        let failed = self.is_error.unwrap_or_else(|| text.trim_start().starts_with("Error:"));
+        let status = match special_status(text, failed) {
+            Some(status) => status,
+            None if failed || exit_code.is_some_and(|code| code != 0) => "error",
+            None => "ok",
+        };
+        (status, exit_code)
+    }
+}
+
+/// What the program says of a call that the person did not let happen. Where the record does not say that the call
+/// failed, only a first line that begins with these words counts: results quote texts of all kinds.
+fn special_status(text: &str, failed: bool) -> Option<&'static str> {
+    let first = text.trim_start().lines().next().filter(|line| line.len() <= 400)?.to_ascii_lowercase();
+    let says = |words: &[&str]| {
+        words.iter().any(|words| if failed { first.contains(words) } else { first.starts_with(words) })
+    };
+    if says(&INTERRUPTED) {
+        return Some("interrupted");
+    }
+    says(&REJECTED).then_some("rejected")
+}
+
+/// The exit code that a command's result names: `(exit code: 2)` in the first line of a failure,
+/// `[Process exited with code 0]` as the last line, or `exitCode` of an object.
+fn exit_code(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if text.starts_with('{') {
+        return serde_json::from_str::<CommandResult<'_>>(text).ok()?.exit_code.0;
+    }
+    let first = text.lines().next()?;
+    let of_first = first.rsplit_once("(exit code: ").and_then(|(_, rest)| rest.split_once(')')?.0.trim().parse().ok());
+    let last = text.lines().next_back()?;
+    let of_last = || last.trim().strip_prefix("[Process exited with code ")?.strip_suffix(']')?.parse().ok();
+    of_first.or_else(of_last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(text: &str, is_error: Option<bool>) -> (&'static str, Option<i64>) {
+        ToolResult { text: Some(text.into()), is_error, ..ToolResult::default() }.outcome("shell")
+    }
+
+    #[test]
+    fn outcomes_are_told_by_texts() {
+        assert_eq!(outcome("Error: Command failed (exit code: 2)\nls: no such file", None), ("error", Some(2)));
+        assert_eq!(outcome("a\n\n[Process exited with code 0]", None), ("ok", Some(0)));
+        assert_eq!(outcome("a\n\n[Process exited with code 127]\n", Some(false)), ("error", Some(127)));
+        assert_eq!(outcome(r#"{"stdout":"","exitCode":3}"#, Some(false)), ("error", Some(3)));
+        assert_eq!(outcome("fine (exit code: none)", None), ("ok", None));
+        assert_eq!(outcome("Error: Tool execution rejected by user", None), ("rejected", None));
+        assert_eq!(outcome("User cancelled", None), ("rejected", None));
+        assert_eq!(outcome("Error: Request interrupted by user", Some(true)), ("interrupted", None));
+        assert_eq!(outcome("log: permission denied by user table", None), ("ok", None));
+    }
+
+    #[test]
+    fn servers_of_mcp_names() {
+        assert_eq!(mcp_server("mcp__github__create_issue"), Some("github"));
+        assert_eq!(mcp_server("context7___resolve"), Some("context7"));
+        assert_eq!((mcp_server("Execute"), mcp_server("___x")), (None, None));
+        assert_eq!((category("playwright___click"), category("mcp__github__x")), ("browser", "mcp"));
+    }
+}

@@ -1,0 +1,193 @@
+//! One session file: records into messages and tool calls; the total of its tokens lies in the settings beside it.
+
+mod marks;
+mod messages;
+mod session;
+
+use super::AGENT;
+use super::calls::{Calls, Place};
+use super::ids::qualified;
+use super::model::model_name;
+use super::record::Line;
+use super::settings::Companion;
+use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
+use crate::source::Source;
+use crate::source::jsonl::RecordReader;
+use crate::tables::MessageRow;
+
+/// Reads a session into the sink.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let (companion, is_readable) = Companion::beside(source);
+    if !is_readable {
+        out.remark("the settings beside the session cannot be read");
+    }
+    let mut transcript = Transcript {
+        out,
+        companion,
+        session_id: source.stem().to_owned(),
+        is_side_question: source.kind == super::SIDE_QUESTION,
+        facts: Facts::default(),
+        origin: Origin::default(),
+        has_start: false,
+        has_message: false,
+        hinted_model: None,
+        replies: Replies::default(),
+        last_moment: None,
+        seq: 0,
+        turn: None,
+        turn_was_stopped: false,
+        seen: KeySet::default(),
+        calls: Calls::default(),
+    };
+    transcript.read_all(&mut source.lines()?)?;
+    transcript.finish()
+}
+
+struct Transcript<'o, 'a> {
+    out: &'o mut Sink<'a>,
+    companion: Companion,
+    session_id: String,
+    is_side_question: bool,
+    facts: Facts,
+    origin: Origin,
+    has_start: bool,
+    has_message: bool,
+    /// The model that the program last named outside a message.
+    hinted_model: Option<String>,
+    replies: Replies,
+    last_moment: Option<i64>,
+    seq: i64,
+    turn: Option<i64>,
+    /// Whether the turn has a message that says that it was stopped.
+    turn_was_stopped: bool,
+    /// Keys of the messages.
+    seen: KeySet,
+    calls: Calls,
+}
+
+/// Where a fork comes from: it begins with a copy of another session's records, up to one of them.
+#[derive(Default)]
+struct Origin {
+    session: Option<String>,
+    forked_at: Option<String>,
+    /// Whether the last copied record has come.
+    is_reached: bool,
+}
+
+impl Origin {
+    /// The session that an id belongs to which is not unique by itself.
+    fn namespace<'s>(&'s self, own: &'s str) -> &'s str {
+        let is_copied = self.forked_at.is_some() && !self.is_reached;
+        self.session.as_deref().filter(|_| is_copied).unwrap_or(own)
+    }
+}
+
+/// What the session's own replies say of all that it was billed for.
+#[derive(Default)]
+struct Replies {
+    models: Vec<String>,
+    last: Option<(i64, Option<i64>)>,
+}
+
+impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
+    type Record = Line<'static>;
+    const STARTS: &'static [&'static str] = &["{\"type\""];
+
+    fn sink(&mut self) -> &mut Sink<'a> {
+        self.out
+    }
+
+    fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
+        for field in &line.unknown {
+            self.out.unknown(&format!("field {field}"));
+        }
+        match line.kind.get().unwrap_or_default() {
+            "session_start" => self.take_start(line),
+            "message" => return self.take_message(line, number),
+            "compaction_state" => return self.take_compaction(line, number),
+            "agent_turn_outcome" => return self.take_outcome(line, number),
+            "session_settings" => {
+                self.hinted_model =
+                    line.model.get().map(|model| model_name(model).to_owned()).or(self.hinted_model.take());
+            }
+            "todo_state" | "session_end" => {}
+            kind => self.out.unknown(&format!("record {kind}")),
+        }
+        Ok(())
+    }
+}
+
+impl Transcript<'_, '_> {
+    /// The id of a record; none when it is there already.
+    fn new_id(&mut self, id: Option<&str>, number: u64) -> Option<String> {
+        let id = match id {
+            Some(id) => qualified(self.origin.namespace(&self.session_id), id).into_owned(),
+            None => format!("{}#line-{number}", self.session_id),
+        };
+        self.seen.insert(key(AGENT, Kind::Message, &id)).then_some(id)
+    }
+
+    /// The message that a record answers; the first one names the session.
+    fn parent_id(&self, line: &Line<'_>) -> Option<String> {
+        let parent = line.parent.get()?;
+        let origin = &self.origin;
+        if parent == self.session_id || origin.session.as_deref() == Some(parent) {
+            return None;
+        }
+        let is_last_copied = origin.forked_at.as_deref() == Some(parent);
+        let namespace =
+            origin.session.as_deref().filter(|_| is_last_copied).unwrap_or(origin.namespace(&self.session_id));
+        Some(qualified(namespace, parent).into_owned())
+    }
+
+    /// Hands on a message; its row has what differs from one message to the other.
+    fn push(&mut self, line: &Line<'_>, number: u64, row: MessageRow<'_>) -> Result<(), Reject> {
+        let parent = self.parent_id(line);
+        let moment = line.timestamp.0;
+        self.facts.first_moment = self.facts.first_moment.into_iter().chain(moment).min();
+        self.last_moment = self.last_moment.max(moment);
+        let row = MessageRow {
+            session_id: &self.session_id,
+            seq: self.seq,
+            parent_id: parent.as_deref(),
+            turn: self.turn,
+            timestamp: moment,
+            source_line: i64::try_from(number).ok(),
+            ..row
+        };
+        self.seq += 1;
+        self.out.message(row, false).map(drop)
+    }
+
+    fn place<'p>(&self, line: &Line<'_>, number: u64, message_id: &'p str) -> Place<'p> {
+        let (seq, turn, at) = (self.seq, self.turn, line.timestamp.0);
+        Place { seq, message_id: Some(message_id), turn, at, line: number, weak: false }
+    }
+}
+
+/// A message of which nothing is known yet.
+pub(super) fn blank_row(message_id: &str) -> MessageRow<'_> {
+    MessageRow {
+        session_id: "",
+        seq: 0,
+        message_id,
+        parent_id: None,
+        turn: None,
+        timestamp: None,
+        role: "system",
+        kind: "notice",
+        text: None,
+        thinking: None,
+        model: None,
+        response_id: None,
+        stop_reason: None,
+        is_sidechain: false,
+        is_abandoned: false,
+        is_error: false,
+        cwd: None,
+        git_branch: None,
+        attachments: 0,
+        source_line: None,
+        gone_at: None,
+    }
+}

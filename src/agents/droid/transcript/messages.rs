@@ -1,0 +1,158 @@
+//! Messages of the person and of the model, with the calls and results in them.
+
+use std::borrow::Cow;
+
+use super::super::calls::Name;
+use super::super::content::{join, plain_text, said};
+use super::super::model::model_name;
+use super::super::record::{Block, Line, Message};
+use super::super::reminder::{Surroundings, reminders};
+use super::super::tools::ToolResult;
+use super::super::user::{UserText, is_interruption};
+use super::{Transcript, blank_row};
+use crate::extract::Reject;
+use crate::tables::MessageRow;
+
+impl Transcript<'_, '_> {
+    pub(super) fn take_message(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
+        let Some(message) = line.message.0.as_ref() else {
+            self.out.problem(number, "a message record without a message");
+            return Ok(());
+        };
+        let raw_id = line.id.get().or(message.id.get());
+        let Some(id) = self.new_id(raw_id, number) else { return Ok(()) };
+        self.has_message = true;
+        for field in &message.unknown {
+            self.out.unknown(&format!("message field {field}"));
+        }
+        match message.role.get().unwrap_or_default() {
+            "assistant" => self.take_reply(line, number, message, &id)?,
+            role => {
+                if !matches!(role, "user" | "system" | "tool") {
+                    self.out.unknown(&format!("role {role}"));
+                }
+                self.take_user(line, number, message, &id)?;
+            }
+        }
+        self.take_blocks(line, number, message, &id)?;
+        if raw_id.is_some() && raw_id == self.origin.forked_at.as_deref() {
+            self.leave_origin();
+        }
+        Ok(())
+    }
+
+    fn take_user(&mut self, line: &Line<'_>, number: u64, message: &Message<'_>, id: &str) -> Result<(), Reject> {
+        for text in message.content.texts() {
+            self.note_surroundings(text);
+        }
+        let mut user = UserText::of(message);
+        if user.begins_turn() {
+            self.turn = Some(self.turn.unwrap_or(0) + 1);
+            self.turn_was_stopped = false;
+        }
+        if user.kind == "abort" {
+            user.kind = self.stop_turn();
+        }
+        let row = MessageRow {
+            role: user.role,
+            kind: user.kind,
+            text: user.text.as_deref(),
+            attachments: user.attachments,
+            is_error: user.kind == "api_error"
+                || message.content.of_type("tool_result").any(|result| said(&result.is_error) == Some(true)),
+            ..blank_row(id)
+        };
+        self.push(line, number, row)
+    }
+
+    fn note_surroundings(&mut self, text: &str) {
+        for reminder in reminders(text) {
+            let found = Surroundings::of(reminder);
+            let facts = &mut self.facts;
+            if let Some(folder) = found.folder.filter(|_| facts.project_path.is_none()) {
+                facts.project_path = Some(folder.to_owned());
+            }
+            if let Some(branch) = found.branch {
+                facts.git_branch = Some(branch.to_owned());
+            }
+            if let Some(model) = found.model {
+                self.hinted_model = Some(model_name(model).to_owned());
+            }
+        }
+    }
+
+    fn take_reply(&mut self, line: &Line<'_>, number: u64, message: &Message<'_>, id: &str) -> Result<(), Reject> {
+        let text = join(message.content.texts().map(Cow::Borrowed));
+        let thoughts = message.content.of_type("thinking").filter_map(|block| block.thinking.get());
+        let thinking = join(thoughts.map(Cow::Borrowed))
+            .or_else(|| message.reasoning.get().map(Cow::Borrowed))
+            .or_else(|| plain_text(&message.reasoning_summary));
+        let is_of_program = message.visibility.is("user_only") || message.hook.get().is_some();
+        let is_interruption = text.as_deref().is_some_and(is_interruption);
+        let kind = match (is_interruption, is_of_program) {
+            (true, _) => self.stop_turn(),
+            (_, true) => "meta",
+            _ => "reply",
+        };
+        let model = if kind == "reply" { self.note_reply(line, message) } else { None };
+        let row = MessageRow {
+            role: "assistant",
+            kind,
+            text: text.as_deref(),
+            thinking: thinking.as_deref().filter(|thinking| !thinking.is_empty()),
+            model: model.as_deref(),
+            ..blank_row(id)
+        };
+        self.push(line, number, row)
+    }
+
+    /// The model of a reply: its own, else the one last named, else the one that is chosen now.
+    fn note_reply(&mut self, line: &Line<'_>, message: &Message<'_>) -> Option<String> {
+        let named = message.model.get().map(|model| model_name(model).to_owned()).or(self.hinted_model.clone());
+        self.replies.last = Some((self.seq, line.timestamp.0));
+        if let Some(model) = &named
+            && self.replies.models.len() < 2
+            && !self.replies.models.contains(model)
+        {
+            self.replies.models.push(model.clone());
+        }
+        named.or_else(|| self.companion.model.clone())
+    }
+
+    fn take_blocks(&mut self, line: &Line<'_>, number: u64, message: &Message<'_>, id: &str) -> Result<(), Reject> {
+        for block in &message.content.0 {
+            match block.kind.get().unwrap_or_default() {
+                "tool_use" => self.take_call(line, number, id, block)?,
+                "tool_result" => self.take_result(line, number, id, block)?,
+                "text" | "thinking" | "redacted_thinking" | "image" | "document" => {}
+                kind => self.out.unknown(&format!("block {kind}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_call(&mut self, line: &Line<'_>, number: u64, id: &str, block: &Block<'_>) -> Result<(), Reject> {
+        let place = self.place(line, number, id);
+        let made_up = if block.id.get().is_none() { format!("{id}#{}", self.seq) } else { String::new() };
+        let namespace = self.origin.namespace(&self.session_id);
+        let of = Name { session: &self.session_id, namespace, id: block.id.get(), made_up: &made_up };
+        let name = block.name.get().unwrap_or("unknown");
+        self.seq += i64::from(self.calls.open(of, name, &block.input, &place, self.out)?);
+        Ok(())
+    }
+
+    fn take_result(&mut self, line: &Line<'_>, number: u64, id: &str, block: &Block<'_>) -> Result<(), Reject> {
+        let place = self.place(line, number, id);
+        let made_up = if block.call.get().is_none() { format!("{id}#{}", self.seq) } else { String::new() };
+        let namespace = self.origin.namespace(&self.session_id);
+        let of = Name { session: &self.session_id, namespace, id: block.call.get(), made_up: &made_up };
+        let result = ToolResult {
+            text: plain_text(&block.content),
+            is_error: said(&block.is_error),
+            exit_code: None,
+            at: line.timestamp.0,
+        };
+        self.seq += i64::from(self.calls.close(of, &result, &place, self.out)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! What a session file says of its session, and the total of its tokens.
+
+use super::super::record::Line;
+use super::super::{AGENT, final_id, ids::qualified, turn_id};
+use super::{Replies, Transcript};
+use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
+use crate::tables::UsageRow;
+
+impl Transcript<'_, '_> {
+    /// The first header counts; a later one, written at a resume, only fills gaps.
+    pub(super) fn take_start(&mut self, line: &Line<'_>) {
+        if let Some(id) = line.id.get().filter(|_| !self.has_start && !self.has_message) {
+            id.clone_into(&mut self.session_id);
+        }
+        let is_first = !std::mem::replace(&mut self.has_start, true);
+        let facts = &mut self.facts;
+        fill(&mut facts.title, line.session_title.get().or(line.title.get()));
+        fill(&mut facts.project_path, line.cwd.get());
+        fill(&mut facts.agent_version, line.version.get().filter(|version| version.contains('.')));
+        fill(&mut facts.parent_session_id, line.calling_session.get());
+        if is_first {
+            self.origin.session = line.parent_session.get().map(str::to_owned);
+            self.origin.forked_at = line.forked_at.get().map(str::to_owned).filter(|_| self.origin.session.is_some());
+        }
+        if let Some(call) = line.calling_call.get() {
+            self.companion.calling_call = Some(call.to_owned());
+        }
+    }
+
+    /// All records so far are another session's; what follows is the fork's own.
+    pub(super) fn leave_origin(&mut self) {
+        if !std::mem::replace(&mut self.origin.is_reached, true) {
+            self.out.weaken();
+            self.calls.weaken();
+            self.replies = Replies::default();
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Result<(), Reject> {
+        self.calls.finish(&self.session_id, self.out)?;
+        if !self.has_start && !self.has_message {
+            self.out.discard_session();
+            return Ok(());
+        }
+        self.push_total()?;
+        self.out.claim(session_key(AGENT, &self.session_id), false);
+        let facts = self.complete_facts();
+        self.out.end_session(facts)
+    }
+
+    /// One row for the whole session: no record tells of a single response. A fork starts counting anew.
+    fn push_total(&mut self) -> Result<(), Reject> {
+        let Some(total) = self.companion.total else { return Ok(()) };
+        let (seq, timestamp) = self.replies.last.unwrap_or((0, self.last_moment));
+        let id = format!("{}:total", self.session_id);
+        let model = match self.replies.models.as_slice() {
+            [] => self.companion.model.as_deref(),
+            [model] => Some(model.as_str()),
+            _ => None,
+        };
+        let row = UsageRow {
+            timestamp,
+            model,
+            provider: self.companion.provider.as_deref(),
+            duration_ms: self.companion.active_ms,
+            ..total.row(&self.session_id, &id)
+        };
+        self.out.usage(row, seq, false)?;
+        // What a captured stream tells of the same turns is in the total.
+        for turn in 1..=self.turn.unwrap_or(0) {
+            self.out.claim(key(AGENT, Kind::Response, &turn_id(&self.session_id, turn)), false);
+            self.out.claim(key(AGENT, Kind::Message, &final_id(&self.session_id, turn)), false);
+        }
+        Ok(())
+    }
+
+    fn complete_facts(&mut self) -> Facts {
+        let facts = std::mem::take(&mut self.facts);
+        let origin = self.origin.session.take();
+        let asked_by = origin.clone().filter(|_| self.is_side_question);
+        let parent = facts.parent_session_id.or(self.companion.calling_session.take()).or(asked_by);
+        if let (Some(parent), Some(call)) = (&parent, &self.companion.calling_call) {
+            let call = key(AGENT, Kind::ToolCall, &qualified(parent, call));
+            self.out.note(NoteField::ChildSession, call, 0, &self.session_id);
+        }
+        let kind = match (self.is_side_question, &parent) {
+            (true, _) => "side_agent",
+            (false, Some(_)) => "subagent",
+            (false, None) => "session",
+        };
+        Facts {
+            session_id: std::mem::take(&mut self.session_id),
+            kind,
+            is_subagent: parent.is_some(),
+            root_session_id: parent.clone(),
+            parent_session_id: parent,
+            forked_from_session_id: origin,
+            ..facts
+        }
+    }
+}
+
+fn fill(value: &mut Option<String>, new: Option<&str>) {
+    if value.is_none() {
+        *value = new.map(str::to_owned);
+    }
+}

@@ -1,0 +1,74 @@
+//! What stands under the role of the person: what they typed, and what only looks like it.
+
+use std::borrow::Cow;
+
+use super::content::join;
+use super::record::Message;
+use super::reminder::without_reminders;
+
+/// How the text of a failed request to the model begins.
+const API_ERROR: &str = "BYOK Error:";
+/// How the text begins that marks an interruption.
+const INTERRUPTED: [&str; 2] = ["Request interrupted by user", "[Request interrupted by user"];
+
+/// What a record of the person is.
+pub(super) struct UserText<'a> {
+    pub(super) role: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) text: Option<Cow<'a, str>>,
+    /// Images and documents. Count.
+    pub(super) attachments: i64,
+}
+
+impl<'a> UserText<'a> {
+    pub(super) fn of(message: &'a Message<'_>) -> Self {
+        let content = &message.content;
+        let attachments = content.of_type("image").chain(content.of_type("document")).count();
+        let attachments = i64::try_from(attachments).unwrap_or(i64::MAX);
+        let typed = join(content.texts().map(without_reminders).filter(|text| !text.is_empty()));
+        let has_results = content.of_type("tool_result").next().is_some();
+        if has_results && typed.is_none() {
+            return Self { role: "tool", kind: "tool_result", text: None, attachments };
+        }
+        let (role, kind) = kind_of(message, typed.as_deref(), attachments > 0);
+        let text = typed.or_else(|| join(content.texts().map(Cow::Borrowed)));
+        Self { role, kind, text, attachments }
+    }
+
+    /// Whether the person asks for something here.
+    pub(super) fn begins_turn(&self) -> bool {
+        matches!(self.kind, "prompt" | "command")
+    }
+}
+
+fn kind_of(message: &Message<'_>, typed: Option<&str>, has_attachments: bool) -> (&'static str, &'static str) {
+    let opening = typed.unwrap_or_default().trim_start();
+    if message.role.is("system") {
+        return ("system", "meta");
+    }
+    if opening.starts_with(API_ERROR) {
+        return ("system", "api_error");
+    }
+    if is_interruption(opening) {
+        return ("user", "abort");
+    }
+    let is_hook = message.hook.get().is_some() || message.hook_status.get().is_some();
+    let is_of_program = is_hook || message.visibility.is("user_only") || message.visibility.is("llm_only");
+    match typed {
+        Some(typed) if message.visibility.is("user_only") && is_command(typed) => ("user", "command"),
+        _ if is_of_program => ("user", "meta"),
+        None if !has_attachments => ("user", "meta"),
+        _ => ("user", "prompt"),
+    }
+}
+
+/// Whether a text is a slash command: `/review`, not `/home/kim`.
+fn is_command(text: &str) -> bool {
+    let name = text.strip_prefix('/').and_then(|text| text.split_whitespace().next());
+    name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':')))
+}
+
+/// Whether a text marks that the person stopped the model.
+pub(super) fn is_interruption(text: &str) -> bool {
+    INTERRUPTED.iter().any(|opening| text.trim_start().starts_with(opening))
+}

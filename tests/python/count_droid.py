@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Count the tokens of every Droid session below a home folder, once each.
+
+    count_droid.py HOME
+
+An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+"""
+import collections
+import json
+import math
+import os
+import re
+import sys
+
+LARGEST = 2**53 - 1  # no whole number beyond this is exact
+KINDS = ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"]
+STREAM = {"system", "message", "tool_call", "tool_result", "completion", "error"}
+
+
+# ---------------------------------------------------------------- values
+
+def text(value):
+    return value if isinstance(value, str) and value else None
+
+
+def count(value):
+    """A whole number, at least 0, also as 12.0 or "12"; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return max(0, int(value)) if abs(value) <= LARGEST else None
+
+
+def inside(value, *names):
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def model_name(stored):
+    """`custom:Big-[Acme]-0` is `Big`."""
+    if not stored or not stored.startswith("custom:"):
+        return stored
+    name = re.sub(r"-[0-9]+$", "", stored[len("custom:"):])
+    name = re.sub(r"\[[^\[]*\]$", "", name).rstrip("- ")
+    return name or stored
+
+
+# ---------------------------------------------------------------- lines
+
+DECODER = json.JSONDecoder()
+
+
+def objects(line):
+    """The values of one line: one, or more if a line break was lost; what is torn is skipped."""
+    while line:
+        try:
+            value, end = DECODER.raw_decode(line)
+        except (ValueError, RecursionError):
+            for start in re.finditer(r'\{"type"', line[1:]):
+                try:
+                    yield DECODER.decode(line[1 + start.start():])
+                    return
+                except (ValueError, RecursionError):
+                    pass
+            return
+        yield value
+        line = line[end:].lstrip()
+
+
+def records(path):
+    with open(path, "rb") as file:
+        content = file.read()
+    for line in content.split(b"\n"):
+        line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
+        for value in objects(line.decode("utf-8", "replace").strip()):
+            if isinstance(value, dict):
+                yield value
+
+
+# ---------------------------------------------------------------- session files
+
+def texts_of(content):
+    if isinstance(content, str):
+        yield content
+    for block in content if isinstance(content, list) else []:
+        if isinstance(block, dict) and block.get("type") == "text" and text(block.get("text")):
+            yield block["text"]
+
+
+def named_models(content):
+    """Models that the reminders of a message name, the first of each reminder."""
+    for part in texts_of(content):
+        for reminder in re.findall(r"<system-reminder>(.*?)</system-reminder>", part, re.S):
+            found = re.search(r"^\s*Model:[ \t]*(\S.*?)\s*$", reminder, re.M)
+            if found:
+                yield found.group(1)
+
+
+def is_reply(message):
+    """Whether the model wrote it, as far as the record tells."""
+    opening = "\n".join(texts_of(message.get("content"))).lstrip()
+    stopped = opening.startswith(("Request interrupted by user", "[Request interrupted by user"))
+    return not stopped and message.get("visibility") != "user_only" and not text(message.get("hookEventName"))
+
+
+def read_session(path):
+    """(id, model or None, tokens or None) of a session file; None if it holds none."""
+    session = os.path.basename(path)[:-len(".jsonl")]
+    found = header = False
+    parent = forked_at = hint = None
+    at_fork = False
+    models, seen = [], set()
+    for record in records(path):
+        kind = record.get("type")
+        if kind == "session_start":
+            if not found:
+                session = text(record.get("id")) or session
+            if not header:
+                parent, forked_at = text(record.get("parent")), text(record.get("forkedAtMessageId"))
+            found = header = True
+        elif kind == "session_settings":
+            hint = model_name(text(record.get("model"))) or hint
+        elif kind == "message" and isinstance(record.get("message"), dict):
+            message = record["message"]
+            identity = text(record.get("id")) or text(message.get("id"))
+            if identity and identity in seen:
+                continue
+            seen.add(identity)
+            found = True
+            if message.get("role") == "assistant":
+                if is_reply(message):
+                    model = model_name(text(message.get("modelId"))) or hint
+                    if model:
+                        models.append(model)
+            else:
+                for name in named_models(message.get("content")):
+                    hint = model_name(name)
+            if parent and forked_at and identity == forked_at and not at_fork:
+                at_fork, models = True, []  # a fork's total is what it spent itself
+    if not found:
+        return None
+    settings = read_settings(path[:-len(".jsonl")] + ".settings.json")
+    tokens = total(settings)
+    names = set(models)
+    model = chosen_model(settings) if not names else names.pop() if len(names) == 1 else None
+    return session, model, tokens
+
+
+def read_settings(path):
+    try:
+        with open(path, "rb") as file:
+            settings = json.loads(file.read().decode("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return settings if isinstance(settings, dict) else {}
+
+
+def chosen_model(settings):
+    model, routed = text(settings.get("model")), text(inside(settings, "effectiveFactoryRouterModel", "modelId"))
+    if routed and (not model or "router" in model):
+        model = routed
+    return model_name(model)
+
+
+def total(settings):
+    usage = settings.get("tokenUsage")
+    if not isinstance(usage, dict):
+        return None
+    tokens = dict(zip(KINDS, [
+        count(usage.get("inputTokens")) or 0,
+        count(usage.get("cacheReadTokens")) or 0,
+        count(usage.get("cacheCreationTokens")) or 0,
+        0,
+        (count(usage.get("outputTokens")) or 0) + (count(usage.get("thinkingTokens")) or 0),
+    ]))
+    return tokens if any(tokens.values()) else None
+
+
+# ---------------------------------------------------------------- captured streams
+
+def read_capture(path):
+    """(session, turn, model, tokens) for each completion that has tokens."""
+    session = os.path.basename(path)[:-len(".jsonl")]
+    models, turns = {}, collections.Counter()
+    for record in records(path):
+        kind = record.get("type")
+        if kind not in STREAM:
+            continue
+        session = text(record.get("session_id")) or text(record.get("sessionId")) or session
+        models[session] = model_name(text(record.get("model"))) or models.get(session)
+        if kind != "completion":
+            continue
+        turns[session] += 1
+        usage = record.get("usage") if isinstance(record.get("usage"), dict) else {}
+        names = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "", "output_tokens"]
+        tokens = {kind: count(usage.get(name)) or 0 for kind, name in zip(KINDS, names)}
+        if any(tokens.values()):
+            yield session, turns[session], models[session], tokens
+
+
+def is_session(path):
+    with open(path, "rb") as file:
+        head = file.read(65536)
+    return b'"session_start"' in head or b'"message":{' in head
+
+
+# ---------------------------------------------------------------- all together
+
+def files(home):
+    """Session files and captured streams."""
+    sessions, captures = [], []
+    root = os.path.join(home, ".factory", "sessions")
+    for folder, folders, names in os.walk(root):
+        if folder != root:
+            folders.clear()
+        sessions += [os.path.join(folder, name) for name in names if name.endswith(".jsonl")]
+    for folder, _, names in os.walk(os.path.join(home, ".factory", "projects")):
+        for path in (os.path.join(folder, name) for name in names if name.endswith(".jsonl")):
+            (sessions if is_session(path) else captures).append(path)
+    return sorted(sessions), sorted(captures)
+
+
+def all_usage(home):
+    """Usage by identity: (model, tokens), the fullest copy of each."""
+    sessions, captures = files(home)
+    usage = {}
+
+    def add(identity, model, tokens):
+        known = usage.get(identity)
+        if known is None or tokens["output_tokens"] > known[1]["output_tokens"]:
+            usage[identity] = model, tokens
+
+    totalled = set()
+    for path in sessions:
+        found = read_session(path)
+        if found and found[2]:
+            add(found[0], found[1], found[2])
+            totalled.add(found[0])
+    for path in captures:
+        for session, turn, model, tokens in read_capture(path):
+            if session not in totalled:
+                add((session, turn), model, tokens)
+    return usage
+
+
+def main():
+    models = collections.defaultdict(collections.Counter)
+    for model, tokens in all_usage(sys.argv[1]).values():
+        models[model or "null"].update({"responses": 1, **tokens})
+    order = ["responses"] + KINDS
+    json.dump({model: {name: models[model][name] for name in order} for model in sorted(models)}, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.setrecursionlimit(10**6)
+    main()
