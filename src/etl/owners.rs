@@ -2,15 +2,15 @@
 //!
 //! The owner of a key is, among those who claim it: one whose record does not say that it is a copy; a main session
 //! before a subagent; the one that began first; of two that began with the same record, the one whose own records (those
-//! that the other lacks) begin first, where having none means to be the original. The outcome depends on the claims
-//! alone, not on the order in which they were found.
+//! that the other lacks) begin first, where having none means to be the original. A record that gives way to what is told
+//! elsewhere in finer grain is nobody's. The outcome depends on the claims alone, not on the order in which they were found.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::extract::{Claim, KeyMap, Kind, ResponseCopy};
+use crate::extract::{Claim, KeyMap, KeySet, Kind, ResponseCopy};
 use crate::lake::claims::Replica;
 
 /// A replica that takes part in this run.
@@ -105,7 +105,13 @@ impl Owners {
         };
         let mut verdict = Verdict { owned: Vec::with_capacity(replica.claims.len()), forked_from: None, hash: 0 };
         let mut last_copied = None;
+        let yielded = self.yielded(&replica);
         for claim in &replica.claims {
+            if claim.kind() != Kind::Presence && yielded.contains(&claim.key) {
+                verdict.owned.push(false);
+                verdict.hash ^= claim.key.rotate_left(1);
+                continue;
+            }
             let Some(claimants) = self.contested.get(&claim.key).cloned() else {
                 verdict.owned.push(true);
                 continue;
@@ -127,6 +133,25 @@ impl Owners {
             verdict.hash ^= outcome_hash(claim, owner, &claimants);
         }
         verdict
+    }
+
+    /// The records of a replica that give way to what is present under another key.
+    fn yielded(&mut self, replica: &Replica) -> KeySet {
+        let yielding = replica.claims.iter().filter(|claim| claim.yielding_record().is_some());
+        let mut yielded = KeySet::default();
+        for claim in yielding {
+            let claimants = match self.contested.get(&claim.key) {
+                Some(claimants) => claimants.clone(),
+                None => self.first.get(&claim.key).copied().into_iter().collect(),
+            };
+            if claimants
+                .iter()
+                .any(|number| self.claim(*number, claim.key).is_some_and(|presence| presence.is_yielded_to_by(claim)))
+            {
+                yielded.insert(claim.record());
+            }
+        }
+        yielded
     }
 
     fn owner(&mut self, key: u64, claimants: &[u32]) -> Option<u32> {
@@ -165,8 +190,9 @@ impl Owners {
     fn keys_of(&mut self, number: u32) -> &KeyMap<u32> {
         let replica = self.replica(number).cloned();
         self.keys.entry(number).or_insert_with(|| {
-            let claims = replica.iter().flat_map(|replica| &replica.claims);
-            claims.zip(0..).map(|(claim, place)| (claim.key, place)).collect()
+            let claims = replica.iter().flat_map(|replica| &replica.claims).zip(0..);
+            let claims = claims.filter(|(claim, _)| claim.yielding_record().is_none());
+            claims.map(|(claim, place)| (claim.key, place)).collect()
         })
     }
 
@@ -282,6 +308,30 @@ mod tests {
         let fork = replica("a", &[(1, 10), (4, 50)]);
         let owned = owned(&[fork, origin]);
         assert_eq!((owned["z"].as_slice(), owned["a"].as_slice()), (&[1, 2, 3][..], &[4][..]));
+    }
+
+    #[test]
+    fn a_total_gives_way_to_its_parts_told_since_it_ended_or_before() {
+        let total = |at| {
+            let claims = vec![Claim::new(Kind::Response, 1, false, 0, 0), Claim::yielding(1, 9, at)];
+            Arc::new(Replica { session: "s".to_owned(), source: "/total".to_owned(), claims, ..Replica::default() })
+        };
+        let parts = |since| {
+            let claims =
+                vec![Claim::new(Kind::Presence, 9, false, since, 0), Claim::new(Kind::Response, 2, false, 0, 0)];
+            Arc::new(Replica { session: "s".to_owned(), source: "/parts".to_owned(), claims, ..Replica::default() })
+        };
+        for (at, since, is_kept) in
+            [(None, 5_000_000, false), (Some(1_000_000), 5_000_000, true), (Some(5_100_000), 5_000_000, false)]
+        {
+            for both in [[total(at), parts(since)], [parts(since), total(at)]] {
+                let mut owners = Owners::default();
+                let numbers: Vec<u32> = both.iter().map(|replica| owners.add(replica.clone(), true, true)).collect();
+                let place = both.iter().position(|replica| replica.source == "/total").unwrap();
+                assert_eq!(owners.judge(numbers[place]).owned, [is_kept, true], "{at:?} {since}");
+                assert_eq!(owners.judge(numbers[1 - place]).owned, [true, true]);
+            }
+        }
     }
 
     proptest! {

@@ -13,7 +13,7 @@ use super::read::ReadSession;
 use super::totals::Totals;
 use super::usage::with_fullest_copies;
 use crate::error::Result;
-use crate::extract::{Chunk, Facts, Kind, key};
+use crate::extract::{Chunk, Claim, Facts, Kind, key, session_key};
 use crate::extract::{KeyMap, KeySet};
 use crate::lake::claims::Replica;
 use crate::lake::layout::PartName;
@@ -29,6 +29,8 @@ pub(super) struct Rebuilt {
     pub(super) kept: Vec<Member>,
     pub(super) carry: Carry,
     pub(super) digest: u64,
+    /// Key of the fact that it has a transcript.
+    presence: u64,
 }
 
 /// What one source that was read gives to a session.
@@ -67,18 +69,25 @@ impl Rebuilt {
             (read.replica.first_moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone())
         });
         let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
-        let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(|claim| claim.key).collect();
-        let mut rebuilt = Self { id, old_part, sources: Vec::new(), kept: Vec::new(), carry: Carry::default(), digest };
+        let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(Claim::record).collect();
+        let presence = session_key(agent, &id);
+        let (sources, kept, carry) = (Vec::new(), Vec::new(), Carry::default());
+        let mut rebuilt = Self { id, old_part, sources, kept, carry, digest, presence };
         let mut old_places: KeyMap<i64> = KeyMap::default();
+        let olds = old.of_session(agent, &rebuilt.id).map(|old| &**OldReplica::replica(old));
+        let replicas: Vec<&Replica> = reads.iter().map(|read| &read.replica).chain(olds).collect();
+        let superseded = superseded(&replicas);
         for old in old.of_session(agent, &rebuilt.id).map(OldReplica::replica) {
             let read = reads.iter_mut().find(|read| read.replica.source == old.source);
-            let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.key));
+            let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.record()));
             match read {
                 Some(read) => {
                     for claim in dropped.filter(|claim| claim.is_gone() || keep_gone(&old.source)) {
                         let mut claim = *claim;
                         claim.set_gone();
-                        rebuilt.carry.keep(&claim, true);
+                        if !superseded.contains(&claim.key) {
+                            rebuilt.carry.keep(&claim, true);
+                        }
                         let copy = old.responses.iter().find(|copy| copy.key == claim.key);
                         read.replica.claims.push(claim);
                         read.replica.responses.extend(copy.cloned());
@@ -86,19 +95,20 @@ impl Rebuilt {
                     read.replica.responses.sort_by_key(|copy| copy.key);
                 }
                 None => {
-                    dropped.for_each(|claim| rebuilt.carry.keep(claim, false));
+                    let kept = dropped.filter(|claim| !superseded.contains(&claim.key));
+                    kept.for_each(|claim| rebuilt.carry.keep(claim, false));
                     rebuilt.kept.push(Member::new(Replica::clone(old)));
                 }
             }
             old_places.extend(old.claims.iter().map(|claim| (claim.key, i64::from(claim.seq))));
         }
-        rebuilt.place(reads, &old_places);
+        rebuilt.place(reads, &old_places, &superseded);
         rebuilt
     }
 
     /// Gives every record of the sources its place. A record that the lake knows keeps its place or moves behind; none
-    /// takes the place of one that is only in the lake. What two sources hold has one place.
-    fn place(&mut self, reads: Vec<ReadSession>, old_places: &KeyMap<i64>) {
+    /// takes the place of one that is only in the lake. What two sources hold has one place; what gives way has none.
+    fn place(&mut self, reads: Vec<ReadSession>, old_places: &KeyMap<i64>, superseded: &KeySet) {
         let is_simple = reads.len() <= 1 && self.carry.is_empty();
         let mut next = 0;
         let mut placed: KeyMap<i64> = KeyMap::default();
@@ -109,7 +119,9 @@ impl Rebuilt {
                 let mut order: Vec<usize> = (0..read.replica.claims.len()).collect();
                 let is_record = |kind| matches!(kind, Kind::Message | Kind::ToolCall);
                 order.retain(|at| {
-                    read.replica.claims.get(*at).is_some_and(|claim| is_record(claim.kind()) && !claim.is_gone())
+                    let claim = read.replica.claims.get(*at);
+                    let claim = claim.filter(|claim| is_record(claim.kind()) && !claim.is_gone());
+                    claim.is_some_and(|claim| !superseded.contains(&claim.key))
                 });
                 order.sort_by_key(|at| read.replica.claims.get(*at).map(|claim| claim.seq));
                 for at in order {
@@ -126,7 +138,8 @@ impl Rebuilt {
                     taken.push((claim.key, place));
                     next = place + 1;
                 }
-                for claim in read.replica.claims.iter_mut().filter(|claim| !claim.is_gone()) {
+                let records = read.replica.claims.iter_mut().filter(|claim| claim.kind() != Kind::Presence);
+                for claim in records.filter(|claim| !claim.is_gone()) {
                     if let Some(place) = moved.get(&i64::from(claim.seq)) {
                         claim.seq = i32::try_from(*place).unwrap_or(i32::MAX);
                     }
@@ -176,15 +189,19 @@ impl Rebuilt {
         self.sources.iter().map(|source| source.read.planned.print.bytes).sum()
     }
 
-    /// What is known of it beside its rows: the source that was changed last tells. None when that one was not read, so
-    /// that only the lake knows. `modified` is when a source that was not read had been changed.
+    /// What is known of it beside its rows: a transcript tells rather than what else holds rows of the session, then the
+    /// source that was changed last. None when that one was not read, so that only the lake knows. `modified` is when a
+    /// source that was not read had been changed.
     pub(super) fn facts(&self, modified: impl Fn(&str) -> i64) -> Option<&Facts> {
         let read = self.sources.iter().filter(|source| source.member.replica.owns_rows());
-        let read = read.max_by_key(|source| source.read.planned.print.modified_ns);
+        let rank = |replica: &Replica, modified: i64| (replica.is_present(self.presence), modified);
+        let read = read.max_by_key(|source| rank(&source.member.replica, source.read.planned.print.modified_ns));
         let kept = self.kept.iter().filter(|member| member.replica.owns_rows());
-        let kept = kept.map(|member| modified(&member.replica.source)).max();
+        let kept = kept.map(|member| rank(&member.replica, modified(&member.replica.source))).max();
         let source = match (read, kept) {
-            (Some(read), Some(kept)) if kept > read.read.planned.print.modified_ns => return None,
+            (Some(read), Some(kept)) if kept > rank(&read.member.replica, read.read.planned.print.modified_ns) => {
+                return None;
+            }
             (Some(read), _) => Some(read),
             (None, Some(_)) => return None,
             (None, None) => self.sources.last(),
@@ -229,6 +246,21 @@ impl Rebuilt {
     }
 }
 
+/// The records that give way to what the session's own sources tell.
+fn superseded(replicas: &[&Replica]) -> KeySet {
+    let yields = |claim: &&Claim| claim.yielding_record().is_some();
+    let claims = replicas.iter().flat_map(|replica| &replica.claims);
+    let mut present: KeyMap<Vec<&Claim>> = KeyMap::default();
+    if claims.clone().any(|claim| yields(&claim)) {
+        let presences = claims.clone().filter(|claim| claim.kind() == Kind::Presence && !yields(claim));
+        presences.for_each(|claim| present.entry(claim.key).or_default().push(claim));
+    }
+    let yielding = claims.filter(yields).filter(|claim| {
+        present.get(&claim.key).is_some_and(|present| present.iter().any(|present| present.is_yielded_to_by(claim)))
+    });
+    yielding.map(Claim::record).collect()
+}
+
 /// The records that a replica has.
 struct Owned {
     keys: KeySet,
@@ -237,7 +269,7 @@ struct Owned {
 
 impl Owned {
     fn of(replica: &Replica) -> Self {
-        let has_all = replica.claims.iter().all(crate::extract::Claim::is_owned);
+        let has_all = replica.claims.iter().all(Claim::is_owned);
         let owned =
             replica.claims.iter().filter(|claim| claim.is_owned() && claim.kind() != Kind::Presence && !has_all);
         Self { keys: owned.map(|claim| claim.key).collect(), has_all }

@@ -49,7 +49,7 @@ pub struct Claim {
     /// The record.
     pub key: u64,
     /// Message: its timestamp, so that copies can be told from originals. Response: twice the output tokens, plus one
-    /// when it had ended, so that the fullest copy can be found.
+    /// when it had ended, so that the fullest copy can be found. Presence: the moment since when.
     pub value: i64,
     /// Place of the record in the session.
     pub seq: i32,
@@ -61,6 +61,31 @@ impl Claim {
     const WEAK: u8 = 0b100;
     const OWNED: u8 = 0b1000;
     const GONE: u8 = 0b1_0000;
+    const YIELDS: u8 = 0b10_0000;
+
+    /// That a record gives way to whoever is present under another key, and has been since a moment or before: what it
+    /// tells is told there in finer grain. Microseconds since 1970.
+    pub fn yielding(record: u64, to: u64, at: Option<i64>) -> Self {
+        let seconds = at.and_then(|at| u32::try_from(at.div_euclid(1_000_000) + 1).ok()).unwrap_or(u32::MAX);
+        let flags = Kind::Presence as u8 | Self::YIELDS;
+        Self { key: to, value: record.cast_signed(), seq: seconds.cast_signed(), flags }
+    }
+
+    /// The record that gives way, where the claim says that one does.
+    pub fn yielding_record(&self) -> Option<u64> {
+        (self.flags & Self::YIELDS != 0).then_some(self.value.cast_unsigned())
+    }
+
+    /// Whether a record that gives way does so to this claim of presence.
+    pub fn is_yielded_to_by(&self, yielding: &Self) -> bool {
+        let until = i64::from(yielding.seq.cast_unsigned()).saturating_mul(1_000_000);
+        self.kind() == Kind::Presence && self.yielding_record().is_none() && self.value <= until
+    }
+
+    /// The record that the claim is about: its key, or the record that gives way to the key.
+    pub fn record(&self) -> u64 {
+        self.yielding_record().unwrap_or(self.key)
+    }
 
     /// A claim. A weak one is for a record that says itself that it is a copy.
     pub fn new(kind: Kind, key: u64, weak: bool, value: i64, seq: i64) -> Self {

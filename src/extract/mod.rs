@@ -199,6 +199,20 @@ impl<'a> Sink<'a> {
         self.session().claims.push(Claim::new(Kind::Presence, key, weak, 0, 0));
     }
 
+    /// Claims a key that no row of this session carries, from a moment on: what other sources tell of the time before it
+    /// does not give way. Microseconds since 1970.
+    pub fn claim_since(&mut self, key: u64, since: Option<i64>) {
+        self.session().claims.push(Claim::new(Kind::Presence, key, false, since.unwrap_or(0), 0));
+    }
+
+    /// Says of a message or response that was added that it is no row where any source claims the key `to`, since `at` or
+    /// before; at any time when there is no `at`. So a total gives way to the parts that another source, or a later
+    /// record, tells, whatever is read first. Microseconds since 1970.
+    pub fn give_way(&mut self, kind: Kind, id: &str, to: u64, at: Option<i64>) {
+        let record = key(self.context.agent, kind, id);
+        self.session().claims.push(Claim::yielding(record, to, at));
+    }
+
     /// Says that all records so far are copies, which only a later one tells.
     pub fn weaken(&mut self) {
         let rows = self.session();

@@ -142,6 +142,12 @@ impl Replica {
         own.map(|claim| claim.value).filter(|moment| *moment != i64::MAX).min()
     }
 
+    /// Whether it claims presence under a key.
+    pub(crate) fn is_present(&self, key: u64) -> bool {
+        let presence = |claim: &Claim| claim.kind() == Kind::Presence && claim.yielding_record().is_none();
+        self.claims.iter().any(|claim| claim.key == key && presence(claim))
+    }
+
     /// Whether any row is the session's own.
     pub(crate) fn owns_rows(&self) -> bool {
         self.claims.iter().any(|claim| claim.is_owned() && claim.kind() != Kind::Presence)

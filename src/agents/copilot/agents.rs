@@ -1,0 +1,141 @@
+//! The conversations of one file: the main one, and those of the subagents, each a session of its own.
+
+use super::record::Subagent;
+use super::transcript::{Spot, Transcript, earlier};
+use super::{AGENT, child_session};
+use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
+
+/// One conversation.
+pub(super) struct Thread {
+    pub(super) session: String,
+    /// The session that started it; none for the main one.
+    parent: Option<String>,
+    title: Option<String>,
+    agent_type: Option<String>,
+    /// The call that started it.
+    call: Option<String>,
+    pub(super) seq: i64,
+    pub(super) turn: Option<i64>,
+    pub(super) model: Option<String>,
+    pub(super) cwd: Option<String>,
+    pub(super) branch: Option<String>,
+    /// The message before the next one.
+    pub(super) last_message: Option<String>,
+    /// The message that further chunks may continue.
+    pub(super) reply: Option<super::messages::Reply>,
+    first_moment: Option<i64>,
+    pub(super) has_rows: bool,
+}
+
+impl Thread {
+    pub(super) fn main(session: &str) -> Self {
+        Self {
+            session: session.to_owned(),
+            parent: None,
+            title: None,
+            agent_type: None,
+            call: None,
+            seq: 0,
+            turn: None,
+            model: None,
+            cwd: None,
+            branch: None,
+            last_message: None,
+            reply: None,
+            first_moment: None,
+            has_rows: false,
+        }
+    }
+
+    /// Takes the next place in the session.
+    pub(super) fn next_seq(&mut self) -> i64 {
+        self.has_rows = true;
+        self.seq += 1;
+        self.seq - 1
+    }
+}
+
+impl Transcript<'_, '_> {
+    /// The conversation of an event: the subagent that its envelope names, or (older) the call that started one; else the
+    /// main one.
+    pub(super) fn thread_of(&mut self, agent: Option<&str>, parent_call: Option<&str>) -> usize {
+        let Some(name) = agent.or(parent_call) else { return 0 };
+        if let Some(thread) = self.thread_names.get(name) {
+            return *thread;
+        }
+        let (cwd, branch) =
+            self.threads.first().map(|main| (main.cwd.clone(), main.branch.clone())).unwrap_or_default();
+        let parent = Some(self.session.clone());
+        let session = child_session(&self.session, name);
+        self.threads.push(Thread { parent, cwd, branch, ..Thread::main(&session) });
+        let thread = self.threads.len() - 1;
+        self.thread_names.insert(name.to_owned(), thread);
+        thread
+    }
+
+    /// Gives the rows that follow to a conversation.
+    pub(super) fn turn_to(&mut self, thread: usize) {
+        let name = self.threads.get(thread).filter(|_| thread > 0).map_or("", |thread| thread.session.as_str());
+        self.out.turn_to(name);
+    }
+
+    pub(super) fn take_subagent(&mut self, spot: &Spot<'_>, told: &Subagent<'_>) {
+        let call = told.call.get();
+        let Some(name) = spot.agent.or(call) else { return };
+        if spot.kind != "subagent.started" {
+            if let (Some(call), Some(duration)) = (call, told.duration.0) {
+                self.calls.set_duration(call, duration);
+            }
+            return;
+        }
+        let parent = match told.parent.get().and_then(|parent| self.thread_names.get(parent)) {
+            Some(parent) => Some(*parent),
+            None => call.and_then(|call| self.calls.thread_of(call)),
+        };
+        let parent = parent.and_then(|parent| self.threads.get(parent)).map(|parent| parent.session.clone());
+        let number = self.thread_of(Some(name), None);
+        if let Some(call) = call {
+            self.thread_names.entry(call.to_owned()).or_insert(number);
+        }
+        let Some(thread) = self.threads.get_mut(number) else { return };
+        if thread.parent.is_none() {
+            return;
+        }
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        thread.parent = parent.filter(|parent| *parent != thread.session).or(thread.parent.take());
+        thread.title = owned(told.title.get()).or(thread.title.take());
+        thread.agent_type = owned(told.name.get()).or(thread.agent_type.take());
+        thread.call = owned(call).or(thread.call.take());
+        earlier(&mut thread.first_moment, spot.timestamp);
+    }
+
+    /// Ends the subagents' sessions, and tells the calls that started them.
+    pub(super) fn end_subagents(&mut self) -> Result<(), Reject> {
+        let threads = std::mem::take(&mut self.threads);
+        for thread in threads.iter().skip(1).filter(|thread| thread.has_rows) {
+            self.out.turn_to(&thread.session);
+            if let Some(call) = &thread.call {
+                self.out.note(NoteField::ChildSession, key(AGENT, Kind::ToolCall, call), 0, &thread.session);
+            }
+            self.out.claim(session_key(AGENT, &thread.session), false);
+            self.out.end_session(Facts {
+                session_id: thread.session.clone(),
+                kind: "subagent",
+                agent_version: self.facts.agent_version.clone(),
+                project_path: self.facts.project_path.clone(),
+                git_branch: self.facts.git_branch.clone(),
+                git_commit: self.facts.git_commit.clone(),
+                git_repo: self.facts.git_repo.clone(),
+                title: thread.title.clone(),
+                parent_session_id: thread.parent.clone(),
+                root_session_id: Some(self.session.clone()),
+                is_subagent: true,
+                subagent_type: thread.agent_type.clone(),
+                first_moment: thread.first_moment.or(self.facts.first_moment),
+                ..Facts::default()
+            })?;
+        }
+        self.threads = threads;
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! One model call as billed, whatever tells of it.
+
+use super::metrics::Numbers;
+use crate::tables::UsageRow;
+
+/// One model call, or the total of several.
+#[derive(Clone)]
+pub(super) struct Call {
+    pub(super) thread: usize,
+    pub(super) response: String,
+    pub(super) message_id: Option<String>,
+    pub(super) request: Option<String>,
+    pub(super) seq: i64,
+    pub(super) turn: Option<i64>,
+    pub(super) timestamp: Option<i64>,
+    pub(super) line: i64,
+    pub(super) model: Option<String>,
+    pub(super) numbers: Numbers,
+    pub(super) has_long_cache: bool,
+    pub(super) cost: Option<f64>,
+    pub(super) duration_ms: Option<i64>,
+    pub(super) finish: Option<String>,
+    pub(super) is_partial: bool,
+    pub(super) grain: &'static str,
+    pub(super) weak: bool,
+}
+
+impl Call {
+    pub(super) fn new(thread: usize, response: &str) -> Self {
+        Self {
+            thread,
+            response: response.to_owned(),
+            message_id: None,
+            request: None,
+            seq: 0,
+            turn: None,
+            timestamp: None,
+            line: 0,
+            model: None,
+            numbers: Numbers::default(),
+            has_long_cache: false,
+            cost: None,
+            duration_ms: None,
+            finish: None,
+            is_partial: false,
+            grain: "response",
+            weak: false,
+        }
+    }
+
+    pub(super) fn row<'r>(&'r self, session: &'r str) -> UsageRow<'r> {
+        let written = self.numbers.cache_write;
+        let (five_minutes, one_hour) =
+            if self.has_long_cache { (written.map(|_| 0), written) } else { (written, written.map(|_| 0)) };
+        UsageRow {
+            session_id: session,
+            message_id: self.message_id.as_deref(),
+            response_id: &self.response,
+            request_id: self.request.as_deref(),
+            turn: self.turn,
+            timestamp: self.timestamp,
+            model: self.model.as_deref(),
+            model_key: None,
+            provider: None,
+            input_tokens: self.numbers.input,
+            cache_read_tokens: self.numbers.cache_read,
+            cache_write_5m_tokens: five_minutes,
+            cache_write_1h_tokens: one_hour,
+            output_tokens: self.numbers.output,
+            reasoning_tokens: self.numbers.reasoning,
+            total_tokens: 0,
+            web_searches: None,
+            cost_usd: self.cost,
+            cost_source: None,
+            duration_ms: self.duration_ms,
+            stop_reason: self.finish.as_deref(),
+            service_tier: None,
+            grain: self.grain,
+            is_partial: self.is_partial,
+            copies: 0,
+            is_sidechain: self.thread > 0,
+            source_line: Some(self.line).filter(|line| *line > 0),
+            gone_at: None,
+        }
+    }
+}

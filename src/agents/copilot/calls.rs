@@ -1,0 +1,252 @@
+//! Tool calls: what asks for them, what starts them and what ends them are one call.
+
+use super::AGENT;
+use super::record::{Arguments, ToolComplete, ToolRequest, ToolStart};
+use super::tools::{self, category};
+use super::transcript::{Spot, Transcript};
+use crate::agents::tool_input::input_key;
+use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
+use crate::source::records::{Raw, Text};
+use crate::source::repair;
+use crate::tables::ToolCallRow;
+
+/// A call without its result.
+#[derive(Default)]
+struct PendingCall {
+    thread: usize,
+    id: String,
+    seq: i64,
+    turn: Option<i64>,
+    message_id: Option<String>,
+    response_id: Option<String>,
+    name: String,
+    category: &'static str,
+    server: Option<String>,
+    input: Option<String>,
+    command: Option<String>,
+    file_path: Option<String>,
+    requested_at: Option<i64>,
+    started_at: Option<i64>,
+    asked_at: Option<i64>,
+    /// How long it waited for permission. Microseconds.
+    waited: i64,
+    /// What the answer to the request for permission makes of it.
+    decision: Option<&'static str>,
+    is_interrupted: bool,
+    /// As the subagent's end tells it. Milliseconds.
+    duration_ms: Option<i64>,
+    line: i64,
+}
+
+/// The calls of a file.
+#[derive(Default)]
+pub(super) struct Calls {
+    open: KeyMap<PendingCall>,
+    answered: KeySet,
+}
+
+fn call_key(id: &str) -> u64 {
+    key(AGENT, Kind::ToolCall, id)
+}
+
+impl Calls {
+    fn get_mut(&mut self, id: &str) -> Option<&mut PendingCall> {
+        self.open.get_mut(&call_key(id))
+    }
+
+    /// The conversation that an open call was made in.
+    pub(super) fn thread_of(&self, id: &str) -> Option<usize> {
+        self.open.get(&call_key(id)).map(|call| call.thread)
+    }
+
+    pub(super) fn set_duration(&mut self, id: &str, ms: i64) {
+        if let Some(call) = self.get_mut(id) {
+            call.duration_ms = Some(ms).filter(|ms| *ms >= 0);
+        }
+    }
+
+    /// Notes that permission was asked for.
+    pub(super) fn ask(&mut self, id: &str, at: Option<i64>) {
+        if let Some(call) = self.get_mut(id) {
+            call.asked_at = at;
+        }
+    }
+
+    /// Notes what was answered.
+    pub(super) fn decide(&mut self, id: &str, answer: &str, at: Option<i64>) {
+        if let Some(call) = self.get_mut(id) {
+            call.decision = tools::decided(answer);
+            if let (Some(asked), Some(at), Some(_)) = (call.asked_at.take(), at, call.started_at) {
+                call.waited += (at - asked).max(0);
+            }
+        }
+    }
+
+    /// Notes that the person stopped whatever ran.
+    pub(super) fn interrupt_all(&mut self) {
+        self.open.values_mut().for_each(|call| call.is_interrupted = true);
+    }
+}
+
+impl PendingCall {
+    fn describe(&mut self, name: &Text<'_>, arguments: &Raw<'_>, server: &Text<'_>) {
+        if let Some(name) = name.get() {
+            name.clone_into(&mut self.name);
+        }
+        self.server = self.server.take().or(server.get().map(str::to_owned));
+        if let Some(json) = arguments.json().filter(|_| self.input.is_none()) {
+            self.input = Some(object_of(json));
+        }
+        let input = self.input.as_deref().unwrap_or_default();
+        let arguments: Arguments<'_> = serde_json::from_str(input).unwrap_or_default();
+        self.category = category(&self.name, self.server.is_some(), &arguments);
+        let owned = |text: &Text<'_>| text.get().map(str::to_owned);
+        let (command, file) = (owned(&arguments.command), owned(&arguments.path));
+        self.command = command.filter(|_| tools::runs_command(&self.name));
+        self.file_path = file.filter(|_| tools::has_file(self.category));
+    }
+
+    fn row<'r>(&'r self, session: &'r str, input_key: Option<&'r str>) -> ToolCallRow<'r> {
+        let unfinished = if self.is_interrupted { "interrupted" } else { "pending" };
+        ToolCallRow {
+            session_id: session,
+            seq: self.seq,
+            call_id: &self.id,
+            message_id: self.message_id.as_deref(),
+            response_id: self.response_id.as_deref(),
+            turn: self.turn,
+            name: if self.name.is_empty() { "unknown" } else { &self.name },
+            category: if self.category.is_empty() { "other" } else { self.category },
+            mcp_server: self.server.as_deref(),
+            input: self.input.as_deref(),
+            input_key,
+            command: self.command.as_deref(),
+            file_path: self.file_path.as_deref(),
+            status: self.decision.unwrap_or(unfinished),
+            exit_code: None,
+            output: None,
+            output_bytes: None,
+            started_at: self.started_at.or(self.requested_at),
+            ended_at: None,
+            duration_ms: None,
+            child_session_id: None,
+            is_sidechain: self.thread > 0,
+            source_line: Some(self.line),
+            gone_at: None,
+        }
+    }
+
+    /// Time between start and end without the wait for permission; what a subagent's end tells goes before. Milliseconds.
+    fn duration_until(&self, ended: Option<i64>) -> Option<i64> {
+        let taken = || Some((ended? - self.started_at? - self.waited).max(0) / 1000);
+        self.duration_ms.or_else(taken)
+    }
+}
+
+/// Arguments as an object; some versions wrote it as a text.
+pub(super) fn object_of(json: &str) -> String {
+    let text = json.starts_with('"').then(|| serde_json::from_str::<String>(&repair(json.as_bytes())).ok()).flatten();
+    let object = text.filter(|text| text.trim_start().starts_with('{'));
+    object.unwrap_or_else(|| repair(json.as_bytes()).into_owned())
+}
+
+impl Transcript<'_, '_> {
+    /// Opens the call that a message asks for.
+    pub(super) fn open_requested(
+        &mut self,
+        thread: usize,
+        spot: &Spot<'_>,
+        request: &ToolRequest<'_>,
+        message_id: &str,
+        response: &str,
+    ) {
+        let Some(id) = request.call.get() else { return };
+        if self.calls.open.contains_key(&call_key(id)) {
+            return;
+        }
+        let mut call = self.new_call(thread, spot, id);
+        call.message_id = Some(message_id.to_owned());
+        call.response_id = Some(response.to_owned());
+        call.describe(&request.name, &request.arguments, &request.server);
+        self.calls.open.insert(call_key(id), call);
+    }
+
+    fn new_call(&mut self, thread: usize, spot: &Spot<'_>, id: &str) -> PendingCall {
+        let was_used = self.calls.answered.contains(&call_key(id));
+        let state = self.threads.get_mut(thread);
+        let (seq, turn) = state.map(|thread| (thread.next_seq(), thread.turn)).unwrap_or_default();
+        PendingCall {
+            thread,
+            // Some models' servers number the calls of each response anew.
+            id: if was_used { format!("{id}@{}", spot.id) } else { id.to_owned() },
+            seq,
+            turn,
+            requested_at: spot.timestamp,
+            line: spot.line,
+            ..PendingCall::default()
+        }
+    }
+
+    pub(super) fn take_tool_start(&mut self, spot: &Spot<'_>, start: &ToolStart<'_>) {
+        self.count_unknown(spot, &start.unknown);
+        let id = start.call.get().unwrap_or(spot.id);
+        if !self.calls.open.contains_key(&call_key(id)) {
+            let thread = self.thread_of(spot.agent, start.parent_call.get());
+            let call = self.new_call(thread, spot, id);
+            self.calls.open.insert(call_key(id), call);
+        }
+        self.has_conversation |= spot.kind == "tool.user_requested";
+        if let Some(call) = self.calls.get_mut(id) {
+            call.describe(&start.name, &start.arguments, &start.server);
+            call.started_at = spot.timestamp;
+        }
+    }
+
+    pub(super) fn take_tool_complete(&mut self, spot: &Spot<'_>, complete: &ToolComplete<'_>) -> Result<(), Reject> {
+        self.count_unknown(spot, &complete.unknown);
+        let id = complete.call.get().unwrap_or(spot.id);
+        let key = call_key(id);
+        let call = match self.calls.open.remove(&key) {
+            Some(call) => call,
+            None if self.calls.answered.contains(&key) => return Ok(()),
+            None => {
+                let thread = self.thread_of(spot.agent, complete.parent_call.get());
+                PendingCall { requested_at: None, ..self.new_call(thread, spot, id) }
+            }
+        };
+        self.calls.answered.insert(key);
+        let result = complete.result.0.as_ref();
+        let error = complete.error.0.as_ref();
+        let output = result
+            .and_then(|result| result.content.get().or(result.detailed.get()))
+            .or(error.and_then(|error| error.message.get().or(error.code.get())));
+        let outcome = tools::outcome(call.category, complete, call.decision);
+        let ended_at = spot.timestamp.filter(|_| !outcome.is_late);
+        let input_key = call.input.as_deref().map(|json| input_key(&call.name, json));
+        self.turn_to(call.thread);
+        let Some(thread) = self.threads.get(call.thread) else { return Ok(()) };
+        let row = ToolCallRow {
+            status: outcome.status,
+            exit_code: outcome.exit_code,
+            output,
+            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
+            ended_at,
+            duration_ms: call.duration_until(ended_at),
+            ..call.row(&thread.session, input_key.as_deref())
+        };
+        self.out.tool_call(row, false)
+    }
+
+    /// Hands on the calls that nothing ended, in order.
+    pub(super) fn push_open_calls(&mut self) -> Result<(), Reject> {
+        let mut open: Vec<PendingCall> = std::mem::take(&mut self.calls.open).into_values().collect();
+        open.sort_by_key(|call| (call.thread, call.seq));
+        for call in open {
+            self.turn_to(call.thread);
+            let Some(thread) = self.threads.get(call.thread) else { continue };
+            let input_key = call.input.as_deref().map(|json| input_key(&call.name, json));
+            self.out.tool_call(call.row(&thread.session, input_key.as_deref()), false)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,317 @@
+//! What was billed. The agent tells it in several grains, none of them always: a record for each model call (current
+//! versions), rows of the central database, totals at the end of a process, and the output of each reply. Every grain
+//! becomes rows; the coarser give way by claims, so that no two of them count the same tokens, whatever is read first.
+
+use std::collections::BTreeMap;
+
+use super::call::Call;
+use super::metrics::{Counters, Numbers, Total};
+use super::record::{Billed, CompactionTokens, Shutdown, UsageRecord};
+use super::transcript::{Spot, Transcript};
+use super::{AGENT, dollars, metrics, stored_key};
+use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
+use crate::source::records::{Number, Object};
+
+/// The calls of one process: from a start or resume to the shutdown, or to whatever ended it without one.
+#[derive(Default)]
+struct Leg {
+    began: Option<i64>,
+    last: Option<i64>,
+    recorded: Vec<Call>,
+    /// What the replies tell by themselves.
+    replies: Vec<Call>,
+    places: KeyMap<usize>,
+    compactions: Vec<Call>,
+    has_compaction_record: bool,
+}
+
+/// The processes of a session.
+#[derive(Default)]
+pub(super) struct Ledger {
+    leg: Option<Leg>,
+    pub(super) version: Option<[u32; 3]>,
+    last: Option<i64>,
+    /// When the first process that recorded its calls began; 0 where that is not told.
+    pub(super) recorded_since: Option<i64>,
+    /// Whether the program keeps what was billed over all processes.
+    pub(super) has_checkpoint: bool,
+    record_ids: KeySet,
+    pub(super) outputs: Outputs,
+    /// What the last shutdown said of each model.
+    pub(super) previous: BTreeMap<String, Counters>,
+    /// Replies that no shutdown or record told of yet, in order.
+    untold: Vec<Untold>,
+    last_leg: Option<LastLeg>,
+    pushed: KeySet,
+}
+
+/// A reply of which nothing but itself tells.
+struct Untold {
+    response: String,
+    model: Option<String>,
+    output: i64,
+}
+
+/// What a shutdown has to know of the process that it ends.
+#[derive(Default)]
+struct LastLeg {
+    has_records: bool,
+    compactions: Vec<String>,
+}
+
+/// Output tokens of replies by model: what shutdowns are held against.
+#[derive(Default)]
+pub(super) struct Outputs {
+    pub(super) of_all: BTreeMap<String, i64>,
+    pub(super) since_shutdown: BTreeMap<String, i64>,
+}
+
+impl Outputs {
+    /// Adds the replies of a process that has ended.
+    fn add(&mut self, replies: &[Call]) {
+        for reply in replies {
+            let Some(output) = reply.numbers.output else { continue };
+            let model = reply.model.as_deref().unwrap_or_default();
+            for sums in [&mut self.of_all, &mut self.since_shutdown] {
+                let sum = sums.entry(model.to_owned()).or_default();
+                *sum = sum.saturating_add(output);
+            }
+        }
+    }
+}
+
+impl Ledger {
+    /// The replies that a shutdown counts: the last ones, as many as its output tokens are enough for. It does not know
+    /// of those before a crash, nor (from 1.0.78 on) of those before a compaction.
+    fn told_by(&mut self, totals: &[Total]) -> Vec<String> {
+        let output = |total: &Total| total.numbers.output.unwrap_or(0);
+        let mut left: BTreeMap<&str, i64> = totals.iter().map(|total| (total.model.as_str(), output(total))).collect();
+        let mut told = Vec::new();
+        for reply in std::mem::take(&mut self.untold).into_iter().rev() {
+            let named = reply.model.as_deref().filter(|model| left.contains_key(model));
+            let only = left.first_key_value().filter(|_| left.len() == 1).map(|(model, _)| *model);
+            let Some(left) = named.or(only).and_then(|model| left.get_mut(model)) else { continue };
+            if left.saturating_mul(2) < reply.output {
+                *left = 0;
+                continue;
+            }
+            *left = (*left - reply.output).max(0);
+            told.push(reply.response);
+        }
+        told
+    }
+
+    pub(super) fn note_moment(&mut self, moment: Option<i64>) {
+        self.last = self.last.max(moment);
+        if let Some(leg) = &mut self.leg {
+            leg.last = leg.last.max(moment);
+        }
+    }
+
+    /// A process begins.
+    pub(super) fn begin(&mut self, at: Option<i64>, version: Option<&str>) {
+        self.version = version.and_then(metrics::version).or(self.version);
+        self.open().began = at;
+    }
+
+    fn open(&mut self) -> &mut Leg {
+        let last = self.last;
+        self.leg.get_or_insert_with(|| Leg { began: last, last, ..Leg::default() })
+    }
+
+    /// Adds what a chunk of a reply tells: the most of its chunks counts.
+    pub(super) fn note_reply(&mut self, call: &Call, message_id: &str, output: Number) {
+        let output = output.0.filter(|output| *output > 0);
+        let leg = self.open();
+        let place = *leg.places.entry(key(AGENT, Kind::Response, &call.response)).or_insert(leg.replies.len());
+        if place == leg.replies.len() {
+            let call = Call { message_id: Some(message_id.to_owned()), is_partial: true, ..call.clone() };
+            leg.replies.push(call);
+        }
+        if let Some(reply) = leg.replies.get_mut(place) {
+            reply.numbers.output = reply.numbers.output.max(output);
+        }
+    }
+
+    pub(super) fn note_compaction(
+        &mut self,
+        call: Call,
+        model: Option<String>,
+        request: Option<&str>,
+        tokens: &CompactionTokens<'_>,
+    ) {
+        let numbers = Numbers::of(tokens.input, tokens.cache_read, tokens.cache_write, tokens.output, Number(None));
+        if numbers.is_zero() {
+            return;
+        }
+        let model = tokens.model.get().map(str::to_owned).or(model);
+        let cost = cost_of(&tokens.billed);
+        let request = request.map(str::to_owned);
+        let duration_ms = tokens.duration.0.filter(|ms| *ms >= 0);
+        self.open().compactions.push(Call { model, numbers, cost, duration_ms, request, ..call });
+    }
+
+    /// Adds the record of a call, unless it is there already.
+    fn note_record(&mut self, call: Call, is_compaction: bool) {
+        if !self.record_ids.insert(key(AGENT, Kind::Response, &call.response)) {
+            return;
+        }
+        let leg = self.open();
+        leg.has_compaction_record |= is_compaction;
+        leg.recorded.push(call);
+        let began = leg.began.unwrap_or(0);
+        self.recorded_since.get_or_insert(began);
+    }
+}
+
+/// What tells in finer grain, by its key, and since when it has to be there: see [`crate::extract::Sink::give_way`].
+type Finer = (u64, Option<i64>);
+
+fn cost_of(billed: &Object<Billed<'_>>) -> Option<f64> {
+    dollars(billed.0.as_ref().and_then(|billed| billed.nano.0))
+}
+
+/// Key of the fact that a record or a shutdown tells of what a reply or a compaction tells by itself.
+fn told_key(response: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("told:{response}"))
+}
+
+/// Caches that live longer than this are the long ones. Seconds.
+const SHORT_CACHE: i64 = 300;
+
+/// From here on shutdowns may count compactions.
+const COUNTS_COMPACTIONS: [u32; 3] = [1, 0, 73];
+
+/// From here on a compaction sets the counters of a shutdown back.
+const COMPACTION_RESETS: [u32; 3] = [1, 0, 78];
+
+impl Transcript<'_, '_> {
+    pub(super) fn take_usage_record(&mut self, spot: &Spot<'_>, record: &UsageRecord<'_>) {
+        self.count_unknown(spot, &record.unknown);
+        let Some(usage) = &record.usage.0 else { return };
+        let thread = self.thread_of(spot.agent.or(usage.agent.get()), usage.parent_call.get());
+        let numbers = Numbers::of(usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning);
+        let accounting = usage.accounting.0.as_ref();
+        let made_up = || accounting.and_then(|accounting| accounting.id.get()).unwrap_or(spot.id);
+        let response = usage.api_call.get().map_or_else(|| format!("usage:{}", made_up()), str::to_owned);
+        let source = accounting.and_then(|accounting| accounting.session.get());
+        let model = usage.model.get().map(str::to_owned);
+        let call = Call {
+            model: model.or_else(|| self.threads.get(thread).and_then(|thread| thread.model.clone())),
+            numbers,
+            request: usage.request.get().map(str::to_owned),
+            has_long_cache: usage.cache_seconds.0.is_some_and(|seconds| seconds > SHORT_CACHE),
+            cost: cost_of(&usage.billed),
+            duration_ms: usage.duration.0.filter(|ms| *ms >= 0),
+            finish: usage.finish.get().map(str::to_owned),
+            weak: thread == 0 && source.is_some_and(|source| source != self.session),
+            ..self.call_at(thread, spot, &response)
+        };
+        let said = [usage.initiator.get(), usage.interaction.get()];
+        let is_compaction = said.into_iter().flatten().any(|said| said.contains("compaction"));
+        self.ledger.note_record(call, is_compaction);
+    }
+
+    /// Hands on what a process told, when it has ended.
+    pub(super) fn close_leg(&mut self) -> Result<(), Reject> {
+        let Some(leg) = self.ledger.leg.take() else { return Ok(()) };
+        let Leg { last, recorded, replies, places, compactions, has_compaction_record, .. } = leg;
+        self.ledger.outputs.add(&replies);
+        let has_records = !recorded.is_empty();
+        let mut joined = KeySet::default();
+        for mut call in recorded {
+            let response = key(AGENT, Kind::Response, &call.response);
+            if let Some(reply) = places.get(&response).and_then(|place| replies.get(*place)) {
+                joined.insert(response);
+                call.message_id.clone_from(&reply.message_id);
+                (call.seq, call.turn) = (reply.seq, reply.turn);
+            }
+            self.push_call(&call, None)?;
+        }
+        let stored = self.stored(last);
+        for call in &replies {
+            let Some(output) = call.numbers.output else { continue };
+            if joined.contains(&key(AGENT, Kind::Response, &call.response)) {
+                continue;
+            }
+            self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
+            if has_records {
+                self.claim_told(&call.response);
+            } else {
+                let (response, model) = (call.response.clone(), call.model.clone());
+                self.ledger.untold.push(Untold { response, model, output });
+            }
+        }
+        for call in &compactions {
+            self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
+            if has_compaction_record {
+                self.claim_told(&call.response);
+            }
+        }
+        let compactions = compactions.into_iter().map(|call| call.response).collect();
+        self.ledger.last_leg = Some(LastLeg { has_records, compactions });
+        Ok(())
+    }
+
+    fn claim_told(&mut self, response: &str) {
+        self.turn_to(0);
+        self.out.claim(told_key(response), false);
+    }
+
+    /// The database, to which what ended at a moment gives way; not once the calls are recorded here, to which the
+    /// database gives way itself.
+    fn stored(&self, ended: Option<i64>) -> Option<Finer> {
+        self.ledger.recorded_since.is_none().then(|| (stored_key(&self.session), ended))
+    }
+
+    /// Adds a row that gives way to each of the keys.
+    fn push_call(&mut self, call: &Call, finer: impl IntoIterator<Item = Finer>) -> Result<(), Reject> {
+        if call.numbers.is_zero() || !self.ledger.pushed.insert(key(AGENT, Kind::Response, &call.response)) {
+            return Ok(());
+        }
+        self.turn_to(call.thread);
+        let Some(thread) = self.threads.get_mut(call.thread) else { return Ok(()) };
+        thread.has_rows = true;
+        self.out.usage(call.row(&thread.session), call.seq, call.weak)?;
+        for (key, at) in finer {
+            self.out.give_way(Kind::Response, &call.response, key, at);
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_shutdown(&mut self, spot: &Spot<'_>, shutdown: &Shutdown<'_>) -> Result<(), Reject> {
+        self.ledger.open();
+        self.close_leg()?;
+        let last = self.ledger.last_leg.take().unwrap_or_default();
+        let timestamp = spot.timestamp.or(self.ledger.last);
+        let totals = self.ledger.totals(shutdown);
+        self.ledger.outputs.since_shutdown.clear();
+        if last.has_records {
+            self.ledger.untold.clear();
+            return Ok(());
+        }
+        let mut told = self.ledger.told_by(&totals);
+        let may_count_compactions = !totals.is_empty() && self.ledger.version >= Some(COUNTS_COMPACTIONS);
+        let is_partial = !last.compactions.is_empty() && self.ledger.version >= Some(COMPACTION_RESETS);
+        if may_count_compactions {
+            told.extend(last.compactions);
+        }
+        for response in told {
+            self.claim_told(&response);
+        }
+        for total in totals {
+            let response = format!("shutdown:{}:{}", spot.id, total.model);
+            let call = Call {
+                model: Some(total.model),
+                numbers: total.numbers,
+                cost: dollars(total.nano).filter(|_| timestamp >= Some(metrics::UNITS_HAVE_A_PRICE)),
+                timestamp,
+                is_partial,
+                grain: "session",
+                ..self.call_at(0, spot, &response)
+            };
+            self.push_call(&call, self.stored(timestamp))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! `history-session-state/session_*.json`: the chats of the oldest versions, one document each. The program imports them
+//! into events later, under the same ids; then the events are all that counts.
+
+use super::AGENT;
+use super::calls::object_of;
+use super::record::{Arguments, LegacyCall, LegacyChat, LegacyEntry, LegacyMessage};
+use super::tools;
+use crate::agents::tool_input::input_key;
+use crate::extract::{Facts, Kind, Reject, Sink, session_key};
+use crate::source::{Source, repair};
+use crate::tables::{MessageRow, ToolCallRow};
+
+/// Reads a chat.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let document = source.document()?;
+    out.line();
+    let Some(document) = document else {
+        out.problem(1, "the chat is larger than 32 MiB");
+        return Ok(());
+    };
+    let text = repair(&document);
+    let chat: LegacyChat<'_> = match serde_json::from_str(&text) {
+        Ok(chat) => chat,
+        Err(error) => {
+            out.problem(1, &format!("no JSON object: {error}"));
+            return Ok(());
+        }
+    };
+    for field in &chat.unknown {
+        out.unknown(&format!("field {field}"));
+    }
+    let by_name = source.stem().strip_prefix("session_").unwrap_or_default();
+    let session = chat.session.get().unwrap_or(by_name);
+    Reader { session, chat: &chat, out, seq: 0, turn: None, shown: 0, last: None }.read()
+}
+
+struct Reader<'c, 'o, 'a> {
+    session: &'c str,
+    chat: &'c LegacyChat<'c>,
+    out: &'o mut Sink<'a>,
+    seq: i64,
+    turn: Option<i64>,
+    /// Entries of the timeline that were passed.
+    shown: usize,
+    last: Option<String>,
+}
+
+impl<'c> Reader<'c, '_, '_> {
+    fn read(mut self) -> Result<(), Reject> {
+        for message in self.chat.messages.0.iter().filter_map(|message| message.0.as_ref()) {
+            if message.role.is("tool") {
+                continue;
+            }
+            self.take(message)?;
+        }
+        let moments = self.timeline().filter_map(|entry| entry.timestamp.0);
+        let first_moment = moments.chain(self.chat.started.0).min();
+        self.out.end_session(Facts {
+            session_id: self.session.to_owned(),
+            kind: "session",
+            first_moment,
+            ..Facts::default()
+        })
+    }
+
+    fn timeline(&self) -> impl Iterator<Item = &'c LegacyEntry<'c>> + use<'c> {
+        self.chat.timeline.0.iter().filter_map(|entry| entry.0.as_ref())
+    }
+
+    fn take(&mut self, message: &'c LegacyMessage<'c>) -> Result<(), Reject> {
+        let (role, kind) = match message.role.get() {
+            Some("user") => ("user", "prompt"),
+            Some("assistant") => ("assistant", "reply"),
+            _ => ("system", "meta"),
+        };
+        if kind == "prompt" {
+            self.turn = Some(self.turn.unwrap_or(0) + 1);
+        }
+        let id = format!("{}#chat-{}", self.session, self.seq);
+        let text = message.content.get();
+        let timestamp = self.moment_of(text);
+        let row = MessageRow {
+            session_id: self.session,
+            seq: self.seq,
+            message_id: &id,
+            parent_id: self.last.as_deref(),
+            turn: self.turn,
+            timestamp,
+            role,
+            kind,
+            text,
+            thinking: None,
+            model: self.chat.model.get().filter(|_| kind == "reply"),
+            response_id: None,
+            stop_reason: None,
+            is_sidechain: false,
+            is_abandoned: false,
+            is_error: false,
+            cwd: None,
+            git_branch: None,
+            attachments: 0,
+            source_line: None,
+            gone_at: None,
+        };
+        self.out.message(row, false)?;
+        self.out.give_way(Kind::Message, &id, session_key(AGENT, self.session), None);
+        self.seq += 1;
+        for call in message.calls.0.iter().filter_map(|call| call.0.as_ref()) {
+            self.take_call(call, &id, timestamp)?;
+        }
+        self.last = Some(id);
+        Ok(())
+    }
+
+    /// When a text was shown; the entries are in the order of the messages.
+    fn moment_of(&mut self, text: Option<&str>) -> Option<i64> {
+        let text = text?;
+        let (place, entry) = self.timeline().enumerate().skip(self.shown).find(|(_, entry)| entry.text.is(text))?;
+        self.shown = place + 1;
+        entry.timestamp.0
+    }
+
+    fn take_call(&mut self, call: &LegacyCall<'_>, message: &str, at: Option<i64>) -> Result<(), Reject> {
+        let id = call.id.get().map_or_else(|| format!("{}#call-{}", self.session, self.seq), str::to_owned);
+        let function = call.function.0.as_ref();
+        let name = function.and_then(|function| function.name.get()).unwrap_or("unknown");
+        let input = function.and_then(|function| function.arguments.json()).map(object_of);
+        let arguments: Arguments<'_> = serde_json::from_str(input.as_deref().unwrap_or_default()).unwrap_or_default();
+        let category = tools::category(name, false, &arguments);
+        let results = self.chat.messages.0.iter().filter_map(|message| message.0.as_ref());
+        let output = results.filter(|result| result.call.is(&id)).find_map(|result| result.content.get());
+        let ended = self.timeline().find(|entry| entry.kind.is("tool_call_completed") && entry.call.is(&id));
+        let said = ended.and_then(|entry| entry.result.0.as_ref()).and_then(|result| result.kind.get());
+        let exit_code = output.filter(|_| category == "shell").and_then(tools::exit_code_in);
+        let status = match said {
+            Some("rejected") => "rejected",
+            Some("failure" | "denied" | "timeout") => "error",
+            _ if output.is_none() => "pending",
+            _ if exit_code.is_some_and(|code| code != 0) => "error",
+            _ => output.map_or("ok", tools::status_of_text),
+        };
+        let key = input.as_deref().map(|json| input_key(name, json));
+        let row = ToolCallRow {
+            session_id: self.session,
+            seq: self.seq,
+            call_id: &id,
+            message_id: Some(message),
+            response_id: None,
+            turn: self.turn,
+            name,
+            category,
+            mcp_server: None,
+            input: input.as_deref(),
+            input_key: key.as_deref(),
+            command: arguments.command.get().filter(|_| tools::runs_command(name)),
+            file_path: arguments.path.get().filter(|_| tools::has_file(category)),
+            status,
+            exit_code,
+            output,
+            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
+            started_at: at,
+            ended_at: ended.and_then(|entry| entry.timestamp.0),
+            duration_ms: None,
+            child_session_id: None,
+            is_sidechain: false,
+            source_line: None,
+            gone_at: None,
+        };
+        self.out.tool_call(row, false)?;
+        self.out.give_way(Kind::ToolCall, &id, session_key(AGENT, self.session), None);
+        self.seq += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! What is said: prompts, replies, notices, compactions, permissions.
+
+use super::call::Call;
+use super::record::{AssistantMessage, Compaction, Notice, Permission, UserMessage};
+use super::transcript::{Spot, Transcript};
+use crate::extract::{Kind, Reject, key};
+use crate::tables::MessageRow;
+
+/// A reply that further chunks may continue.
+pub(super) struct Reply {
+    id: String,
+    response: String,
+    parent: Option<String>,
+    seq: i64,
+    turn: Option<i64>,
+    timestamp: Option<i64>,
+    text: String,
+    thinking: String,
+    model: Option<String>,
+    line: i64,
+}
+
+/// A permission that was asked for.
+pub(super) struct Asked {
+    kind: String,
+    call: Option<String>,
+}
+
+/// How texts begin that the program puts into the person's mouth.
+const INJECTED: [&str; 4] = ["<skill-context", "<reminder>", "<system_notification>", "<system_reminder>"];
+
+impl Transcript<'_, '_> {
+    pub(super) fn take_user(&mut self, spot: &Spot<'_>, message: &UserMessage<'_>) -> Result<(), Reject> {
+        self.count_unknown(spot, &message.unknown);
+        let thread = self.thread_of(spot.agent, message.parent_call.get());
+        let text = message.content.get();
+        let is_child = thread > 0;
+        let is_injected = message.is_continuation.0
+            || message.source.get().is_some_and(|source| {
+                source.starts_with("skill-")
+                    || source.starts_with("system")
+                    || (source.starts_with("agent-") && !is_child)
+                    || source == "autopilot"
+            })
+            || text.is_some_and(|text| INJECTED.iter().any(|opening| text.trim_start().starts_with(opening)));
+        self.close_reply(thread)?;
+        self.has_conversation |= !is_injected;
+        if !is_injected {
+            self.begin_turn(thread);
+        }
+        self.push(thread, spot, |row| MessageRow {
+            role: "user",
+            kind: if is_injected { "meta" } else { "prompt" },
+            text,
+            attachments: i64::try_from(message.attachments.0.len()).unwrap_or(0),
+            ..row
+        })
+    }
+
+    fn begin_turn(&mut self, thread: usize) {
+        if let Some(thread) = self.threads.get_mut(thread) {
+            thread.turn = Some(thread.turn.unwrap_or(0) + 1);
+        }
+    }
+
+    pub(super) fn take_assistant(&mut self, spot: &Spot<'_>, message: &AssistantMessage<'_>) -> Result<(), Reject> {
+        self.count_unknown(spot, &message.unknown);
+        let thread = self.thread_of(spot.agent, message.parent_call.get());
+        let response = message.api_call.get().or(message.request.get()).or(message.message.get()).unwrap_or(spot.id);
+        let is_open = self.threads.get(thread).and_then(|thread| thread.reply.as_ref());
+        if is_open.is_some_and(|reply| reply.response == response) {
+            // A fork may begin with this chunk.
+            self.turn_to(thread);
+            self.out.claim(key(super::AGENT, Kind::Message, spot.id), false);
+        } else {
+            self.close_reply(thread)?;
+            self.open_reply(thread, spot, response, message);
+        }
+        let Some(state) = self.threads.get_mut(thread) else { return Ok(()) };
+        let Some(reply) = &mut state.reply else { return Ok(()) };
+        for (text, more) in [(&mut reply.text, &message.content), (&mut reply.thinking, &message.thinking)] {
+            text.push_str(more.get().unwrap_or_default());
+        }
+        let (message_id, seq, turn, model) = (reply.id.clone(), reply.seq, reply.turn, reply.model.clone());
+        for request in message.requests.0.iter().filter_map(|request| request.0.as_ref()) {
+            self.open_requested(thread, spot, request, &message_id, response);
+        }
+        let call = Call { seq, turn, timestamp: spot.timestamp, line: spot.line, model, ..Call::new(thread, response) };
+        self.ledger.note_reply(&call, &message_id, message.output);
+        Ok(())
+    }
+
+    fn open_reply(&mut self, thread: usize, spot: &Spot<'_>, response: &str, message: &AssistantMessage<'_>) {
+        self.has_conversation = true;
+        let Some(thread) = self.threads.get_mut(thread) else { return };
+        let model = message.model.get().map(str::to_owned).or_else(|| thread.model.clone());
+        let seq = thread.next_seq();
+        thread.reply = Some(Reply {
+            id: spot.id.to_owned(),
+            response: response.to_owned(),
+            parent: thread.last_message.replace(spot.id.to_owned()),
+            seq,
+            turn: thread.turn,
+            timestamp: spot.timestamp,
+            text: String::new(),
+            thinking: String::new(),
+            model,
+            line: spot.line,
+        });
+    }
+
+    /// Hands on the reply that nothing will be added to.
+    pub(super) fn close_reply(&mut self, thread: usize) -> Result<(), Reject> {
+        self.turn_to(thread);
+        let is_sidechain = thread > 0;
+        let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+        let Some(reply) = thread.reply.take() else { return Ok(()) };
+        let row = MessageRow {
+            session_id: &thread.session,
+            seq: reply.seq,
+            message_id: &reply.id,
+            parent_id: reply.parent.as_deref(),
+            turn: reply.turn,
+            timestamp: reply.timestamp,
+            role: "assistant",
+            kind: "reply",
+            text: Some(reply.text.as_str()).filter(|text| !text.is_empty()),
+            thinking: Some(reply.thinking.as_str()).filter(|text| !text.is_empty()),
+            model: reply.model.as_deref(),
+            response_id: Some(&reply.response),
+            stop_reason: None,
+            is_sidechain,
+            is_abandoned: false,
+            is_error: false,
+            cwd: thread.cwd.as_deref(),
+            git_branch: thread.branch.as_deref(),
+            attachments: 0,
+            source_line: Some(reply.line),
+            gone_at: None,
+        };
+        self.out.message(row, false)?;
+        Ok(())
+    }
+
+    /// Adds a message of one event, described as what differs from a notice of the program.
+    fn push<'r>(
+        &mut self,
+        thread: usize,
+        spot: &Spot<'r>,
+        describe: impl FnOnce(MessageRow<'r>) -> MessageRow<'r>,
+    ) -> Result<(), Reject> {
+        self.turn_to(thread);
+        let is_sidechain = thread > 0;
+        let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+        let seq = thread.next_seq();
+        let parent = thread.last_message.replace(spot.id.to_owned());
+        let described = describe(MessageRow {
+            session_id: "",
+            seq,
+            message_id: spot.id,
+            parent_id: None,
+            turn: thread.turn,
+            timestamp: spot.timestamp,
+            role: "system",
+            kind: "notice",
+            text: None,
+            thinking: None,
+            model: None,
+            response_id: None,
+            stop_reason: None,
+            is_sidechain,
+            is_abandoned: false,
+            is_error: false,
+            cwd: None,
+            git_branch: None,
+            attachments: 0,
+            source_line: Some(spot.line),
+            gone_at: None,
+        });
+        let row = MessageRow {
+            session_id: &thread.session,
+            parent_id: parent.as_deref(),
+            cwd: thread.cwd.as_deref(),
+            git_branch: thread.branch.as_deref(),
+            ..described.shorten()
+        };
+        self.out.message(row, false)?;
+        Ok(())
+    }
+
+    pub(super) fn take_notice(&mut self, spot: &Spot<'_>, notice: &Notice<'_>) -> Result<(), Reject> {
+        let thread = self.thread_of(spot.agent, None);
+        let text = notice.content.get();
+        let (role, kind, text) = match spot.kind {
+            "session.error" => ("system", "api_error", text),
+            "system.message" => ("system", "meta", text),
+            "session.context_cleared" => ("user", "command", Some("/clear")),
+            "abort" => ("system", "abort", text),
+            _ => ("system", "notice", text),
+        };
+        if kind == "command" {
+            self.close_reply(thread)?;
+            self.begin_turn(thread);
+        }
+        if kind == "abort" {
+            self.calls.interrupt_all();
+        }
+        self.has_conversation |= kind == "api_error";
+        self.push(thread, spot, |row| MessageRow { role, kind, text, is_error: kind == "api_error", ..row })
+    }
+
+    pub(super) fn take_permission(&mut self, spot: &Spot<'_>, permission: &Permission<'_>) -> Result<(), Reject> {
+        self.count_unknown(spot, &permission.unknown);
+        let request = permission.request.get().unwrap_or_default();
+        if let Some(asked) = &permission.asked.0 {
+            let call = asked.call.get().map(str::to_owned);
+            if let Some(call) = &call {
+                self.calls.ask(call, spot.timestamp);
+            }
+            let kind = asked.kind.get().unwrap_or("permission").to_owned();
+            self.asked.insert(request.to_owned(), Asked { kind, call });
+        }
+        let Some(result) = &permission.result.0 else { return Ok(()) };
+        let asked = self.asked.remove(request);
+        let answer = result.kind.get().unwrap_or("unknown");
+        let call = permission.call.get().map(str::to_owned).or(asked.as_ref().and_then(|asked| asked.call.clone()));
+        if let Some(call) = call {
+            self.calls.decide(&call, answer, spot.timestamp);
+        }
+        let kind = asked.as_ref().map_or("permission", |asked| asked.kind.as_str());
+        let feedback = result.feedback.get().map(|feedback| format!(": {feedback}")).unwrap_or_default();
+        let text = format!("{kind}: {answer}{feedback}");
+        let thread = self.thread_of(spot.agent, None);
+        self.push(thread, spot, |row| MessageRow { kind: "permission", text: Some(&text), ..row })
+    }
+
+    pub(super) fn take_compaction(&mut self, spot: &Spot<'_>, compaction: &Compaction<'_>) -> Result<(), Reject> {
+        let thread = self.thread_of(spot.agent, None);
+        let done = compaction.success.0;
+        if let Some(tokens) = &compaction.tokens.0 {
+            let call = self.call_at(thread, spot, &format!("compaction:{}", spot.id));
+            let model = self.threads.get(thread).and_then(|thread| thread.model.clone());
+            self.ledger.note_compaction(call, model, compaction.request.get(), tokens);
+        }
+        self.push(thread, spot, |row| MessageRow {
+            kind: if done { "compaction" } else { "notice" },
+            text: compaction.summary.get().or(compaction.error.get()),
+            is_error: !done,
+            ..row
+        })
+    }
+
+    /// A model call that an event tells of.
+    pub(super) fn call_at(&self, thread: usize, spot: &Spot<'_>, response: &str) -> Call {
+        let (seq, turn) = self.threads.get(thread).map(|thread| (thread.seq, thread.turn)).unwrap_or_default();
+        Call { seq, turn, timestamp: spot.timestamp, line: spot.line, ..Call::new(thread, response) }
+    }
+}

@@ -1,0 +1,144 @@
+//! Token counts, and what shutdowns say of them. Until 1.0.67 each process counted for itself; from about 1.0.80 on the
+//! counts go on over resumes.
+
+use std::collections::BTreeMap;
+
+use super::ledger::Ledger;
+use super::record::{Metric, Shutdown};
+use crate::source::records::{Number, Object, Raw};
+use crate::source::repair;
+
+/// Tokens as the tables have them: the input without what was read from or written to a cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub(super) input: Option<i64>,
+    pub(super) cache_read: Option<i64>,
+    pub(super) cache_write: Option<i64>,
+    pub(super) output: Option<i64>,
+    pub(super) reasoning: Option<i64>,
+}
+
+impl Numbers {
+    /// Tokens as the agent counts them: the input includes both caches, the output the reasoning.
+    pub(super) fn of(input: Number, read: Number, write: Number, output: Number, reasoning: Number) -> Self {
+        Counters::of([input, output, read, write, reasoning], None).numbers()
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        [self.input, self.cache_read, self.cache_write, self.output].into_iter().flatten().all(|tokens| tokens == 0)
+    }
+}
+
+/// What a shutdown says of one model: input, output, cache reads, cache writes, reasoning; and the cost.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counters {
+    tokens: [Option<i64>; 5],
+    nano: Option<f64>,
+}
+
+impl Counters {
+    fn of(tokens: [Number; 5], nano: Option<f64>) -> Self {
+        Self { tokens: tokens.map(|number| number.0.map(|tokens| tokens.max(0))), nano }
+    }
+
+    fn output(&self) -> i64 {
+        let [_, output, ..] = self.tokens;
+        output.unwrap_or(0)
+    }
+
+    fn numbers(&self) -> Numbers {
+        let [input, output, read, write, reasoning] = self.tokens;
+        let is_told = input.is_some() || read.is_some() || write.is_some();
+        let cached = |tokens: Option<i64>| is_told.then(|| tokens.unwrap_or(0));
+        let cache = read.unwrap_or(0).saturating_add(write.unwrap_or(0));
+        Numbers {
+            input: input.map(|input| input.saturating_sub(cache).max(0)),
+            cache_read: cached(read),
+            cache_write: cached(write),
+            output,
+            reasoning: reasoning.map(|reasoning| reasoning.min(output.unwrap_or(reasoning))),
+        }
+    }
+
+    /// Whether none of the counts has fallen.
+    fn goes_on_from(&self, earlier: &Self) -> bool {
+        self.tokens.iter().zip(&earlier.tokens).all(|(now, then)| now.unwrap_or(0) >= then.unwrap_or(0))
+    }
+
+    fn minus(&self, earlier: &Self) -> Self {
+        let mut tokens = self.tokens;
+        for (now, then) in tokens.iter_mut().zip(&earlier.tokens) {
+            *now = now.map(|now| now - then.unwrap_or(0));
+        }
+        let nano = self.nano.map(|nano| (nano - earlier.nano.unwrap_or(0.0)).max(0.0));
+        Self { tokens, nano }
+    }
+}
+
+/// What one model was used for by the processes that a shutdown tells of, and by no earlier one.
+pub(super) struct Total {
+    pub(super) model: String,
+    pub(super) numbers: Numbers,
+    pub(super) nano: Option<f64>,
+}
+
+/// The version's numbers.
+pub(super) fn version(text: &str) -> Option<[u32; 3]> {
+    let mut parts = text.split(['.', '-', '+']).map(|part| part.parse().ok());
+    Some([parts.next()??, parts.next()??, parts.next()??])
+}
+
+/// Since then an AI unit is a cent; before, requests were counted. 2026-06-01, microseconds since 1970.
+pub(super) const UNITS_HAVE_A_PRICE: i64 = 1_780_272_000_000_000;
+
+const LAST_FOR_ITSELF: [u32; 3] = [1, 0, 67];
+const FIRST_GOING_ON: [u32; 3] = [1, 0, 80];
+
+impl Ledger {
+    /// What a shutdown adds to those before it, by model.
+    pub(super) fn totals(&mut self, shutdown: &Shutdown<'_>) -> Vec<Total> {
+        let own = counters(&shutdown.metrics);
+        let snapshot = shutdown.snapshot.0.as_ref().filter(|_| own.is_empty());
+        let metrics = snapshot.map_or(own, |snapshot| counters(&snapshot.metrics));
+        let mut totals = Vec::new();
+        for (model, now) in metrics {
+            let earlier = self.previous.insert(model.clone(), now);
+            let goes_on = earlier
+                .filter(|earlier| now.goes_on_from(earlier) && (snapshot.is_some() || self.counts_go_on(&model, &now)));
+            let own = goes_on.map_or(now, |earlier| now.minus(&earlier));
+            let numbers = own.numbers();
+            if !numbers.is_zero() {
+                totals.push(Total { model, numbers, nano: own.nano });
+            }
+        }
+        totals
+    }
+
+    /// Whether counts that have not fallen go on from the shutdown before, by what the replies say they should be.
+    fn counts_go_on(&self, model: &str, now: &Counters) -> bool {
+        let said = |sums: &BTreeMap<String, i64>| sums.get(model).copied().unwrap_or(0);
+        let off_by = |sums| now.output().abs_diff(said(sums));
+        let (alone, together) = (off_by(&self.outputs.since_shutdown), off_by(&self.outputs.of_all));
+        if alone != together {
+            return alone > together;
+        }
+        match self.version {
+            Some(version) if version >= FIRST_GOING_ON => true,
+            Some(version) if version <= LAST_FOR_ITSELF => false,
+            _ => self.has_checkpoint,
+        }
+    }
+}
+
+/// The models of a shutdown, in the order of their names.
+fn counters(metrics: &Raw<'_>) -> BTreeMap<String, Counters> {
+    let json = repair(metrics.json().unwrap_or("{}").as_bytes());
+    let metrics: BTreeMap<String, Object<Metric<'_>>> = serde_json::from_str(&json).unwrap_or_default();
+    let counters = metrics.into_iter().filter_map(|(model, metric)| {
+        let metric = metric.0?;
+        let usage = metric.usage.0?;
+        let tokens = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning];
+        Some((model, Counters::of(tokens, metric.nano.0)))
+    });
+    counters.collect()
+}

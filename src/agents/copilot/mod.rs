@@ -1,0 +1,164 @@
+//! GitHub Copilot CLI, 0.0.3xx to 1.0.9x: events files, the central database, the oldest chats.
+
+mod agents;
+mod call;
+mod calls;
+mod ledger;
+mod legacy;
+mod messages;
+mod metrics;
+mod record;
+mod sidecars;
+mod store;
+mod tools;
+mod transcript;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::folders::{Entry, add_files, first_moment, folders};
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Kind, Reject, Sink, key};
+use crate::source::Source;
+
+/// The value of the `agent` column.
+const AGENT: &str = "copilot-cli";
+
+/// The agent.
+pub struct CopilotCli;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "GitHub Copilot CLI",
+    paths: &[
+        "~/.copilot/session-state",
+        "~/.copilot/session-store.db",
+        "~/.copilot/history-session-state",
+        "~/.copilot-cli/sessions",
+    ],
+    environment: &["COPILOT_HOME", "XDG_STATE_HOME"],
+    versions: "0.0.3xx to 1.0.95",
+    records: Records {
+        messages: Grain::Exact,
+        tool_calls: Grain::Exact,
+        tokens: Grain::Exact,
+        cost: Grain::Exact,
+        durations: Grain::Exact,
+    },
+    retention_days: None,
+    parser_version: 1,
+};
+
+/// The central database.
+const STORE: &str = "session-store.db";
+
+/// The events of a session that has a folder.
+const EVENTS: &str = "events.jsonl";
+
+impl Agent for CopilotCli {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        // Newer versions leave links where older ones wrote: what two paths lead to is one.
+        let mut seen = HashSet::new();
+        let mut is_new = |path: &Path| path.canonicalize().is_ok_and(|path| seen.insert(path));
+        for root in roots(places) {
+            for sessions in ["session-state", "sessions"].map(|name| root.join(name)) {
+                if is_new(&sessions) {
+                    discover_sessions(&sessions, found);
+                }
+            }
+            let store = root.join(STORE);
+            if store.is_file() && is_new(&store) {
+                found.add(store, "database");
+            }
+            let legacy = root.join("history-session-state");
+            if is_new(&legacy) {
+                add_files(&legacy, 0, &|entry| entry.name().filter(|name| is_legacy(name)).map(|_| "legacy"), found);
+            }
+        }
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        let name = path.file_name()?.to_str()?;
+        let folder = path.parent().and_then(Path::file_name).and_then(|folder| folder.to_str());
+        match (name, folder) {
+            (STORE, _) => Some("database"),
+            (EVENTS, _) => Some("transcript"),
+            (name, Some("session-state")) if has_extension(name, "jsonl") => Some("transcript"),
+            (name, Some("history-session-state")) if is_legacy(name) => Some("legacy"),
+            _ => None,
+        }
+    }
+
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        let has_folder = path.file_name().is_some_and(|name| name == EVENTS);
+        let names = sidecars::NAMES.iter().filter(|_| has_folder);
+        names.map(|name| path.with_file_name(name)).collect()
+    }
+
+    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
+        match kind {
+            "transcript" => first_moment(head, "timestamp"),
+            "legacy" => first_moment(head, "startTime"),
+            _ => None,
+        }
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        match source.kind {
+            "database" => store::extract(source, out),
+            "legacy" => legacy::extract(source, out),
+            _ => transcript::extract(source, out),
+        }
+    }
+}
+
+/// `COPILOT_HOME` or `~/.copilot`; what 0.0.x wrote below `XDG_STATE_HOME`; and `~/.copilot-cli`, which some name.
+fn roots(places: &Places) -> Vec<PathBuf> {
+    let home = places.environment("COPILOT_HOME").map_or_else(|| places.home.join(".copilot"), PathBuf::from);
+    let state = places.environment("XDG_STATE_HOME").map(|state| PathBuf::from(state).join(".copilot"));
+    [Some(home), state, Some(places.home.join(".copilot-cli"))].into_iter().flatten().collect()
+}
+
+/// Sessions as one file (older) or as a folder.
+fn discover_sessions(folder: &Path, found: &mut Found) {
+    let flat = |entry: &Entry| entry.name().filter(|name| has_extension(name, "jsonl")).map(|_| "transcript");
+    add_files(folder, 0, &flat, found);
+    for session in folders(folder, found) {
+        let events = session.join(EVENTS);
+        if events.is_file() {
+            found.add(events, "transcript");
+        }
+    }
+}
+
+fn has_extension(name: &str, extension: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(stem, found)| !stem.is_empty() && found == extension)
+}
+
+fn is_legacy(name: &str) -> bool {
+    name.starts_with("session_") && has_extension(name, "json")
+}
+
+/// The session of a subagent.
+fn child_session(session: &str, agent: &str) -> String {
+    format!("{session}/agent-{agent}")
+}
+
+/// Key of the fact that the central database has the calls of a session, since the first of them.
+fn stored_key(session: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("stored:{session}"))
+}
+
+/// Key of the fact that a session's events have its calls, since the process that began to record them.
+fn recorded_key(session: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("recorded:{session}"))
+}
+
+/// What is billed in units of 10^-9 "AI units" of a cent each; nothing was, or nothing is said, where it is 0. USD.
+fn dollars(nano: Option<f64>) -> Option<f64> {
+    nano.filter(|nano| *nano > 0.0).map(|nano| nano / 1e11)
+}

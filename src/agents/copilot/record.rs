@@ -1,0 +1,399 @@
+//! The shapes of Copilot CLI's events, 0.0.3xx to 1.0.9x.
+
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+
+record! {
+    /// One line of an events file: the envelope; what is in `data` depends on the type.
+    Event<'a> {
+        kind: Text<'a> = "type",
+        id: Text<'a> = "id",
+        timestamp: Moment = "timestamp",
+        agent: Text<'a> = "agentId",
+        data: Raw<'a> = "data",
+    }
+    ignores ["parentId", "ephemeral"]
+}
+
+record! {
+    /// `session.start` and `session.resume`: a process begins or goes on.
+    Start<'a> {
+        session: Text<'a> = "sessionId",
+        version: Text<'a> = "copilotVersion",
+        model: Text<'a> = "selectedModel",
+        context: Object<Context<'a>> = "context",
+        spawned_by: Text<'a> = "detachedFromSpawningParentSessionId",
+    }
+    ignores [
+        "version", "producer", "startTime", "resumeTime", "eventCount", "eventsFileSizeBytes", "reasoningEffort",
+        "reasoningSummary", "verbosity", "contextTier", "autoTier", "alreadyInUse", "remoteSteerable", "sessionLimits",
+        "sessionWasActive", "continuePendingWork", "githubMcpToolConfig",
+    ]
+}
+
+record! {
+    /// Where a process works.
+    Context<'a> {
+        cwd: Text<'a> = "cwd",
+        branch: Text<'a> = "branch",
+        commit: Text<'a> = "headCommit",
+        repository: Text<'a> = "repository",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `session.model_change` and `session.auto_mode_resolved`.
+    Model<'a> {
+        model: Text<'a> = "newModel" | "chosenModel",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `user.message`.
+    UserMessage<'a> {
+        content: Text<'a> = "content",
+        source: Text<'a> = "source",
+        is_continuation: Flag = "isAutopilotContinuation",
+        attachments: List<serde::de::IgnoredAny> = "attachments",
+        parent_call: Text<'a> = "parentToolCallId",
+    }
+    ignores [
+        "transformedContent", "agentMode", "delivery", "interactionId", "turnId", "messageId", "parentAgentTaskId",
+        "supportedNativeDocumentMimeTypes", "nativeDocumentPathFallbackPaths",
+    ]
+}
+
+record! {
+    /// `assistant.message`.
+    AssistantMessage<'a> {
+        message: Text<'a> = "messageId",
+        content: Text<'a> = "content",
+        thinking: Text<'a> = "reasoningText",
+        model: Text<'a> = "model",
+        output: Number = "outputTokens",
+        requests: List<Object<ToolRequest<'a>>> = "toolRequests",
+        api_call: Text<'a> = "apiCallId",
+        request: Text<'a> = "requestId",
+        parent_call: Text<'a> = "parentToolCallId",
+    }
+    ignores [
+        "reasoningOpaque", "encryptedContent", "phase", "serviceRequestId", "clientRequestId", "chunkIndex", "chunkCount",
+        "interactionId", "turnId", "citations", "fusion", "originatingMessageId", "reasoningBlocks",
+        "reasoningWireField", "rte", "serverTools",
+    ]
+}
+
+record! {
+    /// A call that a message asks for.
+    ToolRequest<'a> {
+        call: Text<'a> = "toolCallId",
+        name: Text<'a> = "name",
+        arguments: Raw<'a> = "arguments",
+        server: Text<'a> = "mcpServerName",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `tool.execution_start` and `tool.user_requested`.
+    ToolStart<'a> {
+        call: Text<'a> = "toolCallId",
+        name: Text<'a> = "toolName",
+        arguments: Raw<'a> = "arguments",
+        server: Text<'a> = "mcpServerName",
+        parent_call: Text<'a> = "parentToolCallId",
+    }
+    ignores [
+        "mcpToolName", "mcpConfigServerName", "mcpConfigSource", "mcpTransport", "model", "turnId", "displayVerbatim",
+        "fusion", "rte", "shellToolInfo", "toolDescription",
+    ]
+}
+
+record! {
+    /// `tool.execution_complete`.
+    ToolComplete<'a> {
+        call: Text<'a> = "toolCallId",
+        success: Flag = "success",
+        result: Object<ToolResult<'a>> = "result",
+        error: Object<ToolError<'a>> = "error",
+        model: Text<'a> = "model",
+        interaction: Text<'a> = "interactionId",
+        shell: Object<Exit<'a>> = "shellExecution",
+        parent_call: Text<'a> = "parentToolCallId",
+    }
+    ignores [
+        "isUserRequested", "sandboxed", "toolTelemetry", "turnId", "fusion", "mcpMeta", "rte", "toolDescription",
+        "fileEdits",
+    ]
+}
+
+record! {
+    /// What a call gave.
+    ToolResult<'a> {
+        content: Text<'a> = "content",
+        detailed: Text<'a> = "detailedContent",
+        contents: List<Object<Exit<'a>>> = "contents",
+    }
+    ignores the rest
+}
+
+record! {
+    /// How a command ended; also a block of type `terminal` or `shell_exit`.
+    Exit<'a> {
+        code: Number = "exitCode",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Why a call failed.
+    ToolError<'a> {
+        message: Text<'a> = "message",
+        code: Text<'a> = "code",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `subagent.started`, `.completed` and `.failed`.
+    Subagent<'a> {
+        call: Text<'a> = "toolCallId",
+        name: Text<'a> = "agentName",
+        title: Text<'a> = "agentDisplayName",
+        parent: Text<'a> = "parentId",
+        duration: Number = "durationMs",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `permission.requested` and `permission.completed`.
+    Permission<'a> {
+        request: Text<'a> = "requestId",
+        asked: Object<PermissionRequest<'a>> = "permissionRequest",
+        call: Text<'a> = "toolCallId",
+        result: Object<PermissionResult<'a>> = "result",
+    }
+    ignores ["agentMode", "promptRequest", "resolvedByHook", "riskAssessment", "decisionSource"]
+}
+
+record! {
+    /// What is asked for.
+    PermissionRequest<'a> {
+        kind: Text<'a> = "kind",
+        call: Text<'a> = "toolCallId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What was answered.
+    PermissionResult<'a> {
+        kind: Text<'a> = "kind",
+        feedback: Text<'a> = "feedback",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What the program tells: `session.error`, `.info`, `.warning`, `.handoff`, `system.message`, `system.notification`, `abort`.
+    Notice<'a> {
+        content: Text<'a> = "content" | "message" | "summary" | "reason",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `session.compaction_complete`.
+    Compaction<'a> {
+        success: Flag = "success",
+        error: Text<'a> = "error",
+        summary: Text<'a> = "summaryContent",
+        request: Text<'a> = "requestId",
+        tokens: Object<CompactionTokens<'a>> = "compactionTokensUsed",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a compaction's own call used. The short names are of 0.0.x.
+    CompactionTokens<'a> {
+        input: Number = "inputTokens" | "input",
+        output: Number = "outputTokens" | "output",
+        cache_read: Number = "cacheReadTokens" | "cachedInput",
+        cache_write: Number = "cacheWriteTokens",
+        model: Text<'a> = "model",
+        duration: Number = "duration",
+        billed: Object<Billed<'a>> = "copilotUsage",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What was billed. 10^11 of these are a US dollar.
+    Billed<'a> {
+        nano: Fraction = "totalNanoAiu",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `session.usage_record`: one model call.
+    UsageRecord<'a> {
+        usage: Object<CallUsage<'a>> = "usage",
+    }
+    ignores ["agentId"]
+}
+
+record! {
+    /// What one model call used; the input includes what was read from and written to the cache.
+    CallUsage<'a> {
+        model: Text<'a> = "model",
+        input: Number = "inputTokens",
+        output: Number = "outputTokens",
+        cache_read: Number = "cacheReadTokens",
+        cache_write: Number = "cacheWriteTokens",
+        reasoning: Number = "reasoningTokens",
+        cache_seconds: Number = "cacheTtlSeconds",
+        duration: Number = "duration",
+        finish: Text<'a> = "finishReason",
+        api_call: Text<'a> = "apiCallId",
+        request: Text<'a> = "providerCallId" | "requestId",
+        initiator: Text<'a> = "initiator",
+        interaction: Text<'a> = "interactionType",
+        parent_call: Text<'a> = "parentToolCallId",
+        agent: Text<'a> = "agentId",
+        billed: Object<Billed<'a>> = "copilotUsage",
+        accounting: Object<Accounting<'a>> = "accounting",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Which call of which session a usage record is of, also where the record was copied.
+    Accounting<'a> {
+        session: Text<'a> = "sourceSessionId",
+        id: Text<'a> = "usageId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `session.shutdown`.
+    Shutdown<'a> {
+        metrics: Raw<'a> = "modelMetrics",
+        snapshot: Object<Snapshot<'a>> = "accountingSnapshot",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What the program has added up over all processes of a session.
+    Snapshot<'a> {
+        metrics: Raw<'a> = "modelMetrics",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What one model was used for; the input includes what was read from and written to the cache.
+    Metric<'a> {
+        usage: Object<MetricUsage<'a>> = "usage",
+        nano: Fraction = "totalNanoAiu",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Its tokens.
+    MetricUsage<'a> {
+        input: Number = "inputTokens",
+        output: Number = "outputTokens",
+        cache_read: Number = "cacheReadTokens",
+        cache_write: Number = "cacheWriteTokens",
+        reasoning: Number = "reasoningTokens",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The arguments of a call that have columns of their own.
+    Arguments<'a> {
+        command: Text<'a> = "command",
+        path: Text<'a> = "path" | "file_path" | "filePath",
+        agent_type: Text<'a> = "agent_type",
+        description: Text<'a> = "description",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `vscode.metadata.json`.
+    EditorMetadata<'a> {
+        title: Text<'a> = "customTitle",
+        folder: Text<'a> = "workspaceFolder" | "cwd",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A chat of the oldest versions.
+    LegacyChat<'a> {
+        session: Text<'a> = "sessionId",
+        started: Moment = "startTime",
+        model: Text<'a> = "selectedModel",
+        messages: List<Object<LegacyMessage<'a>>> = "chatMessages",
+        timeline: List<Object<LegacyEntry<'a>>> = "timeline",
+    }
+    ignores ["version"]
+}
+
+record! {
+    /// One message of such a chat, as the model's interface has it.
+    LegacyMessage<'a> {
+        role: Text<'a> = "role",
+        content: Text<'a> = "content",
+        calls: List<Object<LegacyCall<'a>>> = "tool_calls",
+        call: Text<'a> = "tool_call_id",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A call that a message asks for.
+    LegacyCall<'a> {
+        id: Text<'a> = "id",
+        function: Object<LegacyFunction<'a>> = "function",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What it calls.
+    LegacyFunction<'a> {
+        name: Text<'a> = "name",
+        arguments: Raw<'a> = "arguments",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What was shown of it.
+    LegacyEntry<'a> {
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+        timestamp: Moment = "timestamp",
+        call: Text<'a> = "callId",
+        result: Object<LegacyResult<'a>> = "result",
+    }
+    ignores the rest
+}
+
+record! {
+    /// How a call ended.
+    LegacyResult<'a> {
+        kind: Text<'a> = "type" | "resultType",
+    }
+    ignores the rest
+}

@@ -1,0 +1,283 @@
+//! `session-store.db`: what the program keeps of all sessions. Its rows of model calls (schema 8, about 1.0.73) are finer
+//! than what the events of the time tell; its texts are short of what events tell, and count only without them.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+
+use super::call::Call;
+use super::metrics::{Numbers, UNITS_HAVE_A_PRICE};
+use super::{AGENT, child_session, dollars, recorded_key, stored_key};
+use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
+use crate::source::records::Number;
+use crate::source::{Database, Source};
+use crate::tables::MessageRow;
+
+/// One session of the database.
+#[derive(Default)]
+struct Stored {
+    facts: Facts,
+    turns: Vec<Turn>,
+    /// Model calls, by subagent; those of the main conversation have no name.
+    calls: BTreeMap<String, Vec<Call>>,
+    begun: Option<i64>,
+}
+
+/// A prompt and the last answer to it.
+struct Turn {
+    index: i64,
+    prompt: Option<String>,
+    answer: Option<String>,
+    timestamp: Option<i64>,
+}
+
+/// Reads the database.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let database = source.database()?;
+    let mut sessions = BTreeMap::new();
+    let mut damaged = None;
+    for read in [read_sessions, read_turns, read_calls] {
+        if let Err(error) = read(&database, &mut sessions, out) {
+            damaged.get_or_insert(error);
+        }
+    }
+    for (id, session) in sessions {
+        push(&id, session, out)?;
+    }
+    match damaged {
+        Some(Reject::Database(error)) if out.report.lines > 0 => {
+            out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
+            Ok(())
+        }
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+type Sessions = BTreeMap<String, Stored>;
+
+/// Reads the columns of a table, those that this version of it does not have as nulls; no row where there is no table.
+fn each_row(
+    database: &Database,
+    table: &str,
+    columns: &[&str],
+    order: &str,
+    mut take: impl FnMut(&Row<'_>) -> Result<(), rusqlite::Error>,
+) -> Result<(), Reject> {
+    let known = database.columns(table)?;
+    if known.is_empty() {
+        return Ok(());
+    }
+    let column =
+        |name: &&str| if known.iter().any(|known| known == name) { (*name).to_owned() } else { "NULL".to_owned() };
+    let columns: Vec<String> = columns.iter().map(column).collect();
+    let mut statement = database.prepare(&format!("SELECT {} FROM {table} ORDER BY {order}", columns.join(", ")))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        take(row)?;
+    }
+    Ok(())
+}
+
+fn read_sessions(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let columns = ["id", "cwd", "repository", "branch", "summary", "created_at"];
+    each_row(database, "sessions", &columns, "rowid", |row| {
+        out.line();
+        let Some(id) = text(row, 0)? else { return Ok(()) };
+        let session = sessions.entry(id.clone()).or_default();
+        session.begun = moment(row, 5)?;
+        session.facts = Facts {
+            session_id: id,
+            kind: "session",
+            project_path: text(row, 1)?,
+            git_repo: text(row, 2)?,
+            git_branch: text(row, 3)?,
+            summary: text(row, 4)?,
+            ..Facts::default()
+        };
+        Ok(())
+    })
+}
+
+fn read_turns(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let columns = ["session_id", "turn_index", "user_message", "assistant_response", "timestamp"];
+    each_row(database, "turns", &columns, "session_id, turn_index, rowid", |row| {
+        out.line();
+        let Some(session) = text(row, 0)? else { return Ok(()) };
+        let turns = &mut sessions.entry(session).or_default().turns;
+        let index = number(row, 1)?.unwrap_or_else(|| turns.last().map_or(0, |turn| turn.index.saturating_add(1)));
+        if turns.last().is_none_or(|last| last.index < index) {
+            turns.push(Turn { index, prompt: text(row, 2)?, answer: text(row, 3)?, timestamp: moment(row, 4)? });
+        }
+        Ok(())
+    })
+}
+
+fn read_calls(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let columns = [
+        "session_id",
+        "id",
+        "turn_index",
+        "agent_id",
+        "parent_tool_call_id",
+        "model",
+        "input_tokens",
+        "output_tokens",
+        "cache_read_tokens",
+        "cache_write_tokens",
+        "reasoning_tokens",
+        "total_nano_aiu",
+        "duration_ms",
+        "finish_reason",
+        "created_at",
+    ];
+    each_row(database, "assistant_usage_events", &columns, "session_id, id", |row| {
+        out.line();
+        let Some(session) = text(row, 0)? else { return Ok(()) };
+        let count = |column| -> Result<Number, rusqlite::Error> { Ok(Number(number(row, column)?)) };
+        let numbers = Numbers::of(count(6)?, count(8)?, count(9)?, count(7)?, count(10)?);
+        // Ids begin anew when the database is made anew.
+        let created = text(row, 14)?.unwrap_or_default();
+        let response = format!("store:{session}:{}@{created}", number(row, 1)?.unwrap_or(0));
+        let agent = text(row, 3)?.or(text(row, 4)?).filter(|agent| agent != "main").unwrap_or_default();
+        let timestamp = moment(row, 14)?;
+        let turn = number(row, 2)?.map(|index| index.saturating_add(1));
+        let call = Call {
+            turn,
+            timestamp,
+            seq: turn.unwrap_or(0),
+            model: text(row, 5)?,
+            numbers,
+            duration_ms: number(row, 12)?,
+            finish: text(row, 13)?,
+            cost: dollars(fraction(row, 11)?).filter(|_| timestamp >= Some(UNITS_HAVE_A_PRICE)),
+            ..Call::new(usize::from(!agent.is_empty()), &response)
+        };
+        if !numbers.is_zero() {
+            let calls = sessions.entry(session).or_default().calls.entry(agent).or_default();
+            calls.push(call);
+        }
+        Ok(())
+    })
+}
+
+/// Hands on a session. What its events tell goes before its turns, and before its calls where they record them too.
+fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let presence = session_key(AGENT, id);
+    let mut seq = 0;
+    let mut parent: Option<String> = None;
+    for turn in &session.turns {
+        for (role, kind, text) in [("user", "prompt", &turn.prompt), ("assistant", "reply", &turn.answer)] {
+            let Some(text) = text else { continue };
+            let message = format!("store:{id}:{}:{role}", turn.index);
+            out.message(turn.row(id, seq, &message, parent.as_deref(), (role, kind, text)), false)?;
+            out.give_way(Kind::Message, &message, presence, None);
+            parent = Some(message);
+            seq += 1;
+        }
+    }
+    let moments = session.calls.values().flatten().map(|call| call.timestamp);
+    if let Some(first) = moments.min() {
+        out.claim_since(stored_key(id), first);
+    }
+    let facts = Facts {
+        session_id: id.to_owned(),
+        kind: "session",
+        first_moment: session.turns.iter().filter_map(|turn| turn.timestamp).chain(session.begun).min(),
+        ..session.facts
+    };
+    if let Some(summary) = &facts.summary {
+        out.note(NoteField::Summary, presence, 0, summary);
+    }
+    for (agent, calls) in session.calls {
+        let is_main = agent.is_empty();
+        let owner = if is_main { id.to_owned() } else { child_session(id, &agent) };
+        out.turn_to(if is_main { "" } else { &owner });
+        for call in &calls {
+            out.usage(call.row(&owner), call.seq, false)?;
+            out.give_way(Kind::Response, &call.response, recorded_key(id), call.timestamp);
+        }
+        if !is_main {
+            out.end_session(Facts {
+                session_id: owner,
+                kind: "subagent",
+                title: None,
+                summary: None,
+                parent_session_id: Some(id.to_owned()),
+                root_session_id: Some(id.to_owned()),
+                is_subagent: true,
+                first_moment: calls.iter().filter_map(|call| call.timestamp).min(),
+                ..facts.clone()
+            })?;
+        }
+    }
+    out.turn_to("");
+    out.end_session(facts)
+}
+
+impl Turn {
+    fn row<'r>(
+        &'r self,
+        session: &'r str,
+        seq: i64,
+        id: &'r str,
+        parent: Option<&'r str>,
+        (role, kind, text): (&'static str, &'static str, &'r str),
+    ) -> MessageRow<'r> {
+        MessageRow {
+            session_id: session,
+            seq,
+            message_id: id,
+            parent_id: parent,
+            turn: Some(self.index.saturating_add(1)),
+            timestamp: self.timestamp,
+            role,
+            kind,
+            text: Some(text),
+            thinking: None,
+            model: None,
+            response_id: None,
+            stop_reason: None,
+            is_sidechain: false,
+            is_abandoned: false,
+            is_error: false,
+            cwd: None,
+            git_branch: None,
+            attachments: 0,
+            source_line: None,
+            gone_at: None,
+        }
+    }
+}
+
+fn text(row: &Row<'_>, column: usize) -> Result<Option<String>, rusqlite::Error> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()).filter(|text| !text.is_empty()),
+        ValueRef::Integer(number) => Some(number.to_string()),
+        _ => None,
+    })
+}
+
+fn fraction(row: &Row<'_>, column: usize) -> Result<Option<f64>, rusqlite::Error> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(number) => Some(number as f64),
+        ValueRef::Real(number) => Some(number).filter(|number| number.is_finite()),
+        ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()),
+        _ => None,
+    })
+}
+
+/// Whole numbers; none below 0, and none that are too large to be exact.
+#[expect(clippy::cast_possible_truncation, reason = "bounded by the filter before it")]
+fn number(row: &Row<'_>, column: usize) -> Result<Option<i64>, rusqlite::Error> {
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    Ok(fraction(row, column)?.filter(|number| (0.0..LARGEST).contains(number)).map(|number| number as i64))
+}
+
+fn moment(row: &Row<'_>, column: usize) -> Result<Option<i64>, rusqlite::Error> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(crate::time::parse_iso),
+        _ => fraction(row, column)?.and_then(crate::time::from_epoch),
+    })
+}

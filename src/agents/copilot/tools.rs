@@ -1,0 +1,123 @@
+//! Tools: what kind each is, and how a call's outcome is told.
+
+use super::record::{Arguments, ToolComplete};
+
+/// The `category` of a tool.
+pub(super) fn category(name: &str, has_server: bool, arguments: &Arguments<'_>) -> &'static str {
+    match name {
+        "bash" | "powershell" | "shell" => "shell",
+        _ if name.ends_with("_bash") || name.ends_with("_powershell") => "shell",
+        "view" | "read" | "read_file" => "read",
+        "create" | "write" | "write_file" => "write",
+        "str_replace_editor" => match arguments.command.get() {
+            Some("view") => "read",
+            Some("create") => "write",
+            _ => "edit",
+        },
+        "edit" | "apply_patch" | "str_replace" | "insert" => "edit",
+        "grep" | "glob" | "rg" | "search" | "tool_search" | "lsp" => "search",
+        "web_fetch" | "web_search" | "fetch" => "web",
+        "task" | "read_agent" | "write_agent" | "list_agents" | "stop_agent" => "task",
+        "update_todo" | "todo" => "todo",
+        _ if ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word)) => "browser",
+        _ if has_server => "mcp",
+        _ => "other",
+    }
+}
+
+/// Whether a tool runs the command line that its arguments have.
+pub(super) fn runs_command(name: &str) -> bool {
+    matches!(name, "bash" | "powershell" | "shell")
+}
+
+/// Whether tools of a category are about one file.
+pub(super) fn has_file(category: &str) -> bool {
+    matches!(category, "read" | "write" | "edit")
+}
+
+/// How a call ended.
+pub(super) struct Outcome {
+    pub(super) status: &'static str,
+    pub(super) exit_code: Option<i64>,
+    /// Whether the moment of the result is that of a later resume.
+    pub(super) is_late: bool,
+}
+
+/// What the person says no with, in the words of 0.0.400 to 1.0.46. The code beside it is `rejected`, but `denied` where
+/// a remark was added.
+const REJECTED: [&str; 3] =
+    ["The user rejected this tool call", "Permission denied by user", "Denied by user via preToolUse hook prompt"];
+/// What is written for calls that nobody ended.
+const INTERRUPTED: [&str; 2] =
+    ["The pending permission request was cancelled", "The execution of this tool, or a previous tool was interrupted"];
+
+/// The status of a call whose permission was answered.
+pub(super) fn decided(answer: &str) -> Option<&'static str> {
+    match answer {
+        "denied-interactively-by-user" => Some("rejected"),
+        "cancelled" => Some("interrupted"),
+        answer if answer.starts_with("denied") => Some("error"),
+        _ => None,
+    }
+}
+
+/// How a call ended, by its completion and by what was answered when permission was asked for.
+pub(super) fn outcome(category: &str, complete: &ToolComplete<'_>, decision: Option<&'static str>) -> Outcome {
+    let is_late = !complete.success.0 && complete.model.is("resumed") && complete.interaction.is("resume");
+    let exit_code = exit_code(category, complete);
+    let status = match complete.success.0 {
+        _ if is_late => "interrupted",
+        true if exit_code.is_some_and(|code| code != 0) => "error",
+        true => "ok",
+        false => decision.unwrap_or_else(|| failed(complete)),
+    };
+    Outcome { status, exit_code, is_late }
+}
+
+fn failed(complete: &ToolComplete<'_>) -> &'static str {
+    let error = complete.error.0.as_ref();
+    match status_of_text(error.and_then(|error| error.message.get()).unwrap_or_default()) {
+        "ok" => "error",
+        status => status,
+    }
+}
+
+/// The status that a result's text gives away.
+pub(super) fn status_of_text(text: &str) -> &'static str {
+    let begins = |openings: &[&str]| openings.iter().any(|opening| text.starts_with(opening));
+    if begins(&REJECTED) {
+        "rejected"
+    } else if begins(&INTERRUPTED) {
+        "interrupted"
+    } else {
+        "ok"
+    }
+}
+
+/// The exit code of a command: a field since 2026-08, before in a block of the result, at first in its text only.
+fn exit_code(category: &str, complete: &ToolComplete<'_>) -> Option<i64> {
+    let field = complete.shell.0.as_ref().and_then(|shell| shell.code.0);
+    let result = complete.result.0.as_ref();
+    let block = || result?.contents.0.iter().filter_map(|block| block.0.as_ref()).find_map(|block| block.code.0);
+    let text = || exit_code_in(result?.content.get()?);
+    field.or_else(block).or_else(|| (category == "shell").then(text).flatten())
+}
+
+/// The code in the last `… exit code N>` of a text.
+pub(super) fn exit_code_in(text: &str) -> Option<i64> {
+    const MARK: &str = "exit code ";
+    let mut places = memchr::memmem::rfind_iter(text.as_bytes(), MARK.as_bytes());
+    places.find_map(|place| text.get(place + MARK.len()..)?.split_once('>')?.0.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_exit_code_counts() {
+        assert_eq!(exit_code_in("a\n<exited with exit code 2>"), Some(2));
+        assert_eq!(exit_code_in("exit code 1>\n<shellId: 3 completed with exit code -1>"), Some(-1));
+        assert_eq!(exit_code_in("exit code unknown> then exit code 4"), None);
+    }
+}

@@ -1,0 +1,331 @@
+//! One events file: a session, and the subagents that ran in it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::agents::Thread;
+use super::calls::Calls;
+use super::ledger::Ledger;
+use super::messages::Asked;
+use super::record::{AssistantMessage, Compaction, Context, Event, Model, Notice, Permission, Shutdown, Start};
+use super::record::{Subagent, ToolComplete, ToolStart, UsageRecord, UserMessage};
+use super::{AGENT, EVENTS, sidecars};
+use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
+use crate::source::jsonl::{RecordReader, Shape};
+use crate::source::records::Text;
+use crate::source::{Source, repair};
+
+/// Events that hold nothing for the tables.
+const IGNORED_EVENTS: [&str; 27] = [
+    "hook.start",
+    "hook.end",
+    "hook.progress",
+    "assistant.turn_start",
+    "assistant.turn_end",
+    "assistant.reasoning",
+    "assistant.idle",
+    "session.mode_changed",
+    "session.mode_notice_delivered",
+    "session.plan_changed",
+    "session.todos_changed",
+    "session.workspace_file_changed",
+    "session.permissions_changed",
+    "session.session_limits_changed",
+    "session.remote_steerable_changed",
+    "session.binary_asset",
+    "session.truncation",
+    "session.compaction_start",
+    "session.task_complete",
+    "session.completion_receipt",
+    "session.import_legacy",
+    "skill.invoked",
+    "subagent.selected",
+    "subagent.deselected",
+    "subagent.configured",
+    "tool_search.activated",
+    "sandbox.decision",
+];
+
+/// Families of events that hold nothing for the tables.
+const IGNORED_FAMILIES: [&str; 5] = ["session.schedule_", "session.canvas.", "external_tool.", "factory.", "model."];
+
+/// Reads an events file into the sink.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let told = sidecars::read(source);
+    let mut transcript = Transcript::new(session_by_place(source.path), out);
+    transcript.read_all(&mut source.lines()?)?;
+    transcript.finish(told)
+}
+
+/// The session that a file's place names: its folder's name or its own.
+fn session_by_place(path: &Path) -> Place {
+    let name = |path: Option<&Path>| path.and_then(Path::file_name).and_then(|name| name.to_str()).map(str::to_owned);
+    if path.file_name().is_none_or(|name| name != EVENTS) {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("unknown");
+        return Place { session: stem.to_owned(), is_sure: true };
+    }
+    let folder = path.parent();
+    let above = name(folder.and_then(Path::parent));
+    let is_sure = matches!(above.as_deref(), Some("session-state" | "sessions"));
+    Place { session: name(folder).unwrap_or_else(|| "unknown".to_owned()), is_sure }
+}
+
+/// What a file's place says of its session; it is not sure of one outside the agent's own folders.
+pub(super) struct Place {
+    session: String,
+    is_sure: bool,
+}
+
+pub(super) struct Transcript<'o, 'a> {
+    pub(super) out: &'o mut Sink<'a>,
+    pub(super) session: String,
+    is_sure_of_session: bool,
+    pub(super) facts: Facts,
+    /// The main conversation first, then the subagents.
+    pub(super) threads: Vec<Thread>,
+    /// Subagents by their ids, and by the calls that started them.
+    pub(super) thread_names: HashMap<String, usize>,
+    pub(super) calls: Calls,
+    pub(super) asked: HashMap<String, Asked>,
+    pub(super) ledger: Ledger,
+    seen: KeySet,
+    /// Whether anything was there that a session would have; without it there is none.
+    pub(super) has_conversation: bool,
+}
+
+/// Where an event stands.
+pub(super) struct Spot<'e> {
+    pub(super) id: &'e str,
+    pub(super) line: i64,
+    pub(super) timestamp: Option<i64>,
+    pub(super) agent: Option<&'e str>,
+    /// The type of the event.
+    pub(super) kind: &'e str,
+}
+
+impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
+    type Record = Event<'static>;
+    const STARTS: &'static [&'static str] = &["{\"type\":", "{\"id\":"];
+
+    fn sink(&mut self) -> &mut Sink<'a> {
+        self.out
+    }
+
+    fn take(&mut self, event: &Event<'_>, number: u64) -> Result<(), Reject> {
+        let kind = event.kind.get().unwrap_or_default();
+        if IGNORED_EVENTS.contains(&kind) || IGNORED_FAMILIES.iter().any(|family| kind.starts_with(family)) {
+            self.ledger.note_moment(event.timestamp.0);
+            return Ok(());
+        }
+        for field in &event.unknown {
+            self.out.unknown(&format!("field {field}"));
+        }
+        let line = i64::try_from(number).unwrap_or(i64::MAX);
+        let made_up = event.id.get().is_none().then(|| format!("{}#line-{line}", self.session));
+        let id = event.id.get().or(made_up.as_deref()).unwrap_or_default();
+        if !self.seen.insert(key(AGENT, Kind::Message, id)) {
+            return Ok(());
+        }
+        let spot = Spot { id, line, timestamp: event.timestamp.0, agent: event.agent.get(), kind };
+        self.note_moment(&spot);
+        let read = self.take_event(&spot, event.data.json().unwrap_or("{}"))?;
+        if !read {
+            self.out.problem(number, "the event's data cannot be read");
+        }
+        Ok(())
+    }
+}
+
+impl<'o, 'a> Transcript<'o, 'a> {
+    fn new(place: Place, out: &'o mut Sink<'a>) -> Self {
+        Self {
+            out,
+            threads: vec![Thread::main(&place.session)],
+            session: place.session,
+            is_sure_of_session: place.is_sure,
+            facts: Facts::default(),
+            thread_names: HashMap::new(),
+            calls: Calls::default(),
+            asked: HashMap::new(),
+            ledger: Ledger::default(),
+            seen: KeySet::default(),
+            has_conversation: false,
+        }
+    }
+
+    /// Takes an event by its type; false where its data cannot be read.
+    fn take_event(&mut self, spot: &Spot<'_>, data: &str) -> Result<bool, Reject> {
+        let read = match spot.kind {
+            "session.start" | "session.resume" => with::<Start<'static>>(data, |start| self.take_start(spot, start)),
+            "session.context_changed" => with::<Context<'static>>(data, |context| {
+                self.note_context(context);
+                Ok(())
+            }),
+            "session.model_change" | "session.auto_mode_resolved" => with::<Model<'static>>(data, |model| {
+                self.note_model(spot, model);
+                Ok(())
+            }),
+            "user.message" => with::<UserMessage<'static>>(data, |message| self.take_user(spot, message)),
+            "assistant.message" => {
+                with::<AssistantMessage<'static>>(data, |message| self.take_assistant(spot, message))
+            }
+            "tool.execution_start" | "tool.user_requested" => with::<ToolStart<'static>>(data, |start| {
+                self.take_tool_start(spot, start);
+                Ok(())
+            }),
+            "tool.execution_complete" => {
+                with::<ToolComplete<'static>>(data, |complete| self.take_tool_complete(spot, complete))
+            }
+            "subagent.started" | "subagent.completed" | "subagent.failed" => {
+                with::<Subagent<'static>>(data, |subagent| {
+                    self.take_subagent(spot, subagent);
+                    Ok(())
+                })
+            }
+            "permission.requested" | "permission.completed" => {
+                with::<Permission<'static>>(data, |permission| self.take_permission(spot, permission))
+            }
+            "session.compaction_complete" => {
+                with::<Compaction<'static>>(data, |compaction| self.take_compaction(spot, compaction))
+            }
+            "session.usage_record" => with::<UsageRecord<'static>>(data, |record| {
+                self.take_usage_record(spot, record);
+                Ok(())
+            }),
+            "session.usage_checkpoint" => {
+                self.ledger.has_checkpoint = true;
+                return Ok(true);
+            }
+            "session.shutdown" => with::<Shutdown<'static>>(data, |shutdown| self.take_shutdown(spot, shutdown)),
+            "session.error"
+            | "session.info"
+            | "session.warning"
+            | "session.handoff"
+            | "session.context_cleared"
+            | "system.message"
+            | "system.notification"
+            | "abort" => with::<Notice<'static>>(data, |notice| self.take_notice(spot, notice)),
+            kind => {
+                self.out.unknown(&format!("event {kind}"));
+                return Ok(true);
+            }
+        };
+        read.map_or(Ok(false), |taken| taken.map(|()| true))
+    }
+
+    fn take_start(&mut self, spot: &Spot<'_>, start: &Start<'_>) -> Result<(), Reject> {
+        self.count_unknown(spot, &start.unknown);
+        if let Some(session) = start.session.get() {
+            if !self.is_sure_of_session && !self.has_conversation {
+                session.clone_into(&mut self.session);
+                self.threads = vec![Thread::main(session)];
+            } else if session != self.session {
+                // The first record of a fork is its origin's.
+                self.facts.forked_from_session_id.get_or_insert_with(|| session.to_owned());
+            }
+        }
+        self.is_sure_of_session = true;
+        self.close_leg()?;
+        self.ledger.begin(spot.timestamp, start.version.get());
+        replace(&mut self.facts.agent_version, &start.version);
+        replace(&mut self.facts.parent_session_id, &start.spawned_by);
+        if let Some(context) = &start.context.0 {
+            self.note_context(context);
+        }
+        if let Some(model) = start.model.get() {
+            self.set_model(0, model);
+        }
+        Ok(())
+    }
+
+    fn note_context(&mut self, context: &Context<'_>) {
+        let facts = &mut self.facts;
+        for (known, told) in [(&mut facts.project_path, &context.cwd), (&mut facts.git_commit, &context.commit)] {
+            if known.is_none() {
+                *known = told.get().map(str::to_owned);
+            }
+        }
+        replace(&mut facts.git_branch, &context.branch);
+        replace(&mut facts.git_repo, &context.repository);
+        if let Some(main) = self.threads.first_mut() {
+            replace(&mut main.cwd, &context.cwd);
+            replace(&mut main.branch, &context.branch);
+        }
+    }
+
+    fn note_model(&mut self, spot: &Spot<'_>, model: &Model<'_>) {
+        let thread = self.thread_of(spot.agent, None);
+        if let Some(model) = model.model.get() {
+            self.set_model(thread, model);
+        }
+    }
+
+    fn set_model(&mut self, thread: usize, model: &str) {
+        if let Some(thread) = self.threads.get_mut(thread) {
+            // The model that `auto` stands for is on each message.
+            thread.model = Some(model.to_owned()).filter(|model| model != "auto");
+        }
+    }
+
+    fn note_moment(&mut self, spot: &Spot<'_>) {
+        self.ledger.note_moment(spot.timestamp);
+        earlier(&mut self.facts.first_moment, spot.timestamp);
+    }
+
+    pub(super) fn count_unknown(&mut self, spot: &Spot<'_>, fields: &[String]) {
+        for field in fields {
+            self.out.unknown(&format!("{} field {field}", spot.kind));
+        }
+    }
+
+    fn finish(mut self, told: sidecars::Told) -> Result<(), Reject> {
+        self.close_leg()?;
+        for thread in 0..self.threads.len() {
+            self.close_reply(thread)?;
+        }
+        self.push_open_calls()?;
+        self.turn_to(0);
+        if !self.has_conversation {
+            self.out.discard_session();
+            return Ok(());
+        }
+        self.end_subagents()?;
+        self.turn_to(0);
+        self.out.claim(session_key(AGENT, &self.session), false);
+        if self.ledger.recorded_since.is_some() {
+            self.out.claim_since(super::recorded_key(&self.session), self.ledger.recorded_since);
+        }
+        let facts = Facts { session_id: self.session.clone(), kind: "session", ..self.facts };
+        self.out.end_session(told.complete(facts))
+    }
+}
+
+/// Reads an event's data; none where it cannot be read even after repair.
+fn with<S: Shape>(
+    json: &str,
+    read: impl for<'l> FnOnce(&S::Of<'l>) -> Result<(), Reject>,
+) -> Option<Result<(), Reject>> {
+    if let Ok(data) = serde_json::from_str::<S::Of<'_>>(json) {
+        return Some(read(&data));
+    }
+    let repaired = repair(json.as_bytes());
+    let data = serde_json::from_str::<S::Of<'_>>(&repaired).ok()?;
+    Some(read(&data))
+}
+
+/// Puts what was told in the place of what was known.
+pub(super) fn replace(known: &mut Option<String>, told: &Text<'_>) {
+    if let Some(told) = told.get()
+        && known.as_deref() != Some(told)
+    {
+        *known = Some(told.to_owned());
+    }
+}
+
+/// The earlier of two moments.
+pub(super) fn earlier(known: &mut Option<i64>, moment: Option<i64>) {
+    *known = match (*known, moment) {
+        (Some(known), Some(moment)) => Some(known.min(moment)),
+        (known, moment) => known.or(moment),
+    };
+}

@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Count the tokens of every GitHub Copilot CLI model call below a home folder, once each.
+
+    count_copilot_cli.py HOME
+
+An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null". A total counts as one.
+"""
+import collections
+import datetime
+import glob
+import json
+import math
+import os
+import re
+import sqlite3
+import sys
+import urllib.parse
+
+LARGEST = 2**53 - 1
+FIELDS = ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"]
+
+
+# ---------------------------------------------------------------- values
+
+def text(value):
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return None
+    return re.sub("[\ud800-\udfff]", "\ufffd", str(value)) or None
+
+
+def count(value):
+    """A whole number; below 0 is 0; anything else is None."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return max(0, int(value)) if abs(value) <= LARGEST else None
+
+
+def moment(value):
+    """Seconds since 1970."""
+    if isinstance(value, str):
+        try:
+            when = datetime.datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+        except ValueError:
+            return None
+        return (when if when.tzinfo else when.replace(tzinfo=datetime.timezone.utc)).timestamp()
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value / 1000 if value > 1e11 else value
+    return None
+
+
+def table(value):
+    return value if isinstance(value, dict) else {}
+
+
+def split(gross, read, write, output, long_cache=False):
+    """The input is without both caches; what is not told at all is 0 in the sums."""
+    gross, read, write, output = (number or 0 for number in (gross, read, write, output))
+    return {
+        "input_tokens": max(0, gross - read - write),
+        "cache_read_tokens": read,
+        "cache_write_5m_tokens": 0 if long_cache else write,
+        "cache_write_1h_tokens": write if long_cache else 0,
+        "output_tokens": output,
+    }
+
+
+def version(value):
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", value or "")
+    return tuple(int(part) for part in found.groups()) if found else None
+
+
+# ---------------------------------------------------------------- files
+
+def no_constants(name):
+    raise ValueError(name + " is not JSON")
+
+
+JSON = json.JSONDecoder(parse_constant=no_constants)
+START = re.compile(r'\{"(?:type|id)":')
+
+
+def objects(line):
+    """The values of one line: one, or more if a line break was lost; what is torn is skipped."""
+    whole = 0
+    while line:
+        try:
+            value, end = JSON.raw_decode(line)
+            yield value
+            whole += 1
+            line = line[end:].lstrip()
+        except (ValueError, RecursionError):
+            for start in START.finditer(line, 1):
+                try:
+                    value, _ = JSON.raw_decode(line[start.start():])
+                except (ValueError, RecursionError):
+                    continue
+                if not whole:
+                    yield value
+                return
+            return
+
+
+def events(path):
+    with open(path, "rb") as file:
+        content = file.read()
+    for number, line in enumerate(content.split(b"\n"), 1):
+        line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
+        for value in objects(line.decode("utf-8", "replace").strip()):
+            if isinstance(value, dict):
+                yield number, value
+
+
+def transcripts(root):
+    """(session, path), those of folders and single files."""
+    for folder in ("session-state", "sessions"):
+        for path in sorted(glob.glob(os.path.join(glob.escape(root), folder, "*", "events.jsonl"))):
+            yield os.path.basename(os.path.dirname(path)), path
+        for path in sorted(glob.glob(os.path.join(glob.escape(root), folder, "*.jsonl"))):
+            yield os.path.basename(path)[: -len(".jsonl")], path
+
+
+def store_rows(path):
+    uri = "file:" + urllib.parse.quote(os.path.abspath(path)) + "?mode=ro&immutable=1"
+    database = sqlite3.connect(uri, uri=True)
+    database.row_factory = sqlite3.Row
+    try:
+        return [dict(row) for row in database.execute("SELECT * FROM assistant_usage_events ORDER BY session_id, id")]
+    except sqlite3.OperationalError:
+        return []
+    finally:
+        database.close()
+
+
+# ---------------------------------------------------------------- one events file
+
+class Process:
+    def __init__(self, begun):
+        self.begun = begun
+        self.after_records = False
+        self.last = begun
+        self.records = {}
+        self.replies = {}  # response -> [model, most output]
+        self.compactions = []
+        self.records_compactions = False
+
+
+class Row:
+    """One candidate for the count."""
+
+    def __init__(self, identity, model, tokens, ended):
+        self.identity, self.model, self.tokens, self.ended = identity, model, tokens, ended
+
+
+def metrics_of(data):
+    own = table(data.get("modelMetrics"))
+    from_snapshot = not any(isinstance(table(metric).get("usage"), dict) for metric in own.values())
+    metrics = table(table(data.get("accountingSnapshot")).get("modelMetrics")) if from_snapshot else own
+    found = {}
+    for model, metric in metrics.items():
+        usage = table(metric).get("usage")
+        if isinstance(usage, dict):
+            found[model] = tuple(count(usage.get(name)) or 0 for name in
+                                 ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"))
+    return found, from_snapshot
+
+
+class Session:
+    def __init__(self):
+        self.rows = []
+        self.recorded_since = None
+        self.processes = []
+        self.process = None
+        self.last = None
+        self.version = None
+        self.checkpoint = False
+        self.previous = {}
+        self.untold = []
+        self.told = set()  # replies and compactions that shutdowns or records tell of
+        self.models = {}
+        self.all = collections.Counter()
+
+    def begin(self, at):
+        self.process = Process(at)
+        self.process.after_records = self.recorded_since is not None
+        self.processes.append(self.process)
+        self.untold.append(self.process)
+
+    def running(self):
+        if self.process is None:
+            self.begin(self.last)
+        return self.process
+
+    def read(self, path):
+        seen = set()
+        for number, event in events(path):
+            when = moment(event.get("timestamp"))
+            if when is not None:
+                self.last = when if self.last is None else max(self.last, when)
+                if self.process is not None:
+                    self.process.last = max(self.process.last or when, when)
+            identity = text(event.get("id")) or f"line-{number}"
+            if identity in seen:
+                continue
+            seen.add(identity)
+            data = table(event.get("data"))
+            take = getattr(self, "take_" + str(event.get("type")).replace(".", "_"), None)
+            if take:
+                take(identity, event, data, when)
+        self.end()
+        return self
+
+    def end(self):
+        """A process is over: its rows, but for what a shutdown will tell."""
+        self.process = None
+
+    def take_session_start(self, identity, event, data, when):
+        self.begin(when)
+        self.version = version(text(data.get("copilotVersion"))) or self.version
+        if text(data.get("selectedModel")):
+            self.models[None] = text(data.get("selectedModel"))
+
+    take_session_resume = take_session_start
+
+    def take_session_model_change(self, identity, event, data, when):
+        model = text(data.get("newModel")) or text(data.get("chosenModel"))
+        if model:
+            self.models[text(event.get("agentId"))] = model
+
+    take_session_auto_mode_resolved = take_session_model_change
+
+    def model_of(self, event, data, own):
+        thread = text(event.get("agentId")) or text(data.get("parentToolCallId"))
+        model = text(own) or self.models.get(thread)
+        return None if model == "auto" and not text(own) else model
+
+    def take_session_usage_checkpoint(self, identity, event, data, when):
+        self.checkpoint = True
+
+    def take_assistant_message(self, identity, event, data, when):
+        process = self.running()
+        response = (text(data.get("apiCallId")) or text(data.get("requestId")) or text(data.get("messageId"))
+                    or identity)
+        reply = process.replies.setdefault(
+            response, [self.model_of(event, data, data.get("model")), 0])
+        reply[1] = max(reply[1], count(data.get("outputTokens")) or 0)
+
+    def take_session_usage_record(self, identity, event, data, when):
+        usage = data.get("usage")
+        if not isinstance(usage, dict):
+            return
+        process = self.running()
+        accounting = table(usage.get("accounting"))
+        response = text(usage.get("apiCallId")) or "usage:" + (text(accounting.get("usageId")) or identity)
+        if any(response in other.records for other in self.processes):
+            return
+        tokens = split(count(usage.get("inputTokens")), count(usage.get("cacheReadTokens")),
+                       count(usage.get("cacheWriteTokens")), count(usage.get("outputTokens")),
+                       (count(usage.get("cacheTtlSeconds")) or 0) > 300)
+        process.records[response] = Row(response, self.model_of(event, usage, usage.get("model")), tokens, None)
+        said = (text(usage.get("initiator")) or "") + " " + (text(usage.get("interactionType")) or "")
+        process.records_compactions |= "compaction" in said
+        if self.recorded_since is None:
+            self.recorded_since = (process.begun,)
+        process.after_records = True
+
+    def take_session_compaction_complete(self, identity, event, data, when):
+        used = data.get("compactionTokensUsed")
+        if not isinstance(used, dict):
+            return
+        tokens = split(*(count(used.get(new, used.get(old))) for new, old in (
+            ("inputTokens", "input"), ("cacheReadTokens", "cachedInput"), ("cacheWriteTokens", None),
+            ("outputTokens", "output"))))
+        model = self.model_of(event, data, used.get("model"))
+        process = self.running()
+        process.compactions.append((f"compaction:{identity}", model, tokens))
+
+    def take_session_shutdown(self, identity, event, data, when):
+        process = self.running()
+        since = collections.Counter()
+        for other in self.untold:
+            for model, output in other.replies.values():
+                since[model] += output
+        everything = self.all + since
+        metrics, from_snapshot = metrics_of(data)
+        totals = {}
+        for model, now in metrics.items():
+            before = self.previous.get(model)
+            self.previous[model] = now
+            if before and all(a >= b for a, b in zip(now, before)):
+                alone, together = abs(now[1] - since[model]), abs(now[1] - everything[model])
+                if alone != together:
+                    goes_on = alone > together
+                elif self.version and self.version >= (1, 0, 80):
+                    goes_on = True
+                elif self.version and self.version <= (1, 0, 67):
+                    goes_on = False
+                else:
+                    goes_on = self.checkpoint
+                if goes_on or from_snapshot:
+                    now = tuple(a - b for a, b in zip(now, before))
+            gross, output, read, write = now
+            tokens = split(gross, read, write, output)
+            if any(tokens.values()):
+                totals[model] = tokens
+        if not process.records:
+            left = {model: tokens["output_tokens"] for model, tokens in totals.items()}
+            replies = [(response, *reply) for other in self.untold if not other.records
+                       for response, reply in other.replies.items() if reply[1]]
+            for response, model, output in reversed(replies):
+                model = model if model in left else next(iter(left)) if len(left) == 1 else None
+                if model is None:
+                    continue
+                if 2 * left[model] < output:  # from before a crash or a compaction
+                    left[model] = 0
+                else:
+                    left[model] = max(0, left[model] - output)
+                    self.told.add(response)
+            if totals and self.version and self.version >= (1, 0, 73):
+                self.told.update(identity for identity, _, _ in process.compactions)
+            ended = when if when is not None else self.last
+            for model, tokens in totals.items():
+                ended_or_not = None if process.after_records else (ended,)
+                self.rows.append(Row(f"shutdown:{identity}:{model}", model, tokens, ended_or_not))
+        self.all = everything
+        self.untold = []
+        self.process = None
+
+    def settle(self):
+        for process in self.processes:
+            if process.records:
+                self.told.update(response for response in process.replies)
+            if process.records_compactions:
+                self.told.update(identity for identity, _, _ in process.compactions)
+
+    def finish(self, told):
+        """`told`: the replies and compactions that any file has a shutdown or records of."""
+        for process in self.processes:
+            self.rows.extend(process.records.values())
+            ended = None if process.after_records else (process.last,)
+            for response, (model, output) in process.replies.items():
+                if output and response not in told:
+                    self.rows.append(Row(response, model, split(None, None, None, output), ended))
+            for identity, model, tokens in process.compactions:
+                if identity not in told:
+                    self.rows.append(Row(identity, model, tokens, ended))
+
+
+# ---------------------------------------------------------------- all together
+
+def total(home):
+    roots = [os.path.join(home, ".copilot"), os.path.join(home, ".copilot-cli")]
+    sessions = collections.defaultdict(list)
+    for root in roots:
+        for session, path in transcripts(root):
+            sessions[session].append(Session().read(path))
+    stored = collections.defaultdict(dict)
+    for root in roots:
+        path = os.path.join(root, "session-store.db")
+        if os.path.isfile(path):
+            for row in store_rows(path):
+                tokens = split(*(count(row.get(name)) for name in (
+                    "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")))
+                if row.get("session_id") and any(tokens.values()):
+                    identity = (row.get("session_id"), row.get("id"), row.get("created_at"))
+                    stored[row["session_id"]][identity] = (row, tokens)
+
+    told = set()
+    for file in (file for files in sessions.values() for file in files):
+        file.settle()
+        told |= file.told
+    for file in (file for files in sessions.values() for file in files):
+        file.finish(told)
+
+    counted = {}
+    for session, files in sessions.items():
+        first = min((moment(row["created_at"]) or 0 for row, _ in stored[session].values()), default=None)
+        for file in files:
+            for row in file.rows:
+                if first is not None and row.ended is not None:
+                    if row.ended[0] is None or first <= math.floor(row.ended[0]) + 1:
+                        continue
+                counted.setdefault(row.identity, row)
+    for session, rows in stored.items():
+        recorded = [file.recorded_since[0] or 0 for file in sessions.get(session, []) if file.recorded_since]
+        for identity, (row, tokens) in rows.items():
+            created = moment(row["created_at"])
+            if recorded and (created is None or min(recorded) <= math.floor(created) + 1):
+                continue
+            counted[identity] = Row(identity, text(row.get("model")), tokens, None)
+
+    models = collections.defaultdict(collections.Counter)
+    for row in counted.values():
+        if any(row.tokens.values()):
+            models[row.model or "null"].update({"responses": 1, **row.tokens})
+    return {model: {name: models[model][name] for name in ["responses", *FIELDS]} for model in sorted(models)}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    json.dump(total(sys.argv[1]), sys.stdout, indent=2)
+    print()
