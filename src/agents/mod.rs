@@ -3,6 +3,7 @@
 pub mod claude_code;
 mod folders;
 mod prompts;
+mod tool_input;
 
 use std::path::{Path, PathBuf};
 

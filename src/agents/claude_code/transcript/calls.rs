@@ -8,6 +8,7 @@ use super::super::pending::PendingCall;
 use super::super::record::{Block, Input};
 use super::super::tools::{self, Evidence};
 use super::{Spot, Transcript, session_key};
+use crate::agents::tool_input::input_key;
 use crate::extract::{Kind, NoteField, Reject, key};
 use crate::source::repair;
 use crate::tables::ToolCallRow;
@@ -43,7 +44,7 @@ impl Transcript<'_, '_> {
             name: name.to_owned(),
             category,
             mcp_server: server.map(str::to_owned),
-            input_key: json.map(|json| tools::input_key(name, json)),
+            input_key: json.map(|json| input_key(name, json)),
             command: input.command.get().filter(|_| tools::is_shell(name)).map(str::to_owned),
             file_path: tools::file_of(category, &input).map(str::to_owned),
             description: input.description.get().filter(|_| category == "task").map(str::to_owned),
