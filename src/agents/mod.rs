@@ -1,6 +1,7 @@
 //! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
 
 pub mod claude_code;
+pub mod codex;
 mod folders;
 mod prompts;
 mod tool_input;
@@ -42,7 +43,7 @@ pub trait Agent: Sync {
 }
 
 /// Every agent that llrem reads, in the order of all lists.
-pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode];
+pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode, &codex::Codex];
 
 /// The agent of that id.
 pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
