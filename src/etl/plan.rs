@@ -118,8 +118,10 @@ fn named(agents: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
     std::fs::metadata(&absolute).map_err(Error::io("read", path))?;
     let matching: Vec<&'static dyn Agent> =
         agents.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
-    let claim =
-        |path: &Path| matching.iter().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)));
+    // Claude Code, the first, takes transcripts of any name; those behind it know theirs by folder or name.
+    let claim = |path: &Path| {
+        matching.iter().rev().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)))
+    };
     let files = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).sort_by_file_name().into_iter().filter_map(Result::ok);
     let located: Vec<Located> =
         files.filter(|entry| !entry.file_type().is_dir()).filter_map(|entry| claim(entry.path())).collect();
