@@ -65,8 +65,12 @@ impl Agent for Codex {
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
         let name = path.file_name()?.to_str()?;
-        let is_in_home = path.components().any(|part| part.as_os_str() == ".codex");
-        rollout_kind(name).or_else(|| companion_kind(name).filter(|_| is_in_home || name == "session_index.jsonl"))
+        let is_in = |folder: &str| path.components().any(|part| part.as_os_str() == folder);
+        let in_home = || {
+            let is_line_by_line = name.ends_with(".jsonl") && (is_in("sessions") || is_in("archived_sessions"));
+            companion_kind(name).or(is_line_by_line.then_some("transcript")).filter(|_| is_in(".codex"))
+        };
+        rollout_kind(name).or_else(in_home).or((name == "session_index.jsonl").then_some("titles"))
     }
 
     fn streams(&self, kind: &str) -> bool {

@@ -144,7 +144,7 @@ record! {
     }
     ignores [
         "phase", "end_turn", "metadata", "execution", "recipient", "result", "revised_prompt", "ghost_commit", "query",
-        "internal_chat_message_metadata_passthrough", "success",
+        "internal_chat_message_metadata_passthrough", "success", "duration_ms",
     ]
 }
 

@@ -42,7 +42,7 @@ pub(super) fn typed_part(text: &str) -> &str {
 /// Whether the program says of a user message that the person typed it. The message may have marks of images around it.
 pub(super) fn is_announced(message: &str, announced: &str) -> bool {
     let announced = announced.trim();
-    message.trim() == announced || (!announced.is_empty() && message.contains(announced))
+    message.trim() == announced || (!announced.is_empty() && !is_injected(message) && message.contains(announced))
 }
 
 /// The folder that an `<environment_context>` names: in a tag, or in words (until about 0.20).

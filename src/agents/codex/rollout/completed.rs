@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::super::content::{Content, parse, plain_text};
 use super::super::outcome::{End, Outcome};
-use super::super::record::Completed;
+use super::super::record::{Completed, McpResult};
 use super::super::tools::{self, Request};
 use super::super::unique_id;
 use super::calls::{Answer, Call};
@@ -94,7 +94,7 @@ impl Rollout<'_, '_> {
         let seq = self.seq;
         self.seq += 1;
         self.calls.settle(id);
-        let output = item.output.get().map(str::to_owned).or_else(|| plain_text(item.result.json()));
+        let output = item.output.get().map(str::to_owned).or_else(|| result_text(item));
         let outcome = Outcome::of_end(end);
         Call {
             call_id: unique_id(id, self.lineage.namespace(&self.session)),
@@ -117,4 +117,12 @@ impl Rollout<'_, '_> {
             ..Call::default()
         }
     }
+}
+
+/// What an MCP server answered, or why it did not.
+fn result_text(item: &Completed<'_>) -> Option<String> {
+    let result: McpResult<'_> = serde_json::from_str(item.result.json().unwrap_or("{}")).unwrap_or_default();
+    let content = result.good.0.as_ref().and_then(|good| good.content.json()).or(result.content.json());
+    let text = Content::of(content, true).text.map(Cow::into_owned);
+    text.or_else(|| plain_text(result.bad.json().or(item.error.json())))
 }

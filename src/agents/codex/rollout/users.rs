@@ -47,8 +47,10 @@ impl Rollout<'_, '_> {
             return self.push(row);
         }
         let announced = self.waiting.announced.take();
-        if announced.as_ref().is_some_and(|announced| typed::is_announced(&message.text, announced)) {
-            return self.push_prompt(&message);
+        if let Some(announced) = &announced
+            && typed::is_announced(&message.text, announced)
+        {
+            return self.push_prompt(&message, announced);
         }
         self.waiting.announced = announced;
         self.waiting.message = Some(message);
@@ -59,7 +61,7 @@ impl Rollout<'_, '_> {
     pub(super) fn take_announced(&mut self, text: &str) -> Result<(), Reject> {
         self.waiting.tells = true;
         match self.waiting.message.take() {
-            Some(message) if typed::is_announced(&message.text, text) => self.push_prompt(&message),
+            Some(message) if typed::is_announced(&message.text, text) => self.push_prompt(&message, text),
             message => {
                 self.waiting.message = message;
                 self.waiting.announced = Some(text.to_owned());
@@ -74,7 +76,7 @@ impl Rollout<'_, '_> {
         let is_open = !self.waiting.tells || self.waiting.announced.is_some();
         if is_open && !typed::is_injected(&message.text) {
             self.waiting.announced = None;
-            return self.push_prompt(&message);
+            return self.push_prompt(&message, "");
         }
         let row = MessageRow {
             role: "user",
@@ -86,8 +88,9 @@ impl Rollout<'_, '_> {
         self.push(row)
     }
 
-    fn push_prompt(&mut self, message: &UserMessage) -> Result<(), Reject> {
-        let text = typed::typed_part(&message.text);
+    /// Hands on a prompt. What was told of it has no marks of images.
+    fn push_prompt(&mut self, message: &UserMessage, announced: &str) -> Result<(), Reject> {
+        let text = typed::typed_part(if announced.trim().is_empty() { &message.text } else { announced });
         self.begin_person_turn();
         if self.claims_prompts {
             self.out.claim(meta::prompt_key(text), false);
