@@ -170,8 +170,9 @@ class Rollout:
             if record.get("type") == "session_meta" and (number == 1 or payload.get("id") == self.thread):
                 self.meta = payload
                 break
-            if "payload" not in record and (record.get("type") in (None, "metadata")) and text(record.get("id") or record.get("session_id")):
-                self.meta = {"id": record.get("id") or record.get("session_id")}
+            name = text(record.get("id") or record.get("session_id"))
+            if "payload" not in record and record.get("type") in (None, "metadata") and name:
+                self.meta = {"id": name}
                 break
         self.thread = text(self.meta.get("id")) or self.thread
         self.own_from = self.meta.get("subagent_history_start_ordinal")
@@ -222,17 +223,20 @@ class Rollout:
                     owner = "own" if mine else "copied" if is_child else owner
                 if event and owner != "copied":
                     model = text(table(payload.get("thread_settings")).get("model")) or model
-                if kind == "token_usage_record" and owner != "copied" and payload.get("thread_id", self.thread) == self.thread:
+                mine = payload.get("thread_id", self.thread) == self.thread
+                if kind == "token_usage_record" and owner != "copied" and mine:
                     usage = numbers(payload.get("usage"))
                     if usage and (usage[0] or usage[3]):
                         recorded = True
-                        name = text(payload.get("response_id")) or count(table(payload.get("thread_token_usage")).get("total_tokens"))
+                        thread_total = count(table(payload.get("thread_token_usage")).get("total_tokens"))
+                        name = text(payload.get("response_id")) or thread_total
                         yield (self.thread, "response", name), True, model, usage
             elif event == "token_count" and isinstance(payload.get("info"), dict):
-                now, step = numbers(payload["info"].get("total_token_usage")), numbers(payload["info"].get("last_token_usage"))
+                now = numbers(payload["info"].get("total_token_usage"))
+                step = numbers(payload["info"].get("last_token_usage"))
                 before, before_step = total, last
                 total, last = now or total, step or last
-                if owner == "copied" or (is_child and not seen_turn):
+                if owner == "copied" or (is_child and not seen_turn and began is not None):
                     continue
                 if (now is not None and now == before) or (now is None and step == before_step):
                     continue

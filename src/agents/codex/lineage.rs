@@ -93,9 +93,10 @@ impl Lineage {
         self.owner == Owner::Unclear
     }
 
-    /// Whether running totals at this place are what the thread began with.
+    /// Whether running totals at this place are what the thread began with. Threads whose ids tell no time are of versions
+    /// that may not mark turns (until 0.34).
     pub(super) fn is_before_first_turn(&self) -> bool {
-        self.may_copy && !self.has_turn
+        self.may_copy && !self.has_turn && self.began.is_some()
     }
 
     /// Whether running totals may include another thread's.

@@ -67,7 +67,7 @@ impl Agent for Codex {
         let name = path.file_name()?.to_str()?;
         let is_in = |folder: &str| path.components().any(|part| part.as_os_str() == folder);
         let in_home = || {
-            let is_line_by_line = name.ends_with(".jsonl") && (is_in("sessions") || is_in("archived_sessions"));
+            let is_line_by_line = is_lines(name) && (is_in("sessions") || is_in("archived_sessions"));
             companion_kind(name).or(is_line_by_line.then_some("transcript")).filter(|_| is_in(".codex"))
         };
         rollout_kind(name).or_else(in_home).or((name == "session_index.jsonl").then_some("titles"))
@@ -103,16 +103,20 @@ fn session_kind(entry: &Entry) -> Option<&'static str> {
         let is_alone = !entry.path.with_file_name(plain).is_file();
         return rollout_kind(name).filter(|_| is_alone);
     }
-    rollout_kind(name).or_else(|| name.ends_with(".jsonl").then_some("transcript"))
+    rollout_kind(name).or_else(|| is_lines(name).then_some("transcript"))
 }
 
 /// What a file is that is named as a rollout.
 fn rollout_kind(name: &str) -> Option<&'static str> {
     let stem = name.strip_prefix("rollout-")?;
-    if stem.ends_with(".jsonl") || stem.ends_with(".jsonl.zst") {
+    if is_lines(stem.strip_suffix(".zst").unwrap_or(stem)) {
         return Some("transcript");
     }
-    stem.ends_with(".json").then_some("document")
+    stem.strip_suffix(".json").map(|_| "document")
+}
+
+fn is_lines(name: &str) -> bool {
+    name.strip_suffix(".jsonl").is_some()
 }
 
 /// What a file beside the sessions is.

@@ -95,7 +95,7 @@ pub(super) fn command_line(json: Option<&str>) -> Option<String> {
 
 /// The first key of a JSON object: of the changes that a patch made, the first file.
 pub(super) fn first_key(json: Option<&str>) -> Option<String> {
-    let changes: std::collections::BTreeMap<String, serde::de::IgnoredAny> = serde_json::from_str(json?).ok()?;
+    let changes: std::collections::BTreeMap<String, &serde_json::value::RawValue> = serde_json::from_str(json?).ok()?;
     changes.into_keys().next()
 }
 
