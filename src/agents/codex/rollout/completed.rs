@@ -14,7 +14,7 @@ use super::{Rollout, Spot};
 use crate::extract::Reject;
 
 /// Items that repeat what others say.
-const IGNORED: [&str; 9] = [
+const IGNORED: [&str; 10] = [
     "AgentMessage",
     "Reasoning",
     "Plan",
@@ -24,6 +24,7 @@ const IGNORED: [&str; 9] = [
     "ImageGeneration",
     "HookPrompt",
     "DynamicToolCall",
+    "Extension",
 ];
 
 impl Rollout<'_, '_> {

@@ -66,7 +66,10 @@ impl Rollout<'_, '_> {
             "item_completed" => self.take_completed(spot, event.item.json()),
             "task_complete" | "turn_complete" => self.take_end(spot, event),
             "turn_aborted" => self.take_abort(spot, event.reason.get().unwrap_or("interrupted")),
-            "error" => self.take_error(spot, event.message.get()),
+            "error" => {
+                let message = event.message.get().map(str::to_owned).or_else(|| message_in(event.error));
+                self.take_error(spot, message.as_deref())
+            }
             "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
                 self.take_call_end(event);
                 Ok(())
@@ -103,11 +106,7 @@ impl Rollout<'_, '_> {
 
     fn take_end(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
         self.settle()?;
-        let message = event.error.json().and_then(|json| {
-            let object: Event<'_> = serde_json::from_str(json).unwrap_or_default();
-            object.message.get().map(str::to_owned).or_else(|| plain_text(Some(json)))
-        });
-        match message {
+        match message_in(event.error) {
             Some(message) if self.error.as_ref() != Some(&message) => self.take_error(spot, Some(&message)),
             _ => Ok(()),
         }
@@ -177,6 +176,13 @@ impl Rollout<'_, '_> {
             call.child = child.map(str::to_owned);
         }
     }
+}
+
+/// What an error says: a text, or the message inside.
+fn message_in(error: Raw<'_>) -> Option<String> {
+    let json = error.json()?;
+    let object: Event<'_> = serde_json::from_str(json).unwrap_or_default();
+    object.message.get().map(str::to_owned).or_else(|| plain_text(Some(json)))
 }
 
 /// A duration as `{secs, nanos}`. Milliseconds.

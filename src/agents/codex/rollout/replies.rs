@@ -36,7 +36,8 @@ impl Rollout<'_, '_> {
         if self.lineage.is_copied() {
             return Ok(());
         }
-        match item.kind.get().unwrap_or_default() {
+        let is_said = item.kind.get().is_none() && item.role.get().is_some();
+        match item.kind.get().unwrap_or(if is_said { "message" } else { "" }) {
             "message" if item.role.is("assistant") => self.take_assistant(spot, item),
             "message" => self.take_user(spot, item),
             "reasoning" => self.take_reasoning(spot, item),
