@@ -33,7 +33,7 @@ def rollouts(root):
                 path = os.path.join(folder, name)
                 if name.endswith(".jsonl"):
                     yield place, path
-                elif name.endswith(".jsonl.zst") and not os.path.isfile(path.removesuffix(".zst")):
+                elif name.endswith(".jsonl.zst"):
                     yield 2 + place, path
 
 

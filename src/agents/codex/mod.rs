@@ -96,13 +96,10 @@ impl Agent for Codex {
     }
 }
 
-/// What a file in a folder of sessions is. A compressed rollout beside the plain one is a copy that may be old.
+/// What a file in a folder of sessions is. A compressed rollout beside the plain one is a copy of the same session, and
+/// gives way to it as copies do: it is all that is left when the plain one is deleted.
 fn session_kind(entry: &Entry) -> Option<&'static str> {
     let name = entry.name()?;
-    if let Some(plain) = name.strip_suffix(".zst") {
-        let is_alone = !entry.path.with_file_name(plain).is_file();
-        return rollout_kind(name).filter(|_| is_alone);
-    }
     rollout_kind(name).or_else(|| is_lines(name).then_some("transcript"))
 }
 
