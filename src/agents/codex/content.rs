@@ -1,0 +1,90 @@
+//! Contents of messages and results: a text, or a list of parts.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::record::Part;
+use crate::source::records::{List, Object};
+use crate::source::{repair, unescape};
+
+/// A value of the given shape; of what cannot be read as it stands, the repaired text is read from `spare`.
+pub(super) fn parse<'s, T: Deserialize<'s>>(json: &'s str, spare: &'s mut String) -> Option<T> {
+    if let Ok(value) = serde_json::from_str(json) {
+        return Some(value);
+    }
+    *spare = repair(json.as_bytes()).into_owned();
+    serde_json::from_str(spare).ok()
+}
+
+/// A content as text, and what in it is none.
+#[derive(Debug, Default)]
+pub(super) struct Content<'a> {
+    pub(super) text: Option<Cow<'a, str>>,
+    /// Images and the like. Count.
+    pub(super) attachments: i64,
+}
+
+impl<'a> Content<'a> {
+    /// Reads a text or a list of parts; parts that have no text are counted, and leave a mark when `marks` is set.
+    pub(super) fn of(json: Option<&'a str>, marks: bool) -> Self {
+        let Some(json) = json else { return Self::default() };
+        if json.starts_with('"') {
+            return Self { text: text_of(json), attachments: 0 };
+        }
+        match serde_json::from_str::<List<Object<Part<'a>>>>(json) {
+            Ok(List(parts)) => Self::of_parts(parts, marks),
+            Err(_) => {
+                let repaired = repair(json.as_bytes());
+                let parts = serde_json::from_str::<List<Object<Part<'_>>>>(&repaired).unwrap_or_default();
+                let content = Content::of_parts(parts.0, marks);
+                Self { text: content.text.map(|text| Cow::Owned(text.into_owned())), attachments: content.attachments }
+            }
+        }
+    }
+
+    fn of_parts(parts: Vec<Object<Part<'a>>>, marks: bool) -> Self {
+        let mut content = Self::default();
+        for part in parts.into_iter().filter_map(|part| part.0) {
+            let kind = part.kind.get().map(str::to_owned);
+            match part.text.0 {
+                Some(text) => append(&mut content.text, text),
+                None => {
+                    content.attachments += 1;
+                    if marks {
+                        append(&mut content.text, Cow::Owned(format!("[{}]", kind.as_deref().unwrap_or("part"))));
+                    }
+                }
+            }
+        }
+        content
+    }
+}
+
+/// The text of a JSON string literal.
+pub(super) fn text_of(json: &str) -> Option<Cow<'_, str>> {
+    let repaired = || serde_json::from_str::<String>(&repair(json.as_bytes())).ok().map(Cow::Owned);
+    unescape(json).or_else(repaired)
+}
+
+/// A plain text out of a value that is a text, or the value's JSON.
+pub(super) fn plain_text(json: Option<&str>) -> Option<String> {
+    let json = json?;
+    if json.starts_with('"') {
+        return text_of(json).map(Cow::into_owned).filter(|text| !text.is_empty());
+    }
+    Some(repair(json.as_bytes()).into_owned())
+}
+
+/// Adds a text behind another, on a line of its own.
+pub(super) fn append<'a>(text: &mut Option<Cow<'a, str>>, more: Cow<'a, str>) {
+    match text {
+        None => *text = Some(more),
+        Some(text) if text.is_empty() => *text = more,
+        Some(text) => {
+            let text = text.to_mut();
+            text.push('\n');
+            text.push_str(&more);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Tokens: what each response was billed for, out of running totals that are told again and again.
+
+use std::rc::Rc;
+
+use super::record::{TokenInfo, Tokens};
+use crate::source::records::Number;
+use crate::tables::UsageRow;
+
+/// Tokens as Codex counts them: input with both caches, output with reasoning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Numbers {
+    input: i64,
+    cache_read: i64,
+    cache_write: i64,
+    output: i64,
+    reasoning: Option<i64>,
+    pub(super) total: i64,
+}
+
+impl Numbers {
+    pub(super) fn of(tokens: &Tokens<'_>) -> Self {
+        let count = |number: Number| number.0.unwrap_or(0).max(0);
+        Self {
+            input: count(tokens.input),
+            cache_read: count(tokens.cache_read),
+            cache_write: count(tokens.cache_write),
+            output: count(tokens.output),
+            reasoning: tokens.reasoning.0.map(|tokens| tokens.max(0)),
+            total: count(tokens.total),
+        }
+    }
+
+    /// What was added since an earlier total; none when a counter went down.
+    fn since(self, earlier: Self) -> Option<Self> {
+        let less = |now: i64, then: i64| now.checked_sub(then).filter(|more| *more >= 0);
+        Some(Self {
+            input: less(self.input, earlier.input)?,
+            cache_read: less(self.cache_read, earlier.cache_read)?,
+            cache_write: less(self.cache_write, earlier.cache_write)?,
+            output: less(self.output, earlier.output)?,
+            reasoning: match self.reasoning {
+                Some(now) => Some(less(now, earlier.reasoning.unwrap_or(0))?),
+                None => None,
+            },
+            total: less(self.total, earlier.total)?,
+        })
+    }
+
+    /// Whether no response was paid for.
+    pub(super) fn is_nothing(self) -> bool {
+        self.input == 0 && self.output == 0
+    }
+
+    /// The same tokens, whatever the sum that was told with them.
+    pub(super) fn is_same_as(self, other: Self) -> bool {
+        Self { total: 0, ..self } == Self { total: 0, ..other }
+    }
+}
+
+/// What a running total tells.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// Nothing that was paid for.
+    Nothing,
+    /// The last response once more.
+    Repeated,
+    /// A response, and the total with it.
+    Response { numbers: Numbers, total: Option<i64> },
+}
+
+/// Follows the running totals of a thread.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    total: Option<Numbers>,
+    last: Option<Numbers>,
+}
+
+impl Totals {
+    /// Notes totals that another thread paid for.
+    pub(super) fn inherit(&mut self, info: &TokenInfo<'_>) {
+        self.total = info.total.0.as_ref().map(Numbers::of).or(self.total);
+        self.last = info.last.0.as_ref().map(Numbers::of).or(self.last);
+    }
+
+    /// Reads the totals after a response; `starts_at_zero` when nothing was counted before the first ones.
+    pub(super) fn read(&mut self, info: &TokenInfo<'_>, starts_at_zero: bool) -> Counted {
+        let (total, last) = (info.total.0.as_ref().map(Numbers::of), info.last.0.as_ref().map(Numbers::of));
+        let (total_before, last_before) = (self.total, self.last);
+        self.inherit(info);
+        let is_same = match total {
+            Some(total) => total_before == Some(total),
+            None => last.is_some() && last == last_before,
+        };
+        if is_same {
+            return if last == last_before { Counted::Repeated } else { Counted::Nothing };
+        }
+        let added = match (last, total, total_before) {
+            (Some(last), ..) => last,
+            (None, Some(total), Some(before)) => total.since(before).unwrap_or(total),
+            (None, Some(total), None) if starts_at_zero => total,
+            _ => return Counted::Nothing,
+        };
+        if added.is_nothing() {
+            return Counted::Nothing;
+        }
+        Counted::Response { numbers: added, total: total.map(|total| total.total) }
+    }
+}
+
+/// A billed response, held until it is known which message it became.
+pub(super) struct Billed {
+    pub(super) response_id: String,
+    pub(super) message_id: Option<String>,
+    /// Place of the message that it became.
+    pub(super) seq: i64,
+    pub(super) turn: Option<i64>,
+    pub(super) timestamp: Option<i64>,
+    pub(super) model: Option<Rc<str>>,
+    pub(super) numbers: Numbers,
+    pub(super) source_line: Option<i64>,
+    pub(super) copies: i64,
+    pub(super) weak: bool,
+    /// Whether it comes from running totals, which a record of the response itself outdoes.
+    pub(super) is_from_totals: bool,
+    /// Whether the message that it became is still to come: until about 0.60 the count stands before it.
+    pub(super) waits: bool,
+}
+
+impl Billed {
+    pub(super) fn row<'r>(&'r self, session_id: &'r str, provider: Option<&'r str>) -> UsageRow<'r> {
+        let Numbers { input, cache_read, cache_write, output, reasoning, .. } = self.numbers;
+        let read = cache_read.min(input);
+        let written = cache_write.min(input - read);
+        UsageRow {
+            session_id,
+            message_id: self.message_id.as_deref(),
+            response_id: &self.response_id,
+            request_id: None,
+            turn: self.turn,
+            timestamp: self.timestamp,
+            model: self.model.as_deref(),
+            model_key: None,
+            provider,
+            input_tokens: Some(input - read - written),
+            cache_read_tokens: Some(read),
+            cache_write_5m_tokens: Some(written),
+            cache_write_1h_tokens: Some(0),
+            output_tokens: Some(output),
+            reasoning_tokens: reasoning.map(|reasoning| reasoning.min(output)),
+            total_tokens: 0,
+            web_searches: None,
+            cost_usd: None,
+            cost_source: None,
+            duration_ms: None,
+            stop_reason: None,
+            service_tier: None,
+            grain: "response",
+            is_partial: false,
+            copies: self.copies,
+            is_sidechain: false,
+            source_line: self.source_line,
+            gone_at: None,
+        }
+    }
+}

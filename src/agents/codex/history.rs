@@ -1,0 +1,67 @@
+//! `history.jsonl` and the TypeScript program's `history.json`: every prompt that was typed. Those whose session left no
+//! rollout are all that is known of it.
+
+use super::AGENT;
+use super::record::Prompt;
+use super::rollout::prompt_key;
+use crate::agents::prompts::{TypedPrompt, TypedPrompts};
+use crate::extract::{Reject, Sink, session_key};
+use crate::source::records::{List, Object};
+use crate::source::{Source, repair};
+
+/// Reads the typed prompts. Each is claimed weakly, so that any rollout that has it wins.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let mut prompts = TypedPrompts::default();
+    if source.path.extension().is_some_and(|extension| extension == "json") {
+        read_document(source, out, &mut prompts)?;
+        return prompts.push(out);
+    }
+    let mut lines = source.lines()?;
+    while let Some(line) = lines.next_line() {
+        if line.bytes.trim_ascii().is_empty() {
+            continue;
+        }
+        out.line();
+        let text = repair(line.bytes);
+        match serde_json::from_str::<Prompt<'_>>(&text) {
+            Ok(prompt) => add(&mut prompts, &prompt, line.number),
+            Err(_) => out.problem(line.number, if line.ended { "no JSON object" } else { "the last line is torn" }),
+        }
+    }
+    prompts.push(out)
+}
+
+/// The TypeScript program's history: one list, without sessions.
+fn read_document(source: &mut Source<'_>, out: &mut Sink<'_>, prompts: &mut TypedPrompts) -> Result<(), Reject> {
+    let Some(bytes) = source.document()? else {
+        out.problem(1, "the document is too large to be read");
+        return Ok(());
+    };
+    let text = repair(&bytes);
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let Ok(entries) = serde_json::from_str::<List<Object<Prompt<'_>>>>(&text) else {
+        out.line();
+        out.problem(1, "no JSON list");
+        return Ok(());
+    };
+    for (number, prompt) in (1..).zip(entries.0) {
+        out.line();
+        if let Some(prompt) = prompt.0 {
+            add(prompts, &prompt, number);
+        }
+    }
+    Ok(())
+}
+
+fn add(prompts: &mut TypedPrompts, prompt: &Prompt<'_>, line: u64) {
+    let Some(text) = prompt.text.get() else { return };
+    let (session, claim) = match prompt.session.get() {
+        Some(session) => (session.to_owned(), session_key(AGENT, session)),
+        None => (format!("prompts-{}", crate::time::day_of(prompt.moment.0)), prompt_key(text)),
+    };
+    let kind = if text.starts_with(['/', '!']) { "command" } else { "prompt" };
+    let prompt = TypedPrompt { claim, timestamp: prompt.moment.0, kind, text: text.to_owned(), line };
+    prompts.add(session, "", prompt);
+}

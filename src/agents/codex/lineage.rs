@@ -1,0 +1,160 @@
+//! Whose a line is: forks and spawned agents begin with a copy of another thread's lines, stamped with the time of the
+//! copy. Turn ids tell them apart: they and thread ids are UUIDv7, and a copied turn began before the thread did.
+
+use super::record::Meta;
+
+/// What is known of the line at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// The thread that the file is of.
+    Own,
+    /// Another thread.
+    Copied,
+    /// A copy, or the thread's own: the file has told neither yet, or never will (0.32 to 0.99).
+    Unclear,
+}
+
+/// Tells copied lines from a thread's own.
+pub(super) struct Lineage {
+    /// When the thread began; none where its id does not tell. Milliseconds since 1970.
+    began: Option<u64>,
+    /// Where the copied lines come from, as the file says.
+    origin: Option<String>,
+    /// Whether another thread's history may be in the file.
+    may_copy: bool,
+    /// First line that is surely the thread's own, by its ordinal.
+    own_from: Option<i64>,
+    owner: Owner,
+    /// Whether a turn has begun in the file, copied or own.
+    has_turn: bool,
+}
+
+impl Lineage {
+    /// The lineage of a thread as its own first line tells it.
+    pub(super) fn of(session: &str, meta: Option<&Meta<'_>>) -> Self {
+        let own_from = meta.and_then(|meta| meta.own_from.0);
+        let may_copy = meta.is_some_and(|meta| {
+            let spawned = super::rollout::spawn_of(meta).is_some();
+            meta.forked_from.get().is_some() || meta.parent.get().is_some() || spawned || own_from.is_some()
+        });
+        let owner = match (own_from, may_copy) {
+            (Some(_), _) => Owner::Copied,
+            (None, true) => Owner::Unclear,
+            (None, false) => Owner::Own,
+        };
+        Self { began: v7_millis(session), origin: None, may_copy, own_from, owner, has_turn: false }
+    }
+
+    /// Another thread's first line was copied: what follows is a copy until something says otherwise.
+    pub(super) fn foreign_meta(&mut self, id: &str) {
+        self.may_copy = true;
+        self.origin = Some(id.to_owned());
+        if self.owner == Owner::Own {
+            self.owner = Owner::Unclear;
+        }
+    }
+
+    /// A line with its place in the thread's own history.
+    pub(super) fn ordinal(&mut self, ordinal: Option<i64>) {
+        if let (Some(ordinal), Some(own_from)) = (ordinal, self.own_from)
+            && ordinal >= own_from
+        {
+            self.owner = Owner::Own;
+        }
+    }
+
+    /// A turn begins.
+    pub(super) fn turn(&mut self, id: Option<&str>) {
+        self.has_turn = true;
+        let (Some(began), Some(turn)) = (self.began, id.and_then(v7_millis)) else { return };
+        if turn >= began {
+            self.owner = Owner::Own;
+        } else if self.may_copy {
+            self.owner = Owner::Copied;
+        }
+    }
+
+    /// A line says whose it is.
+    pub(super) fn named(&mut self, is_own: bool) {
+        if is_own {
+            self.owner = Owner::Own;
+        } else if self.may_copy {
+            self.owner = Owner::Copied;
+        }
+    }
+
+    /// Whether the line at hand is known to be another thread's.
+    pub(super) fn is_copied(&self) -> bool {
+        self.owner == Owner::Copied
+    }
+
+    /// Whether it may be another thread's: then the other's claim goes first.
+    pub(super) fn is_unclear(&self) -> bool {
+        self.owner == Owner::Unclear
+    }
+
+    /// Whether running totals at this place are what the thread began with. Threads whose ids tell no time are of versions
+    /// that may not mark turns (until 0.34).
+    pub(super) fn is_before_first_turn(&self) -> bool {
+        self.may_copy && !self.has_turn && self.began.is_some()
+    }
+
+    /// Whether running totals may include another thread's.
+    pub(super) fn may_inherit(&self) -> bool {
+        self.may_copy
+    }
+
+    /// The thread by which ids are qualified, so that a copy has the ids of the original.
+    pub(super) fn namespace<'s>(&'s self, session: &'s str) -> &'s str {
+        self.origin.as_deref().filter(|_| self.is_unclear()).unwrap_or(session)
+    }
+}
+
+/// The time in a UUIDv7. Milliseconds since 1970.
+fn v7_millis(id: &str) -> Option<u64> {
+    if !is_uuid(id) || id.as_bytes().get(14) != Some(&b'7') {
+        return None;
+    }
+    let digits = [id.get(..8)?, id.get(9..13)?].concat();
+    u64::from_str_radix(&digits, 16).ok()
+}
+
+/// Whether a text has the form of a UUID.
+pub(super) fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: &str = "019fbcc4-a900-7000-8000-000000000002";
+    const OLDER: &str = "019fbcc4-3c88-7000-8000-0000000000a1";
+    const NEWER: &str = "019fbcc4-aa42-7000-8000-0000000000b1";
+
+    #[test]
+    fn turn_ids_tell_copies_from_own_lines() {
+        let mut lineage = Lineage::of(THREAD, None);
+        lineage.turn(Some(OLDER));
+        assert!(!lineage.is_copied(), "a thread that copied nothing");
+        lineage.foreign_meta("parent");
+        assert!(lineage.is_unclear());
+        lineage.turn(Some(OLDER));
+        assert!(lineage.is_copied());
+        lineage.turn(Some("3"));
+        assert!(lineage.is_copied(), "a counter tells nothing");
+        lineage.turn(Some(NEWER));
+        assert!(!lineage.is_copied() && !lineage.is_unclear());
+    }
+
+    #[test]
+    fn only_version_7_tells_the_time() {
+        assert_eq!(v7_millis(THREAD), Some(0x019f_bcc4_a900));
+        assert_eq!(v7_millis("5973b6c0-94b8-487b-a530-2aeb6098ae0e"), None);
+        assert_eq!(v7_millis("turn-7"), None);
+    }
+}

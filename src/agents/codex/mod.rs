@@ -1,0 +1,144 @@
+//! OpenAI Codex CLI: rollouts of 0.2 to 0.169, sessions of the TypeScript program, typed prompts, titles.
+
+mod content;
+mod counts;
+mod history;
+mod lineage;
+mod outcome;
+mod record;
+mod rollout;
+mod titles;
+mod tools;
+mod typed;
+mod typescript;
+
+use std::path::{Path, PathBuf};
+
+use super::folders::{Entry, add_files, first_moment};
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+
+/// The value of the `agent` column.
+const AGENT: &str = "codex";
+
+/// The agent.
+pub struct Codex;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "Codex CLI",
+    paths: &[
+        "~/.codex/sessions",
+        "~/.codex/archived_sessions",
+        "~/.codex/history.jsonl",
+        "~/.codex/session_index.jsonl",
+        "~/.codex/state_*.sqlite",
+    ],
+    environment: &["CODEX_HOME"],
+    versions: "0.2.0 to 0.169.0",
+    records: Records {
+        messages: Grain::Exact,
+        tool_calls: Grain::Exact,
+        tokens: Grain::Exact,
+        cost: Grain::Absent,
+        durations: Grain::Absent,
+    },
+    retention_days: None,
+    parser_version: 1,
+};
+
+/// Folders below `sessions/`: year, month, day.
+const DATE_DEPTH: usize = 3;
+
+impl Agent for Codex {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        let root = places.environment("CODEX_HOME").map_or_else(|| places.home.join(".codex"), PathBuf::from);
+        add_files(&root.join("sessions"), DATE_DEPTH, &session_kind, found);
+        add_files(&root.join("archived_sessions"), 0, &session_kind, found);
+        add_files(&root, 0, &|entry: &Entry| companion_kind(entry.name()?), found);
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        let name = path.file_name()?.to_str()?;
+        let is_in = |folder: &str| path.components().any(|part| part.as_os_str() == folder);
+        let in_home = || {
+            let is_line_by_line = is_lines(name) && (is_in("sessions") || is_in("archived_sessions"));
+            companion_kind(name).or(is_line_by_line.then_some("transcript")).filter(|_| is_in(".codex"))
+        };
+        rollout_kind(name).or_else(in_home).or((name == "session_index.jsonl").then_some("titles"))
+    }
+
+    fn streams(&self, kind: &str) -> bool {
+        kind == "transcript"
+    }
+
+    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
+        match kind {
+            "prompts" => first_moment(head, "ts"),
+            "database" | "titles" => None,
+            _ => first_moment(head, "timestamp"),
+        }
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        match source.kind {
+            "prompts" => history::extract(source, out),
+            "titles" => titles::of_index(source, out),
+            "database" => titles::of_database(source, out),
+            "document" => typescript::extract(source, out),
+            _ => rollout::extract(source, out),
+        }
+    }
+}
+
+/// What a file in a folder of sessions is. A compressed rollout beside the plain one is a copy of the same session, and
+/// gives way to it as copies do: it is all that is left when the plain one is deleted.
+fn session_kind(entry: &Entry) -> Option<&'static str> {
+    let name = entry.name()?;
+    rollout_kind(name).or_else(|| is_lines(name).then_some("transcript"))
+}
+
+/// What a file is that is named as a rollout.
+fn rollout_kind(name: &str) -> Option<&'static str> {
+    let stem = name.strip_prefix("rollout-")?;
+    if is_lines(stem.strip_suffix(".zst").unwrap_or(stem)) {
+        return Some("transcript");
+    }
+    stem.strip_suffix(".json").map(|_| "document")
+}
+
+fn is_lines(name: &str) -> bool {
+    name.strip_suffix(".jsonl").is_some()
+}
+
+/// What a file beside the sessions is.
+fn companion_kind(name: &str) -> Option<&'static str> {
+    match name {
+        "history.jsonl" | "history.json" => Some("prompts"),
+        "session_index.jsonl" => Some("titles"),
+        _ => {
+            let number = name.strip_prefix("state_")?.strip_suffix(".sqlite")?;
+            number.bytes().all(|digit| digit.is_ascii_digit()).then_some("database")
+        }
+    }
+}
+
+/// The session that a file is named after: the UUID at the end of the name, or all that follows the date.
+fn session_of_name(path: &Path) -> String {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let stem = name.strip_suffix(".zst").unwrap_or(name);
+    let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+    let uuid = stem.len().checked_sub(36).and_then(|start| stem.get(start..)).filter(|id| lineage::is_uuid(id));
+    uuid.or_else(|| stem.strip_prefix("rollout-")?.get("YYYY-MM-DD-".len()..)).unwrap_or(stem).to_owned()
+}
+
+/// An id that is the provider's, and so unique, as it is; any other is qualified by its session.
+fn unique_id(id: &str, session: &str) -> String {
+    let is_unique = id.len() >= 20 || ["call_", "resp_"].iter().any(|start| id.starts_with(start));
+    if is_unique { id.to_owned() } else { format!("{session}#{id}") }
+}

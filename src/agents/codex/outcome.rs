@@ -1,0 +1,219 @@
+//! How a call ended: what the events at its end say, else the forms of text that Codex gave results over the years.
+
+use super::record::Structured;
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) status: &'static str,
+    pub(super) exit_code: Option<i64>,
+    pub(super) duration_ms: Option<i64>,
+}
+
+/// What the event at a call's end says of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) exit_code: Option<i64>,
+    pub(super) duration_ms: Option<i64>,
+    pub(super) failed: bool,
+    pub(super) declined: bool,
+}
+
+impl End {
+    /// What an event's `status` and `success` say.
+    pub(super) fn of(status: Option<&str>, success: Option<&str>) -> Self {
+        let failed = success == Some("false") || status.is_some_and(|status| status.eq_ignore_ascii_case("failed"));
+        let declined = status.is_some_and(|status| status.eq_ignore_ascii_case("declined"));
+        Self { failed, declined, ..Self::default() }
+    }
+}
+
+/// What the person's no looks like.
+const REJECTED: [&str; 3] = ["exec command rejected by user", "patch rejected by user", "rejected by user"];
+/// What a rule's no looks like.
+const FORBIDDEN: [&str; 2] =
+    ["rejected by user approval settings", "This action was rejected due to unacceptable risk"];
+/// What is left of a call that was stopped.
+const ABORTED: [&str; 3] = ["aborted by user", "command aborted by user", "aborted"];
+/// Openings of the texts of calls that failed without an exit code.
+const FAILED: [&str; 15] = [
+    "command timed out after",
+    "failed in sandbox",
+    "sandbox denied",
+    "failed to parse function arguments",
+    "unsupported call",
+    "unsupported custom tool call",
+    "apply_patch verification failed",
+    "exec_command failed",
+    "write_stdin failed",
+    "execution error",
+    "unable to locate image",
+    "tool call error",
+    "err: ",
+    "Error: ",
+    "error: ",
+];
+
+impl Outcome {
+    /// How a call ended whose result is this text.
+    pub(super) fn of(output: &str, end: End) -> Self {
+        let head = Head::of(output);
+        let exit_code = end.exit_code.or(head.exit_code);
+        let duration_ms = end.duration_ms.or(head.duration_ms);
+        let failed = end.failed || head.failed || exit_code.is_some_and(|code| code != 0);
+        let status = match special_status(&head.body) {
+            Some(status) => status,
+            None if end.declined => "rejected",
+            None if failed => "error",
+            None => "ok",
+        };
+        Self { status, exit_code, duration_ms }
+    }
+
+    /// How a call ended that has no text.
+    pub(super) fn of_end(end: End) -> Self {
+        Self::of("", end)
+    }
+}
+
+fn special_status(body: &str) -> Option<&'static str> {
+    let body = body.trim();
+    if FORBIDDEN.iter().any(|phrase| body.contains(phrase)) {
+        return Some("error");
+    }
+    let quoted = ["Rejected(\"rejected by user\")", "Rejected(\\\"rejected by user\\\")"];
+    if REJECTED.contains(&body) || quoted.iter().any(|phrase| body.contains(phrase)) {
+        return Some("rejected");
+    }
+    if ABORTED.contains(&body) || body.starts_with("aborted by user after ") {
+        return Some("interrupted");
+    }
+    FAILED.iter().any(|opening| body.starts_with(opening)).then_some("error")
+}
+
+/// What stands before a result's own text, and that text.
+#[derive(Default)]
+struct Head<'a> {
+    exit_code: Option<i64>,
+    duration_ms: Option<i64>,
+    failed: bool,
+    body: std::borrow::Cow<'a, str>,
+}
+
+impl<'a> Head<'a> {
+    fn of(output: &'a str) -> Self {
+        if output.starts_with('{')
+            && let Ok(structured) = serde_json::from_str::<Structured<'a>>(output)
+            && let Some(metadata) = &structured.metadata.0
+        {
+            return Self {
+                exit_code: metadata.exit_code.0,
+                duration_ms: metadata.seconds.0.and_then(milliseconds),
+                failed: false,
+                body: super::content::Content::of(structured.output.json(), false).text.unwrap_or_default(),
+            };
+        }
+        let mut head = Self::default();
+        let mut rest = output;
+        while let Some((line, behind)) = rest.split_once('\n').or((!rest.is_empty()).then_some((rest, ""))) {
+            let line = line.trim_end();
+            if line == "Output:" {
+                rest = behind;
+                break;
+            }
+            if !head.takes(line) {
+                break;
+            }
+            rest = behind;
+        }
+        if head.exit_code.is_none() {
+            head.exit_code = code_in_sandbox(rest);
+        }
+        head.body = rest.into();
+        head
+    }
+
+    /// Reads a line of the head; false when it is none.
+    fn takes(&mut self, line: &str) -> bool {
+        let after = |opening: &str| line.strip_prefix(opening);
+        if let Some(code) = after("Exit code: ").or(after("Process exited with code ")) {
+            self.exit_code = code.trim().parse().ok();
+        } else if let Some(time) = after("Wall time: ").or(after("Wall time ")) {
+            let seconds = time.split(' ').next().and_then(|number| number.parse::<f64>().ok());
+            self.duration_ms = seconds.and_then(milliseconds);
+        } else if line.starts_with("Script failed") {
+            self.failed = true;
+        } else {
+            let openings =
+                ["Chunk ID: ", "Process running with session ID ", "Original token count: ", "Total output lines: "];
+            return line.starts_with("Script ") || openings.iter().any(|opening| line.starts_with(opening));
+        }
+        true
+    }
+}
+
+/// The exit code that a command's failure in a sandbox names (until about 0.45).
+fn code_in_sandbox(text: &str) -> Option<i64> {
+    let behind = text.strip_prefix("failed in sandbox")?.split_once("exit code: ")?.1;
+    behind.split(|letter: char| letter != '-' && !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Whole milliseconds of a time in seconds.
+#[expect(clippy::cast_possible_truncation, reason = "bounded by the filter before it")]
+pub(super) fn milliseconds(seconds: f64) -> Option<i64> {
+    Some(seconds * 1000.0).filter(|ms| (0.0..1e15).contains(ms)).map(|ms| ms.round() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(output: &str) -> (&'static str, Option<i64>, Option<i64>) {
+        let Outcome { status, exit_code, duration_ms } = Outcome::of(output, End::default());
+        (status, exit_code, duration_ms)
+    }
+
+    #[test]
+    fn forms_of_results() {
+        for (output, expected) in [
+            (r#"{"output":"a","metadata":{"exit_code":1,"duration_seconds":0.5}}"#, ("error", Some(1), Some(500))),
+            ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\na.txt\n", ("ok", Some(0), Some(200))),
+            ("Exit code: 0\nWall time: 1 seconds\nTotal output lines: 9\nOutput:\nx", ("ok", Some(0), Some(1000))),
+            (
+                "Chunk ID: 19dc0a\nWall time: 0.0001 seconds\nProcess exited with code 2\nOriginal token count: 1\nOutput:\nx",
+                ("error", Some(2), Some(0)),
+            ),
+            (
+                "Chunk ID: 1\nWall time: 10.0 seconds\nProcess running with session ID 7\nOutput:\n",
+                ("ok", None, Some(10_000)),
+            ),
+            ("Script completed\nWall time 2.5 seconds\nOutput:\nx", ("ok", None, Some(2500))),
+            ("Script failed\nWall time 1.0 seconds\nOutput:\nx", ("error", None, Some(1000))),
+            ("exec command rejected by user", ("rejected", None, None)),
+            ("Exit code: 1\nWall time: 0 seconds\nOutput:\npatch rejected by user", ("rejected", Some(1), Some(0))),
+            ("exec_command failed: Rejected(\"rejected by user\")", ("rejected", None, None)),
+            ("rejected by user approval settings", ("error", None, None)),
+            ("aborted by user after 3.2s", ("interrupted", None, None)),
+            ("Wall time: 3.2 seconds\naborted by user", ("interrupted", None, Some(3200))),
+            ("aborted", ("interrupted", None, None)),
+            ("command timed out after 1000 milliseconds\nx", ("error", None, None)),
+            (
+                "failed in sandbox MacosSeatbelt with execution error: sandbox denied exec error, exit code: 2, stdout: , stderr: x",
+                ("error", Some(2), None),
+            ),
+            ("Plan updated", ("ok", None, None)),
+            ("", ("ok", None, None)),
+            ("{\"output\":1}", ("ok", None, None)),
+        ] {
+            assert_eq!(outcome(output), expected, "{output}");
+        }
+    }
+
+    #[test]
+    fn events_at_the_end_go_first() {
+        let end = End { exit_code: Some(1), duration_ms: Some(7), ..End::of(Some("failed"), None) };
+        let outcome = Outcome::of("Exit code: 0\nWall time: 9 seconds\nOutput:\n", end);
+        assert_eq!(outcome, Outcome { status: "error", exit_code: Some(1), duration_ms: Some(7) });
+        assert_eq!(Outcome::of_end(End::of(Some("declined"), None)).status, "rejected");
+    }
+}

@@ -1,0 +1,373 @@
+//! The shapes of Codex's records: the TypeScript program, 0.2 to 0.31 (bare items), 0.32 to 0.169 (envelopes).
+
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+
+record! {
+    /// One line of a rollout: an envelope, a bare item, or a line of the simplified form.
+    Line<'a> {
+        kind: Text<'a> = "type",
+        timestamp: Moment = "timestamp",
+        payload: Raw<'a> = "payload",
+        ordinal: Number = "ordinal",
+        record_type: Text<'a> = "record_type",
+        id: Text<'a> = "id",
+        session: Text<'a> = "session_id",
+        role: Text<'a> = "role",
+        content: Raw<'a> = "content",
+        text: Text<'a> = "text" | "message",
+        summary: Raw<'a> = "summary",
+        encrypted: Raw<'a> = "encrypted_content",
+        name: Text<'a> = "name" | "tool_name",
+        arguments: Raw<'a> = "arguments",
+        input: Raw<'a> = "input",
+        call: Text<'a> = "call_id" | "tool_call_id",
+        output: Raw<'a> = "output",
+        status: Text<'a> = "status",
+        action: Raw<'a> = "action",
+        git: Object<Git<'a>> = "git",
+        cwd: Text<'a> = "cwd",
+        model: Text<'a> = "model",
+        version: Text<'a> = "cli_version" | "version",
+        calls: List<Object<SimpleCall<'a>>> = "tool_calls",
+        usage: Object<Tokens<'a>> = "usage" | "token_usage",
+        exit_code: Number = "exit_code",
+        duration_ms: Fraction = "duration_ms",
+        success: Raw<'a> = "success",
+    }
+    ignores ["instructions", "metadata", "phase", "end_turn", "originator", "source", "model_provider"]
+}
+
+record! {
+    /// A call of the simplified form.
+    SimpleCall<'a> {
+        id: Text<'a> = "id" | "call_id",
+        name: Text<'a> = "name",
+        arguments: Raw<'a> = "arguments" | "input",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a thread is: the first one of a file is the file's own.
+    Meta<'a> {
+        id: Text<'a> = "id",
+        root: Text<'a> = "session_id",
+        forked_from: Text<'a> = "forked_from_id",
+        parent: Text<'a> = "parent_thread_id",
+        timestamp: Moment = "timestamp",
+        cwd: Text<'a> = "cwd",
+        version: Text<'a> = "cli_version",
+        source: Object<ThreadSource<'a>> = "source",
+        thread_source: Text<'a> = "thread_source",
+        nickname: Text<'a> = "agent_nickname",
+        role: Text<'a> = "agent_role" | "agent_type",
+        provider: Text<'a> = "model_provider",
+        history_base: Raw<'a> = "history_base",
+        own_from: Number = "subagent_history_start_ordinal",
+        git: Object<Git<'a>> = "git",
+    }
+    ignores [
+        "originator", "instructions", "base_instructions", "dynamic_tools", "memory_mode", "multi_agent_version",
+        "context_window", "history_mode", "agent_path", "model", "forked_from_ordinal_exclusive", "selected_capability_roots",
+    ]
+}
+
+record! {
+    /// Who started a thread, where that is no plain word.
+    ThreadSource<'a> {
+        subagent: Raw<'a> = "subagent",
+        internal: Raw<'a> = "internal",
+        custom: Raw<'a> = "custom",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What kind of subagent a thread is.
+    Subagent<'a> {
+        spawn: Object<Spawn<'a>> = "thread_spawn",
+        other: Text<'a> = "other",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Who spawned a thread.
+    Spawn<'a> {
+        parent: Text<'a> = "parent_thread_id",
+        depth: Number = "depth",
+        nickname: Text<'a> = "agent_nickname",
+        role: Text<'a> = "agent_role" | "agent_type",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The repository that a thread began in.
+    Git<'a> {
+        commit: Text<'a> = "commit_hash",
+        branch: Text<'a> = "branch",
+        repository: Text<'a> = "repository_url",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Settings of a turn.
+    TurnContext<'a> {
+        turn: Text<'a> = "turn_id",
+        cwd: Text<'a> = "cwd",
+        model: Text<'a> = "model",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What was said to the model, or by it.
+    Item<'a> {
+        kind: Text<'a> = "type",
+        id: Text<'a> = "id",
+        role: Text<'a> = "role",
+        content: Raw<'a> = "content",
+        summary: Raw<'a> = "summary",
+        encrypted: Raw<'a> = "encrypted_content",
+        name: Text<'a> = "name",
+        namespace: Text<'a> = "namespace",
+        arguments: Raw<'a> = "arguments",
+        input: Raw<'a> = "input",
+        call: Text<'a> = "call_id",
+        output: Raw<'a> = "output",
+        tools: Raw<'a> = "tools",
+        status: Text<'a> = "status",
+        action: Raw<'a> = "action",
+        author: Text<'a> = "author",
+    }
+    ignores [
+        "phase", "end_turn", "metadata", "execution", "recipient", "result", "revised_prompt", "ghost_commit", "query",
+        "internal_chat_message_metadata_passthrough", "success", "duration_ms",
+    ]
+}
+
+record! {
+    /// A part of a message's content.
+    Part<'a> {
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Something that happened.
+    Event<'a> {
+        kind: Text<'a> = "type",
+        message: Text<'a> = "message",
+        turn: Text<'a> = "turn_id",
+        info: Object<TokenInfo<'a>> = "info",
+        reason: Text<'a> = "reason",
+        call: Text<'a> = "call_id",
+        event: Text<'a> = "event_id",
+        command: Raw<'a> = "command",
+        exit_code: Number = "exit_code",
+        duration: Raw<'a> = "duration",
+        status: Text<'a> = "status",
+        success: Raw<'a> = "success",
+        changes: Raw<'a> = "changes",
+        result: Raw<'a> = "result",
+        invocation: Object<Invocation<'a>> = "invocation",
+        new_thread: Text<'a> = "new_thread_id" | "agent_thread_id",
+        item: Raw<'a> = "item",
+        turns: Number = "num_turns",
+        thread_name: Text<'a> = "thread_name",
+        settings: Object<Settings<'a>> = "thread_settings",
+        thread: Text<'a> = "thread_id",
+        error: Raw<'a> = "error",
+        hint: Text<'a> = "user_facing_hint",
+        review: Raw<'a> = "review_output",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A request to an MCP server.
+    Invocation<'a> {
+        server: Text<'a> = "server",
+        tool: Text<'a> = "tool",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Settings of a thread.
+    Settings<'a> {
+        model: Text<'a> = "model",
+        cwd: Text<'a> = "cwd",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Running totals, and what the last response added.
+    TokenInfo<'a> {
+        total: Object<Tokens<'a>> = "total_token_usage",
+        last: Object<Tokens<'a>> = "last_token_usage",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Tokens: input with both caches, output with reasoning.
+    Tokens<'a> {
+        input: Number = "input_tokens",
+        cache_read: Number = "cached_input_tokens",
+        cache_write: Number = "cache_write_input_tokens",
+        output: Number = "output_tokens",
+        reasoning: Number = "reasoning_output_tokens",
+        total: Number = "total_tokens",
+    }
+    ignores []
+}
+
+record! {
+    /// What one response was billed for, from 0.153 on.
+    UsageRecord<'a> {
+        thread: Text<'a> = "thread_id",
+        response: Text<'a> = "response_id",
+        turn: Text<'a> = "turn_id",
+        usage: Object<Tokens<'a>> = "usage",
+        thread_total: Object<Tokens<'a>> = "thread_token_usage",
+    }
+    ignores ["session_id", "root_turn_id", "turn_token_usage", "model"]
+}
+
+record! {
+    /// A compaction.
+    Compacted<'a> {
+        message: Text<'a> = "message",
+        latest: Object<UsageRecord<'a>> = "latest_token_usage_record",
+    }
+    ignores the rest
+}
+
+record! {
+    /// An item of a paginated thread's history.
+    Completed<'a> {
+        kind: Text<'a> = "type",
+        id: Text<'a> = "id",
+        content: Raw<'a> = "content",
+        command: Raw<'a> = "command",
+        exit_code: Number = "exit_code",
+        duration: Raw<'a> = "duration",
+        status: Text<'a> = "status",
+        output: Text<'a> = "aggregated_output",
+        changes: Raw<'a> = "changes",
+        server: Text<'a> = "server",
+        tool: Text<'a> = "tool",
+        arguments: Raw<'a> = "arguments",
+        result: Raw<'a> = "result",
+        error: Raw<'a> = "error",
+        review: Text<'a> = "review",
+        source: Text<'a> = "source",
+        started: Number = "started_at_ms",
+        thread: Text<'a> = "agent_thread_id" | "new_thread_id",
+        receivers: List<Text<'a>> = "receiver_thread_ids",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A duration.
+    Duration<'a> {
+        seconds: Fraction = "secs",
+        nanoseconds: Fraction = "nanos",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The result of an MCP call.
+    McpResult<'a> {
+        good: Object<McpContent<'a>> = "Ok",
+        bad: Raw<'a> = "Err",
+        is_error: Flag = "is_error" | "isError",
+        content: Raw<'a> = "content",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What an MCP server answered.
+    McpContent<'a> {
+        is_error: Flag = "is_error" | "isError",
+        content: Raw<'a> = "content",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The fields of a call's arguments that have columns of their own.
+    Arguments<'a> {
+        command: Raw<'a> = "command" | "cmd",
+        path: Text<'a> = "path" | "file_path",
+        patch: Text<'a> = "patch" | "input",
+        session: Number = "session_id",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The structured output of a shell call, until about 2025-10, and of a spawned agent.
+    Structured<'a> {
+        output: Raw<'a> = "output" | "content",
+        success: Raw<'a> = "success",
+        metadata: Object<OutputMetadata<'a>> = "metadata",
+        agent: Text<'a> = "agent_id" | "new_thread_id" | "agent_thread_id" | "thread_id",
+    }
+    ignores the rest
+}
+
+record! {
+    /// How a structured shell call ended.
+    OutputMetadata<'a> {
+        exit_code: Number = "exit_code",
+        seconds: Fraction = "duration_seconds",
+    }
+    ignores the rest
+}
+
+record! {
+    /// One line of `history.jsonl`, or one entry of the TypeScript program's `history.json`.
+    Prompt<'a> {
+        session: Text<'a> = "session_id",
+        moment: Moment = "ts" | "timestamp",
+        text: Text<'a> = "text" | "command",
+    }
+    ignores the rest
+}
+
+record! {
+    /// One line of `session_index.jsonl`.
+    Named<'a> {
+        id: Text<'a> = "id",
+        name: Text<'a> = "thread_name",
+    }
+    ignores ["updated_at"]
+}
+
+record! {
+    /// A session of the TypeScript program: one document.
+    Document<'a> {
+        session: Object<DocumentMeta<'a>> = "session",
+        items: List<Raw<'a>> = "items",
+    }
+    ignores []
+}
+
+record! {
+    /// What a session of the TypeScript program is.
+    DocumentMeta<'a> {
+        id: Text<'a> = "id",
+        timestamp: Moment = "timestamp",
+    }
+    ignores ["user", "version", "instructions", "model"]
+}

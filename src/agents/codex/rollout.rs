@@ -1,0 +1,386 @@
+//! One rollout: lines into messages, tool calls and responses.
+
+mod calls;
+mod completed;
+mod events;
+mod ids;
+mod meta;
+mod replies;
+mod simple;
+mod usage;
+mod users;
+
+use std::rc::Rc;
+
+use super::counts::{Billed, Totals};
+use super::lineage::Lineage;
+use super::record::{Compacted, Event, Item, Line, Meta, TurnContext, UsageRecord};
+use super::{AGENT, content};
+use crate::extract::{Facts, KeySet, Reject, Sink, session_key};
+use crate::source::Source;
+use crate::source::jsonl::RecordReader;
+use crate::tables::MessageRow;
+use calls::Calls;
+use ids::Ids;
+pub(super) use meta::{prompt_key, spawn_of};
+use replies::Reply;
+use users::Waiting;
+
+/// Reads a rollout into the sink.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let mut rollout = Rollout::new(super::session_of_name(source.path), out);
+    rollout.read_all(&mut source.lines()?)?;
+    rollout.finish()
+}
+
+/// Lines and items that hold nothing for the tables.
+const IGNORED: [&str; 6] = [
+    "world_state",
+    "inter_agent_communication_metadata",
+    "retained_context",
+    "realtime_item",
+    "state",
+    "configuration_update",
+];
+
+/// Items that stood on lines of their own before there were envelopes.
+const ITEMS: [&str; 9] = [
+    "message",
+    "reasoning",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "web_search_call",
+    "ghost_snapshot",
+];
+
+pub(super) struct Rollout<'o, 'a> {
+    out: &'o mut Sink<'a>,
+    session: String,
+    facts: Facts,
+    lineage: Lineage,
+    /// Whether the file's own first line was there.
+    has_meta: bool,
+    /// Moment of lines that have none (until 0.31). Microseconds since 1970.
+    moment: Option<i64>,
+    model: Option<Rc<str>>,
+    provider: Option<String>,
+    cwd: Option<String>,
+    seq: i64,
+    turn: Option<i64>,
+    ids: Ids,
+    /// The last message.
+    parent: Option<String>,
+    /// The reply that further items may continue.
+    reply: Option<Reply>,
+    waiting: Waiting,
+    calls: Calls,
+    totals: Totals,
+    /// The last billed response.
+    billed: Option<Billed>,
+    /// Whether counts stand before the reply that they are of; none until the turn's first count tells.
+    counts_come_first: Option<bool>,
+    /// Whether records of responses were there since the turn began, so that running totals tell nothing new.
+    turn_has_records: bool,
+    responses: KeySet,
+    /// Where each turn that still counts began, among the messages.
+    turn_starts: Vec<usize>,
+    /// Messages handed on.
+    places: usize,
+    /// The last error of the turn, which its end repeats.
+    error: Option<String>,
+    /// Whether prompts are claimed by their text, for a history that names no session.
+    claims_prompts: bool,
+    has_rows: bool,
+}
+
+/// A line: its number and its moment.
+#[derive(Clone, Copy)]
+pub(super) struct Spot {
+    number: u64,
+    moment: Option<i64>,
+}
+
+impl<'a> RecordReader<'a> for Rollout<'_, 'a> {
+    type Record = Line<'static>;
+    const STARTS: &'static [&'static str] = &["{\"timestamp\"", "{\"type\"", "{\"id\"", "{\"ordinal\""];
+
+    fn sink(&mut self) -> &mut Sink<'a> {
+        self.out
+    }
+
+    fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
+        for field in &line.unknown {
+            self.out.unknown(&format!("field {field}"));
+        }
+        let spot = Spot { number, moment: line.timestamp.0.or(self.moment) };
+        let kind = line.kind.get().unwrap_or_default();
+        let mut spare = String::new();
+        let Some(payload) = line.payload.json() else { return self.take_bare(spot, kind, line) };
+        self.lineage.ordinal(line.ordinal.0);
+        match kind {
+            "session_meta" => {
+                self.read(payload, &mut spare, number, |this, meta: Meta<'_>| this.take_meta(spot, &meta))
+            }
+            "turn_context" => self
+                .read(payload, &mut spare, number, |this, context: TurnContext<'_>| this.take_turn_context(&context)),
+            "response_item" => {
+                self.read(payload, &mut spare, number, |this, item: Item<'_>| this.take_item(spot, &item))
+            }
+            "event_msg" => {
+                self.read(payload, &mut spare, number, |this, event: Event<'_>| this.take_event(spot, &event))
+            }
+            "token_usage_record" => {
+                self.read(payload, &mut spare, number, |this, record: UsageRecord<'_>| this.take_record(spot, &record))
+            }
+            "compacted" => self.read(payload, &mut spare, number, |this, compacted: Compacted<'_>| {
+                this.take_compacted(spot, &compacted)
+            }),
+            "inter_agent_communication" => {
+                self.read(payload, &mut spare, number, |this, item: Item<'_>| this.take_agent_message(spot, &item))
+            }
+            kind if IGNORED.contains(&kind) => Ok(()),
+            kind => {
+                self.out.unknown(&format!("record {kind}"));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<'o, 'a> Rollout<'o, 'a> {
+    pub(super) fn new(session: String, out: &'o mut Sink<'a>) -> Self {
+        Self {
+            out,
+            lineage: Lineage::of(&session, None),
+            session,
+            facts: Facts::default(),
+            has_meta: false,
+            moment: None,
+            model: None,
+            provider: None,
+            cwd: None,
+            seq: 0,
+            turn: None,
+            ids: Ids::default(),
+            parent: None,
+            reply: None,
+            waiting: Waiting::default(),
+            calls: Calls::default(),
+            totals: Totals::default(),
+            billed: None,
+            counts_come_first: None,
+            turn_has_records: false,
+            responses: KeySet::default(),
+            turn_starts: Vec::new(),
+            places: 0,
+            error: None,
+            claims_prompts: false,
+            has_rows: false,
+        }
+    }
+
+    /// A session that is one document, of which only one moment is known.
+    pub(super) fn of_document(session: String, moment: Option<i64>, out: &'o mut Sink<'a>) -> Self {
+        let mut rollout = Self::new(session, out);
+        rollout.moment = moment;
+        rollout.facts.first_moment = moment;
+        rollout.claims_prompts = true;
+        rollout
+    }
+
+    /// Takes an item of a document, counted from 1; none where it cannot be read.
+    pub(super) fn take_document_item(&mut self, number: u64, item: Option<&Item<'_>>) -> Result<(), Reject> {
+        self.out.line();
+        match item {
+            Some(item) => self.take_item(Spot { number, moment: self.moment }, item),
+            None => {
+                self.out.problem(number, "the item is no object");
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a payload of the given shape; one that has another is a counted problem.
+    fn read<'s, T: serde::Deserialize<'s>>(
+        &mut self,
+        json: &'s str,
+        spare: &'s mut String,
+        number: u64,
+        take: impl FnOnce(&mut Self, T) -> Result<(), Reject>,
+    ) -> Result<(), Reject> {
+        match content::parse(json, spare) {
+            Some(payload) => take(self, payload),
+            None => {
+                self.out.problem(number, "the payload is no object");
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a line without an envelope: 0.2 to 0.31, or the simplified form.
+    fn take_bare(&mut self, spot: Spot, kind: &str, line: &Line<'_>) -> Result<(), Reject> {
+        if line.record_type.get().is_some() {
+            return Ok(());
+        }
+        match kind {
+            "" if line.id.get().is_some() => {
+                self.take_bare_meta(line);
+                Ok(())
+            }
+            kind if ITEMS.contains(&kind) => self.take_item(spot, &item_of(line)),
+            "metadata" | "user_turn" | "agent_response" | "tool_result" => self.take_simple(spot, kind, line),
+            kind => {
+                self.out.unknown(&format!("record {kind}"));
+                Ok(())
+            }
+        }
+    }
+
+    fn take_turn_context(&mut self, context: &TurnContext<'_>) -> Result<(), Reject> {
+        self.begin_turn(context.turn.get())?;
+        if self.lineage.is_copied() {
+            return Ok(());
+        }
+        self.set_model(context.model.get());
+        self.set_cwd(context.cwd.get());
+        Ok(())
+    }
+
+    /// A turn begins, or goes on with its settings told again.
+    fn begin_turn(&mut self, id: Option<&str>) -> Result<(), Reject> {
+        self.lineage.turn(id);
+        self.close_reply()?;
+        self.counts_come_first = None;
+        Ok(())
+    }
+
+    fn set_model(&mut self, model: Option<&str>) {
+        if let Some(model) = model
+            && self.model.as_deref() != Some(model)
+        {
+            self.model = Some(model.into());
+        }
+    }
+
+    fn set_cwd(&mut self, cwd: Option<&str>) {
+        if let Some(cwd) = cwd
+            && self.cwd.as_deref() != Some(cwd)
+        {
+            self.cwd = Some(cwd.to_owned());
+        }
+    }
+
+    fn take_compacted(&mut self, spot: Spot, compacted: &Compacted<'_>) -> Result<(), Reject> {
+        if let Some(thread) = compacted.latest.0.as_ref().and_then(|record| record.thread.get()) {
+            self.lineage.named(thread == self.session);
+        }
+        if self.lineage.is_copied() {
+            return Ok(());
+        }
+        self.settle()?;
+        self.stop_waiting();
+        let text = compacted.message.get();
+        let id = self.ids.of(self.lineage.namespace(&self.session), None, &["compacted", text.unwrap_or_default()]);
+        let row = MessageRow { role: "system", kind: "compaction", text, ..blank(&id, spot) };
+        self.push(row)
+    }
+
+    /// Hands on what waits: the user's message that nothing was said of, and the reply.
+    fn settle(&mut self) -> Result<(), Reject> {
+        self.flush_user()?;
+        self.close_reply()
+    }
+
+    /// Hands on a message: its place and what all messages have are filled in here.
+    fn push(&mut self, row: MessageRow<'_>) -> Result<(), Reject> {
+        let seq = self.seq;
+        self.seq += 1;
+        let parent = self.parent.replace(row.message_id.to_owned());
+        self.push_at(seq, parent.as_deref(), self.turn, row)
+    }
+
+    /// Hands on a message whose place was set before.
+    fn push_at(
+        &mut self,
+        seq: i64,
+        parent: Option<&str>,
+        turn: Option<i64>,
+        row: MessageRow<'_>,
+    ) -> Result<(), Reject> {
+        self.has_rows = true;
+        self.places += 1;
+        let row = MessageRow {
+            session_id: &self.session,
+            seq,
+            parent_id: parent,
+            turn,
+            cwd: self.cwd.as_deref(),
+            git_branch: self.facts.git_branch.as_deref(),
+            ..row.shorten()
+        };
+        self.out.message(row, self.lineage.is_unclear()).map(drop)
+    }
+
+    pub(super) fn finish(mut self) -> Result<(), Reject> {
+        self.settle()?;
+        self.flush_billed()?;
+        self.drain_calls()?;
+        if !self.has_rows {
+            self.out.discard_session();
+            return Ok(());
+        }
+        self.out.claim(session_key(AGENT, &self.session), false);
+        let facts = self.complete_facts();
+        self.out.end_session(facts)
+    }
+}
+
+/// A row with what its line tells.
+fn blank(id: &str, spot: Spot) -> MessageRow<'_> {
+    MessageRow {
+        session_id: "",
+        seq: 0,
+        message_id: id,
+        parent_id: None,
+        turn: None,
+        timestamp: spot.moment,
+        role: "system",
+        kind: "meta",
+        text: None,
+        thinking: None,
+        model: None,
+        response_id: None,
+        stop_reason: None,
+        is_sidechain: false,
+        is_abandoned: false,
+        is_error: false,
+        cwd: None,
+        git_branch: None,
+        attachments: 0,
+        source_line: i64::try_from(spot.number).ok(),
+        gone_at: None,
+    }
+}
+
+/// The item that a line without an envelope is.
+fn item_of<'l>(line: &Line<'l>) -> Item<'l> {
+    Item {
+        kind: line.kind.clone(),
+        id: line.id.clone(),
+        role: line.role.clone(),
+        content: line.content,
+        summary: line.summary,
+        encrypted: line.encrypted,
+        name: line.name.clone(),
+        arguments: line.arguments,
+        input: line.input,
+        call: line.call.clone(),
+        output: line.output,
+        status: line.status.clone(),
+        action: line.action,
+        ..Item::default()
+    }
+}

@@ -1,0 +1,292 @@
+//! Tool calls, and the results that later lines give them.
+
+use std::borrow::Cow;
+
+use super::super::content::Content;
+use super::super::outcome::{End, Outcome};
+use super::super::record::{Item, Structured};
+use super::super::tools::{self, Request};
+use super::super::{AGENT, unique_id};
+use super::replies::Reply;
+use super::{Rollout, Spot, blank};
+use crate::agents::tool_input::input_key;
+use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
+use crate::source::records::Text;
+use crate::tables::{MessageRow, ToolCallRow};
+
+/// The calls of a rollout that are not yet handed on.
+#[derive(Default)]
+pub(super) struct Calls {
+    open: KeyMap<Call>,
+    answered: KeySet,
+    /// The last reply and its response: calls that run within a call are of it.
+    pub(super) last_reply: Option<(String, Option<String>)>,
+}
+
+/// A call.
+#[derive(Default)]
+pub(super) struct Call {
+    pub(super) call_id: String,
+    pub(super) seq: i64,
+    pub(super) message_id: Option<String>,
+    pub(super) response_id: Option<String>,
+    pub(super) turn: Option<i64>,
+    pub(super) name: String,
+    pub(super) category: &'static str,
+    pub(super) mcp_server: Option<String>,
+    pub(super) request: Request,
+    pub(super) started_at: Option<i64>,
+    pub(super) source_line: Option<i64>,
+    pub(super) weak: bool,
+    pub(super) child: Option<String>,
+    pub(super) end: End,
+    pub(super) answer: Option<Answer>,
+}
+
+/// A call's result.
+pub(super) struct Answer {
+    pub(super) outcome: Outcome,
+    pub(super) output: Option<String>,
+    pub(super) ended_at: Option<i64>,
+}
+
+pub(super) fn call_key(id: &str) -> u64 {
+    key(AGENT, Kind::ToolCall, id)
+}
+
+impl Calls {
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Call> {
+        self.open.get_mut(&call_key(id))
+    }
+
+    /// Notes that a call was handed on.
+    pub(super) fn settle(&mut self, id: &str) {
+        self.answered.insert(call_key(id));
+    }
+
+    /// Whether a call of that id was there.
+    pub(super) fn knows(&self, id: &str) -> bool {
+        let key = call_key(id);
+        self.open.contains_key(&key) || self.answered.contains(&key)
+    }
+}
+
+impl Rollout<'_, '_> {
+    /// A call that a later line answers.
+    pub(super) fn take_call(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+        let name = match item.kind.get() {
+            Some("local_shell_call") => "local_shell",
+            Some("tool_search_call") => item.name.get().unwrap_or("tool_search"),
+            _ => item.name.get().unwrap_or("unknown"),
+        };
+        let arguments = item.arguments.json().or(item.input.json()).or(item.action.json());
+        let name = tools::full_name(item.namespace.get(), name);
+        self.open_call(spot, item.call.get().or(item.id.get()), &name, arguments).map(drop)
+    }
+
+    /// A call that the provider ran itself: its item is all there is.
+    pub(super) fn take_hosted_call(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+        let name = if item.kind.is("web_search_call") { "web_search" } else { "image_generation" };
+        let Some(call) = self.open_call(spot, item.id.get().or(item.call.get()), name, item.action.json())? else {
+            return Ok(());
+        };
+        let outcome = Outcome::of_end(End::of(item.status.get(), None));
+        if !matches!(item.status.get(), Some("in_progress" | "searching" | "generating")) {
+            self.answer(call, Answer { outcome, output: None, ended_at: spot.moment })?;
+        }
+        Ok(())
+    }
+
+    /// Notes a call of the reply; none when it was there before. Gives its key.
+    pub(super) fn open_call(
+        &mut self,
+        spot: Spot,
+        id: Option<&str>,
+        name: &str,
+        arguments: Option<&str>,
+    ) -> Result<Option<u64>, Reject> {
+        if id.is_some_and(|id| self.calls.knows(id)) {
+            return Ok(None);
+        }
+        let parts = ["call", name, id.or(arguments).unwrap_or_default()];
+        let reply = self.reply_for(spot, None, &parts, false)?;
+        let raw_id = id.map_or_else(|| Cow::Owned(format!("{}.{}", reply.id, reply.calls.len())), Cow::Borrowed);
+        let key = call_key(&raw_id);
+        reply.calls.push(key);
+        let (message_id, response_id) = (reply.id.clone(), reply.response_id.clone());
+        let call_id = match id {
+            Some(id) => unique_id(id, self.lineage.namespace(&self.session)),
+            None => raw_id.into_owned(),
+        };
+        let category = tools::category(name);
+        let call = Call {
+            call_id,
+            seq: self.seq,
+            message_id: Some(message_id),
+            response_id,
+            turn: self.turn,
+            name: name.to_owned(),
+            category,
+            mcp_server: tools::mcp_server(name).map(str::to_owned),
+            request: Request::of(category, arguments),
+            started_at: spot.moment,
+            source_line: i64::try_from(spot.number).ok(),
+            weak: self.lineage.is_unclear(),
+            ..Call::default()
+        };
+        self.seq += 1;
+        self.calls.open.insert(key, call);
+        Ok(Some(key))
+    }
+
+    /// The result of a call.
+    pub(super) fn take_output(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+        let id = item.call.get().or(item.id.get()).unwrap_or_default();
+        let mut failed = false;
+        let mut attachments = 0;
+        let output = match item.output.json() {
+            Some(json) if json.starts_with('{') => {
+                let old: Structured<'_> = serde_json::from_str(json).unwrap_or_default();
+                failed = old.success.json() == Some("false");
+                Content::of(old.output.json(), true).text
+            }
+            Some(json) => {
+                let content = Content::of(Some(json), true);
+                attachments = content.attachments;
+                content.text
+            }
+            None => item.tools.json().map(Cow::Borrowed),
+        };
+        self.take_result(spot, id, output, End { failed, ..End::default() }, attachments)
+    }
+
+    /// The result of a call, as text.
+    pub(super) fn take_result(
+        &mut self,
+        spot: Spot,
+        id: &str,
+        output: Option<Cow<'_, str>>,
+        told: End,
+        attachments: i64,
+    ) -> Result<(), Reject> {
+        self.flush_user()?;
+        let key = call_key(id);
+        if self.calls.answered.contains(&key) {
+            return Ok(());
+        }
+        if !self.calls.open.contains_key(&key) {
+            let call = self.unknown_call(spot, id);
+            self.calls.open.insert(key, call);
+        }
+        let Some(call) = self.calls.open.get_mut(&key) else { return Ok(()) };
+        call.end.failed |= told.failed;
+        call.end.exit_code = call.end.exit_code.or(told.exit_code);
+        call.end.duration_ms = call.end.duration_ms.or(told.duration_ms);
+        let text = output.as_deref().unwrap_or_default();
+        if call.category == "task" && call.child.is_none() {
+            call.child = child_in(text);
+        }
+        let outcome = Outcome::of(text, call.end);
+        let output = output.map(Cow::into_owned);
+        self.answer(key, Answer { outcome, output, ended_at: spot.moment })?;
+        let message = self.ids.of(self.lineage.namespace(&self.session), None, &["result", id]);
+        let is_error = matches!(outcome.status, "error" | "rejected");
+        self.push(MessageRow { role: "tool", kind: "tool_result", is_error, attachments, ..blank(&message, spot) })
+    }
+
+    /// Stands for the call that a result answers and that no line holds.
+    fn unknown_call(&mut self, spot: Spot, id: &str) -> Call {
+        let seq = self.seq;
+        self.seq += 1;
+        let namespace = self.lineage.namespace(&self.session);
+        let call_id = if id.is_empty() { format!("{namespace}#result-{seq}") } else { unique_id(id, namespace) };
+        Call {
+            call_id,
+            seq,
+            turn: self.turn,
+            name: "unknown".to_owned(),
+            category: "other",
+            source_line: i64::try_from(spot.number).ok(),
+            weak: true,
+            ..Call::default()
+        }
+    }
+
+    /// Gives a call its result. It is handed on with its reply, which knows the response.
+    pub(super) fn answer(&mut self, key: u64, answer: Answer) -> Result<(), Reject> {
+        let Some(call) = self.calls.open.get_mut(&key) else { return Ok(()) };
+        call.answer = Some(answer);
+        self.calls.answered.insert(key);
+        if let Some(reply) = self.reply.as_mut().filter(|reply| reply.calls.contains(&key)) {
+            reply.is_answered = true;
+            return Ok(());
+        }
+        let call = self.calls.open.remove(&key);
+        call.map_or(Ok(()), |call| self.push_call(&call))
+    }
+
+    /// Hands on the answered calls of a reply, and tells the others the response that made them.
+    pub(super) fn release_calls(&mut self, reply: &Reply) -> Result<(), Reject> {
+        for key in &reply.calls {
+            let Some(call) = self.calls.open.get_mut(key) else { continue };
+            call.response_id.clone_from(&reply.response_id);
+            if call.answer.is_some()
+                && let Some(call) = self.calls.open.remove(key)
+            {
+                self.push_call(&call)?;
+            }
+        }
+        self.calls.last_reply = Some((reply.id.clone(), reply.response_id.clone()));
+        Ok(())
+    }
+
+    /// Hands on the calls that no line answered.
+    pub(super) fn drain_calls(&mut self) -> Result<(), Reject> {
+        let mut calls: Vec<Call> = std::mem::take(&mut self.calls.open).into_values().collect();
+        calls.sort_by_key(|call| call.seq);
+        calls.iter().try_for_each(|call| self.push_call(call))
+    }
+
+    /// Hands on a call.
+    pub(super) fn push_call(&mut self, call: &Call) -> Result<(), Reject> {
+        let answer = call.answer.as_ref();
+        let output = answer.and_then(|answer| answer.output.as_deref());
+        let input = call.request.input.as_deref();
+        let input_key = input.map(|input| input_key(&call.name, input));
+        self.has_rows = true;
+        let row = ToolCallRow {
+            session_id: &self.session,
+            seq: call.seq,
+            call_id: &call.call_id,
+            message_id: call.message_id.as_deref(),
+            response_id: call.response_id.as_deref(),
+            turn: call.turn,
+            name: &call.name,
+            category: call.category,
+            mcp_server: call.mcp_server.as_deref(),
+            input,
+            input_key: input_key.as_deref(),
+            command: call.request.command.as_deref(),
+            file_path: call.request.file_path.as_deref(),
+            status: answer.map_or("pending", |answer| answer.outcome.status),
+            exit_code: answer.map_or(call.end.exit_code, |answer| answer.outcome.exit_code),
+            output,
+            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
+            started_at: call.started_at,
+            ended_at: answer.and_then(|answer| answer.ended_at),
+            duration_ms: answer.map_or(call.end.duration_ms, |answer| answer.outcome.duration_ms),
+            child_session_id: call.child.as_deref(),
+            is_sidechain: false,
+            source_line: call.source_line,
+            gone_at: None,
+        };
+        self.out.tool_call(row, call.weak)
+    }
+}
+
+/// The thread that a result says was spawned.
+fn child_in(output: &str) -> Option<String> {
+    let structured: Structured<'_> = serde_json::from_str(output).ok()?;
+    let thread = |text: &Text<'_>| text.get().filter(|id| super::super::lineage::is_uuid(id)).map(str::to_owned);
+    thread(&structured.agent)
+}

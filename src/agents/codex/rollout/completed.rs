@@ -1,0 +1,129 @@
+//! Items of paginated histories (0.144 and later): they repeat messages, say how calls ended, and are all that is known
+//! of calls that a script made within a call.
+
+use std::borrow::Cow;
+
+use super::super::content::{Content, parse, plain_text};
+use super::super::outcome::{End, Outcome};
+use super::super::record::{Completed, McpResult};
+use super::super::tools::{self, Request};
+use super::super::unique_id;
+use super::calls::{Answer, Call};
+use super::events::{duration_of, has_failed};
+use super::{Rollout, Spot};
+use crate::extract::Reject;
+
+/// Items that repeat what others say.
+const IGNORED: [&str; 10] = [
+    "AgentMessage",
+    "Reasoning",
+    "Plan",
+    "ContextCompaction",
+    "WebSearch",
+    "ImageView",
+    "ImageGeneration",
+    "HookPrompt",
+    "DynamicToolCall",
+    "Extension",
+];
+
+impl Rollout<'_, '_> {
+    pub(super) fn take_completed(&mut self, spot: Spot, json: Option<&str>) -> Result<(), Reject> {
+        let mut spare = String::new();
+        let Some(item) = json.and_then(|json| parse::<Completed<'_>>(json, &mut spare)) else { return Ok(()) };
+        match item.kind.get().unwrap_or_default() {
+            "UserMessage" => {
+                let text = Content::of(item.content.json(), false).text.unwrap_or_default();
+                self.take_announced(&text)
+            }
+            "CommandExecution" | "FileChange" | "McpToolCall" => self.take_call_item(spot, &item),
+            "CollabAgentToolCall" | "CollabToolCall" | "SubAgentActivity" => {
+                let child = item.receivers.0.first().or(Some(&item.thread)).and_then(|thread| thread.get());
+                self.link_child(item.id.get(), child);
+                Ok(())
+            }
+            "EnteredReviewMode" => self.enter_review(spot, item.review.get()),
+            "ExitedReviewMode" => self.leave_review(spot, item.review.get()),
+            kind if IGNORED.contains(&kind) => Ok(()),
+            kind => {
+                self.out.unknown(&format!("item_completed {kind}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// How a call ended; a call of its own where no item of the model's made it.
+    fn take_call_item(&mut self, spot: Spot, item: &Completed<'_>) -> Result<(), Reject> {
+        let end = End {
+            exit_code: item.exit_code.0,
+            duration_ms: duration_of(item.duration),
+            ..End::of(item.status.get(), None)
+        };
+        let failed = end.failed || item.error.json().is_some() || has_failed(item.result);
+        let end = End { failed, ..end };
+        let id = item.id.get().unwrap_or_default();
+        if let Some(call) = self.calls.get_mut(id) {
+            call.end = end;
+            if let Some(server) = item.server.get() {
+                call.mcp_server = Some(server.to_owned());
+                call.category = tools::mcp_category(server);
+            }
+            return Ok(());
+        }
+        let is_the_persons = matches!(item.source.get(), Some("user_shell" | "userShell"));
+        if id.is_empty() || self.calls.knows(id) || is_the_persons {
+            return Ok(());
+        }
+        self.flush_user()?;
+        let call = self.inner_call(spot, item, id, end);
+        self.push_call(&call)
+    }
+
+    /// A call that a script made within a call.
+    fn inner_call(&mut self, spot: Spot, item: &Completed<'_>, id: &str, end: End) -> Call {
+        let open = self.reply.as_ref().map(|reply| (reply.id.clone(), reply.response_id.clone()));
+        let (message_id, response_id) = open.or(self.calls.last_reply.clone()).unzip();
+        let server = item.server.get();
+        let (name, category, input) = match item.kind.get() {
+            Some("CommandExecution") => (Cow::Borrowed("CommandExecution"), "shell", item.command.json()),
+            Some("FileChange") => (Cow::Borrowed("FileChange"), "edit", item.changes.json()),
+            _ => {
+                let (server, tool) = (server.unwrap_or_default(), item.tool.get().unwrap_or_default());
+                (Cow::Owned(format!("mcp__{server}__{tool}")), tools::mcp_category(server), item.arguments.json())
+            }
+        };
+        let seq = self.seq;
+        self.seq += 1;
+        self.calls.settle(id);
+        let output = item.output.get().map(str::to_owned).or_else(|| result_text(item));
+        let outcome = Outcome::of_end(end);
+        Call {
+            call_id: unique_id(id, self.lineage.namespace(&self.session)),
+            seq,
+            message_id,
+            response_id: response_id.flatten(),
+            turn: self.turn,
+            name: name.into_owned(),
+            category,
+            mcp_server: server.map(str::to_owned),
+            request: Request {
+                input: input.map(str::to_owned),
+                command: (category == "shell").then(|| tools::command_line(input)).flatten(),
+                file_path: (category == "edit").then(|| tools::first_key(input)).flatten(),
+            },
+            started_at: item.started.0.map(|ms| ms * 1000).or(spot.moment),
+            source_line: i64::try_from(spot.number).ok(),
+            weak: self.lineage.is_unclear(),
+            answer: Some(Answer { outcome, output, ended_at: spot.moment }),
+            ..Call::default()
+        }
+    }
+}
+
+/// What an MCP server answered, or why it did not.
+fn result_text(item: &Completed<'_>) -> Option<String> {
+    let result: McpResult<'_> = serde_json::from_str(item.result.json().unwrap_or("{}")).unwrap_or_default();
+    let content = result.good.0.as_ref().and_then(|good| good.content.json()).or(result.content.json());
+    let text = Content::of(content, true).text.map(Cow::into_owned);
+    text.or_else(|| plain_text(result.bad.json().or(item.error.json())))
+}

@@ -1,0 +1,198 @@
+//! Events: what the items beside them do not say.
+
+use super::super::content::plain_text;
+use super::super::outcome::{End, milliseconds};
+use super::super::record::{Duration, Event, McpResult};
+use super::super::{AGENT, tools};
+use super::{Rollout, Spot, blank};
+use crate::extract::{NoteField, Reject, session_key};
+use crate::source::records::Raw;
+use crate::tables::MessageRow;
+
+/// Events that repeat what items say, or that hold nothing for the tables.
+const IGNORED: [&str; 22] = [
+    "agent_message",
+    "agent_reasoning",
+    "agent_reasoning_raw_content",
+    "agent_reasoning_section_break",
+    "web_search_end",
+    "view_image_tool_call",
+    "image_generation_end",
+    "context_compacted",
+    "thread_goal_updated",
+    "undo_completed",
+    "guardian_assessment",
+    "dynamic_tool_call_request",
+    "dynamic_tool_call_response",
+    "collab_agent_interaction_end",
+    "collab_waiting_end",
+    "collab_close_end",
+    "collab_resume_end",
+    "plan_update",
+    "turn_diff",
+    "session_configured",
+    "shutdown_complete",
+    "background_event",
+];
+
+impl Rollout<'_, '_> {
+    pub(super) fn take_event(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
+        let kind = event.kind.get().unwrap_or_default();
+        match kind {
+            "token_count" => return self.take_count(spot, event.info.0.as_ref()),
+            "task_started" | "turn_started" => {
+                self.flush_turn()?;
+                return self.begin_turn(event.turn.get());
+            }
+            "thread_settings_applied" => {
+                if let Some(thread) = event.thread.get() {
+                    self.lineage.named(thread == self.session);
+                }
+            }
+            _ => {}
+        }
+        if self.lineage.is_copied() || IGNORED.contains(&kind) {
+            return Ok(());
+        }
+        match kind {
+            "thread_settings_applied" => {
+                if let Some(settings) = &event.settings.0 {
+                    self.set_model(settings.model.get());
+                    self.set_cwd(settings.cwd.get());
+                }
+                Ok(())
+            }
+            "user_message" => self.take_announced(event.message.get().unwrap_or_default()),
+            "item_completed" => self.take_completed(spot, event.item.json()),
+            "task_complete" | "turn_complete" => self.take_end(spot, event),
+            "turn_aborted" => self.take_abort(spot, event.reason.get().unwrap_or("interrupted")),
+            "error" => {
+                let message = event.message.get().map(str::to_owned).or_else(|| message_in(event.error));
+                self.take_error(spot, message.as_deref())
+            }
+            "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
+                self.take_call_end(event);
+                Ok(())
+            }
+            "collab_agent_spawn_end" | "sub_agent_activity" => {
+                let call = event.call.get().or(event.event.get());
+                self.link_child(call, event.new_thread.get());
+                Ok(())
+            }
+            "thread_rolled_back" => self.roll_back(event.turns.0.unwrap_or(0)),
+            "thread_name_updated" => {
+                if let Some(name) = event.thread_name.get() {
+                    let rank = i64::try_from(spot.number).unwrap_or(i64::MAX);
+                    self.out.note(NoteField::Title, session_key(AGENT, &self.session), rank, name);
+                }
+                Ok(())
+            }
+            "entered_review_mode" => self.enter_review(spot, event.hint.get()),
+            "exited_review_mode" => self.leave_review(spot, plain_text(event.review.json()).as_deref()),
+            kind => {
+                self.out.unknown(&format!("event_msg {kind}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Another turn is about to begin: nothing more is said of the last one.
+    fn flush_turn(&mut self) -> Result<(), Reject> {
+        self.settle()?;
+        self.turn_has_records = false;
+        self.error = None;
+        Ok(())
+    }
+
+    fn take_end(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
+        self.settle()?;
+        match message_in(event.error) {
+            Some(message) if self.error.as_ref() != Some(&message) => self.take_error(spot, Some(&message)),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_error(&mut self, spot: Spot, message: Option<&str>) -> Result<(), Reject> {
+        self.settle()?;
+        self.error = message.map(str::to_owned);
+        let id = self.ids.of(self.lineage.namespace(&self.session), None, &["error", message.unwrap_or_default()]);
+        self.push(MessageRow { role: "system", kind: "api_error", text: message, is_error: true, ..blank(&id, spot) })
+    }
+
+    fn take_abort(&mut self, spot: Spot, reason: &str) -> Result<(), Reject> {
+        self.settle()?;
+        let (role, kind) = match reason {
+            "review_ended" | "budget_limited" => ("system", "notice"),
+            _ => ("user", "abort"),
+        };
+        let id = self.ids.of(self.lineage.namespace(&self.session), None, &["abort", reason]);
+        self.push(MessageRow { role, kind, text: Some(reason), ..blank(&id, spot) })
+    }
+
+    /// The last turns of the person no longer count.
+    fn roll_back(&mut self, turns: i64) -> Result<(), Reject> {
+        self.settle()?;
+        let keep = self.turn_starts.len().saturating_sub(usize::try_from(turns).unwrap_or(0));
+        if let Some(start) = self.turn_starts.get(keep).copied() {
+            self.turn_starts.truncate(keep);
+            let places: Vec<usize> = (start..self.places).collect();
+            self.out.abandon(&places);
+        }
+        Ok(())
+    }
+
+    pub(super) fn enter_review(&mut self, spot: Spot, hint: Option<&str>) -> Result<(), Reject> {
+        self.settle()?;
+        self.begin_person_turn();
+        let text = hint.map_or_else(|| "/review".to_owned(), |hint| format!("/review {hint}"));
+        let id = self.ids.of(self.lineage.namespace(&self.session), None, &["review", &text]);
+        self.push(MessageRow { role: "user", kind: "command", text: Some(&text), ..blank(&id, spot) })
+    }
+
+    pub(super) fn leave_review(&mut self, spot: Spot, text: Option<&str>) -> Result<(), Reject> {
+        self.settle()?;
+        let id = self.ids.of(self.lineage.namespace(&self.session), None, &["reviewed", text.unwrap_or_default()]);
+        self.push(MessageRow { role: "system", kind: "notice", text, ..blank(&id, spot) })
+    }
+
+    /// What the event at a call's end says of it.
+    fn take_call_end(&mut self, event: &Event<'_>) {
+        let Some(call) = event.call.get().and_then(|id| self.calls.get_mut(id)) else { return };
+        call.end = End {
+            exit_code: event.exit_code.0,
+            duration_ms: duration_of(event.duration),
+            ..End::of(event.status.get(), event.success.json())
+        };
+        if let Some(invocation) = &event.invocation.0 {
+            call.mcp_server = invocation.server.get().map(str::to_owned).or(call.mcp_server.take());
+            call.category = tools::mcp_category(invocation.server.get().unwrap_or_default());
+            call.end.failed |= has_failed(event.result);
+        }
+    }
+
+    /// Notes which thread a call spawned.
+    pub(super) fn link_child(&mut self, call: Option<&str>, child: Option<&str>) {
+        if let Some(call) = call.and_then(|id| self.calls.get_mut(id)).filter(|call| call.child.is_none()) {
+            call.child = child.map(str::to_owned);
+        }
+    }
+}
+
+/// What an error says: a text, or the message inside.
+fn message_in(error: Raw<'_>) -> Option<String> {
+    let json = error.json()?;
+    let object: Event<'_> = serde_json::from_str(json).unwrap_or_default();
+    object.message.get().map(str::to_owned).or_else(|| plain_text(Some(json)))
+}
+
+/// A duration as `{secs, nanos}`. Milliseconds.
+pub(super) fn duration_of(duration: Raw<'_>) -> Option<i64> {
+    let duration: Duration<'_> = serde_json::from_str(duration.json()?).ok()?;
+    milliseconds(duration.seconds.0? + duration.nanoseconds.0.unwrap_or(0.0) / 1e9)
+}
+
+/// Whether an MCP server or the way to it failed.
+pub(super) fn has_failed(result: Raw<'_>) -> bool {
+    let result: McpResult<'_> = result.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+    result.bad.json().is_some() || result.is_error.0 || result.good.0.is_some_and(|content| content.is_error.0)
+}

@@ -1,0 +1,138 @@
+//! What a thread is, as its first line says.
+
+use super::super::record::{Git, Line, Meta, Spawn, Subagent};
+use super::super::{AGENT, lineage::Lineage};
+use super::{Rollout, Spot};
+use crate::extract::{Facts, Reject};
+use crate::source::records::Text;
+
+impl Rollout<'_, '_> {
+    pub(super) fn take_meta(&mut self, spot: Spot, meta: &Meta<'_>) -> Result<(), Reject> {
+        for field in &meta.unknown {
+            self.out.unknown(&format!("session_meta field {field}"));
+        }
+        let id = meta.id.get().unwrap_or_default();
+        let is_own = if self.has_meta { id == self.session } else { spot.number == 1 || id == self.session };
+        if !is_own {
+            self.settle()?;
+            self.lineage.foreign_meta(id);
+            return Ok(());
+        }
+        if !self.has_meta {
+            self.has_meta = true;
+            if !id.is_empty() {
+                id.clone_into(&mut self.session);
+            }
+            self.lineage = Lineage::of(&self.session, Some(meta));
+            self.facts = first_facts(meta, spot);
+            self.provider = meta.provider.get().map(str::to_owned);
+        }
+        self.facts.agent_version = owned(&meta.version).or(self.facts.agent_version.take());
+        self.set_cwd(meta.cwd.get());
+        self.take_git(meta.git.0.as_ref());
+        Ok(())
+    }
+
+    fn take_git(&mut self, git: Option<&Git<'_>>) {
+        let Some(git) = git else { return };
+        let facts = &mut self.facts;
+        facts.git_branch = owned(&git.branch).or(facts.git_branch.take());
+        facts.git_commit = facts.git_commit.take().or(owned(&git.commit));
+        facts.git_repo = facts.git_repo.take().or(owned(&git.repository));
+    }
+
+    /// The first line until 0.31; its moment is the only one in the file.
+    pub(super) fn take_bare_meta(&mut self, line: &Line<'_>) {
+        if self.has_meta {
+            return;
+        }
+        self.has_meta = true;
+        if let Some(id) = line.id.get().or(line.session.get()) {
+            id.clone_into(&mut self.session);
+        }
+        self.lineage = Lineage::of(&self.session, None);
+        self.moment = line.timestamp.0;
+        self.facts.first_moment = line.timestamp.0;
+        self.facts.agent_version = owned(&line.version);
+        self.facts.project_path = owned(&line.cwd).map(without_prefix);
+        self.set_cwd(line.cwd.get());
+        self.set_model(line.model.get());
+        self.take_git(line.git.0.as_ref());
+    }
+
+    pub(super) fn complete_facts(&mut self) -> Facts {
+        let facts = std::mem::take(&mut self.facts);
+        let kind = if facts.kind.is_empty() { "session" } else { facts.kind };
+        Facts { session_id: self.session.clone(), kind, ..facts }
+    }
+}
+
+fn first_facts(meta: &Meta<'_>, spot: Spot) -> Facts {
+    let id = meta.id.get().unwrap_or_default();
+    let root = meta.root.get().filter(|root| *root != id);
+    let spawn = spawn_of(meta);
+    let subagent = subagent_of(meta);
+    let is_subagent = subagent.is_some() || meta.thread_source.is("subagent");
+    let parent = spawn
+        .as_ref()
+        .and_then(|spawn| owned(&spawn.parent))
+        .or(owned(&meta.parent))
+        .or(is_subagent.then(|| owned(&meta.forked_from).or(root.map(str::to_owned))).flatten());
+    let is_child_of_root = spawn.as_ref().and_then(|spawn| spawn.depth.0).is_none_or(|depth| depth <= 1);
+    let root = root.map(str::to_owned).or(parent.clone().filter(|_| is_child_of_root));
+    let role = spawn.as_ref().and_then(|spawn| owned(&spawn.role)).or(owned(&meta.role));
+    let nickname = spawn.as_ref().and_then(|spawn| owned(&spawn.nickname)).or(owned(&meta.nickname));
+    Facts {
+        kind: kind_of(meta, subagent.as_deref(), is_subagent),
+        project_path: owned(&meta.cwd).map(without_prefix),
+        parent_session_id: parent,
+        root_session_id: root,
+        forked_from_session_id: owned(&meta.forked_from).filter(|_| !is_subagent),
+        is_subagent,
+        subagent_type: role.or(subagent.filter(|word| word != "thread_spawn")).or(nickname.filter(|_| is_subagent)),
+        first_moment: meta.timestamp.0.into_iter().chain(spot.moment).min(),
+        ..Facts::default()
+    }
+}
+
+fn kind_of(meta: &Meta<'_>, subagent: Option<&str>, is_subagent: bool) -> &'static str {
+    let is_internal = meta.source.0.as_ref().is_some_and(|source| source.internal.json().is_some());
+    let of_the_program = ["compact", "memory_consolidation", "guardian"];
+    if is_internal
+        || subagent.is_some_and(|word| of_the_program.contains(&word))
+        || ["memory_consolidation", "guardian_review"].iter().any(|source| meta.thread_source.is(source))
+    {
+        return "side_agent";
+    }
+    if is_subagent { "subagent" } else { "session" }
+}
+
+/// Who spawned a thread, where it was spawned.
+pub(in super::super) fn spawn_of<'m>(meta: &Meta<'m>) -> Option<Spawn<'m>> {
+    let json = meta.source.0.as_ref()?.subagent.json()?;
+    serde_json::from_str::<Subagent<'m>>(json).ok()?.spawn.0
+}
+
+/// The word for what kind of subagent a thread is.
+fn subagent_of(meta: &Meta<'_>) -> Option<String> {
+    let json = meta.source.0.as_ref()?.subagent.json()?;
+    if json.starts_with('"') {
+        return serde_json::from_str(json).ok();
+    }
+    let subagent: Subagent<'_> = serde_json::from_str(json).ok()?;
+    owned(&subagent.other).or(Some("thread_spawn".to_owned()))
+}
+
+/// A Windows path without the prefix for long ones.
+fn without_prefix(path: String) -> String {
+    path.strip_prefix(r"\\?\").map(str::to_owned).unwrap_or(path)
+}
+
+fn owned(text: &Text<'_>) -> Option<String> {
+    text.get().map(str::to_owned)
+}
+
+/// Key of the fact that a session holds a prompt, for histories that name no session.
+pub(in super::super) fn prompt_key(text: &str) -> u64 {
+    crate::extract::key(AGENT, crate::extract::Kind::Presence, &format!("prompt:{}", text.trim()))
+}

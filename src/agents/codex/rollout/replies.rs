@@ -1,0 +1,144 @@
+//! What the model says: one message for each response, over as many items as it takes.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use super::super::content::{Content, append};
+use super::super::record::Item;
+use super::{Rollout, Spot, blank};
+use crate::extract::Reject;
+use crate::source::records::Raw;
+use crate::tables::MessageRow;
+
+/// A reply of the model that further items may continue.
+pub(super) struct Reply {
+    pub(super) id: String,
+    parent: Option<String>,
+    pub(super) seq: i64,
+    turn: Option<i64>,
+    spot: Spot,
+    pub(super) text: Option<Cow<'static, str>>,
+    thinking: Option<Cow<'static, str>>,
+    model: Option<Rc<str>>,
+    pub(super) response_id: Option<String>,
+    attachments: i64,
+    /// Keys of its calls, in order.
+    pub(super) calls: Vec<u64>,
+    /// Whether a call of it was answered: what the model says next is another response.
+    pub(super) is_answered: bool,
+}
+
+impl Rollout<'_, '_> {
+    pub(super) fn take_item(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+        for field in &item.unknown {
+            self.out.unknown(&format!("response_item field {field}"));
+        }
+        if self.lineage.is_copied() {
+            return Ok(());
+        }
+        let is_said = item.kind.get().is_none() && item.role.get().is_some();
+        match item.kind.get().unwrap_or(if is_said { "message" } else { "" }) {
+            "message" if item.role.is("assistant") => self.take_assistant(spot, item),
+            "message" => self.take_user(spot, item),
+            "reasoning" => self.take_reasoning(spot, item),
+            "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+                self.take_call(spot, item)
+            }
+            "web_search_call" | "image_generation_call" => self.take_hosted_call(spot, item),
+            "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" | "tool_search_output" => {
+                self.take_output(spot, item)
+            }
+            "agent_message" => self.take_agent_message(spot, item),
+            "ghost_snapshot"
+            | "compaction"
+            | "compaction_summary"
+            | "context_compaction"
+            | "compaction_trigger"
+            | "configuration_update" => Ok(()),
+            kind => {
+                self.out.unknown(&format!("response_item {kind}"));
+                Ok(())
+            }
+        }
+    }
+
+    fn take_assistant(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+        let content = Content::of(item.content.json(), false);
+        let text = content.text.unwrap_or_default();
+        let reply = self.reply_for(spot, item.id.get(), &["assistant", &text], true)?;
+        append(&mut reply.text, Cow::Owned(text.into_owned()));
+        reply.attachments += content.attachments;
+        Ok(())
+    }
+
+    fn take_reasoning(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+        let summary = Content::of(item.summary.json(), false).text;
+        let plain = Content::of(item.content.json(), false).text;
+        let raw = |raw: &Raw<'_>| raw.json().unwrap_or_default().to_owned();
+        let parts = ["reasoning", summary.as_deref().unwrap_or_default(), &raw(&item.encrypted)];
+        let reply = self.reply_for(spot, item.id.get(), &parts, true)?;
+        for text in [summary, plain].into_iter().flatten().filter(|text| !text.is_empty()) {
+            append(&mut reply.thinking, Cow::Owned(text.into_owned()));
+        }
+        Ok(())
+    }
+
+    /// The reply that an item is of: the open one, or a new one that the item names. `speaks` when the item is no call:
+    /// behind an answered call it begins a new response.
+    pub(super) fn reply_for(
+        &mut self,
+        spot: Spot,
+        id: Option<&str>,
+        parts: &[&str],
+        speaks: bool,
+    ) -> Result<&mut Reply, Reject> {
+        self.flush_user()?;
+        let is_over = |reply: &Reply| reply.is_answered && (speaks || reply.response_id.is_some());
+        if self.reply.as_ref().is_some_and(is_over) {
+            self.close_reply()?;
+        }
+        let reply = match self.reply.take() {
+            Some(reply) => reply,
+            None => self.new_reply(spot, id, parts),
+        };
+        Ok(self.reply.insert(reply))
+    }
+
+    fn new_reply(&mut self, spot: Spot, id: Option<&str>, parts: &[&str]) -> Reply {
+        let id = self.ids.of(self.lineage.namespace(&self.session), id, parts);
+        let seq = self.seq;
+        self.seq += 1;
+        let response_id = self.waiting_response(&id, seq);
+        Reply {
+            parent: self.parent.replace(id.clone()),
+            id,
+            seq,
+            turn: self.turn,
+            spot,
+            text: None,
+            thinking: None,
+            model: self.model.clone(),
+            response_id,
+            attachments: 0,
+            calls: Vec::new(),
+            is_answered: false,
+        }
+    }
+
+    /// Hands on the open reply, and those of its calls that were answered.
+    pub(super) fn close_reply(&mut self) -> Result<(), Reject> {
+        let Some(reply) = self.reply.take() else { return Ok(()) };
+        let row = MessageRow {
+            role: "assistant",
+            kind: "reply",
+            text: reply.text.as_deref(),
+            thinking: reply.thinking.as_deref(),
+            model: reply.model.as_deref(),
+            response_id: reply.response_id.as_deref(),
+            attachments: reply.attachments,
+            ..blank(&reply.id, reply.spot)
+        };
+        self.push_at(reply.seq, reply.parent.as_deref(), reply.turn, row)?;
+        self.release_calls(&reply)
+    }
+}

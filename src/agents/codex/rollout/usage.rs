@@ -1,0 +1,144 @@
+//! Billed responses: records of each (0.153 and later), else running totals.
+
+use super::super::counts::{Billed, Counted, Numbers};
+use super::super::record::{TokenInfo, UsageRecord};
+use super::super::{AGENT, unique_id};
+use super::{Rollout, Spot};
+use crate::extract::{Kind, Reject, key};
+
+impl Rollout<'_, '_> {
+    /// Running totals: written after each response, and again whenever limits change, at compactions and in copies.
+    pub(super) fn take_count(&mut self, spot: Spot, info: Option<&TokenInfo<'_>>) -> Result<(), Reject> {
+        let Some(info) = info else { return Ok(()) };
+        if self.lineage.is_copied() || self.lineage.is_before_first_turn() {
+            self.totals.inherit(info);
+            return Ok(());
+        }
+        match self.totals.read(info, !self.lineage.may_inherit()) {
+            Counted::Nothing => Ok(()),
+            Counted::Repeated => {
+                if let Some(billed) = self.billed.as_mut().filter(|billed| billed.is_from_totals) {
+                    billed.copies += 1;
+                }
+                Ok(())
+            }
+            Counted::Response { .. } if self.turn_has_records => Ok(()),
+            Counted::Response { numbers, total } => {
+                let name = match (total, spot.moment) {
+                    (Some(total), _) => total.to_string(),
+                    (None, Some(moment)) => format!("at-{moment}"),
+                    (None, None) => format!("line-{}", spot.number),
+                };
+                let id = format!("{}#{name}", self.lineage.namespace(&self.session));
+                self.bill(spot, self.first_free(id), numbers, true)
+            }
+        }
+    }
+
+    /// The record of one response, which names the thread that it is of.
+    pub(super) fn take_record(&mut self, spot: Spot, record: &UsageRecord<'_>) -> Result<(), Reject> {
+        for field in &record.unknown {
+            self.out.unknown(&format!("token_usage_record field {field}"));
+        }
+        if let Some(thread) = record.thread.get() {
+            self.lineage.named(thread == self.session);
+            if thread != self.session {
+                return Ok(());
+            }
+        }
+        let Some(numbers) = record.usage.0.as_ref().map(Numbers::of) else { return Ok(()) };
+        if self.lineage.is_copied() || numbers.is_nothing() {
+            return Ok(());
+        }
+        self.turn_has_records = true;
+        let id = match record.response.get() {
+            Some(id) => unique_id(id, &self.session),
+            None => {
+                let total = record.thread_total.0.as_ref().map_or(0, |total| Numbers::of(total).total);
+                format!("{}#{total}", self.session)
+            }
+        };
+        if self.responses.contains(&key(AGENT, Kind::Response, &id)) {
+            if let Some(billed) = self.billed.as_mut().filter(|billed| billed.response_id == id) {
+                billed.copies += 1;
+            }
+            return Ok(());
+        }
+        let held = self.billed.take_if(|held| held.is_from_totals && held.numbers.is_same_as(numbers));
+        self.bill(spot, id, numbers, false)?;
+        if let (Some(held), Some(billed)) = (held, &mut self.billed)
+            && held.message_id.is_some()
+        {
+            (billed.message_id, billed.seq, billed.turn) = (held.message_id, held.seq, held.turn);
+        }
+        Ok(())
+    }
+
+    /// Takes a billed response. It is of the open reply, or, where counts stand before what they count, of the next one.
+    pub(super) fn bill(
+        &mut self,
+        spot: Spot,
+        id: String,
+        numbers: Numbers,
+        is_from_totals: bool,
+    ) -> Result<(), Reject> {
+        self.flush_user()?;
+        self.flush_billed()?;
+        self.has_rows = true;
+        self.responses.insert(key(AGENT, Kind::Response, &id));
+        let reply = self.reply.as_mut().filter(|reply| reply.response_id.is_none());
+        let waits = is_from_totals && *self.counts_come_first.get_or_insert(reply.is_none());
+        let (mut message_id, mut seq) = (None, self.seq);
+        if let Some(reply) = reply.filter(|_| !waits) {
+            reply.response_id = Some(id.clone());
+            (message_id, seq) = (Some(reply.id.clone()), reply.seq);
+        }
+        self.close_reply()?;
+        self.billed = Some(Billed {
+            response_id: id,
+            message_id,
+            seq,
+            turn: self.turn,
+            timestamp: spot.moment,
+            model: self.model.clone(),
+            numbers,
+            source_line: i64::try_from(spot.number).ok(),
+            copies: 0,
+            weak: self.lineage.is_unclear(),
+            is_from_totals,
+            waits,
+        });
+        Ok(())
+    }
+
+    /// The response that a new reply is of, where its count stood before it.
+    pub(super) fn waiting_response(&mut self, message: &str, seq: i64) -> Option<String> {
+        let billed = self.billed.as_mut().filter(|billed| billed.waits)?;
+        billed.waits = false;
+        billed.message_id = Some(message.to_owned());
+        billed.seq = seq;
+        Some(billed.response_id.clone())
+    }
+
+    /// What comes now is of another response than the last one that was counted.
+    pub(super) fn stop_waiting(&mut self) {
+        if let Some(billed) = &mut self.billed {
+            billed.waits = false;
+        }
+    }
+
+    /// Hands on the last billed response.
+    pub(super) fn flush_billed(&mut self) -> Result<(), Reject> {
+        let Some(billed) = self.billed.take() else { return Ok(()) };
+        self.out.usage(billed.row(&self.session, self.provider.as_deref()), billed.seq, billed.weak)
+    }
+
+    /// A name that no response of the file has: counters may start anew.
+    pub(super) fn first_free(&self, name: String) -> String {
+        let is_free = |name: &String| !self.responses.contains(&key(AGENT, Kind::Response, name));
+        if is_free(&name) {
+            return name;
+        }
+        (2..=u64::MAX).map(|count| format!("{name}.{count}")).find(is_free).unwrap_or(name)
+    }
+}

@@ -1,0 +1,132 @@
+//! User messages. What the person typed and what the program says in the person's name look alike; an event beside the
+//! message, before it or behind it, tells which it is.
+
+use super::super::content::Content;
+use super::super::record::Item;
+use super::super::typed;
+use super::{Rollout, Spot, blank, meta};
+use crate::extract::Reject;
+use crate::tables::MessageRow;
+
+/// What is not yet known to belong together.
+#[derive(Default)]
+pub(super) struct Waiting {
+    /// A message of which nothing was said yet.
+    message: Option<UserMessage>,
+    /// A prompt that was told, and whose message did not come yet.
+    announced: Option<String>,
+    /// Whether the file tells of prompts.
+    tells: bool,
+}
+
+struct UserMessage {
+    id: String,
+    text: String,
+    attachments: i64,
+    spot: Spot,
+}
+
+impl Rollout<'_, '_> {
+    pub(super) fn take_user(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+        self.settle()?;
+        let content = Content::of(item.content.json(), false);
+        let text = content.text.unwrap_or_default().into_owned();
+        let role = item.role.get().unwrap_or("user");
+        let namespace = self.lineage.namespace(&self.session);
+        let id = self.ids.of(namespace, item.id.get(), &[role, &text]);
+        if self.facts.project_path.is_none()
+            && let Some(folder) = typed::folder_of(&text)
+        {
+            self.facts.project_path = Some(folder.to_owned());
+            self.cwd.get_or_insert_with(|| folder.to_owned());
+        }
+        let message = UserMessage { id, text, attachments: content.attachments, spot };
+        if role != "user" {
+            let text = Some(message.text.as_str());
+            let row = MessageRow { role: "system", kind: "meta", text, ..blank(&message.id, spot) };
+            return self.push(row);
+        }
+        let announced = self.waiting.announced.take();
+        if let Some(announced) = &announced
+            && typed::is_announced(&message.text, announced)
+        {
+            return self.push_prompt(&message, announced);
+        }
+        self.waiting.announced = announced;
+        self.waiting.message = Some(message);
+        Ok(())
+    }
+
+    /// The program tells that the person typed something.
+    pub(super) fn take_announced(&mut self, text: &str) -> Result<(), Reject> {
+        self.waiting.tells = true;
+        match self.waiting.message.take() {
+            Some(message) if typed::is_announced(&message.text, text) => self.push_prompt(&message, text),
+            message => {
+                self.waiting.message = message;
+                self.waiting.announced = Some(text.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// Hands on the message that nothing was said of.
+    pub(super) fn flush_user(&mut self) -> Result<(), Reject> {
+        let Some(message) = self.waiting.message.take() else { return Ok(()) };
+        let is_open = !self.waiting.tells || self.waiting.announced.is_some();
+        if is_open && !typed::is_injected(&message.text) {
+            self.waiting.announced = None;
+            return self.push_prompt(&message, "");
+        }
+        let row = MessageRow {
+            role: "user",
+            kind: "meta",
+            text: Some(message.text.as_str()),
+            attachments: message.attachments,
+            ..blank(&message.id, message.spot)
+        };
+        self.push(row)
+    }
+
+    /// Hands on a prompt. What was told of it has no marks of images.
+    fn push_prompt(&mut self, message: &UserMessage, announced: &str) -> Result<(), Reject> {
+        let text = typed::typed_part(if announced.trim().is_empty() { &message.text } else { announced });
+        self.begin_person_turn();
+        if self.claims_prompts {
+            self.out.claim(meta::prompt_key(text), false);
+        }
+        let row = MessageRow {
+            role: "user",
+            kind: "prompt",
+            text: Some(text),
+            attachments: message.attachments,
+            ..blank(&message.id, message.spot)
+        };
+        self.push(row)
+    }
+
+    /// The person asks for something: a turn begins.
+    pub(super) fn begin_person_turn(&mut self) {
+        self.turn = Some(self.turn.unwrap_or(0) + 1);
+        self.stop_waiting();
+        self.turn_starts.push(self.places);
+        self.error = None;
+    }
+
+    /// What one agent says to another. The first words to a spawned agent are what it is to do.
+    pub(super) fn take_agent_message(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+        if self.lineage.is_copied() {
+            return Ok(());
+        }
+        self.settle()?;
+        let content = Content::of(item.content.json(), false);
+        let Some(text) = content.text.filter(|text| !text.is_empty()) else { return Ok(()) };
+        let is_task = self.facts.is_subagent && self.turn.is_none();
+        if is_task {
+            self.begin_person_turn();
+        }
+        let kind = if is_task { "prompt" } else { "meta" };
+        let id = self.ids.of(self.lineage.namespace(&self.session), item.id.get(), &["agent", &text]);
+        self.push(MessageRow { role: "user", kind, text: Some(&text), ..blank(&id, spot) })
+    }
+}

@@ -1,0 +1,37 @@
+//! Sessions of the TypeScript program (April to August 2025): one document each, written anew at every save.
+
+use super::record::{Document, Item};
+use super::rollout::Rollout;
+use crate::extract::{Reject, Sink};
+use crate::source::{Source, repair};
+
+/// Reads a session. Nothing in it is dated but its last save.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let Some(bytes) = source.document()? else {
+        out.problem(1, "the document is too large to be read");
+        return Ok(());
+    };
+    let text = repair(&bytes);
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let Ok(document) = serde_json::from_str::<Document<'_>>(&text) else {
+        out.line();
+        out.problem(1, "no whole JSON document");
+        return Ok(());
+    };
+    for field in &document.unknown {
+        out.unknown(&format!("document field {field}"));
+    }
+    let meta = document.session.0.unwrap_or_default();
+    for field in &meta.unknown {
+        out.unknown(&format!("session field {field}"));
+    }
+    let session = meta.id.get().map_or_else(|| super::session_of_name(source.path), str::to_owned);
+    let mut rollout = Rollout::of_document(session, meta.timestamp.0, out);
+    for (number, item) in (1..).zip(&document.items.0) {
+        let item = item.json().and_then(|json| serde_json::from_str::<Item<'_>>(json).ok());
+        rollout.take_document_item(number, item.as_ref())?;
+    }
+    rollout.finish()
+}
