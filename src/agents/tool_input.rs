@@ -1,4 +1,4 @@
-//! Keys of requests: equal ones have equal keys, whatever the agent.
+//! What tells whether two tool calls ask for the same.
 
 use crate::source::records::Text;
 
