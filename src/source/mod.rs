@@ -107,6 +107,12 @@ impl<'a> Source<'a> {
         Self { path, kind, bytes, progress }
     }
 
+    /// The same source, to be looked at once more: its bytes are counted already.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self { progress: &|_| (), ..*self }
+    }
+
     /// The file's name without its extension.
     pub fn stem(&self) -> &'a str {
         self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! One chat: looked at twice, so that memory holds one version of each message's numbers and none of its texts.
 
 use super::AGENT;
-use super::kinds::is_message;
+use super::kinds::{is_message, kind_of};
 use super::look::{Counter, Look, take_document, take_record};
 use super::place::Origin;
 use super::record::Record;
@@ -43,7 +43,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         counter: Counter::default(),
         versions: &versions,
     };
-    second.read(source, &origin)?;
+    second.read(&mut source.again(), &origin)?;
     second.rows.finish()?;
     header.tell(&session_id, origin, source, out)
 }
@@ -135,9 +135,11 @@ impl<'s> Look<'s> for FirstLook<'_, 's> {
             && snapshot.sums_up.is_none()
             && record.kind.is("user")
         {
-            let is_summary = super::kinds::kind_of(record) == "compaction";
-            snapshot.sums_up = (is_summary || super::kinds::kind_of(record) == "prompt")
-                .then(|| is_summary && !self.survey.knows(&id));
+            snapshot.sums_up = match kind_of(record) {
+                "compaction" => Some(!self.survey.knows(&id)),
+                "prompt" => Some(false),
+                _ => None,
+            };
         }
         self.survey.take(record, &id, place, in_snapshot);
         self.header.begun = self.header.begun.into_iter().chain(record.timestamp.0).min();

@@ -76,7 +76,7 @@ impl Agent for Gemini {
             Some("chats") => transcript(name),
             _ if is_below => subagent(name),
             _ if name == "logs.json" => Some("prompts"),
-            _ => transcript(name).filter(|_| name.ends_with(".json")),
+            _ => transcript(name).filter(|_| extension_of(name) == "json"),
         }
     }
 
@@ -105,11 +105,15 @@ impl Agent for Gemini {
 
 /// Whether a name in `chats` is a chat's.
 fn transcript(name: &str) -> Option<&'static str> {
-    let is_chat = name.starts_with("session-") && (name.ends_with(".json") || name.ends_with(".jsonl"));
+    let is_chat = name.starts_with("session-") && subagent(name).is_some();
     is_chat.then_some("transcript")
 }
 
 /// Whether a name below a session's folder is a subagent's chat.
 fn subagent(name: &str) -> Option<&'static str> {
-    (name.ends_with(".json") || name.ends_with(".jsonl")).then_some("subagent")
+    matches!(extension_of(name), "json" | "jsonl").then_some("subagent")
+}
+
+fn extension_of(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, extension)| extension)
 }

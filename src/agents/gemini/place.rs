@@ -1,6 +1,7 @@
 //! What a chat's place on disk says of it: its session's parent, its project.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -85,5 +86,8 @@ fn is_hash(name: &str) -> bool {
 
 /// SHA-256 of a project's path, as Gemini CLI names its folder.
 fn hash_of(path: &str) -> String {
-    Sha256::digest(path).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(path).iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
