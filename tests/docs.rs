@@ -1,9 +1,11 @@
 //! The README's tables are what the program says of itself. `LLREM_UPDATE=1` writes them anew.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here fails a test")]
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use assert_cmd::Command;
+use llrem::agents::{AGENTS, Grain};
 
 fn printed(arguments: &[&str]) -> String {
     let home = tempfile::tempdir().unwrap();
@@ -21,12 +23,39 @@ fn with_section(text: &str, section: &str, content: &str) -> String {
     format!("{before}{begin}\n{}\n\n{end}{after}", content.trim())
 }
 
+/// The agents' table, from the registry.
+fn agents() -> String {
+    let mut table = "| agent | id | versions read | exact | by session | absent | kept for |\n".to_owned();
+    table.push_str("|---|---|---|---|---|---|---|\n");
+    for agent in AGENTS {
+        let about = agent.about();
+        let records = &about.records;
+        let things = [
+            ("messages", records.messages),
+            ("tool calls", records.tool_calls),
+            ("tokens", records.tokens),
+            ("cost", records.cost),
+            ("durations", records.durations),
+        ];
+        let of = |wanted| {
+            let things = things.iter().filter(|(_, grain)| *grain == wanted).map(|(thing, _)| *thing);
+            things.collect::<Vec<_>>().join(", ")
+        };
+        let kept = about.retention_days.map(|days| format!("{days} days")).unwrap_or_default();
+        let (title, id, versions) = (about.title, about.id, about.versions);
+        let [exact, session, absent] = [Grain::Exact, Grain::Session, Grain::Absent].map(of);
+        writeln!(table, "| {title} | `{id}` | {versions} | {exact} | {session} | {absent} | {kept} |").unwrap();
+    }
+    table
+}
+
 #[test]
 fn the_readme_shows_what_the_program_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let readme = std::fs::read_to_string(&path).unwrap();
     let mut expected = with_section(&readme, "schema", &printed(&["schema", "-f", "markdown"]));
     expected = with_section(&expected, "queries", &printed(&["query", "-f", "markdown"]));
+    expected = with_section(&expected, "agents", &agents());
     if std::env::var_os("LLREM_UPDATE").is_some() {
         std::fs::write(&path, expected).unwrap();
     } else {

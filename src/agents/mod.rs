@@ -49,7 +49,16 @@ pub trait Agent: Sync {
 }
 
 /// Every agent that llrem reads, in the order of all lists.
-pub static AGENTS: &[&dyn Agent] = &[&claude_code::ClaudeCode, &codex::Codex, &gemini::Gemini, &copilot::CopilotCli, &droid::Droid, &pi::Pi, &oh_my_pi::OhMyPi, &openclaw::OpenClaw];
+pub static AGENTS: &[&dyn Agent] = &[
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &gemini::Gemini,
+    &copilot::CopilotCli,
+    &droid::Droid,
+    &pi::Pi,
+    &oh_my_pi::OhMyPi,
+    &openclaw::OpenClaw,
+];
 
 /// The agent of that id.
 pub fn by_id(id: &str) -> Option<&'static dyn Agent> {

@@ -32,6 +32,10 @@ pub(super) struct Owners {
     contested: KeyMap<Vec<u32>>,
     keys: HashMap<u32, KeyMap<u32>>,
     own_starts: HashMap<(u32, u32), Option<i64>>,
+    /// Decisions so far: by key, and by the claimants that no other goes before by what it says itself. Copies of one
+    /// session share all their claimants, and are compared once.
+    decided: KeyMap<Option<u32>>,
+    winners: HashMap<Vec<u32>, Option<u32>>,
 }
 
 /// What the owners say of one replica's claims.
@@ -48,6 +52,7 @@ impl Owners {
     /// Adds a replica; gives its number.
     pub(super) fn add(&mut self, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let number = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
+        self.forget_decisions();
         self.index(number, &replica);
         self.members.push(Member { replica, is_read, can_gain });
         number
@@ -55,12 +60,18 @@ impl Owners {
 
     /// Puts what was read in the place of what was known of a replica.
     pub(super) fn update(&mut self, number: u32, replica: Arc<Replica>) {
+        self.forget_decisions();
         self.index(number, &replica);
         self.keys.remove(&number);
         self.own_starts.retain(|(a, b), _| *a != number && *b != number);
         if let Some(member) = self.members.get_mut(number as usize) {
             *member = Member { replica, is_read: true, can_gain: true };
         }
+    }
+
+    fn forget_decisions(&mut self) {
+        self.decided.clear();
+        self.winners.clear();
     }
 
     fn index(&mut self, number: u32, replica: &Replica) {
@@ -155,6 +166,9 @@ impl Owners {
     }
 
     fn owner(&mut self, key: u64, claimants: &[u32]) -> Option<u32> {
+        if let Some(decided) = self.decided.get(&key) {
+            return *decided;
+        }
         let class = |this: &mut Self, number: u32| {
             let claim = this.claim(number, key);
             let member = this.members.get(number as usize)?;
@@ -162,8 +176,18 @@ impl Owners {
             Some((!can_have, claim.is_none_or(|claim| claim.is_weak()), member.replica.is_side))
         };
         let ranked: Vec<_> = claimants.iter().map(|number| (class(self, *number), *number)).collect();
-        let best = ranked.iter().map(|(class, _)| *class).min()?;
-        let rivals: Vec<u32> = ranked.iter().filter(|(class, _)| *class == best).map(|(_, number)| *number).collect();
+        let best = ranked.iter().map(|(class, _)| *class).min();
+        let rivals = ranked.iter().filter(|(class, _)| Some(*class) == best).map(|(_, number)| *number);
+        let owner = self.winner(rivals.collect());
+        self.decided.insert(key, owner);
+        owner
+    }
+
+    /// The one that goes before most of the others.
+    fn winner(&mut self, rivals: Vec<u32>) -> Option<u32> {
+        if let Some(winner) = self.winners.get(&rivals) {
+            return *winner;
+        }
         let mut winner = None;
         for number in &rivals {
             let wins = rivals.iter().filter(|other| *other != number && self.goes_before(*number, **other)).count();
@@ -175,7 +199,9 @@ impl Owners {
                 winner = Some((wins, name, *number));
             }
         }
-        winner.map(|(.., number)| number)
+        let winner = winner.map(|(.., number)| number);
+        self.winners.insert(rivals, winner);
+        winner
     }
 
     fn name(&self, number: u32) -> (String, String) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use llrem::agents::{AGENTS, Found, Places};
 use serde_json::Value;
 
 use crate::common::home::agents;
@@ -105,5 +106,23 @@ fn extracting_twice_gives_the_same_bytes_and_writes_nothing() {
         assert_eq!(lake.files(), before, "{}", case.name);
         lake.run_with(|options| options.full = true);
         assert_eq!(lake.files(), before, "{}: extracted again", case.name);
+    }
+}
+
+/// Also by its name alone, so that `--source` reads it as the agent's own folder would be read.
+#[test]
+fn each_source_is_one_agents() {
+    for case in Case::all() {
+        let home = Home::of(&case);
+        for agent in AGENTS {
+            let mut found = Found::default();
+            agent.discover(&Places::below(home.path().to_owned()), &mut found);
+            for source in found.sources {
+                assert_eq!(agent.about().id, case.agent, "{}: {}", case.name, source.path.display());
+                let claimed =
+                    AGENTS.iter().rev().find_map(|agent| Some((agent.about().id, agent.claims(&source.path)?)));
+                assert_eq!(claimed, Some((case.agent, source.kind)), "{}: {}", case.name, source.path.display());
+            }
+        }
     }
 }

@@ -64,7 +64,7 @@ impl Agent for OpenClaw {
         let lies_in_ours = path.components().any(|part| part.as_os_str().to_str().is_some_and(is_ours));
         let kind = names::kind_of(path)?;
         let is_codex = pi::lies_in(path, "codex-home");
-        let has_own_name = matches!(kind, "database" | "archive");
+        let has_own_name = kind == "database";
         (!is_codex && (lies_in_ours || has_own_name)).then_some(kind)
     }
 
