@@ -114,14 +114,15 @@ fn extracting_twice_gives_the_same_bytes_and_writes_nothing() {
 fn each_source_is_one_agents() {
     for case in Case::all() {
         let home = Home::of(&case);
+        let mut seen = BTreeSet::new();
         for agent in AGENTS {
             let mut found = Found::default();
             agent.discover(&Places::below(home.path().to_owned()), &mut found);
             for source in found.sources {
-                assert_eq!(agent.about().id, case.agent, "{}: {}", case.name, source.path.display());
-                let claimed =
-                    AGENTS.iter().rev().find_map(|agent| Some((agent.about().id, agent.claims(&source.path)?)));
-                assert_eq!(claimed, Some((case.agent, source.kind)), "{}: {}", case.name, source.path.display());
+                let what = format!("{}: {}", case.name, source.path.display());
+                let claimed = AGENTS.iter().rev().find_map(|agent| Some((agent.about().id, agent.claims(&source.path)?)));
+                assert_eq!(claimed, Some((agent.about().id, source.kind)), "{what}");
+                assert!(seen.insert(source.path), "{what} is found twice");
             }
         }
     }

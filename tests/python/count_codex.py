@@ -7,6 +7,7 @@ An independent judge of llrem's `usage` table: standard library only, everything
 Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
 """
 import collections
+import glob
 import concurrent.futures
 import json
 import math
@@ -256,7 +257,8 @@ class Rollout:
 # ---------------------------------------------------------------- all together
 
 def total(home):
-    found = sorted((place, -os.path.getsize(path), path) for place, path in rollouts(os.path.join(home, ".codex")))
+    homes = [os.path.join(home, ".codex"), *glob.glob(os.path.join(home, ".openclaw/agents/*/agent/codex-home"))]
+    found = sorted((place, -os.path.getsize(path), path) for root in homes for place, path in rollouts(root))
     responses, uncertain = {}, []
     for _, _, path in found:
         for key, certain, model, usage in Rollout(path).responses():

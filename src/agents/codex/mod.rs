@@ -14,7 +14,7 @@ mod typescript;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{Entry, add_files, first_moment};
+use super::folders::{Entry, add_files, first_moment, folders};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
@@ -34,6 +34,7 @@ static ABOUT: About = About {
         "~/.codex/history.jsonl",
         "~/.codex/session_index.jsonl",
         "~/.codex/state_*.sqlite",
+        "~/.openclaw/agents/*/agent/codex-home",
     ],
     environment: &["CODEX_HOME"],
     versions: "0.2.0 to 0.169.0",
@@ -58,9 +59,14 @@ impl Agent for Codex {
 
     fn discover(&self, places: &Places, found: &mut Found) {
         let root = places.environment("CODEX_HOME").map_or_else(|| places.home.join(".codex"), PathBuf::from);
-        add_files(&root.join("sessions"), DATE_DEPTH, &session_kind, found);
-        add_files(&root.join("archived_sessions"), 0, &session_kind, found);
-        add_files(&root, 0, &|entry: &Entry| companion_kind(entry.name()?), found);
+        // OpenClaw runs Codex with a home of its own for each agent.
+        let agents = folders(&places.home.join(".openclaw/agents"), found);
+        let inner = agents.into_iter().map(|agent| agent.join("agent/codex-home"));
+        for root in std::iter::once(root).chain(inner) {
+            add_files(&root.join("sessions"), DATE_DEPTH, &session_kind, found);
+            add_files(&root.join("archived_sessions"), 0, &session_kind, found);
+            add_files(&root, 0, &|entry: &Entry| companion_kind(entry.name()?), found);
+        }
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
@@ -68,7 +74,9 @@ impl Agent for Codex {
         let is_in = |folder: &str| path.components().any(|part| part.as_os_str() == folder);
         let in_home = || {
             let is_line_by_line = is_lines(name) && (is_in("sessions") || is_in("archived_sessions"));
-            companion_kind(name).or(is_line_by_line.then_some("transcript")).filter(|_| is_in(".codex"))
+            companion_kind(name)
+                .or(is_line_by_line.then_some("transcript"))
+                .filter(|_| is_in(".codex") || is_in("codex-home"))
         };
         rollout_kind(name).or_else(in_home).or((name == "session_index.jsonl").then_some("titles"))
     }
