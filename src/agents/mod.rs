@@ -10,6 +10,7 @@ pub mod oh_my_pi;
 pub mod openclaw;
 pub mod pi;
 mod prompts;
+pub mod qwen_code;
 mod tool_input;
 
 use std::path::{Path, PathBuf};
@@ -58,6 +59,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &pi::Pi,
     &oh_my_pi::OhMyPi,
     &openclaw::OpenClaw,
+    &qwen_code::QwenCode,
 ];
 
 /// The agent of that id.

@@ -1,0 +1,90 @@
+//! Qwen Code: sessions and subagents as lines.
+
+mod content;
+mod record;
+mod tokens;
+mod tools;
+mod transcript;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+use super::folders::{add_files, first_moment, folders};
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+
+/// The value of the `agent` column.
+const AGENT: &str = "qwen-code";
+
+/// Kinds of sources.
+const SESSION: &str = "transcript";
+const SUBAGENT: &str = "subagent";
+
+/// The agent.
+pub struct QwenCode;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "Qwen Code",
+    paths: &["~/.qwen/projects"],
+    environment: &["QWEN_RUNTIME_DIR", "QWEN_HOME"],
+    versions: "2026, up to 0.21",
+    records: Records {
+        messages: Grain::Exact,
+        tool_calls: Grain::Exact,
+        tokens: Grain::Exact,
+        cost: Grain::Absent,
+        durations: Grain::Exact,
+    },
+    retention_days: None,
+    parser_version: 1,
+};
+
+impl Agent for QwenCode {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        let moved = ABOUT.environment.iter().find_map(|name| places.environment(name));
+        let root = moved.map_or_else(|| places.home.join(".qwen"), PathBuf::from);
+        for project in folders(&root.join("projects"), found) {
+            add_files(&project.join("chats"), 0, &|entry| kind_of(&entry.path), found);
+            add_files(&project.join("subagents"), 1, &|entry| kind_of(&entry.path), found);
+        }
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        let is_ours = path.components().any(|part| part.as_os_str() == ".qwen");
+        is_ours.then(|| kind_of(path)).flatten()
+    }
+
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        let is_subagent = kind_of(path) == Some(SUBAGENT);
+        is_subagent.then(|| path.with_extension("meta.json")).into_iter().collect()
+    }
+
+    fn streams(&self, _kind: &str) -> bool {
+        true
+    }
+
+    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
+        first_moment(head, "timestamp")
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        transcript::extract(source, out)
+    }
+}
+
+/// `chats/<session>.jsonl`, or `subagents/<session>/agent-<id>.jsonl`.
+fn kind_of(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
+    let folder = path.parent()?;
+    if folder.file_name()? == "chats" {
+        return Some(SESSION);
+    }
+    let is_below_subagents = folder.parent()?.file_name()? == "subagents";
+    (is_below_subagents && name.starts_with("agent-")).then_some(SUBAGENT)
+}

@@ -1,0 +1,156 @@
+//! The shapes of Qwen Code's records.
+
+use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, record};
+
+record! {
+    /// One line of a session.
+    Line<'a> {
+        uuid: Text<'a> = "uuid",
+        parent: Raw<'a> = "parentUuid",
+        timestamp: Moment = "timestamp",
+        kind: Text<'a> = "type",
+        subtype: Text<'a> = "subtype",
+        cwd: Text<'a> = "cwd",
+        version: Text<'a> = "version",
+        git_branch: Text<'a> = "gitBranch",
+        message: Object<Message<'a>> = "message",
+        usage: Object<Usage<'a>> = "usageMetadata",
+        model: Text<'a> = "model",
+        result: Object<ToolResult<'a>> = "toolCallResult",
+        payload: Raw<'a> = "systemPayload",
+        agent_name: Text<'a> = "agentName",
+        forked_from: Object<Origin<'a>> = "forkedFrom",
+    }
+    ignores [
+        "sessionId", "contextWindowSize", "agentId", "agentColor", "isSidechain", "externalInputKind", "provenance",
+    ]
+}
+
+record! {
+    /// The line that a fork copied.
+    Origin<'a> {
+        session: Text<'a> = "sessionId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What was sent to the model or came from it.
+    Message<'a> {
+        parts: List<Object<Part<'a>>> = "parts",
+    }
+    ignores the rest
+}
+
+record! {
+    /// One part of a message.
+    Part<'a> {
+        text: Text<'a> = "text",
+        thought: Flag = "thought",
+        call: Object<Call<'a>> = "functionCall",
+        response: Object<Response<'a>> = "functionResponse",
+        inline: Raw<'a> = "inlineData",
+        file: Raw<'a> = "fileData",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A tool call of the model.
+    Call<'a> {
+        id: Text<'a> = "id",
+        name: Text<'a> = "name",
+        arguments: Raw<'a> = "args",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a tool gave the model.
+    Response<'a> {
+        id: Text<'a> = "id",
+        name: Text<'a> = "name",
+        response: Raw<'a> = "response",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What is said within a tool's response.
+    Said<'a> {
+        output: Raw<'a> = "output",
+        error: Raw<'a> = "error",
+        success: Raw<'a> = "success",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What the program says of a tool call.
+    ToolResult<'a> {
+        status: Text<'a> = "status",
+        duration_ms: Number = "durationMs",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The arguments of calls that the tables know.
+    Arguments<'a> {
+        command: Text<'a> = "command",
+        file: Text<'a> = "file_path" | "absolute_path" | "notebook_path",
+        path: Text<'a> = "path",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Tokens of one response.
+    Usage<'a> {
+        prompt: Number = "promptTokenCount",
+        candidates: Number = "candidatesTokenCount",
+        cached: Number = "cachedContentTokenCount",
+        thoughts: Number = "thoughtsTokenCount",
+        tool_use: Number = "toolUsePromptTokenCount",
+        total: Number = "totalTokenCount",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What belongs to a line beside its message.
+    Payload<'a> {
+        display: Text<'a> = "displayText",
+        command: Text<'a> = "rawCommand",
+        phase: Text<'a> = "phase",
+        title: Text<'a> = "customTitle",
+        parent_session: Text<'a> = "parentSessionId",
+        history: List<Object<Message<'a>>> = "compressedHistory",
+        event: Object<Event<'a>> = "uiEvent",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What the program measured.
+    Event<'a> {
+        name: Text<'a> = "event.name",
+        input: Number = "input_token_count",
+        output: Number = "output_token_count",
+        duration_ms: Number = "duration_ms",
+        error: Text<'a> = "error_message" | "error",
+        call: Text<'a> = "call_id",
+        decision: Text<'a> = "decision",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `agent-<id>.meta.json`.
+    Meta<'a> {
+        agent_type: Text<'a> = "agentType",
+        description: Text<'a> = "description",
+        parent_agent: Text<'a> = "parentAgentId",
+    }
+    ignores the rest
+}

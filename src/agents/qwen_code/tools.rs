@@ -1,0 +1,113 @@
+//! Tools: what kind each is, and how a call ended.
+
+use std::borrow::Cow;
+
+use super::content::text_of;
+use super::record::{Arguments, Response, Said};
+
+/// The `category` of a tool.
+pub(super) fn category(name: &str) -> &'static str {
+    match name {
+        "run_shell_command" => "shell",
+        "read_file" | "read_many_files" => "read",
+        "write_file" => "write",
+        "edit" | "replace" | "notebook_edit" => "edit",
+        "list_directory" | "glob" | "grep_search" | "search_file_content" | "lsp" | "tool_search" => "search",
+        "web_fetch" | "web_search" => "web",
+        "todo_write" => "todo",
+        "task" | "agent" | "task_stop" | "send_message" => "task",
+        name if mcp_server(name).is_some() => mcp_category(name),
+        _ => "other",
+    }
+}
+
+/// MCP tools that drive a browser are told apart: looking at a page is not like asking a service.
+fn mcp_category(name: &str) -> &'static str {
+    let drives_browser = ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word));
+    if drives_browser { "browser" } else { "mcp" }
+}
+
+/// The server of an `mcp__server__tool` name.
+pub(super) fn mcp_server(name: &str) -> Option<&str> {
+    let (server, _) = name.strip_prefix("mcp__")?.split_once("__")?;
+    Some(server).filter(|server| !server.is_empty())
+}
+
+/// The file that a call reads or changes.
+pub(super) fn file_of<'i>(category: &str, arguments: &'i Arguments<'_>) -> Option<&'i str> {
+    let has_file = matches!(category, "read" | "write" | "edit");
+    arguments.file.get().or_else(|| arguments.path.get()).filter(|_| has_file)
+}
+
+/// What a tool's response says, as the model saw it.
+pub(super) struct Answer<'a> {
+    pub(super) text: Option<Cow<'a, str>>,
+    pub(super) is_error: bool,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn of(response: &Response<'a>) -> Self {
+        let raw = response.response;
+        let said: Said<'_> = raw.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let is_error = said.error.json().is_some() || said.success.json() == Some("false");
+        let whole = || raw.json().filter(|json| *json != "{}").map(Cow::Borrowed);
+        let text = text_of(said.output).or_else(|| text_of(said.error)).or_else(|| text_of(raw)).or_else(whole);
+        Self { text, is_error }
+    }
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) status: &'static str,
+    pub(super) exit_code: Option<i64>,
+}
+
+/// What the program writes for a call that the person did not allow.
+const REFUSALS: [&str; 2] = ["User did not allow tool call", "User denied execution"];
+
+/// How a call ended, by its status, what the person decided, and the answer. A command that failed is a `success` for
+/// the program.
+pub(super) fn outcome(status: Option<&str>, was_refused: bool, category: &str, answer: &Answer<'_>) -> Outcome {
+    let text = answer.text.as_deref().unwrap_or_default();
+    let exit_code = if category == "shell" { exit_code(text) } else { None };
+    let is_refused = || was_refused || REFUSALS.iter().any(|words| text.contains(words));
+    let status = match status {
+        Some("cancelled") if is_refused() => "rejected",
+        Some("cancelled") => "interrupted",
+        Some("error") if was_refused => "rejected",
+        Some("error") => "error",
+        None if answer.is_error => "error",
+        _ if exit_code.is_some_and(|code| code != 0) => "error",
+        _ => "ok",
+    };
+    Outcome { status, exit_code }
+}
+
+/// The exit code that a command's result names on a line of its own.
+fn exit_code(output: &str) -> Option<i64> {
+    output.lines().rev().find_map(|line| line.trim().strip_prefix("Exit Code: "))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(status: &'static str, text: &'static str) -> Outcome {
+        outcome(Some(status), false, "shell", &Answer { text: Some(text.into()), is_error: false })
+    }
+
+    #[test]
+    fn outcomes() {
+        assert_eq!(of("success", "Output: x\nExit Code: 0"), Outcome { status: "ok", exit_code: Some(0) });
+        assert_eq!(of("success", "Output: x\nExit Code: 2"), Outcome { status: "error", exit_code: Some(2) });
+        assert_eq!(of("cancelled", "Reason: User did not allow tool call").status, "rejected");
+        assert_eq!(of("cancelled", "Reason: User cancelled tool execution.").status, "interrupted");
+    }
+
+    #[test]
+    fn categories() {
+        assert_eq!((category("mcp__db__query"), mcp_server("mcp__db__query")), ("mcp", Some("db")));
+        assert_eq!((category("mcp__playwright__click"), category("save_memory")), ("browser", "other"));
+    }
+}

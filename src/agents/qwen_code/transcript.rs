@@ -1,0 +1,224 @@
+//! One session: lines into messages, tool calls and billed responses.
+
+mod calls;
+mod messages;
+mod system;
+
+use super::record::{Line, Meta, Payload};
+use super::tree::{Parent, Tree};
+use super::{AGENT, SUBAGENT};
+use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
+use crate::source::jsonl::RecordReader;
+use crate::source::{Source, repair, unescape};
+use crate::tables::MessageRow;
+use calls::Calls;
+use system::Measured;
+
+/// Reads a session into the sink.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let facts = facts_of(source);
+    let mut transcript = Transcript {
+        out,
+        facts,
+        seq: 0,
+        turn: None,
+        tree: Tree::default(),
+        seen: KeySet::default(),
+        calls: Calls::default(),
+        measured: None,
+    };
+    transcript.read_all(&mut source.lines()?)?;
+    transcript.finish()
+}
+
+/// What a source's place and the file beside it say of its session.
+fn facts_of(source: &Source<'_>) -> Facts {
+    if source.kind != SUBAGENT {
+        return Facts { session_id: source.stem().to_owned(), kind: "session", ..Facts::default() };
+    }
+    let folder = source.path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap_or_default();
+    let bytes = source.sidecar(&source.path.with_extension("meta.json")).unwrap_or_default();
+    let meta: Meta<'_> = serde_json::from_slice(&bytes).unwrap_or_default();
+    let parent = meta.parent_agent.get().map_or_else(|| folder.to_owned(), |agent| format!("{folder}/agent-{agent}"));
+    Facts {
+        session_id: format!("{folder}/{}", source.stem()),
+        kind: "subagent",
+        title: meta.description.get().map(str::to_owned),
+        parent_session_id: Some(parent),
+        root_session_id: Some(folder.to_owned()),
+        is_subagent: true,
+        subagent_type: meta.agent_type.get().map(str::to_owned),
+        ..Facts::default()
+    }
+}
+
+struct Transcript<'o, 'a> {
+    out: &'o mut Sink<'a>,
+    facts: Facts,
+    seq: i64,
+    turn: Option<i64>,
+    tree: Tree,
+    /// Keys of the lines so far.
+    seen: KeySet,
+    calls: Calls,
+    /// The response that the program measured last; its line comes next.
+    measured: Option<Measured>,
+}
+
+/// A line and where it stands.
+struct Spot<'l, 'j> {
+    line: &'l Line<'j>,
+    number: u64,
+    /// Id of the row: the line's own, which forks copy.
+    id: String,
+    /// Whether the line was copied from the session that this one is a fork of.
+    weak: bool,
+}
+
+impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
+    type Record = Line<'static>;
+    const STARTS: &'static [&'static str] = &["{\"uuid\""];
+
+    fn sink(&mut self) -> &mut Sink<'a> {
+        self.out
+    }
+
+    fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
+        for field in &line.unknown {
+            self.out.unknown(&format!("field {field}"));
+        }
+        let id = match line.uuid.get() {
+            Some(uuid) => uuid.to_owned(),
+            None => format!("{}#line-{number}", self.facts.session_id),
+        };
+        let line_key = key(AGENT, Kind::Message, &id);
+        if !self.seen.insert(line_key) {
+            return Ok(());
+        }
+        self.note_facts(line);
+        let kind = line.kind.get().unwrap_or_default();
+        let repaired;
+        let payload: Payload<'_> = match line.payload.json().map(|json| (json, serde_json::from_str(json))) {
+            None => Payload::default(),
+            Some((_, Ok(payload))) => payload,
+            Some((json, Err(_))) => {
+                repaired = repair(json.as_bytes());
+                serde_json::from_str(&repaired).unwrap_or_default()
+            }
+        };
+        self.tree.add(line_key, &parent_of(line), kind != "system" || line.subtype.is("rewind"));
+        let spot = Spot { line, number, id, weak: line.forked_from.0.is_some() };
+        match kind {
+            "user" => self.take_user(&spot, &payload),
+            "assistant" => self.take_reply(&spot),
+            "tool_result" => self.take_results(&spot),
+            "system" => self.take_system(&spot, &payload),
+            kind => {
+                self.out.unknown(&format!("record {kind}"));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Only a prompt or a rewind to the beginning makes a new root; other lines without a parent follow the one before.
+fn parent_of(line: &Line<'_>) -> Parent {
+    if let Some(parent) = line.parent.json().and_then(unescape) {
+        return Parent::Line(key(AGENT, Kind::Message, &parent));
+    }
+    let is_null = line.parent.0.is_some_and(|json| json.get() == "null");
+    let begins = line.kind.is("user") || line.subtype.is("rewind");
+    if is_null && begins { Parent::Root } else { Parent::Before }
+}
+
+impl Transcript<'_, '_> {
+    fn note_facts(&mut self, line: &Line<'_>) {
+        let facts = &mut self.facts;
+        facts.first_moment = facts.first_moment.into_iter().chain(line.timestamp.0).min();
+        set(&mut facts.agent_version, line.version.get());
+        set(&mut facts.git_branch, line.git_branch.get());
+        if facts.project_path.is_none() {
+            set(&mut facts.project_path, line.cwd.get());
+        }
+        if facts.is_subagent && facts.subagent_type.is_none() {
+            set(&mut facts.subagent_type, line.agent_name.get());
+        }
+        let origin = line.forked_from.0.as_ref().and_then(|origin| origin.session.get());
+        if facts.forked_from_session_id.is_none() {
+            set(&mut facts.forked_from_session_id, origin.filter(|origin| *origin != facts.session_id));
+        }
+    }
+
+    fn begin_turn(&mut self) {
+        self.turn = Some(self.turn.unwrap_or(0) + 1);
+    }
+
+    /// Hands on a message; its row has what differs from one message to the other.
+    fn push(&mut self, spot: &Spot<'_, '_>, row: MessageRow<'_>) -> Result<(), Reject> {
+        let parent_id = self.tree.row_above().map(str::to_owned);
+        let row = MessageRow {
+            session_id: &self.facts.session_id,
+            seq: self.seq,
+            message_id: &spot.id,
+            parent_id: parent_id.as_deref(),
+            turn: self.turn,
+            timestamp: spot.line.timestamp.0,
+            cwd: spot.line.cwd.get(),
+            git_branch: spot.line.git_branch.get(),
+            source_line: i64::try_from(spot.number).ok(),
+            ..row
+        };
+        self.seq += 1;
+        let place = self.out.message(row, spot.weak)?;
+        self.tree.set_row(place, &spot.id);
+        Ok(())
+    }
+
+    /// Completes the session; a file that gave no row is none.
+    fn finish(mut self) -> Result<(), Reject> {
+        self.push_open_calls()?;
+        if self.seq == 0 {
+            self.out.discard_session();
+            return Ok(());
+        }
+        self.out.claim(session_key(AGENT, &self.facts.session_id), false);
+        let abandoned = self.tree.abandoned_rows();
+        self.out.abandon(&abandoned);
+        self.out.end_session(self.facts)
+    }
+}
+
+fn set(field: &mut Option<String>, told: Option<&str>) {
+    if let Some(told) = told
+        && field.as_deref() != Some(told)
+    {
+        *field = Some(told.to_owned());
+    }
+}
+
+/// A message of which nothing is known yet.
+fn blank_row(role: &'static str, kind: &'static str) -> MessageRow<'static> {
+    MessageRow {
+        session_id: "",
+        seq: 0,
+        message_id: "",
+        parent_id: None,
+        turn: None,
+        timestamp: None,
+        role,
+        kind,
+        text: None,
+        thinking: None,
+        model: None,
+        response_id: None,
+        stop_reason: None,
+        is_sidechain: false,
+        is_abandoned: false,
+        is_error: false,
+        cwd: None,
+        git_branch: None,
+        attachments: 0,
+        source_line: None,
+        gone_at: None,
+    }
+}
