@@ -120,7 +120,8 @@ fn each_source_is_one_agents() {
             agent.discover(&Places::below(home.path().to_owned()), &mut found);
             for source in found.sources {
                 let what = format!("{}: {}", case.name, source.path.display());
-                let claimed = AGENTS.iter().rev().find_map(|agent| Some((agent.about().id, agent.claims(&source.path)?)));
+                let claimed =
+                    AGENTS.iter().rev().find_map(|agent| Some((agent.about().id, agent.claims(&source.path)?)));
                 assert_eq!(claimed, Some((agent.about().id, source.kind)), "{what}");
                 assert!(seen.insert(source.path), "{what} is found twice");
             }
