@@ -2,10 +2,12 @@
 
 pub mod claude_code;
 pub mod codex;
+mod content;
 pub mod copilot;
 pub mod droid;
 mod folders;
 pub mod gemini;
+mod mcp;
 pub mod oh_my_pi;
 pub mod openclaw;
 pub mod pi;

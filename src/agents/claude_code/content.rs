@@ -7,7 +7,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::record::{Block, ToolResult};
-use crate::source::records::{Object, Text, lenient};
+use crate::agents::content::{self, TextBlock, join};
+use crate::source::records::{Text, lenient};
 use crate::source::{repair, unescape};
 
 /// The blocks of a message; a text is one text block, anything else is none.
@@ -29,39 +30,14 @@ pub(super) enum Structured<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ContentVisitor;
-        impl<'de> Visitor<'de> for ContentVisitor {
-            type Value = Content<'de>;
-            lenient!(@expecting "a text or a list of blocks");
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
-                Ok(Content::of_text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
-                Ok(Content::of_text(Cow::Owned(text.to_owned())))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content<'de>, A::Error> {
-                let mut blocks = Vec::new();
-                while let Some(Object(block)) = items.next_element::<Object<Block<'de>>>()? {
-                    blocks.extend(block);
-                }
-                Ok(Content { blocks, is_there: true })
-            }
-            lenient!(@otherwise Content::unreadable(); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64));
-            lenient!(@null Content::default());
-            lenient!(@map Content::unreadable());
-        }
-        deserializer.deserialize_any(ContentVisitor)
+        let blocks = content::blocks(deserializer)?;
+        Ok(Self { is_there: blocks.is_some(), blocks: blocks.unwrap_or_default() })
     }
 }
 
-impl<'a> Content<'a> {
+impl<'a> TextBlock<'a> for Block<'a> {
     fn of_text(text: Cow<'a, str>) -> Self {
-        let block = Block { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Block::default() };
-        Self { blocks: vec![block], is_there: true }
-    }
-
-    fn unreadable() -> Self {
-        Self { blocks: Vec::new(), is_there: true }
+        Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
     }
 }
 
@@ -101,22 +77,6 @@ pub(super) fn with_blocks<R>(json: Option<&str>, read: impl FnOnce(Vec<Block<'_>
 
 fn blocks_of(json: &str) -> Option<Vec<Block<'_>>> {
     serde_json::from_str::<Content<'_>>(json).ok().map(|content| content.blocks)
-}
-
-/// Joins texts with a line end between them; borrowed when there is one.
-pub(super) fn join<'a>(texts: impl IntoIterator<Item = Cow<'a, str>>) -> Option<Cow<'a, str>> {
-    let mut joined: Option<Cow<'a, str>> = None;
-    for text in texts {
-        match &mut joined {
-            None => joined = Some(text),
-            Some(joined) => {
-                let joined = joined.to_mut();
-                joined.push('\n');
-                joined.push_str(&text);
-            }
-        }
-    }
-    joined
 }
 
 /// The text of a tool's result as the model saw it; what is not text leaves a mark.

@@ -1,6 +1,7 @@
 //! Tools: what kind each is, and how a call's outcome is told from its result.
 
 use super::record::{Input, ToolResult};
+use crate::agents::mcp;
 
 /// The `category` of a tool.
 pub(super) fn category(name: &str) -> &'static str {
@@ -13,20 +14,9 @@ pub(super) fn category(name: &str) -> &'static str {
         "WebFetch" | "WebSearch" | "web_search" | "web_fetch" => "web",
         "Task" | "Agent" | "TaskOutput" | "TaskStop" | "AgentOutputTool" | "SendMessage" | "Workflow" => "task",
         "TodoWrite" | "TodoRead" | "TaskCreate" | "TaskUpdate" | "TaskList" | "TaskGet" => "todo",
-        name if name.starts_with("mcp__") => mcp_category(name),
+        name if name.starts_with("mcp__") => mcp::category(name),
         _ => "other",
     }
-}
-
-/// MCP tools that drive a browser are told apart: looking at a page is not like asking a service.
-fn mcp_category(name: &str) -> &'static str {
-    let drives_browser = ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word));
-    if drives_browser { "browser" } else { "mcp" }
-}
-
-/// The server of an `mcp__server__tool` name.
-pub(super) fn mcp_server(name: &str) -> Option<&str> {
-    name.strip_prefix("mcp__")?.split_once("__").map(|(server, _)| server)
 }
 
 /// Whether a tool runs a command line.
@@ -161,8 +151,8 @@ mod tests {
 
     #[test]
     fn servers_of_mcp_names() {
-        assert_eq!(mcp_server("mcp__github__create_issue"), Some("github"));
-        assert_eq!(mcp_server("Bash"), None);
+        assert_eq!(mcp::server("mcp__github__create_issue"), Some("github"));
+        assert_eq!(mcp::server("Bash"), None);
         assert_eq!(category("mcp__playwright__click"), "browser");
         assert_eq!(category("mcp__github__create_issue"), "mcp");
     }

@@ -7,12 +7,12 @@ mod replies;
 
 use std::borrow::Cow;
 
-use super::content::join;
 use super::pending::{PendingCalls, Replies};
 use super::record::{Block, Description, Line};
 use super::responses::Responses;
 use super::tree::Tree;
 use super::user::UserText;
+use crate::agents::content::join;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::Number;

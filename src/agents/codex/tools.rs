@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::content::text_of;
 use super::record::Arguments;
+use crate::agents::mcp;
 
 /// The `category` of a tool.
 pub(super) fn category(name: &str) -> &'static str {
@@ -19,20 +20,9 @@ pub(super) fn category(name: &str) -> &'static str {
         | "resume_agent" | "list_agents" | "interrupt_agent" => "task",
         "update_plan" => "todo",
         "list_mcp_resources" | "list_mcp_resource_templates" | "read_mcp_resource" => "mcp",
-        name if name.starts_with("mcp__") => mcp_category(name),
+        name if name.starts_with("mcp__") => mcp::category(name),
         _ => "other",
     }
-}
-
-/// MCP tools that drive a browser are told apart: looking at a page is not like asking a service.
-pub(super) fn mcp_category(name: &str) -> &'static str {
-    let drives_browser = ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word));
-    if drives_browser { "browser" } else { "mcp" }
-}
-
-/// The server of an `mcp__server__tool` name.
-pub(super) fn mcp_server(name: &str) -> Option<&str> {
-    name.strip_prefix("mcp__")?.split_once("__").map(|(server, _)| server)
 }
 
 /// A tool's name with its namespace.

@@ -1,6 +1,7 @@
 //! Tools: what kind each is, and how a call's outcome is told.
 
 use super::record::{Arguments, ToolComplete};
+use crate::agents::mcp;
 
 /// The `category` of a tool.
 pub(super) fn category(name: &str, has_server: bool, arguments: &Arguments<'_>) -> &'static str {
@@ -19,7 +20,7 @@ pub(super) fn category(name: &str, has_server: bool, arguments: &Arguments<'_>) 
         "web_fetch" | "web_search" | "fetch" => "web",
         "task" | "read_agent" | "write_agent" | "list_agents" | "stop_agent" => "task",
         "update_todo" | "todo" => "todo",
-        _ if ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word)) => "browser",
+        _ if mcp::drives_browser(name) => "browser",
         _ if has_server => "mcp",
         _ => "other",
     }

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 
 use super::AGENT;
-use super::content::{join, plain_text};
+use super::content::plain_text;
 use super::ids::{is_global, qualified};
 use super::record::{CommandResult, Input};
 use super::tools::{self, ToolResult};
+use crate::agents::content::join;
 use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::Raw;

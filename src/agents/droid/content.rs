@@ -1,12 +1,12 @@
 //! Contents of messages and of tool results: a text or a list of blocks.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer};
 
 use super::record::Block;
-use crate::source::records::{Object, Raw, Text, lenient};
+use crate::agents::content::{self, TextBlock, join};
+use crate::source::records::{Raw, Text};
 use crate::source::{repair, unescape};
 
 /// The blocks of a message; a text is one text block, anything else is none.
@@ -15,36 +15,17 @@ pub(super) struct Content<'a>(pub(super) Vec<Block<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ContentVisitor;
-        impl<'de> Visitor<'de> for ContentVisitor {
-            type Value = Content<'de>;
-            lenient!(@expecting "a text or a list of blocks");
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
-                Ok(Content::of_text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
-                Ok(Content::of_text(Cow::Owned(text.to_owned())))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content<'de>, A::Error> {
-                let mut blocks = Vec::new();
-                while let Some(Object(block)) = items.next_element::<Object<Block<'de>>>()? {
-                    blocks.extend(block);
-                }
-                Ok(Content(blocks))
-            }
-            lenient!(@otherwise Content::default(); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64));
-            lenient!(@null Content::default());
-            lenient!(@map Content::default());
-        }
-        deserializer.deserialize_any(ContentVisitor)
+        content::blocks(deserializer).map(|blocks| Self(blocks.unwrap_or_default()))
+    }
+}
+
+impl<'a> TextBlock<'a> for Block<'a> {
+    fn of_text(text: Cow<'a, str>) -> Self {
+        Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
     }
 }
 
 impl<'a> Content<'a> {
-    fn of_text(text: Cow<'a, str>) -> Self {
-        Self(vec![Block { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Block::default() }])
-    }
-
     /// The texts that are not empty.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.get())
@@ -54,22 +35,6 @@ impl<'a> Content<'a> {
     pub(super) fn of_type(&self, kind: &'static str) -> impl Iterator<Item = &Block<'a>> {
         self.0.iter().filter(move |block| block.kind.is(kind))
     }
-}
-
-/// Joins texts with a line end between them; borrowed when there is one.
-pub(super) fn join<'a>(texts: impl IntoIterator<Item = Cow<'a, str>>) -> Option<Cow<'a, str>> {
-    let mut joined: Option<Cow<'a, str>> = None;
-    for text in texts {
-        match &mut joined {
-            None => joined = Some(text),
-            Some(joined) => {
-                let joined = joined.to_mut();
-                joined.push('\n');
-                joined.push_str(&text);
-            }
-        }
-    }
-    joined
 }
 
 /// The text of a value that is a text or a list of blocks; what is not text leaves a mark, an object stays as it stands.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::record::{CommandResult, Input};
+use crate::agents::mcp;
 
 /// The `category` of a tool.
 pub(super) fn category(name: &str) -> &'static str {
@@ -15,15 +16,9 @@ pub(super) fn category(name: &str) -> &'static str {
         "WebSearch" | "FetchUrl" | "WebFetch" => "web",
         "Task" | "TaskOutput" | "TaskStop" => "task",
         "TodoWrite" | "TodoRead" => "todo",
-        name if mcp_server(name).is_some() => mcp_category(name),
+        name if mcp_server(name).is_some() => mcp::category(name),
         _ => "other",
     }
-}
-
-/// MCP tools that drive a browser are told apart: looking at a page is not like asking a service.
-fn mcp_category(name: &str) -> &'static str {
-    let drives_browser = ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word));
-    if drives_browser { "browser" } else { "mcp" }
 }
 
 /// The server of an `mcp__server__tool` or `server___tool` name.

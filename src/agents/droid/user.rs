@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::content::join;
 use super::record::Message;
 use super::reminder::without_reminders;
+use crate::agents::content::join;
 
 /// How the text of a failed request to the model begins.
 const API_ERROR: &str = "BYOK Error:";

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::content::{Piece, append, each_part, text_of};
 use super::record::{Arguments, Call, Response};
+use crate::agents::mcp;
 use crate::source::records::Raw;
 
 /// The `category` of a tool.
@@ -19,16 +20,10 @@ pub(super) fn category(call: &Call<'_>) -> &'static str {
         "write_todos" => "todo",
         "codebase_investigator" | "cli_help" | "generalist" | "delegate_to_agent" | "invoke_agent" => "task",
         "browser_agent" => "browser",
-        name if mcp_server(call).is_some() => mcp_category(name),
+        name if mcp_server(call).is_some() => mcp::category(name),
         _ if call.agent.get().is_some() => "task",
         _ => "other",
     }
-}
-
-/// MCP tools that drive a browser are told apart: looking at a page is not like asking a service.
-fn mcp_category(name: &str) -> &'static str {
-    let drives_browser = ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word));
-    if drives_browser { "browser" } else { "mcp" }
 }
 
 /// The server of an MCP tool: `mcp_server_tool`, `mcp__server__tool`, or told by the name that the person sees.

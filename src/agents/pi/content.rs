@@ -1,11 +1,11 @@
 //! Message contents: a text or a list of blocks.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer};
 
-use crate::source::records::{Object, Raw, Text, lenient, record};
+use crate::agents::content::{self, TextBlock, join};
+use crate::source::records::{Raw, Text, record};
 
 record! {
     /// One block of a content.
@@ -26,54 +26,32 @@ pub(crate) struct Content<'a>(pub(crate) Vec<Block<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ContentVisitor;
-        impl<'de> Visitor<'de> for ContentVisitor {
-            type Value = Content<'de>;
-            lenient!(@expecting "a text or a list of blocks");
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
-                Ok(Content::of_text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
-                Ok(Content::of_text(Cow::Owned(text.to_owned())))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content<'de>, A::Error> {
-                let mut blocks = Vec::new();
-                while let Some(Object(block)) = items.next_element::<Object<Block<'de>>>()? {
-                    blocks.extend(block);
-                }
-                Ok(Content(blocks))
-            }
-            lenient!(@otherwise Content::default(); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64));
-            lenient!(@null Content::default());
-            lenient!(@map Content::default());
-        }
-        deserializer.deserialize_any(ContentVisitor)
+        content::blocks(deserializer).map(|blocks| Self(blocks.unwrap_or_default()))
     }
 }
 
-impl<'a> Content<'a> {
+impl<'a> TextBlock<'a> for Block<'a> {
     fn of_text(text: Cow<'a, str>) -> Self {
-        let kind = Text(Some(Cow::Borrowed("text")));
-        Self(vec![Block { kind, text: Text(Some(text)), ..Block::default() }])
+        Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
     }
+}
 
+impl Content<'_> {
     /// The texts, with a line end between them.
     pub(super) fn text(&self) -> Option<Cow<'_, str>> {
-        join(self.0.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.0.as_deref()))
+        let texts = self.0.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.0.as_deref());
+        join(texts.map(Cow::Borrowed))
     }
 
     /// The visible thinking; what the provider encrypted is empty and counts as none.
     pub(super) fn thinking(&self) -> Option<Cow<'_, str>> {
-        join(self.0.iter().filter(|block| block.kind.is("thinking")).filter_map(|block| block.thinking.get()))
+        let thoughts = self.0.iter().filter(|block| block.kind.is("thinking"));
+        join(thoughts.filter_map(|block| block.thinking.get()).map(Cow::Borrowed))
     }
 
     /// The text of a tool's result as the model saw it; what is not text leaves a mark.
     pub(super) fn output(&self) -> Option<Cow<'_, str>> {
-        if self.0.iter().all(|block| block.text.0.is_some()) {
-            return join(self.0.iter().filter_map(|block| block.text.0.as_deref()));
-        }
-        let texts: Vec<Cow<'_, str>> = self.0.iter().map(Block::as_output).collect();
-        join(texts.iter().map(AsRef::as_ref)).map(|text| Cow::Owned(text.into_owned()))
+        join(self.0.iter().map(Block::as_output))
     }
 
     /// Images and files. Count.
@@ -96,20 +74,4 @@ impl Block<'_> {
     pub(super) fn is_call(&self) -> bool {
         matches!(self.kind.get(), Some("toolCall" | "toolUse" | "tool_use" | "functionCall"))
     }
-}
-
-/// Joins texts with a line end between them; borrowed when there is one.
-fn join<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Cow<'t, str>> {
-    let mut joined: Option<Cow<'t, str>> = None;
-    for text in texts {
-        match &mut joined {
-            None => joined = Some(Cow::Borrowed(text)),
-            Some(joined) => {
-                let joined = joined.to_mut();
-                joined.push('\n');
-                joined.push_str(text);
-            }
-        }
-    }
-    joined
 }

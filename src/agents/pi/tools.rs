@@ -1,6 +1,7 @@
 //! Tools: what kind each is, and how a call's outcome is told from its result.
 
 use super::record::Details;
+use crate::agents::mcp;
 
 /// The `category` of a tool of pi, Oh My Pi or OpenClaw.
 pub(super) fn category(name: &str) -> &'static str {
@@ -15,14 +16,9 @@ pub(super) fn category(name: &str) -> &'static str {
         "task" | "subagent" | "subagents" | "sessions_spawn" | "sessions_send" | "sessions_yield" => "task",
         "todo" | "todo_write" | "todo_read" | "update_plan" => "todo",
         "mcp" => "mcp",
-        name if mcp_server(name).is_some() => "mcp",
+        name if mcp::server(name).is_some() => "mcp",
         _ => "other",
     }
-}
-
-/// The server of an `mcp__server__tool` name.
-pub(super) fn mcp_server(name: &str) -> Option<&str> {
-    name.strip_prefix("mcp__")?.split_once("__").map(|(server, _)| server)
 }
 
 /// How a call ended.
@@ -113,6 +109,6 @@ mod tests {
     #[test]
     fn categories() {
         assert_eq!((category("exec"), category("mcp__db__query"), category("canvas")), ("shell", "mcp", "other"));
-        assert_eq!(mcp_server("mcp__db__query"), Some("db"));
+        assert_eq!(mcp::server("mcp__db__query"), Some("db"));
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::content::text_of;
 use super::record::{Arguments, Response, Said};
+use crate::agents::mcp;
 
 /// The `category` of a tool.
 pub(super) fn category(name: &str) -> &'static str {
@@ -16,21 +17,14 @@ pub(super) fn category(name: &str) -> &'static str {
         "web_fetch" | "web_search" => "web",
         "todo_write" => "todo",
         "task" | "agent" | "task_stop" | "send_message" => "task",
-        name if mcp_server(name).is_some() => mcp_category(name),
+        name if mcp_server(name).is_some() => mcp::category(name),
         _ => "other",
     }
 }
 
-/// MCP tools that drive a browser are told apart: looking at a page is not like asking a service.
-fn mcp_category(name: &str) -> &'static str {
-    let drives_browser = ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word));
-    if drives_browser { "browser" } else { "mcp" }
-}
-
 /// The server of an `mcp__server__tool` name.
 pub(super) fn mcp_server(name: &str) -> Option<&str> {
-    let (server, _) = name.strip_prefix("mcp__")?.split_once("__")?;
-    Some(server).filter(|server| !server.is_empty())
+    mcp::server(name).filter(|server| !server.is_empty())
 }
 
 /// The file that a call reads or changes.

@@ -8,6 +8,7 @@ use super::super::pending::PendingCall;
 use super::super::record::{Block, Input};
 use super::super::tools::{self, Evidence};
 use super::{Spot, Transcript, session_key};
+use crate::agents::mcp;
 use crate::agents::tool_input::input_key;
 use crate::extract::{Kind, NoteField, Reject, key};
 use crate::source::repair;
@@ -33,7 +34,7 @@ impl Transcript<'_, '_> {
                 (Some(&*repaired), serde_json::from_str(&repaired).unwrap_or_default())
             }
         };
-        let server = block.server.get().or(tools::mcp_server(name));
+        let server = block.server.get().or(mcp::server(name));
         let category = if server.is_some() && !name.starts_with("mcp__") { "mcp" } else { tools::category(name) };
         let call = PendingCall {
             call_id,

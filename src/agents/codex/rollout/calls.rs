@@ -9,6 +9,7 @@ use super::super::tools::{self, Request};
 use super::super::{AGENT, unique_id};
 use super::replies::Reply;
 use super::{Rollout, Spot, blank};
+use crate::agents::mcp;
 use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::Text;
@@ -127,7 +128,7 @@ impl Rollout<'_, '_> {
             turn: self.turn,
             name: name.to_owned(),
             category,
-            mcp_server: tools::mcp_server(name).map(str::to_owned),
+            mcp_server: mcp::server(name).map(str::to_owned),
             request: Request::of(category, arguments),
             started_at: spot.moment,
             source_line: i64::try_from(spot.number).ok(),

@@ -11,6 +11,7 @@ use super::super::unique_id;
 use super::calls::{Answer, Call};
 use super::events::{duration_of, has_failed};
 use super::{Rollout, Spot};
+use crate::agents::mcp;
 use crate::extract::Reject;
 
 /// Items that repeat what others say.
@@ -66,7 +67,7 @@ impl Rollout<'_, '_> {
             call.end = end;
             if let Some(server) = item.server.get() {
                 call.mcp_server = Some(server.to_owned());
-                call.category = tools::mcp_category(server);
+                call.category = mcp::category(server);
             }
             return Ok(());
         }
@@ -89,7 +90,7 @@ impl Rollout<'_, '_> {
             Some("FileChange") => (Cow::Borrowed("FileChange"), "edit", item.changes.json()),
             _ => {
                 let (server, tool) = (server.unwrap_or_default(), item.tool.get().unwrap_or_default());
-                (Cow::Owned(format!("mcp__{server}__{tool}")), tools::mcp_category(server), item.arguments.json())
+                (Cow::Owned(format!("mcp__{server}__{tool}")), mcp::category(server), item.arguments.json())
             }
         };
         let seq = self.seq;

@@ -1,10 +1,11 @@
 //! Events: what the items beside them do not say.
 
+use super::super::AGENT;
 use super::super::content::plain_text;
 use super::super::outcome::{End, milliseconds};
 use super::super::record::{Duration, Event, McpResult};
-use super::super::{AGENT, tools};
 use super::{Rollout, Spot, blank};
+use crate::agents::mcp;
 use crate::extract::{NoteField, Reject, session_key};
 use crate::source::records::Raw;
 use crate::tables::MessageRow;
@@ -165,7 +166,7 @@ impl Rollout<'_, '_> {
         };
         if let Some(invocation) = &event.invocation.0 {
             call.mcp_server = invocation.server.get().map(str::to_owned).or(call.mcp_server.take());
-            call.category = tools::mcp_category(invocation.server.get().unwrap_or_default());
+            call.category = mcp::category(invocation.server.get().unwrap_or_default());
             call.end.failed |= has_failed(event.result);
         }
     }

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use super::super::calls::Name;
-use super::super::content::{join, plain_text, said};
+use super::super::content::{plain_text, said};
 use super::super::model::model_name;
 use super::super::record::{Block, Line, Message};
 use super::super::reminder::{Surroundings, reminders};
 use super::super::tools::ToolResult;
 use super::super::user::{UserText, is_interruption};
 use super::{Transcript, blank_row};
+use crate::agents::content::join;
 use crate::extract::Reject;
 use crate::tables::MessageRow;
 

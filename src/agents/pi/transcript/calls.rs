@@ -6,6 +6,7 @@ use super::super::content::Block;
 use super::super::record::{Arguments, Message};
 use super::super::tools;
 use super::{Spot, Transcript, at_moment};
+use crate::agents::mcp;
 use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::{repair, unescape};
@@ -51,7 +52,7 @@ impl OpenCall {
             turn: self.turn,
             name: &self.name,
             category: tools::category(&self.name),
-            mcp_server: tools::mcp_server(&self.name),
+            mcp_server: mcp::server(&self.name),
             input: self.input.as_deref(),
             input_key: self.input_key.as_deref(),
             command: self.command.as_deref(),

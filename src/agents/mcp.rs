@@ -1,0 +1,17 @@
+//! Tools of MCP servers, which most agents name alike.
+
+/// The server of an `mcp__server__tool` name.
+pub(super) fn server(name: &str) -> Option<&str> {
+    name.strip_prefix("mcp__")?.split_once("__").map(|(server, _)| server)
+}
+
+/// Category of a server's tool, by the name of either. Those that drive a browser are told apart: looking at a page is
+/// not like asking a service.
+pub(super) fn category(name: &str) -> &'static str {
+    if drives_browser(name) { "browser" } else { "mcp" }
+}
+
+/// Whether a name is that of a server or tool that works a browser.
+pub(super) fn drives_browser(name: &str) -> bool {
+    ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word))
+}
