@@ -320,8 +320,10 @@ impl PartOutput<'_, '_> {
                 Facts { forked_from_session_id: forked_from.clone().or(old.forked_from_session_id), ..old }
             }
         };
-        let primary = session.members().max_by_key(|member| member.replica.claims.len());
-        let source = primary.map(|member| member.replica.source.clone()).unwrap_or_default();
+        // Whichever of two that say the same is still there.
+        let primary = session.members().map(|member| &member.replica);
+        let primary = primary.max_by_key(|replica| (replica.claims.len(), std::cmp::Reverse(&replica.source)));
+        let source = primary.map(|replica| replica.source.clone()).unwrap_or_default();
         let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
         sources.sort_by_key(|path| (*path != source, path.clone()));
         let rows = [totals.messages, totals.tool_calls, totals.usage].map(|rows| u64::try_from(rows).unwrap_or(0));

@@ -69,6 +69,11 @@ impl Rebuilt {
             (read.replica.first_moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone())
         });
         let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
+        for read in &mut reads {
+            if let Some(old) = old.of_session(agent, &id).find(|old| old.stored.source == read.replica.source) {
+                forget_what_only_hints(&mut read.replica, old.replica());
+            }
+        }
         let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(Claim::record).collect();
         let presence = session_key(agent, &id);
         let (sources, kept, carry) = (Vec::new(), Vec::new(), Carry::default());
@@ -246,6 +251,21 @@ impl Rebuilt {
     }
 }
 
+/// Takes out the records that now would give way and did not before: the finer line that told of them was dropped, and the
+/// row that the lake made of it says more than what is left.
+fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
+    let yields: KeySet = read.claims.iter().filter_map(Claim::yielding_record).collect();
+    if yields.is_empty() {
+        return;
+    }
+    let gave_way: KeySet = old.claims.iter().filter_map(Claim::yielding_record).collect();
+    let told = old.claims.iter().filter(|claim| claim.kind() != Kind::Presence && claim.is_owned());
+    let told = told.map(|claim| claim.key).filter(|key| yields.contains(key) && !gave_way.contains(key));
+    let told: KeySet = told.collect();
+    read.claims.retain(|claim| !told.contains(&claim.record()));
+    read.responses.retain(|copy| !told.contains(&copy.key));
+}
+
 /// The records that give way to what the session's own sources tell.
 fn superseded(replicas: &[&Replica]) -> KeySet {
     let yields = |claim: &&Claim| claim.yielding_record().is_some();
@@ -269,9 +289,9 @@ struct Owned {
 
 impl Owned {
     fn of(replica: &Replica) -> Self {
-        let has_all = replica.claims.iter().all(Claim::is_owned);
-        let owned =
-            replica.claims.iter().filter(|claim| claim.is_owned() && claim.kind() != Kind::Presence && !has_all);
+        let has_row = |claim: &Claim| claim.is_owned() && !claim.is_gone();
+        let has_all = replica.claims.iter().all(has_row);
+        let owned = replica.claims.iter().filter(|claim| has_row(claim) && claim.kind() != Kind::Presence && !has_all);
         Self { keys: owned.map(|claim| claim.key).collect(), has_all }
     }
 }

@@ -145,7 +145,7 @@ class Process:
         self.after_records = False
         self.last = begun
         self.records = {}
-        self.replies = {}  # response -> [model, most output]
+        self.replies = {}  # response -> [model, most output, whether it has the call's own id]
         self.compactions = []
         self.records_compactions = False
 
@@ -247,7 +247,7 @@ class Session:
         response = (text(data.get("apiCallId")) or text(data.get("requestId")) or text(data.get("messageId"))
                     or identity)
         reply = process.replies.setdefault(
-            response, [self.model_of(event, data, data.get("model")), 0])
+            response, [self.model_of(event, data, data.get("model")), 0, bool(text(data.get("apiCallId")))])
         reply[1] = max(reply[1], count(data.get("outputTokens")) or 0)
 
     def take_session_usage_record(self, identity, event, data, when):
@@ -284,7 +284,7 @@ class Session:
         process = self.running()
         since = collections.Counter()
         for other in self.untold:
-            for model, output in other.replies.values():
+            for model, output, _ in other.replies.values():
                 since[model] += output
         everything = self.all + since
         metrics, from_snapshot = metrics_of(data)
@@ -310,7 +310,7 @@ class Session:
                 totals[model] = tokens
         if not process.records:
             left = {model: tokens["output_tokens"] for model, tokens in totals.items()}
-            replies = [(response, *reply) for other in self.untold if not other.records
+            replies = [(response, *reply[:2]) for other in self.untold if not other.records
                        for response, reply in other.replies.items() if reply[1]]
             for response, model, output in reversed(replies):
                 model = model if model in left else next(iter(left)) if len(left) == 1 else None
@@ -334,7 +334,10 @@ class Session:
     def settle(self):
         for process in self.processes:
             if process.records:
-                self.told.update(response for response in process.replies)
+                # The record of a call that has an id has that id; a record without one may be of any call.
+                of_any = any(response.startswith("usage:") for response in process.records)
+                self.told.update(response for response, (_, _, named) in process.replies.items()
+                                 if of_any or not named or response in process.records)
             if process.records_compactions:
                 self.told.update(identity for identity, _, _ in process.compactions)
 
@@ -343,7 +346,7 @@ class Session:
         for process in self.processes:
             self.rows.extend(process.records.values())
             ended = None if process.after_records else (process.last,)
-            for response, (model, output) in process.replies.items():
+            for response, (model, output, _) in process.replies.items():
                 if output and response not in told:
                     self.rows.append(Row(response, model, split(None, None, None, output), ended))
             for identity, model, tokens in process.compactions:

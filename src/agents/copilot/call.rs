@@ -23,6 +23,8 @@ pub(super) struct Call {
     pub(super) is_partial: bool,
     pub(super) grain: &'static str,
     pub(super) weak: bool,
+    /// Whether the provider's own id of the call is known, by which a record and a reply of it can be joined.
+    pub(super) is_named: bool,
 }
 
 impl Call {
@@ -45,6 +47,7 @@ impl Call {
             is_partial: false,
             grain: "response",
             weak: false,
+            is_named: false,
         }
     }
 

@@ -205,6 +205,7 @@ impl Transcript<'_, '_> {
             duration_ms: usage.duration.0.filter(|ms| *ms >= 0),
             finish: usage.finish.get().map(str::to_owned),
             weak: thread == 0 && source.is_some_and(|source| source != self.session),
+            is_named: usage.api_call.get().is_some(),
             ..self.call_at(thread, spot, &response)
         };
         let said = [usage.initiator.get(), usage.interaction.get()];
@@ -218,6 +219,7 @@ impl Transcript<'_, '_> {
         let Leg { last, recorded, replies, places, compactions, has_compaction_record, .. } = leg;
         self.ledger.outputs.add(&replies);
         let has_records = !recorded.is_empty();
+        let are_records_named = recorded.iter().all(|call| call.is_named);
         let mut joined = KeySet::default();
         for mut call in recorded {
             let response = key(AGENT, Kind::Response, &call.response);
@@ -235,7 +237,8 @@ impl Transcript<'_, '_> {
                 continue;
             }
             self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
-            if has_records {
+            // The record of a named call is the one of that name; without it, the record is lost, or yet to come.
+            if has_records && !(are_records_named && call.is_named) {
                 self.claim_told(&call.response);
             } else {
                 let (response, model) = (call.response.clone(), call.model.clone());

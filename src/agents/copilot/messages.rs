@@ -85,7 +85,8 @@ impl Transcript<'_, '_> {
         for request in message.requests.0.iter().filter_map(|request| request.0.as_ref()) {
             self.open_requested(thread, spot, request, &message_id, response);
         }
-        let call = Call { seq, turn, timestamp: spot.timestamp, line: spot.line, model, ..Call::new(thread, response) };
+        let (timestamp, line, is_named) = (spot.timestamp, spot.line, message.api_call.get().is_some());
+        let call = Call { seq, turn, timestamp, line, model, is_named, ..Call::new(thread, response) };
         self.ledger.note_reply(&call, &message_id, message.output);
         Ok(())
     }
