@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::source::records::{Object, lenient};
+use crate::source::records::{ObjectInto, lenient};
 
 /// A block that can stand for a bare text.
-pub(super) trait TextBlock<'a>: Deserialize<'a> {
+pub(super) trait TextBlock<'a>: Deserialize<'a> + Default {
     /// The block that holds only that text.
     fn of_text(text: Cow<'a, str>) -> Self;
 }
@@ -31,9 +31,7 @@ pub(super) fn blocks<'de, D: Deserializer<'de>, B: TextBlock<'de>>(
         }
         fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
             let mut blocks = Vec::new();
-            while let Some(Object(block)) = items.next_element::<Object<B>>()? {
-                blocks.extend(block);
-            }
+            while items.next_element_seed(ObjectInto(&mut blocks))?.is_some() {}
             Ok(Some(blocks))
         }
         lenient!(@otherwise Some(Vec::new()); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64));

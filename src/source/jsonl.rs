@@ -2,13 +2,14 @@
 
 use serde::Deserialize;
 
+use super::records::read_into;
 use super::{Line, Lines, repair, split_glued};
 use crate::extract::{Reject, Sink};
 
 /// The shape of a record, for any lifetime of the line that it borrows from.
 pub(crate) trait Shape {
     /// The record of one line.
-    type Of<'l>: Deserialize<'l>;
+    type Of<'l>: Deserialize<'l> + Default;
 }
 
 /// Takes the records of a source, line by line.
@@ -47,10 +48,11 @@ pub(crate) trait RecordReader<'s> {
             return Ok(());
         }
         self.sink().line();
-        if let Ok(text) = simdutf8::basic::from_utf8(line.bytes)
-            && let Ok(record) = serde_json::from_str(text)
-        {
-            return self.take(&record, line.number);
+        if let Ok(text) = simdutf8::basic::from_utf8(line.bytes) {
+            let mut record = <Self::Record as Shape>::Of::default();
+            if read_into(text, &mut record).is_ok() {
+                return self.take(&record, line.number);
+            }
         }
         self.save(line)
     }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Text, borrowed where the JSON has no escapes. Numbers are taken as text; anything else is absent.
@@ -220,41 +220,110 @@ impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ObjectVisitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-            type Value = Object<T>;
-            lenient!(@expecting "an object");
-            fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Object<T>, A::Error> {
-                T::deserialize(serde::de::value::MapAccessDeserializer::new(entries)).map(|value| Object(Some(value)))
-            }
-            lenient!(@otherwise Object(None); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64) visit_str(&str));
-            lenient!(@null Object(None));
-            lenient!(@seq Object(None));
-        }
-        deserializer.deserialize_any(ObjectVisitor(std::marker::PhantomData))
+/// Reads a value into its place: records are large, and moving them about costs more than reading them.
+pub(crate) struct InPlace<'p, T>(pub(crate) &'p mut T);
+
+impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for InPlace<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        T::deserialize_in_place(deserializer, self.0)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+/// Reads a whole JSON text into a value that is as new; what is in it after an error means nothing.
+pub(crate) fn read_into<'de, T: Deserialize<'de>>(text: &'de str, value: &mut T) -> serde_json::Result<()> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    T::deserialize_in_place(&mut json, value)?;
+    json.end()
+}
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ListVisitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-            type Value = List<T>;
+        let mut object = Self(None);
+        Self::deserialize_in_place(deserializer, &mut object)?;
+        Ok(object)
+    }
+
+    fn deserialize_in_place<D: Deserializer<'de>>(deserializer: D, place: &mut Self) -> Result<(), D::Error> {
+        place.0 = None;
+        ObjectInto(&mut place.0).deserialize(deserializer)
+    }
+}
+
+/// Where a value can be put, once there is one.
+pub(crate) trait Room<'p> {
+    type Value: 'p;
+    /// Makes the place.
+    fn make(self) -> &'p mut Self::Value;
+}
+
+impl<'p, T: Default> Room<'p> for &'p mut Option<T> {
+    type Value = T;
+
+    fn make(self) -> &'p mut T {
+        self.insert(T::default())
+    }
+}
+
+impl<'p, T: Default> Room<'p> for &'p mut Vec<T> {
+    type Value = T;
+
+    fn make(self) -> &'p mut T {
+        self.push_mut(T::default())
+    }
+}
+
+/// Reads an object into the room for it; anything else is passed over.
+pub(crate) struct ObjectInto<R>(pub(crate) R);
+
+impl<'de, 'p, R: Room<'p, Value: Deserialize<'de>>> DeserializeSeed<'de> for ObjectInto<R> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, 'p, R: Room<'p, Value: Deserialize<'de>>> Visitor<'de> for ObjectInto<R> {
+    type Value = ();
+    lenient!(@expecting "an object");
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
+        R::Value::deserialize_in_place(serde::de::value::MapAccessDeserializer::new(entries), self.0.make())
+    }
+    lenient!(@otherwise (); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64) visit_str(&str));
+    lenient!(@null ());
+    lenient!(@seq ());
+}
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut list = Self(Vec::new());
+        Self::deserialize_in_place(deserializer, &mut list)?;
+        Ok(list)
+    }
+
+    fn deserialize_in_place<D: Deserializer<'de>>(deserializer: D, place: &mut Self) -> Result<(), D::Error> {
+        struct ListVisitor<'p, T>(&'p mut Vec<T>);
+        impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for ListVisitor<'_, T> {
+            type Value = ();
             lenient!(@expecting "a list");
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
-                let mut list = Vec::new();
-                while let Some(item) = items.next_element()? {
-                    list.push(item);
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+                loop {
+                    self.0.push(T::default());
+                    let Some(item) = self.0.last_mut() else { return Ok(()) };
+                    if items.next_element_seed(InPlace(item))?.is_none() {
+                        self.0.pop();
+                        return Ok(());
+                    }
                 }
-                Ok(List(list))
             }
-            lenient!(@otherwise List(Vec::new()); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64) visit_str(&str));
-            lenient!(@null List(Vec::new()));
-            lenient!(@map List(Vec::new()));
+            lenient!(@otherwise (); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64) visit_str(&str));
+            lenient!(@null ());
+            lenient!(@map ());
         }
-        deserializer.deserialize_any(ListVisitor(std::marker::PhantomData))
+        place.0.clear();
+        deserializer.deserialize_any(ListVisitor(&mut place.0))
     }
 }
 
@@ -299,17 +368,27 @@ macro_rules! record {
 
         impl<'de: $life, $life> serde::de::Deserialize<'de> for $name<$life> {
             fn deserialize<D: serde::de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct RecordVisitor;
-                impl<'de> serde::de::Visitor<'de> for RecordVisitor {
-                    type Value = $name<'de>;
+                let mut record = Self::default();
+                Self::deserialize_in_place(deserializer, &mut record)?;
+                Ok(record)
+            }
+
+            fn deserialize_in_place<D: serde::de::Deserializer<'de>>(
+                deserializer: D,
+                place: &mut Self,
+            ) -> Result<(), D::Error> {
+                struct RecordVisitor<'p, $life>(&'p mut $name<$life>);
+                impl<'de: $life, $life> serde::de::Visitor<'de> for RecordVisitor<'_, $life> {
+                    type Value = ();
                     fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         formatter.write_str("an object")
                     }
-                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-                        let mut record = $name::default();
-                        while let Some($crate::source::records::Text(key)) = entries.next_key()? {
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+                        use $crate::source::records::{InPlace, Text};
+                        let record = self.0;
+                        while let Some(Text(key)) = entries.next_key()? {
                             match key.as_deref().unwrap_or_default() {
-                                $($key $(| $alias)* => record.$field = entries.next_value()?,)*
+                                $($key $(| $alias)* => entries.next_value_seed(InPlace(&mut record.$field))?,)*
                                 $($ignored => { entries.next_value::<serde::de::IgnoredAny>()?; })*
                                 other => {
                                     if $collects && record.unknown.len() < 16 {
@@ -319,10 +398,10 @@ macro_rules! record {
                                 }
                             }
                         }
-                        Ok(record)
+                        Ok(())
                     }
                 }
-                deserializer.deserialize_map(RecordVisitor)
+                deserializer.deserialize_map(RecordVisitor(place))
             }
         }
     };
