@@ -15,6 +15,8 @@ mod damage;
 mod laws;
 #[path = "agents/order.rs"]
 mod order;
+#[path = "agents/sections.rs"]
+mod sections;
 
 use std::fmt::Write as _;
 

@@ -11,6 +11,7 @@
     reason = "what fails here fails a test; files are its own"
 )]
 
+mod common;
 #[path = "../benches/corpus/mod.rs"]
 mod corpus;
 #[path = "common/bench.rs"]

@@ -18,7 +18,7 @@ mod tool_input;
 use std::path::{Path, PathBuf};
 
 use crate::extract::{Reject, Sink};
-use crate::source::Source;
+use crate::source::{Section, Source};
 
 /// Reads what one coding agent leaves on disk.
 pub trait Agent: Sync {
@@ -41,6 +41,16 @@ pub trait Agent: Sync {
     /// read twice instead of being held in memory.
     fn streams(&self, _kind: &str) -> bool {
         false
+    }
+
+    /// Whether sources of a kind hold many sessions and are read section by section, each when it has changed.
+    fn has_sections(&self, _kind: &str) -> bool {
+        false
+    }
+
+    /// The sections of a source that has them, found without reading them.
+    fn sections(&self, _source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+        Ok(Vec::new())
     }
 
     /// When the source's first session probably began, from its first bytes: a hint for grouping, nothing else.

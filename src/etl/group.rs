@@ -71,7 +71,8 @@ pub(super) struct Draft {
     pub(super) totals: Totals,
     pub(super) active_ms: i64,
     pub(super) forked_from: Option<String>,
-    pub(super) source: String,
+    /// File that holds most of it.
+    pub(super) file: String,
 }
 
 /// Reads a group's sources, decides what is theirs, and writes the parts that change to the staging folder.
@@ -157,7 +158,7 @@ fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[Stri
     let mut owners = shared.registry();
     let same = same.iter().flat_map(|session| shared.old.of_session(agent, session));
     for old in sharers.into_iter().chain(same) {
-        let can_gain = std::path::Path::new(&old.stored.source).exists();
+        let can_gain = shared.is_there(&old.stored.source);
         owners.add(&old.part.agent, Arc::clone(old.replica()), false, can_gain);
     }
     for session in rebuilt.iter_mut() {
@@ -324,6 +325,7 @@ impl PartOutput<'_, '_> {
         let primary = session.members().map(|member| &member.replica);
         let primary = primary.max_by_key(|replica| (replica.claims.len(), std::cmp::Reverse(&replica.source)));
         let source = primary.map(|replica| replica.source.clone()).unwrap_or_default();
+        let file = self.file_of(&session, &source);
         let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
         sources.sort_by_key(|path| (*path != source, path.clone()));
         let rows = [totals.messages, totals.tool_calls, totals.usage].map(|rows| u64::try_from(rows).unwrap_or(0));
@@ -340,8 +342,16 @@ impl PartOutput<'_, '_> {
         };
         let kept: Vec<Replica> = session.members_mut().map(|member| std::mem::take(&mut member.replica)).collect();
         self.replicas.extend(kept);
-        self.sessions.push(SessionOut::New(Box::new(Draft { entry, facts, totals, active_ms, forked_from, source })));
+        self.sessions.push(SessionOut::New(Box::new(Draft { entry, facts, totals, active_ms, forked_from, file })));
         Ok(())
+    }
+
+    /// The file of one of a session's sources.
+    fn file_of(&self, session: &Rebuilt, source: &str) -> String {
+        let read = session.sources.iter().map(|source| &source.read.planned);
+        let read = read.filter(|planned| planned.name == source).map(|planned| planned.path.to_string_lossy());
+        let known = self.shared.manifest.sources.get(source).map(|entry| entry.file(source).into());
+        read.chain(known).next().map_or_else(|| source.to_owned(), std::borrow::Cow::into_owned)
     }
 
     fn add_old(&mut self, part: &PartName, entry: &SessionEntry, tables: &mut OldTables) -> Result<()> {

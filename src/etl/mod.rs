@@ -30,10 +30,11 @@ use crate::error::{Error, Result};
 use crate::extract::Context;
 use crate::lake::claims::Replica;
 use crate::lake::layout::Layout;
-use crate::lake::manifest::Manifest;
+use crate::lake::manifest::{Manifest, SourceState};
 use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
+use crate::source::Databases;
 use notes::Notes;
 use old::OldClaims;
 use owners::Owners;
@@ -51,8 +52,11 @@ struct Shared<'a> {
     /// When the run began. Microseconds since 1970.
     now: i64,
     old: OldClaims,
+    databases: &'a Databases,
     /// Names of the sources that the run reads.
     read_again: HashSet<String>,
+    /// Names of the sources that have vanished.
+    vanished: HashSet<&'a str>,
     registry: Mutex<Registry>,
     notes: Mutex<Notes>,
     /// Secrets replaced in rows that were streamed, by source; those of the last streaming count.
@@ -128,6 +132,14 @@ impl<'a> Shared<'a> {
     /// A name for staged files that no other has.
     fn stage_name(&self) -> String {
         format!("{:06}", self.staged.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Whether a source of the lake can be read again.
+    fn is_there(&self, source: &str) -> bool {
+        let entry = self.manifest.sources.get(source);
+        let is_gone = entry.is_some_and(|entry| entry.state == SourceState::Gone && !self.read_again.contains(source));
+        let file = entry.map_or(source, |entry| entry.file(source));
+        !is_gone && !self.vanished.contains(source) && std::path::Path::new(file).exists()
     }
 
     /// Whether what a source no longer gives is kept: not when this llrem only reads it otherwise than the one before.

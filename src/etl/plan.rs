@@ -1,6 +1,7 @@
 //! What there is, what of it has changed, and which parts of the lake it touches.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -12,8 +13,8 @@ use super::read::Planned;
 use crate::agents::{AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
 use crate::lake::layout::PartName;
-use crate::lake::manifest::{Manifest, SourceState};
-use crate::source::{Fingerprint, head};
+use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
+use crate::source::{Databases, Fingerprint, Scope, Source, head};
 
 /// Bytes looked at for the moment that a source begins; more when it is not among them.
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];
@@ -33,32 +34,78 @@ pub(super) struct Plan {
 }
 
 /// Finds the sources, and compares them with the manifest.
-pub(super) fn plan(options: &Options, manifest: &Manifest, policy: &str) -> Result<Plan> {
+pub(super) fn plan(options: &Options, manifest: &Manifest, policy: &str, databases: &Databases) -> Result<Plan> {
     let mut found: Vec<Planned> = discover(options)?
         .into_par_iter()
         .map(|(agent, path, kind)| {
             let print = Fingerprint::of(&path, &agent.companions(&path)).unwrap_or_default();
             let name = path.to_string_lossy().into_owned();
-            Planned { agent, is_new: !manifest.sources.contains_key(&name), path, name, kind, print, hint: None }
+            let is_new = !manifest.sources.contains_key(&name);
+            Planned { agent, is_new, path, name, section: None, kind, print, hint: None }
         })
         .collect();
-    found.sort_by(|a, b| a.name.cmp(&b.name));
-    found.dedup_by(|a, b| a.name == b.name);
     let is_due = |planned: &&Planned| {
         let recent = options.since.is_none_or(|since| planned.print.modified_us() >= since);
         recent && (options.full || has_changed(planned, manifest, policy))
     };
+    let with_sections = found.par_iter().filter(|planned| planned.agent.has_sections(planned.kind));
+    let sections = with_sections.flat_map_iter(|whole| {
+        let listed = is_due(&whole).then(|| listed_sections(whole, manifest, databases)).flatten();
+        listed.unwrap_or_else(|| known_sections(whole, manifest))
+    });
+    found.extend(sections.collect::<Vec<Planned>>());
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.dedup_by(|a, b| a.name == b.name);
     let changed: HashSet<String> = found.iter().filter(is_due).map(|planned| planned.name.clone()).collect();
     let vanished = if options.sources.is_empty() { vanished(options, manifest, &found) } else { Vec::new() };
-    found.par_iter_mut().filter(|planned| planned.is_new && changed.contains(&planned.name)).for_each(|planned| {
+    let wants_hint = |planned: &&mut Planned| planned.is_new && planned.section.is_none();
+    found.par_iter_mut().filter(wants_hint).filter(|planned| changed.contains(&planned.name)).for_each(|planned| {
         planned.hint = started_hint(planned);
     });
     Ok(Plan { found, changed, vanished })
 }
 
+/// The sections that a source has now; none when they cannot be listed, which reading the source will tell of.
+fn listed_sections(whole: &Planned, manifest: &Manifest, databases: &Databases) -> Option<Vec<Planned>> {
+    let mut source = Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ()).scoped(Scope::Common, databases);
+    let sections = catch_unwind(AssertUnwindSafe(|| whole.agent.sections(&mut source))).ok()?.ok()?;
+    let planned = sections.into_iter().map(|section| {
+        let name = format!("{}#{}", whole.name, section.id);
+        let modified_ns = section.modified.map_or(whole.print.modified_ns, |moment| moment.saturating_mul(1000));
+        Planned {
+            is_new: !manifest.sources.contains_key(&name),
+            name,
+            section: Some(section.id.into()),
+            // Its stamp alone tells whether it has changed.
+            print: Fingerprint { bytes: section.bytes, modified_ns, inode: section.stamp },
+            hint: section.began,
+            ..whole.clone()
+        }
+    });
+    Some(planned.collect())
+}
+
+/// The sections that the lake knows of a source.
+fn known_sections(whole: &Planned, manifest: &Manifest) -> Vec<Planned> {
+    let known = manifest.sections_of(&whole.name).filter(|(_, entry)| entry.state != SourceState::Gone);
+    let planned = known.map(|(name, entry)| Planned {
+        is_new: false,
+        name: name.to_owned(),
+        section: entry.section.as_deref().map(Into::into),
+        print: entry.print,
+        hint: None,
+        ..whole.clone()
+    });
+    planned.collect()
+}
+
 fn has_changed(planned: &Planned, manifest: &Manifest, policy: &str) -> bool {
     manifest.sources.get(&planned.name).is_none_or(|entry| {
-        entry.print != planned.print
+        let is_other = match planned.section {
+            Some(_) => entry.print.inode != planned.print.inode,
+            None => entry.print != planned.print,
+        };
+        is_other
             || entry.parser_version != planned.agent.about().parser_version
             || entry.state == SourceState::Gone
             || manifest.policy != policy
@@ -72,7 +119,11 @@ fn vanished(options: &Options, manifest: &Manifest, found: &[Planned]) -> Vec<St
             && !here.contains(name.as_str())
             && (options.agents.is_empty() || options.agents.contains(&entry.agent))
     });
-    candidates.filter(|(name, _)| !Path::new(name).exists()).map(|(name, _)| name.clone()).collect()
+    let is_gone = |name: &str, entry: &SourceEntry| {
+        let file = entry.file(name);
+        !Path::new(file).exists() || (entry.section.is_some() && here.contains(file))
+    };
+    candidates.filter(|(name, entry)| is_gone(name, entry)).map(|(name, _)| name.clone()).collect()
 }
 
 type Located = (&'static dyn Agent, PathBuf, &'static str);

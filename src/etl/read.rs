@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
 use xxhash_rust::xxh3::Xxh3;
@@ -13,7 +14,7 @@ use crate::extract::KeySet;
 use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
 use crate::lake::claims::Replica;
 use crate::lake::manifest::SourceState;
-use crate::source::{Fingerprint, Source};
+use crate::source::{Fingerprint, Scope, Source};
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
 const STREAMED_FROM: u64 = 24 << 20;
@@ -31,8 +32,10 @@ fn streamed_from() -> u64 {
 pub(super) struct Planned {
     pub(super) agent: &'static dyn Agent,
     pub(super) path: PathBuf,
-    /// The path as the manifest has it.
+    /// The path as the manifest has it; of a section, with its id.
     pub(super) name: String,
+    /// Id of the section that it is.
+    pub(super) section: Option<Arc<str>>,
     pub(super) kind: &'static str,
     pub(super) print: Fingerprint,
     pub(super) is_new: bool,
@@ -89,7 +92,16 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<
 
 fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Result<(), Reject> {
     let progress = |bytes| shared.read_bytes(bytes);
-    let mut source = Source::new(&planned.path, planned.kind, planned.print.bytes, &progress);
+    let none = |_| ();
+    let mut source = match &planned.section {
+        // The bytes of the file that it is a section of are counted once.
+        Some(_) => Source::new(&planned.path, planned.kind, planned.print.bytes, &none),
+        None => Source::new(&planned.path, planned.kind, planned.print.bytes, &progress),
+    };
+    if planned.agent.has_sections(planned.kind) {
+        let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
+        source = source.scoped(scope, shared.databases);
+    }
     let extracted = catch_unwind(AssertUnwindSafe(|| planned.agent.extract(&mut source, sink)));
     extracted.unwrap_or_else(|_| {
         Err(Reject::Io(std::io::Error::other("llrem failed on it; please report this file's shape")))
@@ -108,7 +120,9 @@ fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
         Err(Reject::Io(error)) => Some(format!("cannot be read: {error}")),
         Err(Reject::Database(error)) => Some(format!("the database cannot be read: {error}")),
     };
+    let is_common = read.planned.section.is_none() && read.planned.agent.has_sections(read.planned.kind);
     read.state = match (&rejected, report.lines, report.bad_lines) {
+        (None, 0, 0) if is_common => SourceState::Ok,
         (Some(_), 0, _) => SourceState::Unreadable,
         (Some(_), ..) => SourceState::Partial,
         (None, 0, _) => SourceState::Empty,

@@ -64,7 +64,7 @@ impl Written {
 pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summary {
     let mut summary = Summary::default();
     for agent in AGENTS.iter().map(|agent| agent.about().id) {
-        let found = || plan.found.iter().filter(|planned| planned.agent_id() == agent);
+        let found = || plan.found.iter().filter(|planned| planned.agent_id() == agent && planned.section.is_none());
         let due = |is_new: bool| {
             found().filter(|planned| planned.is_new == is_new && plan.changed.contains(&planned.name)).count() as u64
         };

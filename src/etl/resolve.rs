@@ -161,10 +161,12 @@ fn add_other_sources(
 /// A source that the lake knows and the run did not look for.
 fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Planned> {
     let entry = shared.manifest.sources.get(name)?;
-    let (agent, path) = (crate::agents::by_id(&entry.agent)?, PathBuf::from(name));
+    let (agent, path) = (crate::agents::by_id(&entry.agent)?, PathBuf::from(entry.file(name)));
     let kind = agent.claims(&path).filter(|kind| *kind == entry.kind)?;
-    let print = Fingerprint::of(&path, &agent.companions(&path)).ok()?;
-    Some(Planned { agent, path, name: name.to_owned(), kind, print, is_new: false, hint: None })
+    let of_file = Fingerprint::of(&path, &agent.companions(&path)).ok()?;
+    let print = if entry.section.is_some() { entry.print } else { of_file };
+    let section = entry.section.as_deref().map(Into::into);
+    Some(Planned { agent, path, name: name.to_owned(), section, kind, print, is_new: false, hint: None })
 }
 
 fn drafts(outcome: &Outcome) -> impl Iterator<Item = &Draft> {

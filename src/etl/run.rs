@@ -24,6 +24,7 @@ use crate::lake::syncer::Syncer;
 use crate::lake::{RunRecord, append_run, fs};
 use crate::pricing::{PriceTable, Pricer};
 use crate::redact::Redactor;
+use crate::source::Databases;
 use crate::tables::LAKE_TABLES;
 
 /// How often decisions may be taken anew before a run gives up; one is what it takes.
@@ -69,9 +70,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
 
 fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let manifest = Manifest::load(layout)?.unwrap_or_default();
-    let plan = plan(options, &manifest, &policy(options))?;
+    let plan = plan(options, &manifest, &policy(options), &Databases::default())?;
     let mut summary = report::summary(&plan, &[], &manifest);
     let due = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name));
+    let due = due.filter(|planned| planned.section.is_none());
     summary.would_read =
         due.map(|planned| (planned.path.clone(), if planned.is_new { "new" } else { "changed" })).collect();
     Ok(summary)
@@ -103,7 +105,8 @@ fn extract(
     let clock = Instant::now();
     let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
-    let plan = plan(options, &manifest, &policy(options))?;
+    let databases = Databases::default();
+    let plan = plan(options, &manifest, &policy(options), &databases)?;
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;
     if plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake {
@@ -118,7 +121,8 @@ fn extract(
     let redactor = Redactor::new(options.redact, manifest.redaction_key);
     let groups = groups(&plan, &manifest, now);
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
-    progress.start(sources.len() as u64, sources.iter().map(|planned| planned.print.bytes).sum());
+    let files = sources.iter().filter(|planned| planned.section.is_none());
+    progress.start(sources.len() as u64, files.map(|planned| planned.print.bytes).sum());
     progress.stage("extracting");
     let read_again: HashSet<String> = sources.iter().map(|planned| planned.name.clone()).collect();
     let mut notes = Notes::default();
@@ -137,7 +141,9 @@ fn extract(
         progress,
         now,
         old,
+        databases: &databases,
         read_again,
+        vanished: plan.vanished.iter().map(String::as_str).collect(),
         registry: Mutex::new(Registry::default()),
         notes: Mutex::new(notes),
         redactions: Mutex::default(),
@@ -312,6 +318,7 @@ fn source_entry(shared: &Shared<'_>, read: &Read) -> SourceEntry {
     SourceEntry {
         agent: read.planned.agent_id().to_owned(),
         kind: read.planned.kind.to_owned(),
+        section: read.planned.section.as_deref().map(str::to_owned),
         print: read.planned.print,
         parser_version: read.planned.agent.about().parser_version,
         state: read.state,

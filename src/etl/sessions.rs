@@ -115,7 +115,7 @@ fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
         reasoning_tokens: totals.reasoning,
         total_tokens: totals.total,
         cost_usd: totals.cost_usd,
-        source_path: &draft.source,
+        source_path: &draft.file,
     });
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Manifest {
     pub(crate) generation: u64,
     /// What texts were kept and replaced when the rows were written; another choice extracts again.
     pub(crate) policy: String,
-    /// Every source that was ever read, by path.
+    /// Every source that was ever read, by path; the sections of one by path, `#` and id.
     pub(crate) sources: BTreeMap<String, SourceEntry>,
     /// Every part.
     pub(crate) parts: BTreeMap<PartName, PartEntry>,
@@ -41,6 +41,8 @@ pub(crate) struct Manifest {
 pub(crate) struct SourceEntry {
     pub(crate) agent: String,
     pub(crate) kind: String,
+    /// Id of the section that it is of its file.
+    pub(crate) section: Option<String>,
     pub(crate) print: Fingerprint,
     pub(crate) parser_version: u32,
     pub(crate) state: SourceState,
@@ -134,7 +136,22 @@ pub(crate) struct FileEntry {
     pub(crate) hash: [u8; 32],
 }
 
+impl SourceEntry {
+    /// The file of the source of that name.
+    pub(crate) fn file<'n>(&self, name: &'n str) -> &'n str {
+        let section = self.section.as_ref().and_then(|section| name.strip_suffix(section.as_str()));
+        section.and_then(|rest| rest.strip_suffix('#')).unwrap_or(name)
+    }
+}
+
 impl Manifest {
+    /// The sections that are known of a source, with their names.
+    pub(crate) fn sections_of<'m>(&'m self, name: &str) -> impl Iterator<Item = (&'m str, &'m SourceEntry)> + use<'m> {
+        let from = format!("{name}#");
+        let those = self.sources.range(from.clone()..).take_while(move |(name, _)| name.starts_with(&from));
+        those.map(|(name, entry)| (name.as_str(), entry)).filter(|(_, entry)| entry.section.is_some())
+    }
+
     /// The manifest of a lake; none where there is no lake.
     pub(crate) fn load(layout: &Layout) -> Result<Option<Self>> {
         let path = layout.manifest();

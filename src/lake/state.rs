@@ -1,18 +1,21 @@
 //! The lake's state as tables: sources and runs.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
 use super::fs;
 use super::layout::Layout;
-use super::manifest::Manifest;
+use super::manifest::{Manifest, SourceEntry, SourceState};
 use crate::error::Result;
 use crate::tables::{RunRow, Runs, SourceRow, Sources};
 
 pub(super) fn sources(manifest: &Manifest) -> Result<RecordBatch> {
     let mut rows = Sources::default();
     let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    for (path, source) in &manifest.sources {
+    for (path, source) in files(manifest) {
         let [sessions, messages, tool_calls, usage] = source.rows.map(count);
         rows.push(SourceRow {
             agent: &source.agent,
@@ -36,6 +39,51 @@ pub(super) fn sources(manifest: &Manifest) -> Result<RecordBatch> {
         });
     }
     Ok(rows.finish()?)
+}
+
+/// Each file with what was found in it, whether it was read as a whole or by sections.
+fn files(manifest: &Manifest) -> BTreeMap<&str, Cow<'_, SourceEntry>> {
+    let is_section = |entry: &SourceEntry| entry.section.is_some();
+    let whole = manifest.sources.iter().filter(|(_, entry)| !is_section(entry));
+    let mut files: BTreeMap<&str, Cow<'_, SourceEntry>> =
+        whole.map(|(name, entry)| (name.as_str(), Cow::Borrowed(entry))).collect();
+    for (name, section) in manifest.sources.iter().filter(|(_, entry)| is_section(entry)) {
+        if let Some(file) = files.get_mut(section.file(name)) {
+            add_section(file.to_mut(), section);
+        }
+    }
+    files
+}
+
+fn add_section(file: &mut SourceEntry, section: &SourceEntry) {
+    file.lines += section.lines;
+    file.bad_lines += section.bad_lines;
+    file.first_bad_line = file.first_bad_line.or(section.first_bad_line);
+    if file.state == SourceState::Ok && section.state.is_bad() {
+        file.state = SourceState::Partial;
+    }
+    if file.problem.is_none() {
+        file.problem.clone_from(&section.problem);
+    }
+    for (counts, more) in [(&mut file.unknown, &section.unknown), (&mut file.redactions, &section.redactions)] {
+        *counts = sum_of_counts([counts.as_deref(), more.as_deref()]);
+    }
+    for (sum, rows) in file.rows.iter_mut().zip(section.rows) {
+        *sum += rows;
+    }
+    file.extracted_at = file.extracted_at.max(section.extracted_at);
+}
+
+/// Adds up lists of `name: count`.
+fn sum_of_counts(lists: [Option<&str>; 2]) -> Option<String> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for count in lists.into_iter().flatten().flat_map(|list| list.split(", ")) {
+        if let Some((name, count)) = count.rsplit_once(": ") {
+            *sums.entry(name).or_default() += count.parse().unwrap_or(0);
+        }
+    }
+    let texts: Vec<String> = sums.into_iter().map(|(name, count)| format!("{name}: {count}")).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// One run, as it is kept.

@@ -16,7 +16,7 @@ use std::time::UNIX_EPOCH;
 pub(crate) use compressed::{decompress, lines_of_blob};
 pub use lines::{Line, Lines};
 pub use repair::{repair, split_glued};
-pub use sqlite::Database;
+pub use sqlite::{Database, Databases};
 pub(crate) use unescape::unescape;
 
 use crate::extract::Reject;
@@ -90,6 +90,32 @@ fn inode(_metadata: &Metadata) -> u64 {
     0
 }
 
+/// What of a source is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// All of it.
+    Whole,
+    /// What belongs to none of its sections.
+    Common,
+    /// The section of that id.
+    Section(&'a str),
+}
+
+/// One of many sessions that a source holds: what tells that it has changed, without reading it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Section {
+    /// Its id, unique in the source.
+    pub id: String,
+    /// Changes when anything that is read of it does.
+    pub stamp: u64,
+    /// Roughly what there is to be read. Bytes.
+    pub bytes: u64,
+    /// When it began. Microseconds since 1970.
+    pub began: Option<i64>,
+    /// When it was last changed. Microseconds since 1970.
+    pub modified: Option<i64>,
+}
+
 /// One source, open for reading at most as many bytes as it had when the run was planned.
 pub struct Source<'a> {
     /// Its main file.
@@ -98,13 +124,22 @@ pub struct Source<'a> {
     pub kind: &'a str,
     /// Size when the run was planned. Bytes.
     pub bytes: u64,
+    /// What of it is to be read.
+    pub scope: Scope<'a>,
+    databases: Option<&'a Databases>,
     progress: &'a dyn Fn(u64),
 }
 
 impl<'a> Source<'a> {
     /// A source that tells `progress` how many bytes were read.
     pub fn new(path: &'a Path, kind: &'a str, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
-        Self { path, kind, bytes, progress }
+        Self { path, kind, bytes, scope: Scope::Whole, databases: None, progress }
+    }
+
+    /// The same source, to be read in part; what its parts share is kept with the run's databases.
+    #[must_use]
+    pub fn scoped(self, scope: Scope<'a>, databases: &'a Databases) -> Self {
+        Self { scope, databases: Some(databases), ..self }
     }
 
     /// The same source, to be looked at once more: its bytes are counted already.
@@ -159,9 +194,23 @@ impl<'a> Source<'a> {
 
     /// Its SQLite database, opened so that the agent's own use of it is neither hindered nor changed.
     pub fn database(&mut self) -> Result<Database, Reject> {
-        let database = Database::open(self.path)?;
+        let database = match self.databases {
+            Some(databases) => databases.open(self.path)?,
+            None => Database::open(self.path)?,
+        };
         (self.progress)(self.bytes);
         Ok(database)
+    }
+
+    /// What holds for all of its sections: found out once in a run, however many of them are read.
+    pub fn survey<T: std::any::Any + Send + Sync>(
+        &self,
+        make: impl FnOnce() -> Result<T, Reject>,
+    ) -> Result<std::sync::Arc<T>, Reject> {
+        match self.databases {
+            Some(databases) => databases.survey(self.path, make),
+            None => make().map(std::sync::Arc::new),
+        }
     }
 }
 

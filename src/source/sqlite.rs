@@ -1,9 +1,12 @@
 //! SQLite databases of agents that may be running: every row is read, nothing beside the file is made or changed.
 
+use std::any::Any;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use rusqlite::limits::Limit;
@@ -23,7 +26,7 @@ const COPIES: usize = 5;
 /// whole database, and is opened as immutable, so that no lock is taken.
 pub struct Database {
     connection: Connection,
-    _copy: Option<tempfile::TempDir>,
+    _copy: Option<Arc<tempfile::TempDir>>,
 }
 
 impl Deref for Database {
@@ -36,17 +39,19 @@ impl Deref for Database {
 
 impl Database {
     pub(super) fn open(path: &Path) -> Result<Self, Reject> {
-        let log = sibling(path, "-wal");
-        let has_log = std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0);
-        let (connection, copy) = if has_log {
-            let folder = copy_pair(path, &log).map_err(Reject::Io)?;
+        let copy = private_copy(path)?.map(Arc::new);
+        Self::open_with(path, copy)
+    }
+
+    fn open_with(path: &Path, copy: Option<Arc<tempfile::TempDir>>) -> Result<Self, Reject> {
+        let connection = if let Some(folder) = &copy {
             let name = path.file_name().unwrap_or_default();
             // The copy is ours: SQLite may build its shared-memory index beside it.
-            (Connection::open_with_flags(folder.path().join(name), OpenFlags::SQLITE_OPEN_READ_WRITE)?, Some(folder))
+            Connection::open_with_flags(folder.path().join(name), OpenFlags::SQLITE_OPEN_READ_WRITE)?
         } else {
             super::open_regular(path).map_err(Reject::Io)?;
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-            (Connection::open_with_flags(immutable_uri(path), flags)?, None)
+            Connection::open_with_flags(immutable_uri(path), flags)?
         };
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
         connection.execute_batch("PRAGMA query_only = 1; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
@@ -59,6 +64,68 @@ impl Database {
         let names = statement.query_map([table], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
         Ok(names)
     }
+}
+
+/// The databases of a run whose sessions are read one by one: each is copied at most once, and what holds for all of its
+/// sessions is found out once.
+#[derive(Default)]
+pub struct Databases(Mutex<HashMap<PathBuf, Arc<Held>>>);
+
+#[derive(Default)]
+struct Held {
+    copy: Mutex<PrivateCopy>,
+    survey: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+}
+
+/// Where the copy of a database is.
+#[derive(Default)]
+enum PrivateCopy {
+    #[default]
+    NotMade,
+    NotNeeded,
+    In(Arc<tempfile::TempDir>),
+}
+
+impl Databases {
+    fn held(&self, path: &Path) -> Arc<Held> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(path.to_owned()).or_default())
+    }
+
+    pub(super) fn open(&self, path: &Path) -> Result<Database, Reject> {
+        let held = self.held(path);
+        let mut copy = held.copy.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*copy, PrivateCopy::NotMade) {
+            let made = private_copy(path)?;
+            *copy = made.map_or(PrivateCopy::NotNeeded, |folder| PrivateCopy::In(Arc::new(folder)));
+        }
+        match &*copy {
+            PrivateCopy::In(folder) => Database::open_with(path, Some(Arc::clone(folder))),
+            PrivateCopy::NotMade | PrivateCopy::NotNeeded => Database::open_with(path, None),
+        }
+    }
+
+    pub(super) fn survey<T: Any + Send + Sync>(
+        &self,
+        path: &Path,
+        make: impl FnOnce() -> Result<T, Reject>,
+    ) -> Result<Arc<T>, Reject> {
+        let held = self.held(path);
+        let mut survey = held.survey.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = survey.clone().and_then(|known| known.downcast().ok()) {
+            return Ok(known);
+        }
+        let made = Arc::new(make()?);
+        *survey = Some(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
+        Ok(made)
+    }
+}
+
+/// A copy of a database and its write-ahead log, where there is one that holds anything.
+fn private_copy(path: &Path) -> Result<Option<tempfile::TempDir>, Reject> {
+    let log = sibling(path, "-wal");
+    let has_log = std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0);
+    has_log.then(|| copy_pair(path, &log)).transpose().map_err(Reject::Io)
 }
 
 fn sibling(path: &Path, suffix: &str) -> PathBuf {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::{Case, Home};
 use crate::lake::{Bench, Transcript, assert_same_rows, etl, in_parallel, rows, succeed};
 use serde_json::json;
 
@@ -22,11 +23,9 @@ fn assert_streams_alike(bench: &Bench, home: &Path, what: &str) {
 
 #[test]
 fn every_fixture_gives_the_same_rows() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    let folders = walkdir::WalkDir::new(fixtures).min_depth(3).max_depth(3).into_iter().map(|entry| entry.unwrap());
-    let homes = folders.filter(|entry| entry.file_name() == "home").map(walkdir::DirEntry::into_path);
-    in_parallel(homes.collect(), |home| {
-        assert_streams_alike(&Bench::new(), &home, &home.display().to_string());
+    in_parallel(Case::all(), |case| {
+        let home = Home::of(&case);
+        assert_streams_alike(&Bench::new(), home.path(), &case.name);
     });
 }
 

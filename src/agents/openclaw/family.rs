@@ -1,7 +1,7 @@
 //! What OpenClaw knows of its sessions beside their lines: names, who started whom, what was forked.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::agents::pi::Known;
 
@@ -33,7 +33,7 @@ pub(super) struct Family {
     members: BTreeMap<String, Member>,
     /// Sessions by key, with when each began, in order.
     by_key: BTreeMap<String, Vec<(Option<i64>, String)>>,
-    current: Rc<BTreeMap<String, String>>,
+    current: Arc<BTreeMap<String, String>>,
 }
 
 impl Family {
@@ -48,13 +48,28 @@ impl Family {
             family.members.insert(member.session_id.clone(), member);
         }
         family.by_key.values_mut().for_each(|sessions| sessions.sort());
-        family.current = Rc::new(current);
+        family.current = Arc::new(current);
         family
+    }
+
+    /// When a session began. Microseconds since 1970.
+    pub(super) fn began(&self, session_id: &str) -> Option<i64> {
+        self.members.get(session_id)?.began
+    }
+
+    /// A text that changes when what is known of a session does.
+    pub(super) fn described(&self, session_id: &str) -> String {
+        let known = self.known(session_id);
+        let Known {
+            title, is_subagent, subagent_type, parent_session_id, root_session_id, forked_at, forked_from, ..
+        } = known;
+        let lineage = (parent_session_id, root_session_id, forked_at, forked_from);
+        format!("{:?}", (title, is_subagent, subagent_type, lineage))
     }
 
     /// What is known of a session.
     pub(super) fn known(&self, session_id: &str) -> Known {
-        let by_key = Rc::clone(&self.current);
+        let by_key = Arc::clone(&self.current);
         let Some(member) = self.members.get(session_id) else { return Known { by_key, ..Known::default() } };
         let parent = self.parent_of(member);
         let is_spawned = member.spawned_by.is_some() || member.key.contains(":subagent:");

@@ -13,8 +13,8 @@ use super::folders::{Entry, add_files, entries, first_moment, folders};
 use super::pi::{self, Known, Transcript};
 use super::{About, Agent, Found, Places};
 use crate::extract::{Reject, Sink};
-use crate::source::Source;
 use crate::source::jsonl::RecordReader;
+use crate::source::{Section, Source};
 
 /// The value of the `agent` column.
 const AGENT: &str = "openclaw";
@@ -75,12 +75,20 @@ impl Agent for OpenClaw {
         }
     }
 
-    fn streams(&self, kind: &str) -> bool {
-        kind != "database"
+    fn streams(&self, _kind: &str) -> bool {
+        true
     }
 
     fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
         if kind == "database" { None } else { first_moment(head, "timestamp") }
+    }
+
+    fn has_sections(&self, kind: &str) -> bool {
+        kind == "database"
+    }
+
+    fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+        store::sections(source)
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

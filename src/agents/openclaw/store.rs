@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::AGENT;
 use super::dialect::DIALECT;
@@ -13,46 +14,88 @@ use super::index::Listed;
 use crate::agents::pi::{Known, Transcript};
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::jsonl::RecordReader;
-use crate::source::{Database, Line, Source, decompress, lines_of_blob, repair};
+use crate::source::{Database, Line, Scope, Section, Source, decompress, lines_of_blob, repair};
 
 const EVENTS: &str = "transcript_events";
 const ARCHIVES: &str = "session_transcript_archives";
 const WINDOWS: &str = "session_windows";
 const NODES: &str = "session_nodes";
 
-/// Reads the database, session by session.
+/// What holds for all sessions of a database.
+struct Survey {
+    family: Family,
+    /// What sessions are called: their lines may lie elsewhere.
+    titles: Vec<(String, String)>,
+    damage: Option<String>,
+}
+
+impl Survey {
+    fn of(database: &Database) -> Self {
+        let (mut members, damage) = match members(database) {
+            Ok(members) => (members, None),
+            Err(error) => (Vec::new(), Some(message(&error))),
+        };
+        let titles = members.iter_mut().filter_map(|member| Some((member.session_id.clone(), member.title.take()?)));
+        Self { titles: titles.collect(), family: Family::of(members), damage }
+    }
+}
+
+/// Reads the database, or one session of it.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let database = source.database()?;
-    let mut damaged = None;
-    let mut members = members(&database).unwrap_or_else(|error| {
-        damaged.get_or_insert(error);
-        Vec::new()
-    });
-    for member in &mut members {
-        // A session's lines may lie elsewhere: its name goes to wherever they are.
-        if let Some(title) = member.title.take() {
-            out.note(NoteField::Title, session_key(AGENT, &member.session_id), 0, &title);
-        }
+    let survey = source.survey(|| Ok(Survey::of(&database)))?;
+    if let Scope::Section(session) = source.scope {
+        return extract_session(&database, &survey.family, session, out);
     }
-    let family = Family::of(members);
-    let mut archives = prepare(&database, ARCHIVES, &["encoding", "archive_blob"], "created_at")?;
-    let mut events = prepare(&database, EVENTS, &["event_json", "event_zstd"], "seq")?;
-    for session in sessions(&database)? {
-        let known = Known { session_id: Some(session.clone()), ..family.known(&session) };
-        let mut reader = Reader { transcript: Transcript::new(&DIALECT, known, out), number: 0 };
-        let read = reader
-            .read_archives(archives.as_mut(), &session)
-            .and_then(|()| reader.read_events(events.as_mut(), &session));
-        match read {
-            Err(Reject::Database(error)) => drop(damaged.get_or_insert(Reject::Database(error))),
-            read => read?,
-        }
-        reader.transcript.finish()?;
+    for (session, title) in &survey.titles {
+        out.note(NoteField::Title, session_key(AGENT, session), 0, title);
     }
-    if let Some(Reject::Database(error)) = damaged {
-        out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
+    if let Some(damage) = &survey.damage {
+        out.problem(out.report.lines + 1, damage);
+    }
+    if source.scope == Scope::Whole {
+        for session in sessions(&database)?.into_keys() {
+            extract_session(&database, &survey.family, &session, out)?;
+        }
     }
     Ok(())
+}
+
+fn extract_session(database: &Database, family: &Family, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let mut archives = prepare(database, ARCHIVES, &["encoding", "archive_blob"], "created_at")?;
+    let mut events = prepare(database, EVENTS, &["event_json", "event_zstd"], "seq")?;
+    let known = Known { session_id: Some(session.to_owned()), ..family.known(session) };
+    let mut reader = Reader { transcript: Transcript::new(&DIALECT, known, out), number: 0 };
+    let read =
+        reader.read_archives(archives.as_mut(), session).and_then(|()| reader.read_events(events.as_mut(), session));
+    match read {
+        Err(error @ Reject::Database(_)) => reader.transcript.sink().problem(reader.number + 1, &message(&error)),
+        read => read?,
+    }
+    reader.transcript.finish()
+}
+
+fn message(error: &Reject) -> String {
+    match error {
+        Reject::Database(error) => format!("the database is damaged: {error}"),
+        error => format!("the database cannot be read: {error:?}"),
+    }
+}
+
+/// The sessions of a database. Events are only ever added, or replaced as rows; what a session is called or belongs to
+/// may change too.
+pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+    let database = source.database()?;
+    let survey = source.survey(|| Ok(Survey::of(&database)))?;
+    let sessions = sessions(&database)?;
+    let all: u64 = sessions.values().map(|rows| rows.count).sum();
+    let section = |(id, rows): (String, Rows)| {
+        let stamp = xxh3_64(format!("{rows:?} {}", survey.family.described(&id)).as_bytes());
+        let bytes = u128::from(source.bytes) * u128::from(rows.count) / u128::from(all.max(1));
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        Section { began: survey.family.began(&id), id, stamp, bytes, modified: None }
+    };
+    Ok(sessions.into_iter().map(section).collect())
 }
 
 /// A statement that gives columns of a session's rows, in order; none when there is no such table. Columns came with the
@@ -77,15 +120,28 @@ fn known_or_null<'c>(there: &[String], column: &'c str) -> &'c str {
     if there.iter().any(|name| name == column) { column } else { "NULL" }
 }
 
-fn sessions(database: &Database) -> Result<BTreeSet<String>, Reject> {
-    let mut sessions = BTreeSet::new();
+/// The rows of a session, as far as an index tells: their number, and the sum of their row ids.
+#[derive(Debug, Default)]
+struct Rows {
+    count: u64,
+    ids: f64,
+}
+
+/// The sessions that have events or archives.
+fn sessions(database: &Database) -> Result<BTreeMap<String, Rows>, Reject> {
+    let mut sessions: BTreeMap<String, Rows> = BTreeMap::new();
     for table in [EVENTS, ARCHIVES] {
-        if !database.columns(table)?.is_empty() {
-            let mut statement = database.prepare(&format!("SELECT DISTINCT session_id FROM {table}"))?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                sessions.extend(text_of(row.get_ref(0)?));
-            }
+        if database.columns(table)?.is_empty() {
+            continue;
+        }
+        let query = format!("SELECT session_id, COUNT(*), TOTAL(rowid) FROM {table} GROUP BY session_id");
+        let mut statement = database.prepare(&query)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let Some(session) = text_of(row.get_ref(0)?) else { continue };
+            let entry = sessions.entry(session).or_default();
+            entry.count += u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
+            entry.ids += row.get::<_, f64>(2)?;
         }
     }
     Ok(sessions)

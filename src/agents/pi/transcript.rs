@@ -6,7 +6,7 @@ mod messages;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::dialect::Dialect;
 use super::record::{Entry, Message};
@@ -33,7 +33,7 @@ pub(crate) struct Known {
     /// When it was forked: entries before it are copies. Microseconds since 1970.
     pub(crate) forked_at: Option<i64>,
     /// Ids of sessions by the keys that OpenClaw calls them by.
-    pub(crate) by_key: Rc<BTreeMap<String, String>>,
+    pub(crate) by_key: Arc<BTreeMap<String, String>>,
 }
 
 /// Entries that hold nothing for the tables.

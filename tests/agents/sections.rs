@@ -1,0 +1,79 @@
+//! A database of many sessions is read session by session, each when it has changed.
+
+use rusqlite::Connection;
+
+use crate::common::{Built, Case, Home};
+use crate::laws::assert_consistent;
+
+const CHANGED: &str = "1002aaaa-0000-4000-8000-000000000002";
+const OTHER: &str = "1002bbbb-0000-4000-8000-000000000002";
+
+fn change(home: &Home, script: &str) {
+    let path = home.path().join(".openclaw/agents/db9/agent/openclaw-agent.sqlite");
+    let database = Connection::open(path).unwrap();
+    database.execute_batch(script).unwrap();
+    database.close().unwrap();
+}
+
+fn add_prompt(home: &Home) {
+    change(
+        home,
+        &format!(
+            r#"INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES ('{CHANGED}', 90,
+            '{{"type":"message","id":"201a0090","parentId":null,"timestamp":"2026-09-10T11:00:00.000Z",
+            "message":{{"role":"user","content":"one more thing","timestamp":1789038000000}}}}', 1789038000000)"#
+        ),
+    );
+}
+
+fn texts(lake: &Built<'_>, session: &str) -> Vec<String> {
+    let messages = lake.rows().values("messages");
+    let own = messages.iter().filter(|row| row["session_id"] == session);
+    own.map(|row| row["text"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn only_the_session_that_changed_is_read() {
+    let home = Home::of(&Case::named("database-of-2026-9"));
+    let lake = Built::full(&home);
+    let before = texts(&lake, OTHER);
+    add_prompt(&home);
+    // Whoever read this session again would find nothing to read.
+    change(
+        &home,
+        &format!(
+            "UPDATE transcript_events SET event_json = 'nonsense', event_zstd = NULL WHERE session_id = '{OTHER}'"
+        ),
+    );
+    lake.run();
+    assert_eq!(texts(&lake, CHANGED).last().unwrap(), "one more thing");
+    assert_eq!(texts(&lake, OTHER), before);
+    assert_eq!(lake.rows().values("sources")[0]["bad_lines"], 0);
+    assert_consistent(&lake.rows(), "sections");
+}
+
+#[test]
+fn a_grown_database_gives_what_it_gives_at_once() {
+    let home = Home::of(&Case::named("database-of-2026-9"));
+    let lake = Built::new(&home, "grown");
+    lake.run();
+    add_prompt(&home);
+    lake.run();
+    assert_eq!(lake.rows().without_runs().0, Built::full(&home).rows().without_runs().0);
+}
+
+#[test]
+fn a_session_that_left_the_database_stays() {
+    let home = Home::of(&Case::named("database-of-2026-9"));
+    let lake = Built::full(&home);
+    let before = lake.rows().without_runs();
+    change(&home, &format!("DELETE FROM transcript_events WHERE session_id = '{CHANGED}'"));
+    change(&home, &format!("DELETE FROM session_transcript_archives WHERE session_id = '{CHANGED}'"));
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        let after = lake.rows().without_runs();
+        for table in ["sessions", "messages", "tool_calls", "usage"] {
+            assert_eq!(after.table(table), before.table(table), "{table}");
+        }
+    }
+}
