@@ -1,0 +1,73 @@
+-- name: billing_blocks
+-- title: Five-hour blocks
+-- about: What was used in each block of five hours, newest first.
+-- about: A block begins with the whole hour of its first response; the first response after its end begins the next.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- param: hours int = 5 -- Length of a block. Hours.
+-- column: agent -- Coding agent.
+-- column: block -- When the block began.
+-- column: last_used -- When its last response began.
+-- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: sessions -- Sessions that used tokens in it. Count.
+-- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
+-- column: cache_read_tokens -- Input read from a cache. Tokens.
+-- column: cache_write_tokens -- Input written to a cache. Tokens.
+-- column: output_tokens -- Output, reasoning within. Tokens.
+-- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+with recursive used as (
+  select
+    u.agent,
+    floor(extract(epoch from u.timestamp) / 3600) as hour,
+    u.machine || '/' || u.session_id as session,
+    u.timestamp,
+    u.input_tokens,
+    u.cache_read_tokens,
+    coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens,
+    u.output_tokens,
+    u.cost_usd
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where u.timestamp is not null
+    and ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+),
+active as (
+  select distinct agent, hour
+  from used
+),
+-- For every active hour the first one that a block beginning with it does not hold.
+following as (
+  select a.agent, a.hour, min(b.hour) as next_hour
+  from active a
+  left join active b on b.agent = a.agent and b.hour >= a.hour + $hours
+  group by a.agent, a.hour
+),
+blocks as (
+  select f.agent, f.hour, f.next_hour
+  from following f
+  join (select agent, min(hour) as hour from active group by agent) a on a.agent = f.agent and a.hour = f.hour
+  union all
+  select f.agent, f.hour, f.next_hour
+  from blocks b
+  join following f on f.agent = b.agent and f.hour = b.next_hour
+)
+select
+  b.agent,
+  date_trunc('hour', min(u.timestamp)) as block,
+  max(u.timestamp) as last_used,
+  count(*) as responses,
+  count(distinct u.session) as sessions,
+  sum(u.input_tokens) as input_tokens,
+  sum(u.cache_read_tokens) as cache_read_tokens,
+  sum(u.cache_write_tokens) as cache_write_tokens,
+  sum(u.output_tokens) as output_tokens,
+  sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd
+from blocks b
+join used u on u.agent = b.agent and u.hour >= b.hour and u.hour < b.hour + $hours
+group by b.agent, b.hour
+order by block desc, b.agent

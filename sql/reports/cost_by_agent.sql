@@ -1,0 +1,43 @@
+-- name: cost_by_agent
+-- title: Cost by agent
+-- about: What each coding agent cost, most expensive first.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: agent -- Coding agent.
+-- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
+-- column: partial_responses -- Responses of which only a running count was recorded, so that they cost at least this much. Count.
+-- column: sessions -- Sessions that used tokens; the sessions of subagents are counted within theirs. Count.
+-- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
+-- column: cache_read_tokens -- Input read from a cache. Tokens.
+-- column: cache_write_tokens -- Input written to a cache. Tokens.
+-- column: output_tokens -- Output, reasoning within. Tokens.
+-- column: last_used -- When the last response began.
+with by_agent as (
+  select
+    u.agent,
+    -- Whole nano-dollars add up to the same sum in any order.
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
+    count(*) filter (where u.cost_usd is null) as unpriced_responses,
+    count(*) filter (where u.is_partial) as partial_responses,
+    count(distinct s.machine || '/' || s.root_session_id) as sessions,
+    count(*) as responses,
+    sum(u.input_tokens) as input_tokens,
+    sum(u.cache_read_tokens) as cache_read_tokens,
+    sum(coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0)) as cache_write_tokens,
+    sum(u.output_tokens) as output_tokens,
+    max(u.timestamp) as last_used
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+  group by u.agent
+)
+select *
+from by_agent
+order by cost_usd desc nulls last, responses desc, agent

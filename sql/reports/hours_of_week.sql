@@ -1,0 +1,38 @@
+-- name: hours_of_week
+-- title: Hours of the week
+-- about: When the work is done: responses and their cost by weekday and hour, in the session's time zone.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: weekday -- 1 Monday to 7 Sunday.
+-- column: hour -- 0 to 23.
+-- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: sessions -- Sessions that used tokens in it. Count.
+-- column: total_tokens -- Tokens of all kinds. Tokens.
+-- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+with placed as (
+  select
+    extract(isodow from u.timestamp) as weekday,
+    extract(hour from u.timestamp) as hour,
+    u.machine || '/' || u.agent || '/' || u.session_id as session,
+    u.total_tokens,
+    u.cost_usd
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where u.timestamp is not null
+    and ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+)
+select
+  weekday,
+  hour,
+  count(*) as responses,
+  count(distinct session) as sessions,
+  sum(total_tokens) as total_tokens,
+  sum(round(cost_usd * 1e9)) / 1e9 as cost_usd
+from placed
+group by weekday, hour
+order by weekday, hour

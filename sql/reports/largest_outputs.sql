@@ -1,0 +1,40 @@
+-- name: largest_outputs
+-- title: Largest tool outputs
+-- about: The calls whose results were largest, and so filled the context.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- param: rows int = 50 -- As many at most.
+-- column: output_bytes -- Result of the call. Bytes.
+-- column: name -- Tool, as the agent names it.
+-- column: command -- Shell command; null for other tools.
+-- column: file_path -- File that the call was about.
+-- column: status -- How the call ended.
+-- column: started_at -- When it began.
+-- column: project -- Short name of the project; null when the agent recorded none.
+-- column: agent -- Coding agent.
+-- column: session_id -- Identity of the session, together with machine and agent.
+-- column: seq -- Place of the call in the session.
+-- column: machine -- Machine that the session ran on.
+select
+  t.output_bytes,
+  t.name,
+  t.command,
+  t.file_path,
+  t.status,
+  t.started_at,
+  s.project,
+  t.agent,
+  t.session_id,
+  t.seq,
+  t.machine
+from tool_calls t
+join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+where t.output_bytes > 0
+  and ($since is null or t.started_at >= $since)
+  and ($until is null or t.started_at < $until)
+  and ($project is null or s.project = $project)
+  and ($agent is null or t.agent = $agent)
+order by t.output_bytes desc, t.machine, t.agent, t.session_id, t.seq
+limit $rows

@@ -1,0 +1,32 @@
+-- name: most_edited_files
+-- title: Files edited most
+-- about: Which files were written or edited most often, and in how many sessions.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: project -- Short name of the project; null when the agent recorded none.
+-- column: file_path -- File, as the agent was told it.
+-- column: edits -- Calls that wrote or edited it, whether they succeeded or not. Count.
+-- column: failed -- Those that failed or were refused. Count.
+-- column: sessions -- Sessions that did. Count.
+-- column: days -- Days on which it was edited, in the session's time zone. Count.
+-- column: last_edited -- When the last of the calls began.
+select
+  s.project,
+  t.file_path,
+  count(*) as edits,
+  count(*) filter (where t.status in ('error', 'rejected')) as failed,
+  count(distinct t.machine || '/' || t.agent || '/' || t.session_id) as sessions,
+  count(distinct date_trunc('day', t.started_at)) as days,
+  max(t.started_at) as last_edited
+from tool_calls t
+join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+where t.category in ('write', 'edit')
+  and t.file_path is not null
+  and ($since is null or t.started_at >= $since)
+  and ($until is null or t.started_at < $until)
+  and ($project is null or s.project = $project)
+  and ($agent is null or t.agent = $agent)
+group by s.project, t.file_path
+order by edits desc, sessions desc, s.project nulls last, t.file_path

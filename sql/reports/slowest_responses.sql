@@ -1,0 +1,39 @@
+-- name: slowest_responses
+-- title: Slowest responses
+-- about: The responses that took longest, with how fast they were written. Only agents that record durations have any.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- param: rows int = 50 -- As many at most.
+-- column: duration_ms -- How long the response took. Milliseconds.
+-- column: output_tokens -- Output, reasoning within. Tokens.
+-- column: tokens_per_second -- Output a second; null without output. Tokens.
+-- column: model -- Model as priced; as stored where no price is known.
+-- column: timestamp -- When the response began, or as near to it as the agent records.
+-- column: project -- Short name of the project; null when the agent recorded none.
+-- column: agent -- Coding agent.
+-- column: session_id -- Identity of the session, together with machine and agent.
+-- column: response_id -- The response.
+-- column: machine -- Machine that the session ran on.
+select
+  u.duration_ms,
+  u.output_tokens,
+  round(u.output_tokens * 1000.0 / nullif(u.duration_ms, 0), 2) as tokens_per_second,
+  coalesce(u.model_key, u.model) as model,
+  u.timestamp,
+  s.project,
+  u.agent,
+  u.session_id,
+  u.response_id,
+  u.machine
+from usage u
+join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+where u.duration_ms is not null
+  and u.grain = 'response'
+  and ($since is null or u.timestamp >= $since)
+  and ($until is null or u.timestamp < $until)
+  and ($project is null or s.project = $project)
+  and ($agent is null or u.agent = $agent)
+order by u.duration_ms desc, u.machine, u.agent, u.response_id
+limit $rows

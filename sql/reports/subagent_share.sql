@@ -1,0 +1,43 @@
+-- name: subagent_share
+-- title: What subagents cost
+-- about: Which part of each project's cost its subagents had, by kind of subagent, most expensive first.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: project -- Short name of the project; null when the agent recorded none.
+-- column: agent -- Coding agent.
+-- column: subagent_type -- Kind of subagent; null for the main sessions and where the kind is not recorded.
+-- column: is_subagent -- Whether these are runs of subagents.
+-- column: sessions -- Runs that used tokens. Count.
+-- column: total_tokens -- Tokens of all kinds. Tokens.
+-- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: share -- Part of the tokens that the agent used in the project. 0 to 1.
+with by_kind as (
+  select
+    s.project,
+    s.agent,
+    s.subagent_type,
+    s.is_subagent,
+    count(distinct s.machine || '/' || s.session_id) as sessions,
+    sum(u.total_tokens) as total_tokens,
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+  group by s.project, s.agent, s.subagent_type, s.is_subagent
+)
+select
+  project,
+  agent,
+  subagent_type,
+  is_subagent,
+  sessions,
+  total_tokens,
+  cost_usd,
+  round(total_tokens * 1.0 / nullif(sum(total_tokens) over (partition by project, agent), 0), 4) as share
+from by_kind
+order by cost_usd desc nulls last, total_tokens desc, project nulls last, agent, is_subagent, subagent_type nulls last

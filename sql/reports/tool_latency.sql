@@ -1,0 +1,36 @@
+-- name: tool_latency
+-- title: How long tools take
+-- about: How long calls of each tool took, most time in all first.
+-- about: Calls without a recorded duration are left out; waiting for the person's consent counts where the agent does not tell it apart.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: agent -- Coding agent.
+-- column: name -- Tool, as the agent names it.
+-- column: calls -- Calls with a duration. Count.
+-- column: total_ms -- Time of all calls. Milliseconds.
+-- column: median_ms -- Half of the calls took no longer. Milliseconds.
+-- column: p95_ms -- 95 of 100 calls took no longer. Milliseconds.
+-- column: longest_ms -- The longest call. Milliseconds.
+with timed as (
+  select t.agent, t.name, cast(t.duration_ms as double) as duration_ms
+  from tool_calls t
+  join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+  where t.duration_ms is not null
+    and ($since is null or t.started_at >= $since)
+    and ($until is null or t.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or t.agent = $agent)
+)
+select
+  agent,
+  name,
+  count(*) as calls,
+  round(sum(duration_ms)) as total_ms,
+  round(median(duration_ms)) as median_ms,
+  round(percentile_cont(0.95) within group (order by duration_ms)) as p95_ms,
+  round(max(duration_ms)) as longest_ms
+from timed
+group by agent, name
+order by total_ms desc, agent, name
