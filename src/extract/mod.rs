@@ -189,7 +189,11 @@ impl<'a> Sink<'a> {
 
     /// Tells something about a row of whatever source it is in.
     pub fn note(&mut self, field: NoteField, key: u64, rank: i64, text: &str) {
-        if let Some(text) = self.clean(Some(text)) {
+        let text = match field {
+            NoteField::ProjectPath => Some(self.context.redactor.redact(text, &mut self.report.redactions)),
+            _ => self.clean(Some(text)),
+        };
+        if let Some(text) = text {
             self.notes.push(Note { key, field, rank, text: text.into_owned() });
         }
     }
