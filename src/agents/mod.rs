@@ -4,6 +4,7 @@ pub mod claude_code;
 pub mod codex;
 mod content;
 pub mod copilot;
+pub mod cursor;
 pub mod droid;
 mod folders;
 pub mod gemini;
@@ -62,6 +63,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &oh_my_pi::OhMyPi,
     &openclaw::OpenClaw,
     &qwen_code::QwenCode,
+    &cursor::Cursor,
 ];
 
 /// The agent of that id.
