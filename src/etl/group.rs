@@ -8,7 +8,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::carry::{self, Carry};
 use super::read::{Planned, Read, ReadSession, read};
-use super::rebuild::{Rebuilt, with_news};
+use super::rebuild::{Member, Rebuilt, with_news};
 use super::sessions;
 use super::totals::Totals;
 use super::{Shared, check_interrupt};
@@ -320,7 +320,8 @@ impl PartOutput<'_, '_> {
                 Facts { forked_from_session_id: forked_from.clone().or(old.forked_from_session_id), ..old }
             }
         };
-        let primary = session.members().max_by_key(|member| member.replica.claims.len());
+        let told = |member: &&Member| member.replica.claims.iter().filter(|it| it.yielding_record().is_none()).count();
+        let primary = session.members().max_by_key(told);
         let source = primary.map(|member| member.replica.source.clone()).unwrap_or_default();
         let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
         sources.sort_by_key(|path| (*path != source, path.clone()));
