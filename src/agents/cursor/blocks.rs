@@ -23,3 +23,9 @@ pub(super) fn texts<'b>(blocks: &'b [Block<'_>], kind: &str) -> Option<Cow<'b, s
     let of_kind = blocks.iter().filter(|block| block.kind.is(kind));
     join(of_kind.filter_map(|block| block.text.get().map(Cow::Borrowed)))
 }
+
+/// Images and files among the blocks. Count.
+pub(super) fn attachments(blocks: &[Block<'_>]) -> i64 {
+    let is_attached = |block: &&Block<'_>| ["image", "image_url", "file"].iter().any(|kind| block.kind.is(kind));
+    i64::try_from(blocks.iter().filter(is_attached).count()).unwrap_or(0)
+}

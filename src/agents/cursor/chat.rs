@@ -1,9 +1,10 @@
 //! Messages of one chat of the command-line program.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocks::{blocks, texts};
+use super::blocks::{attachments, blocks, texts};
+use super::conversation::UNIQUE_FROM;
 use super::prompt::Prompt;
 use super::record::{Block, ChatMessage};
 use super::rows::{Called, Rows, Said};
@@ -32,12 +33,20 @@ pub(super) struct Chat<'o, 's> {
     /// How often a message stands in the chat: those with the same content are one blob.
     counts: BTreeMap<String, u32>,
     open: BTreeMap<String, OpenCall>,
+    /// Ids of calls so far.
+    ids: BTreeSet<String>,
 }
 
 impl<'o, 's> Chat<'o, 's> {
     pub(super) fn new(out: &'o mut Sink<'s>, id: &str, began: Option<i64>, model: Option<&str>) -> Self {
         let rows = Rows::new(out, id.to_owned(), began);
-        Self { rows, model: model.map(str::to_owned), counts: BTreeMap::new(), open: BTreeMap::new() }
+        Self {
+            rows,
+            model: model.map(str::to_owned),
+            counts: BTreeMap::new(),
+            open: BTreeMap::new(),
+            ids: BTreeSet::new(),
+        }
     }
 
     pub(super) fn sink(&mut self) -> &mut Sink<'s> {
@@ -61,13 +70,17 @@ impl<'o, 's> Chat<'o, 's> {
         let said = Said { id: &id, timestamp: moment, ..Said::default() };
         match message.role.get().unwrap_or_default() {
             "user" => {
-                let Some(text) = text else { return Ok(()) };
-                let prompt = Prompt::of(&text);
+                let attachments = attachments(&blocks);
+                if text.is_none() && attachments == 0 {
+                    return Ok(());
+                }
+                let prompt = Prompt::of(text.as_deref().unwrap_or_default());
                 if prompt.kind == "prompt" {
                     self.rows.begin_turn();
                 }
                 let timestamp = prompt.moment.or(moment);
-                let said = Said { role: "user", kind: prompt.kind, text: Some(prompt.text), timestamp, ..said };
+                let text = text.as_ref().map(|_| prompt.text);
+                let said = Said { role: "user", kind: prompt.kind, text, timestamp, attachments, ..said };
                 self.rows.message(&said)?;
             }
             "assistant" => {
@@ -117,7 +130,11 @@ impl<'o, 's> Chat<'o, 's> {
     fn open(&mut self, call: Option<&str>, name: Option<&str>, args: Raw<'_>, id: &str) -> Result<(), Reject> {
         let name = name.unwrap_or("unknown");
         let input = value::within(args).map(Cow::into_owned);
-        let call_id = format!("{}#{}", id, call.map_or_else(|| self.rows.seq.to_string(), str::to_owned));
+        let call_id = match call {
+            Some(call) if call.len() >= UNIQUE_FROM && self.ids.insert(call.to_owned()) => call.to_owned(),
+            Some(call) => format!("{id}#{call}"),
+            None => format!("{id}#{}", self.rows.seq),
+        };
         let open = OpenCall {
             message_id: id.to_owned(),
             seq: self.rows.seq,

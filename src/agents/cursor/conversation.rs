@@ -12,7 +12,7 @@ use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::Raw;
 
 /// Ids of calls that are this long are unique; shorter ones are counted anew in each reply.
-const UNIQUE_FROM: usize = 12;
+pub(super) const UNIQUE_FROM: usize = 12;
 
 /// What is known of a conversation beside its bubbles.
 #[derive(Debug, Clone, Default)]
@@ -80,6 +80,11 @@ impl<'o, 's> Conversation<'o, 's> {
             self.rows.out.unknown(&format!("bubble {kind}"));
             return Ok(());
         };
+        if bubble.is_users().is_none()
+            && let Some(kind) = bubble.kind.get()
+        {
+            self.rows.out.unknown(&format!("bubble {kind}"));
+        }
         let who = if is_users { "user" } else { "assistant" };
         let same = bubble.server_id.get().map(|id| key(AGENT, Kind::Message, &format!("{who}:{id}")));
         let own = key(AGENT, Kind::Message, &place.id);
@@ -232,7 +237,7 @@ impl<'o, 's> Conversation<'o, 's> {
             name,
             category: asked.category,
             mcp_server: asked.mcp_server.as_deref(),
-            input: raw_args.as_deref().or(params.as_deref()),
+            input: raw_args.as_deref().or(params.as_deref()).or(tool.raw_args.json().map(|_| "{}")),
             command: asked.command.as_deref(),
             file_path: asked.file.as_deref(),
             status: outcome.status,

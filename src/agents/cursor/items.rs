@@ -87,13 +87,15 @@ fn read_tab(state: &State<'_>, tab: &Tab<'_>, out: &mut Sink<'_>) -> Result<(), 
 /// their conversations are.
 fn read_composers(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
     let is_sound = each_composer(json, |composer, _| {
-        if !composer.conversation.0.is_empty() || composer.by_id.json().is_some_and(|json| json != "{}") {
-            return read_inline(state, composer, out);
-        }
-        out.line();
         if let Some(id) = composer.id.get() {
             tell(state, id, Listing::of(composer).title.as_deref(), out);
         }
+        let has_conversation =
+            !composer.conversation.0.is_empty() || composer.by_id.json().is_some_and(|json| json != "{}");
+        if has_conversation {
+            return read_inline(state, composer, out);
+        }
+        out.line();
         Ok(())
     })?;
     if !is_sound {

@@ -251,3 +251,73 @@ impl<'d> State<'d> {
 fn pair(row: &rusqlite::Row<'_>) -> Result<(i64, i64), rusqlite::Error> {
     Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.unwrap_or(0)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etl::Content;
+    use crate::extract::Context;
+    use crate::pricing::{PriceTable, Pricer};
+    use crate::redact::{Mode, Redactor};
+
+    const SCHEMA: &str = "CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+        CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);";
+    const TALKS: &str = r#"
+        INSERT INTO cursorDiskKV VALUES ('composerData:a', '{"createdAt":1769940000000,"fullConversationHeadersOnly":[{"bubbleId":"a1","type":1}]}');
+        INSERT INTO cursorDiskKV VALUES ('bubbleId:a:a1', '{"type":1,"text":"one"}');
+        INSERT INTO cursorDiskKV VALUES ('composerData:b', '{"createdAt":1769950000000,"fullConversationHeadersOnly":[{"bubbleId":"b1","type":1}]}');
+        INSERT INTO cursorDiskKV VALUES ('bubbleId:b:b1', '{"type":1,"text":"two"}');
+        INSERT INTO cursorDiskKV VALUES ('bubbleId:c:c1', '{"type":1,"text":"three"}');
+        INSERT INTO ItemTable VALUES ('workbench.panel.aichat.view.aichat.chatdata', '{"tabs":[{"tabId":"t","bubbles":[{"type":"user","id":"t1","text":"four"}]}]}');"#;
+
+    /// The units of a database after some changes, and the texts of the sessions that reading each alone gives.
+    fn units(changes: &[&str]) -> Vec<(Unit, Vec<String>)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.vscdb");
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        changes.iter().for_each(|change| connection.execute_batch(change).unwrap());
+        connection.close().unwrap();
+        let mut source = Source::new(&path, "database", 0, &|_| ());
+        let database = source.database().unwrap();
+        let state = State::open(&source, &database, &mut None).unwrap();
+        let (redactor, pricer) = (Redactor::new(Mode::Secrets, [7; 32]), Pricer::new(PriceTable::bundled()));
+        let context = Context { agent: "cursor", redactor: &redactor, pricer: &pricer, content: Content::Full };
+        let read = |unit: Unit| {
+            let mut out = Sink::collect(&context);
+            state.read(&unit.key, &mut out).unwrap();
+            let ids = out.sessions.iter().map(|session| session.facts.session_id.clone()).collect();
+            (unit, ids)
+        };
+        state.list(&mut None).into_iter().map(read).collect()
+    }
+
+    #[test]
+    fn each_unit_is_listed_and_can_be_read_alone() {
+        let units = units(&[SCHEMA, TALKS]);
+        let sessions: Vec<&str> = units.iter().flat_map(|(_, sessions)| sessions).map(String::as_str).collect();
+        assert_eq!(sessions, ["a", "b", "c", "t"]);
+        let began: Vec<bool> = units.iter().map(|(unit, _)| unit.began.is_some()).collect();
+        assert_eq!(began, [true, true, false, false]);
+        assert!(units.iter().all(|(unit, _)| unit.weight > 0));
+    }
+
+    #[test]
+    fn only_the_stamp_of_what_changed_changes() {
+        let before = units(&[SCHEMA, TALKS]);
+        for (change, changed) in [
+            ("INSERT INTO cursorDiskKV VALUES ('bubbleId:b:b1', '{\"type\":1,\"text\":\"new\"}')", "composerData:b"),
+            ("INSERT INTO cursorDiskKV VALUES ('bubbleId:a:a2', NULL)", "composerData:a"),
+            ("DELETE FROM cursorDiskKV WHERE key = 'composerData:a'", "composerData:a"),
+            ("UPDATE cursorDiskKV SET value = '{}' WHERE key = 'composerData:b'", "composerData:b"),
+        ] {
+            let after = units(&[SCHEMA, TALKS, change]);
+            let changes: Vec<&str> = before
+                .iter()
+                .zip(&after)
+                .filter(|(before, after)| before.0.stamp != after.0.stamp)
+                .map(|(_, after)| after.0.key.as_str())
+                .collect();
+            assert_eq!(changes, [changed], "{change}");
+        }
+    }
+}

@@ -10,6 +10,9 @@ use crate::extract::Reject;
 use crate::extract::Sink;
 use crate::source::{Source, repair};
 
+/// Lines that a part begins with.
+const SIDES: [&str; 2] = ["user:", "assistant:"];
+
 /// Reads one transcript.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut reader = Reader { rows: rows(source, out), part: None };
@@ -21,6 +24,10 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
             continue;
         }
         let text = repair(line.bytes);
+        // A torn last line may be the head of another part.
+        if !line.ended && SIDES.iter().any(|side| side.starts_with(&*text)) {
+            continue;
+        }
         reader.take(text.trim_end_matches('\r'), line.number)?;
     }
     reader.flush()?;
@@ -63,7 +70,7 @@ struct Reader<'o, 's> {
 
 impl Reader<'_, '_> {
     fn take(&mut self, line: &str, number: u64) -> Result<(), Reject> {
-        if matches!(line, "user:" | "assistant:") {
+        if SIDES.contains(&line) {
             self.flush()?;
             self.part = Some(Part {
                 is_users: line == "user:",

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::blocks::{blocks, texts};
+use super::blocks::{attachments, blocks, texts};
 use super::prompt::Prompt;
 use super::record::{Block, TranscriptLine};
 use super::rows::{Called, Rows, Said};
@@ -86,13 +86,17 @@ impl Transcript<'_, '_> {
         let text = texts(&content, "text");
         match record.role.get() {
             Some("user") => {
-                let Some(text) = text else { return Ok(()) };
-                let prompt = Prompt::of(&text);
+                let attachments = attachments(&content);
+                if text.is_none() && attachments == 0 {
+                    return Ok(());
+                }
+                let prompt = Prompt::of(text.as_deref().unwrap_or_default());
                 if prompt.kind == "prompt" {
                     self.rows.begin_turn();
                 }
                 let (kind, timestamp) = (prompt.kind, prompt.moment);
-                let said = Said { role: "user", kind, text: Some(prompt.text), timestamp, ..said };
+                let text = text.as_ref().map(|_| prompt.text);
+                let said = Said { role: "user", kind, text, timestamp, attachments, ..said };
                 self.rows.message(&said).map(|_| ())
             }
             Some("assistant") => {
