@@ -14,7 +14,7 @@ use crate::source::records::{Fraction, Raw, Text};
 /// Milliseconds before that are no moment since 1970, but a clock's that began with the program.
 const FIRST_MOMENT_MS: f64 = 1e12;
 
-impl<'a> Bubble<'a> {
+impl Bubble<'_> {
     /// Whether the person said it; none where the bubble does not say.
     pub(super) fn is_users(&self) -> Option<bool> {
         is_users(self.kind.get().or(self.role.get())?)

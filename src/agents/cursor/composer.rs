@@ -165,7 +165,7 @@ fn by_moment(
 ) -> Result<Vec<Place>, Reject> {
     let mut places = Vec::new();
     for bubble in bubbles {
-        let look = |json: &str| value::read::<Bubble<'static>, _>(json, |bubble| bubble.moment()).ok().flatten();
+        let look = |json: &str| value::read::<Bubble<'static>, _>(json, moment_of).ok().flatten();
         let moment = match state.bubble(id, &bubble, look) {
             Ok(moment) => moment.flatten(),
             Err(Reject::Database(error)) => {
@@ -178,6 +178,10 @@ fn by_moment(
     }
     places.sort_by(|a, b| (a.moment.unwrap_or(i64::MAX), &a.id).cmp(&(b.moment.unwrap_or(i64::MAX), &b.id)));
     Ok(places)
+}
+
+fn moment_of(bubble: &Bubble<'_>) -> Option<i64> {
+    bubble.moment()
 }
 
 fn take_json(conversation: &mut Conversation<'_, '_>, json: &str, place: &Place) -> Result<(), Reject> {

@@ -23,7 +23,7 @@ pub(super) struct Rows<'o, 's> {
 }
 
 /// A message to be handed on.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Said<'m> {
     pub(super) id: &'m str,
     pub(super) role: &'static str,

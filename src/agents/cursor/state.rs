@@ -160,7 +160,9 @@ impl<'d> State<'d> {
         };
         let mut stamp = Xxh3::new();
         let numbers = [of_record.0, of_record.1, bubbles, last, listing.updated.unwrap_or(0)];
-        numbers.iter().for_each(|number| stamp.update(&number.to_le_bytes()));
+        for number in numbers {
+            stamp.update(&number.to_le_bytes());
+        }
         stamp.update(&sum.to_le_bytes());
         stamp.update(&listing.hash.to_le_bytes());
         let count = |number: i64| u64::try_from(number).unwrap_or(0);
@@ -275,7 +277,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state.vscdb");
         let connection = rusqlite::Connection::open(&path).unwrap();
-        changes.iter().for_each(|change| connection.execute_batch(change).unwrap());
+        for change in changes {
+            connection.execute_batch(change).unwrap();
+        }
         connection.close().unwrap();
         let mut source = Source::new(&path, "database", 0, &|_| ());
         let database = source.database().unwrap();

@@ -171,10 +171,15 @@ fn links(mut bytes: &[u8]) -> Links {
         if let (1 | 2, Some(content)) = (field, content)
             && content.len() == HASH
         {
-            found.push((field == 2, content.iter().map(|byte| format!("{byte:02x}")).collect()));
+            found.push((field == 2, hexadecimal(content)));
         }
     }
     Links { found, is_sound: true }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The next field's number, and its bytes where it has any; none where the record is torn.

@@ -36,7 +36,7 @@ pub(super) fn read<S: Shape, R>(json: &str, take: impl FnOnce(&S::Of<'_>) -> R) 
 }
 
 /// What stands in a field that holds JSON or a text with JSON in it; none for null and for an empty text.
-pub(super) fn within<'a>(raw: Raw<'a>) -> Option<Cow<'a, str>> {
+pub(super) fn within(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = raw.json()?;
     let text = if json.starts_with('"') { literal(json)? } else { Cow::Borrowed(json) };
     Some(text).filter(|text| !text.trim().is_empty())
