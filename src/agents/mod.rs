@@ -4,6 +4,7 @@ pub mod claude_code;
 pub mod codex;
 mod content;
 pub mod copilot;
+pub mod cursor;
 pub mod droid;
 mod folders;
 pub mod gemini;
@@ -43,8 +44,8 @@ pub trait Agent: Sync {
         false
     }
 
-    /// Whether sources of a kind hold many sessions and are read section by section, each when it has changed.
-    fn has_sections(&self, _kind: &str) -> bool {
+    /// Whether a source holds many sessions and is read section by section, each when it has changed.
+    fn has_sections(&self, _path: &Path, _kind: &str) -> bool {
         false
     }
 
@@ -72,6 +73,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &oh_my_pi::OhMyPi,
     &openclaw::OpenClaw,
     &qwen_code::QwenCode,
+    &cursor::Cursor,
 ];
 
 /// The agent of that id.

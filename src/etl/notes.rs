@@ -59,7 +59,7 @@ impl Notes {
                 summary: text(&mut fields, NoteField::Summary),
                 title: text(&mut fields, NoteField::Title),
                 subagent_type: text(&mut fields, NoteField::SubagentType),
-                project_path: None,
+                project_path: text(&mut fields, NoteField::ProjectPath),
             };
             (session, notes)
         });
@@ -73,7 +73,7 @@ pub(super) struct SessionNotes {
     pub(super) summary: Option<String>,
     pub(super) title: Option<String>,
     pub(super) subagent_type: Option<String>,
-    /// What other sessions call the project whose hash this one names.
+    /// Its project, as another source names it, or other sessions call the one whose hash this one names.
     pub(super) project_path: Option<String>,
 }
 

@@ -48,7 +48,7 @@ pub(super) fn plan(options: &Options, manifest: &Manifest, policy: &str, databas
         let recent = options.since.is_none_or(|since| planned.print.modified_us() >= since);
         recent && (options.full || has_changed(planned, manifest, policy))
     };
-    let with_sections = found.par_iter().filter(|planned| planned.agent.has_sections(planned.kind));
+    let with_sections = found.par_iter().filter(|planned| planned.has_sections());
     let sections = with_sections.flat_map_iter(|whole| {
         let listed = is_due(&whole).then(|| listed_sections(whole, manifest, databases)).flatten();
         listed.unwrap_or_else(|| known_sections(whole, manifest))

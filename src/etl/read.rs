@@ -48,6 +48,10 @@ impl Planned {
         self.agent.about().id
     }
 
+    pub(super) fn has_sections(&self) -> bool {
+        self.agent.has_sections(&self.path, self.kind)
+    }
+
     fn is_streamed(&self) -> bool {
         self.print.bytes >= streamed_from() && self.agent.streams(self.kind)
     }
@@ -98,7 +102,7 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
         Some(_) => Source::new(&planned.path, planned.kind, planned.print.bytes, &none),
         None => Source::new(&planned.path, planned.kind, planned.print.bytes, &progress),
     };
-    if planned.agent.has_sections(planned.kind) {
+    if planned.has_sections() {
         let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
         source = source.scoped(scope, shared.databases);
     }
@@ -120,7 +124,7 @@ fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
         Err(Reject::Io(error)) => Some(format!("cannot be read: {error}")),
         Err(Reject::Database(error)) => Some(format!("the database cannot be read: {error}")),
     };
-    let is_common = read.planned.section.is_none() && read.planned.agent.has_sections(read.planned.kind);
+    let is_common = read.planned.section.is_none() && read.planned.has_sections();
     read.state = match (&rejected, report.lines, report.bad_lines) {
         (None, 0, 0) if is_common => SourceState::Ok,
         (Some(_), 0, _) => SourceState::Unreadable,

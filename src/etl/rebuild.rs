@@ -194,8 +194,8 @@ impl Rebuilt {
         self.sources.iter().map(|source| source.read.planned.print.bytes).sum()
     }
 
-    /// What is known of it beside its rows: a transcript tells rather than what else holds rows of the session, then the
-    /// source that was changed last. None when that one was not read, so that only the lake knows. `modified` is when a
+    /// What is known of it beside its rows: a transcript tells rather than what else holds rows of the session, an
+    /// original rather than a copy, then the source that was changed last. None when that one was not read, so that only the lake knows. `modified` is when a
     /// source that was not read had been changed.
     pub(super) fn facts(&self, modified: impl Fn(&str) -> i64) -> Option<&Facts> {
         let read = self.sources.iter().filter(|source| source.member.replica.owns_rows());

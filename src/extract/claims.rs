@@ -213,6 +213,8 @@ pub enum NoteField {
     SubagentType,
     /// Session that the tool call of that key started.
     ChildSession,
+    /// Folder of the session of that presence key, where its own source names none.
+    ProjectPath,
 }
 
 /// Something that one source tells about a row of another.

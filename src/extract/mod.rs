@@ -66,7 +66,7 @@ pub struct Report {
 }
 
 impl Report {
-    const PROBLEMS: usize = 3;
+    pub(crate) const PROBLEMS: usize = 3;
     const UNKNOWN: usize = 64;
 }
 
@@ -189,7 +189,11 @@ impl<'a> Sink<'a> {
 
     /// Tells something about a row of whatever source it is in.
     pub fn note(&mut self, field: NoteField, key: u64, rank: i64, text: &str) {
-        if let Some(text) = self.clean(Some(text)) {
+        let text = match field {
+            NoteField::ProjectPath => Some(self.context.redactor.redact(text, &mut self.report.redactions)),
+            _ => self.clean(Some(text)),
+        };
+        if let Some(text) = text {
             self.notes.push(Note { key, field, rank, text: text.into_owned() });
         }
     }

@@ -142,10 +142,11 @@ impl Replica {
         own.map(|claim| claim.value).filter(|moment| *moment != i64::MAX).min()
     }
 
-    /// Whether it claims presence under a key.
-    pub(crate) fn is_present(&self, key: u64) -> bool {
-        let presence = |claim: &Claim| claim.kind() == Kind::Presence && claim.yielding_record().is_none();
-        self.claims.iter().any(|claim| claim.key == key && presence(claim))
+    /// Whether it claims presence under a key, and whether it does so as the original.
+    pub(crate) fn is_present(&self, key: u64) -> [bool; 2] {
+        let presence = |claim: &&Claim| claim.kind() == Kind::Presence && claim.yielding_record().is_none();
+        let mut present = self.claims.iter().filter(|claim| claim.key == key).filter(presence).peekable();
+        [present.peek().is_some(), present.any(|claim| !claim.is_weak())]
     }
 
     /// Whether any row is the session's own.

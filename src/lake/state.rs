@@ -10,6 +10,7 @@ use super::fs;
 use super::layout::Layout;
 use super::manifest::{Manifest, SourceEntry, SourceState};
 use crate::error::Result;
+use crate::extract::Report;
 use crate::tables::{RunRow, Runs, SourceRow, Sources};
 
 pub(super) fn sources(manifest: &Manifest) -> Result<RecordBatch> {
@@ -62,9 +63,9 @@ fn add_section(file: &mut SourceEntry, section: &SourceEntry) {
     if file.state == SourceState::Ok && section.state.is_bad() {
         file.state = SourceState::Partial;
     }
-    if file.problem.is_none() {
-        file.problem.clone_from(&section.problem);
-    }
+    let problems = [file.problem.as_deref(), section.problem.as_deref()].into_iter().flatten();
+    let problems: Vec<&str> = problems.flat_map(|problems| problems.split("; ")).take(Report::PROBLEMS).collect();
+    file.problem = (!problems.is_empty()).then(|| problems.join("; "));
     for (counts, more) in [(&mut file.unknown, &section.unknown), (&mut file.redactions, &section.redactions)] {
         *counts = sum_of_counts([counts.as_deref(), more.as_deref()]);
     }

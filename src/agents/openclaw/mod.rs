@@ -83,7 +83,7 @@ impl Agent for OpenClaw {
         if kind == "database" { None } else { first_moment(head, "timestamp") }
     }
 
-    fn has_sections(&self, kind: &str) -> bool {
+    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
         kind == "database"
     }
 

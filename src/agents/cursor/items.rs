@@ -1,0 +1,211 @@
+//! What `ItemTable` holds: the chat before 0.43, the composers before 0.45, lists of later ones, typed prompts.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::composer::{read_inline, take_raw};
+use super::conversation::{Conversation, Known, Place};
+use super::listing::{Listing, each_composer};
+use super::record::{Bubble, ChatData, Composers, Generation, Tab, TypedText};
+use super::state::State;
+use super::{AGENT, transcript_key, value, workspace_key};
+use crate::agents::prompts::{TypedPrompt, TypedPrompts};
+use crate::extract::{NoteField, Reject, Sink, session_key};
+use crate::source::records::{List, Object};
+
+const CHATS: [&str; 2] = ["workbench.panel.aichat.view.aichat.chatdata", "workbench.panel.chat.view.chat.chatdata"];
+const COMPOSERS: &str = "composer.composerData";
+const PROMPTS: &str = "aiService.prompts";
+const GENERATIONS: &str = "aiService.generations";
+/// What the views of composers are stored under, before a name of their own.
+const PANES: &str = "workbench.panel.composerChatViewPane.";
+const PANES_END: &str = "workbench.panel.composerChatViewPane/";
+/// What stands before a composer's id in the state of its view.
+const VIEW: &str = "aichat.view.";
+
+/// Keys that are read, each as one.
+pub(super) const KEYS: [&str; 5] = [CHATS[0], CHATS[1], COMPOSERS, PANES, PROMPTS];
+
+/// A key, and the first and the last that it stands for.
+pub(super) fn range_of(key: &'static str) -> (&'static str, &'static str, &'static str) {
+    if key == PANES { (key, key, PANES_END) } else { (key, key, key) }
+}
+
+/// Reads what stands under one of the keys.
+pub(super) fn read(state: &State<'_>, key: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+    if key == PANES {
+        return read_panes(state, out);
+    }
+    let read = state.with_item(key, |json| match key {
+        COMPOSERS => read_composers(state, json, out),
+        PROMPTS => read_prompts(state, json, out),
+        _ => read_chats(state, json, out),
+    })?;
+    read.unwrap_or(Ok(()))
+}
+
+fn bad(out: &mut Sink<'_>, key: &str) {
+    out.line();
+    out.problem(out.report.lines, &format!("{key} is no sound JSON"));
+}
+
+fn read_chats(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let read = value::read::<ChatData<'static>, _>(json, |chats| {
+        let tabs = chats.tabs.0.iter().filter_map(|tab| tab.0.as_ref());
+        tabs.into_iter().try_for_each(|tab| read_tab(state, tab, out))
+    });
+    read.unwrap_or_else(|_| {
+        bad(out, CHATS[0]);
+        Ok(())
+    })
+}
+
+/// A tab tells one moment: when its last prompt was sent.
+fn read_tab(state: &State<'_>, tab: &Tab<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let Some(id) = tab.id.get() else { return Ok(()) };
+    let looks = tab.bubbles.0.iter().map(|raw| {
+        let look = |bubble: &Bubble<'_>| {
+            let id = bubble.id.get().or(bubble.old_id.get()).map(str::to_owned);
+            (id, bubble.is_users() == Some(true) && bubble.shown().is_some())
+        };
+        raw.json().and_then(|json| value::read::<Bubble<'static>, _>(json, look).ok()).unwrap_or_default()
+    });
+    let looks: Vec<(Option<String>, bool)> = looks.collect();
+    let last = looks.iter().rposition(|(_, is_prompt)| *is_prompt);
+    let mut conversation = Conversation::new(out, Known { id: id.to_owned(), ..Known::default() });
+    for (number, (raw, (own, _))) in tab.bubbles.0.iter().zip(looks).enumerate() {
+        let moment = tab.sent.0.filter(|_| last == Some(number));
+        let id = own.unwrap_or_else(|| format!("{id}#{number}"));
+        take_raw(&mut conversation, *raw, &Place { id, moment, ..Place::default() })?;
+    }
+    let title = tab.title.get().map(str::to_owned);
+    let listing = Listing { title, project: state.folder.clone(), ..Listing::default() };
+    conversation.end(listing.facts(None), None, None, crate::source::records::Raw::default())?;
+    Ok(())
+}
+
+/// Composers with their conversations, or what later versions still list of them: then the folder is told to wherever
+/// their conversations are.
+fn read_composers(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let is_sound = each_composer(json, |composer, _| {
+        if let Some(id) = composer.id.get() {
+            tell(state, id, Listing::of(composer).title.as_deref(), out);
+        }
+        let has_conversation =
+            !composer.conversation.0.is_empty() || composer.by_id.json().is_some_and(|json| json != "{}");
+        if has_conversation {
+            return read_inline(state, composer, out);
+        }
+        out.line();
+        Ok(())
+    })?;
+    if !is_sound {
+        bad(out, COMPOSERS);
+    }
+    let _ = value::read::<Composers<'static>, _>(json, |composers| {
+        composers.selected.0.iter().chain([&composers.shown]).filter_map(|id| id.get()).for_each(|id| {
+            out.line();
+            tell(state, id, None, out);
+        });
+    });
+    Ok(())
+}
+
+/// Tells a composer's conversation, and its transcript, what the workspace knows of it.
+fn tell(state: &State<'_>, id: &str, title: Option<&str>, out: &mut Sink<'_>) {
+    for key in [session_key(AGENT, id), transcript_key(id)] {
+        if let Some(folder) = &state.folder {
+            out.note(NoteField::ProjectPath, key, 0, folder);
+        }
+        if let Some(title) = title {
+            out.note(NoteField::Title, key, 0, title);
+        }
+    }
+}
+
+/// The composers that were shown in the workspace, by the state of their views.
+fn read_panes(state: &State<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    for id in panes(state)? {
+        out.line();
+        tell(state, &id, None, out);
+    }
+    Ok(())
+}
+
+/// Ids of the composers whose views have a state.
+fn panes(state: &State<'_>) -> Result<Vec<String>, Reject> {
+    let query = "SELECT key, value FROM ItemTable WHERE key >= ?1 AND key < ?2 ORDER BY key";
+    let mut statement = state.database.prepare_cached(query)?;
+    let mut rows = statement.query([PANES, PANES_END])?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Some(json) = value::text_of(row.get_ref(1)?) else { continue };
+        let places = memchr::memmem::find_iter(json.as_bytes(), VIEW.as_bytes());
+        let found = places.filter_map(|place| json.get(place + VIEW.len()..place + VIEW.len() + 36));
+        ids.extend(found.filter(|id| uuid::Uuid::try_parse(id).is_ok()).map(str::to_owned));
+    }
+    ids.sort();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// Whether the workspace has, or lists, any conversation.
+fn has_chats(state: &State<'_>) -> Result<bool, Reject> {
+    for key in CHATS {
+        let has = |chats: &ChatData<'_>| !chats.tabs.0.is_empty();
+        let read = state.with_item(key, |json| value::read::<ChatData<'static>, _>(json, has).unwrap_or(true))?;
+        if read == Some(true) {
+            return Ok(true);
+        }
+    }
+    let lists = state.with_item(COMPOSERS, |json| {
+        let mut count = 0;
+        let is_sound = each_composer(json, |_, _| {
+            count += 1;
+            Ok(())
+        });
+        let selected = value::read::<Composers<'static>, _>(json, |it| !it.selected.0.is_empty()).unwrap_or(false);
+        is_sound.map(|_| count > 0 || selected)
+    })?;
+    Ok(lists.unwrap_or(Ok(false))? || !panes(state)?.is_empty())
+}
+
+/// Prompts that were typed in a workspace of which nothing else is known. They give way to any composer that says that it
+/// was opened there.
+fn read_prompts(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+    if has_chats(state)? {
+        return Ok(());
+    }
+    let Ok(typed) = serde_json::from_str::<List<Object<TypedText<'_>>>>(json) else {
+        bad(out, PROMPTS);
+        return Ok(());
+    };
+    let mut moments = moments(state)?;
+    let session = format!("cursor-prompts:{}", state.workspace);
+    let mut prompts = TypedPrompts::default();
+    for prompt in typed.0.iter().filter_map(|prompt| prompt.0.as_ref()?.text.get()) {
+        out.line();
+        let prompt = TypedPrompt {
+            claim: workspace_key(&state.workspace),
+            timestamp: moments.get_mut(prompt).and_then(VecDeque::pop_front),
+            kind: "prompt",
+            text: prompt.to_owned(),
+            line: out.report.lines,
+        };
+        prompts.add(session.clone(), state.folder.as_deref().unwrap_or_default(), prompt);
+    }
+    prompts.push(out)
+}
+
+/// When each text was sent, as far as the workspace's last requests tell. Microseconds since 1970.
+fn moments(state: &State<'_>) -> Result<BTreeMap<String, VecDeque<i64>>, Reject> {
+    let mut moments: BTreeMap<String, VecDeque<i64>> = BTreeMap::new();
+    state.with_item(GENERATIONS, |json| {
+        let all: List<Object<Generation<'_>>> = serde_json::from_str(json).unwrap_or_default();
+        for generation in all.0.iter().filter_map(|generation| generation.0.as_ref()) {
+            if let (Some(text), Some(at)) = (generation.text.get(), generation.at.0) {
+                moments.entry(text.to_owned()).or_default().push_back(at);
+            }
+        }
+    })?;
+    Ok(moments)
+}

@@ -1,0 +1,173 @@
+//! What a conversation cost, as far as Cursor tells: tokens of a few bubbles, and in some versions a price for each model.
+
+use std::collections::BTreeMap;
+
+use super::AGENT;
+use super::conversation::give_way_to_twin;
+use super::record::{Cost, Entries};
+use super::value;
+use crate::extract::{Kind, Reject, Sink, key};
+use crate::source::records::Raw;
+use crate::tables::UsageRow;
+
+/// A response of which tokens were recorded.
+#[derive(Debug, Clone)]
+pub(super) struct Billed {
+    pub(super) id: String,
+    pub(super) bubble: String,
+    pub(super) has_message: bool,
+    pub(super) seq: i64,
+    pub(super) turn: Option<i64>,
+    /// Microseconds since 1970.
+    pub(super) timestamp: Option<i64>,
+    pub(super) model: Option<String>,
+    pub(super) input: i64,
+    pub(super) output: i64,
+    pub(super) duration_ms: Option<i64>,
+    /// Bubbles that repeat it.
+    pub(super) copies: i64,
+    /// What its copy in a duplicated conversation has in common with it, and when this conversation was begun.
+    pub(super) twin: Option<(u64, i64)>,
+}
+
+/// The responses of a conversation, and what models cost in it.
+#[derive(Default)]
+pub(super) struct Ledger {
+    session: String,
+    billed: Vec<Billed>,
+    /// Places of responses by the id that their bubbles name.
+    places: BTreeMap<String, Vec<usize>>,
+    /// Cost of each model. USD.
+    costs: BTreeMap<String, f64>,
+}
+
+impl Ledger {
+    pub(super) fn new(session: &str) -> Self {
+        Self { session: session.to_owned(), ..Self::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.billed.is_empty()
+    }
+
+    /// Adds what a bubble tells of a response; gives the response's id. Bubbles that tell the same of the same response are
+    /// one; other numbers under its id are another response.
+    pub(super) fn add(&mut self, id: &str, billed: Billed) -> String {
+        let places = self.places.entry(id.to_owned()).or_default();
+        for place in places.iter() {
+            if let Some(known) = self.billed.get_mut(*place)
+                && (known.input, known.output) == (billed.input, billed.output)
+            {
+                known.copies += 1;
+                return known.id.clone();
+            }
+        }
+        let id = if places.is_empty() { id.to_owned() } else { format!("{id}#{}", billed.bubble) };
+        places.push(self.billed.len());
+        self.billed.push(Billed { id: id.clone(), ..billed });
+        id
+    }
+
+    /// Takes `usageData`: models, and what each has cost. Gives whether there is any.
+    pub(super) fn take_costs(&mut self, costs: Raw<'_>) -> bool {
+        let Some(json) = costs.json().filter(|json| json.starts_with('{')) else { return false };
+        let entries: Entries<'_> = serde_json::from_str(json).unwrap_or_default();
+        for (model, cost) in entries.0.iter().filter(|(model, _)| !model.is_empty()) {
+            let cents = value::read::<Cost<'static>, _>(cost.get(), |cost| cost.cents.0).ok().flatten();
+            if let Some(cents) = cents.filter(|cents| *cents >= 0.0) {
+                self.costs.insert(model.clone().into_owned(), cents / 100.0);
+            }
+        }
+        !self.costs.is_empty()
+    }
+
+    /// Hands on the responses, and a row for each model with a cost. Its tokens are those of its responses, which are no
+    /// rows of their own then: the cost is theirs too.
+    pub(super) fn push(self, out: &mut Sink<'_>, session: &str, began: Option<i64>, weak: bool) -> Result<(), Reject> {
+        let mut priced: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+        for billed in &self.billed {
+            let seq = billed.seq;
+            out.usage(billed.row(session), seq, weak)?;
+            if let Some((twin, began)) = billed.twin {
+                out.claim_since(twin, Some(began));
+                give_way_to_twin(out, Kind::Response, &billed.id, twin, began);
+            }
+            let Some(model) = billed.model.as_deref() else { continue };
+            out.give_way(Kind::Response, &billed.id, self.key_of(model), None);
+            if self.costs.contains_key(model) {
+                let sum = priced.entry(model).or_default();
+                *sum = (sum.0.saturating_add(billed.input), sum.1.saturating_add(billed.output));
+            }
+        }
+        for (model, cost) in &self.costs {
+            let tokens = priced.get(model.as_str()).copied();
+            let id = format!("{session}:usageData:{model}");
+            let row = UsageRow {
+                timestamp: began,
+                model: Some(model),
+                input_tokens: tokens.map(|(input, _)| input),
+                output_tokens: tokens.map(|(_, output)| output),
+                cost_usd: Some(*cost),
+                grain: "session",
+                ..blank(session, &id)
+            };
+            out.usage(row, 0, weak)?;
+            out.claim(self.key_of(model), false);
+        }
+        Ok(())
+    }
+
+    /// The key of the fact that what a model cost in the conversation is told.
+    fn key_of(&self, model: &str) -> u64 {
+        key(AGENT, Kind::Presence, &format!("cost:{}:{model}", self.session))
+    }
+}
+
+impl Billed {
+    fn row<'r>(&'r self, session: &'r str) -> UsageRow<'r> {
+        UsageRow {
+            message_id: Some(&*self.bubble).filter(|_| self.has_message),
+            turn: self.turn,
+            timestamp: self.timestamp,
+            model: self.model.as_deref(),
+            input_tokens: Some(self.input),
+            output_tokens: Some(self.output),
+            duration_ms: self.duration_ms,
+            copies: self.copies,
+            ..blank(session, &self.id)
+        }
+    }
+}
+
+fn blank<'r>(session_id: &'r str, response_id: &'r str) -> UsageRow<'r> {
+    UsageRow {
+        session_id,
+        message_id: None,
+        response_id,
+        request_id: None,
+        turn: None,
+        timestamp: None,
+        model: None,
+        model_key: None,
+        provider: None,
+        input_tokens: None,
+        cache_read_tokens: None,
+        cache_write_5m_tokens: None,
+        cache_write_1h_tokens: None,
+        output_tokens: None,
+        reasoning_tokens: None,
+        total_tokens: 0,
+        web_searches: None,
+        cost_usd: None,
+        cost_source: None,
+        duration_ms: None,
+        stop_reason: None,
+        service_tier: None,
+        grain: "response",
+        is_partial: false,
+        copies: 0,
+        is_sidechain: false,
+        source_line: None,
+        gone_at: None,
+    }
+}

@@ -1,0 +1,211 @@
+//! What is known of a composer beside its bubbles, from its own record and from lists of composers.
+
+use std::collections::BTreeMap;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::place;
+use super::record::{Composer, Composers, StartedBy};
+use super::value;
+use crate::extract::{Facts, Reject};
+use crate::source::Database;
+use crate::source::records::{List, Object, Raw, record};
+
+/// What one place says of a composer.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Listing {
+    /// Microseconds since 1970.
+    pub(super) created: Option<i64>,
+    /// Microseconds since 1970.
+    pub(super) updated: Option<i64>,
+    pub(super) title: Option<String>,
+    pub(super) project: Option<String>,
+    /// Name of the folder of its workspace database.
+    pub(super) workspace: Option<String>,
+    pub(super) repository: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) parent: Option<String>,
+    pub(super) root: Option<String>,
+    /// Call that started it.
+    pub(super) call: Option<String>,
+    pub(super) subagent_type: Option<String>,
+    pub(super) is_subagent: bool,
+    /// Changes with what is listed.
+    pub(super) hash: u64,
+}
+
+record! {
+    /// A bare list of composers, under a name.
+    Bare<'a> {
+        all: List<Raw<'a>> = "all",
+    }
+    ignores []
+}
+
+impl Listing {
+    /// What a record says.
+    pub(super) fn of(composer: &Composer<'_>) -> Self {
+        let (repository, branch) = place::of_repositories(&composer.repositories);
+        let title =
+            composer.name.get().map(|name| name.split(['\n', '\r']).map(str::trim).collect::<Vec<_>>().join(" "));
+        let listing = Self {
+            created: composer.created.0,
+            updated: composer.updated.0,
+            title: title.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty()),
+            project: place::of_workspace(&composer.workspace),
+            workspace: composer.workspace.0.as_ref().and_then(|it| it.id.get()).map(str::to_owned),
+            repository,
+            branch,
+            is_subagent: composer.is_subagent.0,
+            ..Self::default()
+        };
+        listing.started_by(&composer.started_by)
+    }
+
+    /// The same, of a session that another started.
+    pub(super) fn started_by(self, info: &Object<StartedBy<'_>>) -> Self {
+        let Some(info) = info.0.as_ref() else { return self };
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Self {
+            parent: owned(info.parent.get()),
+            root: owned(info.root.get()),
+            call: owned(info.call.get()),
+            subagent_type: owned(info.kind.get()),
+            is_subagent: true,
+            ..self
+        }
+    }
+
+    /// The same, with what another place says where this one says nothing.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            created: self.created.or(other.created),
+            updated: self.updated.or(other.updated),
+            title: self.title.or(other.title),
+            project: self.project.or(other.project),
+            workspace: self.workspace.or(other.workspace),
+            repository: self.repository.or(other.repository),
+            branch: self.branch.or(other.branch),
+            parent: self.parent.or(other.parent),
+            root: self.root.or(other.root),
+            call: self.call.or(other.call),
+            subagent_type: self.subagent_type.or(other.subagent_type),
+            is_subagent: self.is_subagent || other.is_subagent,
+            hash: self.hash ^ other.hash,
+        }
+    }
+
+    /// The session's facts; the root where it is known.
+    pub(super) fn facts(self, root: Option<String>) -> Facts {
+        Facts {
+            kind: if self.is_subagent { "subagent" } else { "session" },
+            project_path: self.project.or_else(|| self.repository.clone()),
+            git_branch: self.branch,
+            git_repo: self.repository,
+            title: self.title,
+            root_session_id: root.or(self.root).or_else(|| self.parent.clone()),
+            parent_session_id: self.parent,
+            is_subagent: self.is_subagent,
+            subagent_type: self.subagent_type,
+            ..Facts::default()
+        }
+    }
+}
+
+/// Takes each composer of a list: `{"allComposers":[…]}`, or a bare list.
+pub(super) fn each_composer(
+    json: &str,
+    mut take: impl FnMut(&Composer<'_>, &str) -> Result<(), Reject>,
+) -> Result<bool, Reject> {
+    let list = |all: &List<Raw<'_>>| -> Result<(), Reject> {
+        for json in all.0.iter().filter_map(Raw::json) {
+            if let Ok(taken) = value::read::<Composer<'static>, _>(json, |composer| take(composer, json)) {
+                taken?;
+            }
+        }
+        Ok(())
+    };
+    let read = if json.trim_start().starts_with('[') {
+        value::read::<Bare<'static>, _>(&format!("{{\"all\":{json}}}"), |bare| bare_list(bare, list))
+    } else {
+        value::read::<Composers<'static>, _>(json, |composers| composers_list(composers, list))
+    };
+    match read {
+        Ok(taken) => taken.map(|()| true),
+        Err(_) => Ok(false),
+    }
+}
+
+fn bare_list(bare: &Bare<'_>, take: impl FnOnce(&List<Raw<'_>>) -> Result<(), Reject>) -> Result<(), Reject> {
+    take(&bare.all)
+}
+
+fn composers_list(
+    composers: &Composers<'_>,
+    take: impl FnOnce(&List<Raw<'_>>) -> Result<(), Reject>,
+) -> Result<(), Reject> {
+    take(&composers.all)
+}
+
+/// The composers that the global database lists, in a value or, in some installations of 3.x, in a table.
+pub(super) fn of_database(database: &Database) -> Result<BTreeMap<String, Listing>, Reject> {
+    let mut listings = BTreeMap::new();
+    if !database.columns("ItemTable")?.is_empty() {
+        let mut statement = database.prepare("SELECT value FROM ItemTable WHERE key = 'composer.composerHeaders'")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let Some(json) = value::text_of(row.get_ref(0)?) else { continue };
+            each_composer(&json, |composer, json| {
+                add(&mut listings, composer, json);
+                Ok(())
+            })?;
+        }
+    }
+    of_table(database, &mut listings)?;
+    Ok(listings)
+}
+
+fn add(listings: &mut BTreeMap<String, Listing>, composer: &Composer<'_>, json: &str) {
+    let Some(id) = composer.id.get() else { return };
+    let listing = Listing { hash: xxh3_64(json.as_bytes()), ..Listing::of(composer) };
+    let known = listings.remove(id).unwrap_or_default();
+    listings.insert(id.to_owned(), listing.or(known));
+}
+
+fn of_table(database: &Database, listings: &mut BTreeMap<String, Listing>) -> Result<(), Reject> {
+    let columns = database.columns("composerHeaders")?;
+    if !columns.iter().any(|column| column == "composerId") {
+        return Ok(());
+    }
+    let column = |name: &'static str| if columns.iter().any(|column| column == name) { name } else { "NULL" };
+    let query = format!(
+        "SELECT composerId, {}, {}, {}, {}, {} FROM composerHeaders ORDER BY composerId",
+        column("value"),
+        column("createdAt"),
+        column("lastUpdatedAt"),
+        column("workspaceId"),
+        column("isSubagent"),
+    );
+    let mut statement = database.prepare(&query)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let Ok(id) = row.get::<_, String>(0) else { continue };
+        let moment = |place: usize| row.get::<_, f64>(place).ok().and_then(crate::time::from_epoch);
+        let columns = Listing {
+            created: moment(2),
+            updated: moment(3),
+            workspace: row.get(4).ok(),
+            is_subagent: row.get::<_, i64>(5).is_ok_and(|flag| flag == 1),
+            ..Listing::default()
+        };
+        let json = value::text_of(row.get_ref(1)?);
+        let said = json.and_then(|json| {
+            let hash = xxh3_64(json.as_bytes());
+            let listing = value::read::<Composer<'static>, _>(&json, Listing::of).ok()?;
+            Some(Listing { hash, ..listing })
+        });
+        let known = listings.remove(&id).unwrap_or_default();
+        listings.insert(id, said.unwrap_or_default().or(columns).or(known));
+    }
+    Ok(())
+}

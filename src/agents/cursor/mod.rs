@@ -1,0 +1,192 @@
+//! Cursor: conversations of the editor in its databases since 2023, chats of the command-line program, transcripts of both.
+
+mod blocks;
+mod bubble;
+mod chat;
+mod composer;
+mod conversation;
+mod items;
+mod ledger;
+mod listing;
+mod place;
+mod prompt;
+mod record;
+mod rows;
+mod state;
+mod store;
+mod text;
+mod tools;
+mod transcript;
+mod value;
+
+use std::path::{Path, PathBuf};
+
+use super::folders::{add_files, first_moment, folders};
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Kind, Reject, Sink, key};
+use crate::source::{Section, Source};
+
+/// The value of the `agent` column.
+const AGENT: &str = "cursor";
+
+/// The agent.
+pub struct Cursor;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "Cursor",
+    paths: &[
+        "~/.config/Cursor/User",
+        "~/Library/Application Support/Cursor/User",
+        "~/AppData/Roaming/Cursor/User",
+        "~/.cursor/chats",
+        "~/.cursor/acp-sessions",
+        "~/.cursor/projects",
+    ],
+    environment: &["XDG_CONFIG_HOME", "APPDATA"],
+    versions: "0.42 to 3.21",
+    records: Records {
+        messages: Grain::Exact,
+        tool_calls: Grain::Exact,
+        tokens: Grain::Absent,
+        cost: Grain::Session,
+        durations: Grain::Absent,
+    },
+    retention_days: None,
+    parser_version: 1,
+};
+
+/// The databases' name, in the folder of all workspaces and in that of each.
+const STATE: &str = "state.vscdb";
+/// The database of a chat of the command-line program.
+const STORE: &str = "store.db";
+/// The folder of a project's transcripts.
+const TRANSCRIPTS: &str = "agent-transcripts";
+/// Folders below it that are looked into.
+const TRANSCRIPT_DEPTH: usize = 3;
+
+impl Agent for Cursor {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        let home = &places.home;
+        let moved = |name: &str, usual: &str| places.environment(name).map_or_else(|| home.join(usual), PathBuf::from);
+        let config = moved("XDG_CONFIG_HOME", ".config");
+        let user_folders = [
+            config.join("Cursor/User"),
+            home.join("Library/Application Support/Cursor/User"),
+            moved("APPDATA", "AppData/Roaming").join("Cursor/User"),
+        ];
+        for user in user_folders {
+            let workspaces = folders(&user.join("workspaceStorage"), found);
+            let databases = workspaces.into_iter().chain([user.join("globalStorage")]).map(|folder| folder.join(STATE));
+            databases.filter(|database| database.is_file()).for_each(|database| found.add(database, "database"));
+        }
+        let program = home.join(".cursor");
+        for chats in [program.join("chats"), config.join("cursor/chats")] {
+            for folder in folders(&chats, found) {
+                add_stores(&folder, found);
+            }
+        }
+        add_stores(&program.join("acp-sessions"), found);
+        for project in folders(&program.join("projects"), found) {
+            let kind = |entry: &super::folders::Entry| transcript_kind(&entry.path);
+            add_files(&project.join(TRANSCRIPTS), TRANSCRIPT_DEPTH, &kind, found);
+        }
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        let name = path.file_name()?.to_str()?;
+        match name {
+            STATE => is_cursors(path).then_some("database"),
+            STORE => is_chat(path).then_some("database"),
+            _ => transcript_kind(path).filter(|_| place::lies_in(path, TRANSCRIPTS)),
+        }
+    }
+
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some(STATE) => vec![path.with_file_name("workspace.json")],
+            Some(STORE) => vec![path.with_file_name("meta.json")],
+            _ => Vec::new(),
+        }
+    }
+
+    fn streams(&self, kind: &str) -> bool {
+        kind != "database"
+    }
+
+    fn has_sections(&self, path: &Path, _kind: &str) -> bool {
+        path.file_name().is_some_and(|name| name == STATE)
+    }
+
+    fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+        let database = source.database()?;
+        state::sections(source, &database)
+    }
+
+    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
+        if kind == "database" { None } else { first_moment(head, "timestamp") }
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        match source.kind {
+            "database" => extract_database(source, out),
+            "transcript-txt" => text::extract(source, out),
+            _ => transcript::extract(source, out),
+        }
+    }
+}
+
+/// A database is what its tables say.
+fn extract_database(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let database = source.database()?;
+    if store::is_store(&database)? {
+        return store::extract(source, &database, out);
+    }
+    state::extract(source, &database, out)
+}
+
+/// Adds the databases of the chats in a folder.
+fn add_stores(folder: &Path, found: &mut Found) {
+    for chat in folders(folder, found) {
+        let store = chat.join(STORE);
+        if store.is_file() {
+            found.add(store, "database");
+        }
+    }
+}
+
+/// Whether a `state.vscdb` is Cursor's: other editors of the same make keep theirs in folders of their own names.
+fn is_cursors(path: &Path) -> bool {
+    let user = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "User"));
+    let editor = user.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
+    editor.is_none_or(|name| name.starts_with("Cursor"))
+}
+
+/// Whether a `store.db` is that of a chat: it lies in a folder named by the chat's id.
+fn is_chat(path: &Path) -> bool {
+    let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
+    uuid::Uuid::try_parse(folder).is_ok() || ["chats", "acp-sessions"].iter().any(|name| place::lies_in(path, name))
+}
+
+/// The kind of a file among transcripts.
+fn transcript_kind(path: &Path) -> Option<&'static str> {
+    match path.extension()?.to_str()? {
+        "jsonl" => Some("transcript"),
+        "txt" => Some("transcript-txt"),
+        _ => None,
+    }
+}
+
+/// The key of the fact that a session has a transcript, which holds less than the databases do.
+fn transcript_key(session: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("transcript:{session}"))
+}
+
+/// The key of the fact that a workspace has composers.
+fn workspace_key(workspace: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("workspace:{workspace}"))
+}

@@ -1,0 +1,421 @@
+//! Shapes of what Cursor stores.
+
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+
+record! {
+    /// `composerData:<id>`, or an entry of `allComposers` in any of the lists.
+    Composer<'a> {
+        id: Text<'a> = "composerId",
+        name: Text<'a> = "name",
+        created: Moment = "createdAt",
+        updated: Moment = "lastUpdatedAt",
+        status: Text<'a> = "status",
+        headers: List<Object<BubbleHeader<'a>>> = "fullConversationHeadersOnly",
+        conversation: List<Raw<'a>> = "conversation",
+        by_id: Raw<'a> = "conversationMap",
+        model: Object<ModelInfo<'a>> = "modelConfig",
+        costs: Raw<'a> = "usageData",
+        summary: Raw<'a> = "latestConversationSummary",
+        workspace: Object<Workspace<'a>> = "workspaceIdentifier",
+        repositories: List<Object<Repository<'a>>> = "trackedGitRepos",
+        started_by: Object<StartedBy<'a>> = "subagentInfo",
+        is_subagent: Flag = "isSubagent",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A bubble as its composer lists it.
+    BubbleHeader<'a> {
+        id: Text<'a> = "bubbleId",
+        kind: Text<'a> = "type",
+        created: Moment = "createdAt",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The folder that a composer was opened in.
+    Workspace<'a> {
+        id: Text<'a> = "id",
+        uri: Object<Uri<'a>> = "uri",
+        file: Object<Uri<'a>> = "configPath",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A place, in several spellings.
+    Uri<'a> {
+        fs_path: Text<'a> = "fsPath",
+        external: Text<'a> = "external",
+        path: Text<'a> = "path",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A git repository that a composer worked in.
+    Repository<'a> {
+        path: Text<'a> = "repoPath",
+        branches: List<Object<Branch<'a>>> = "branches",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A branch, and when it was last worked on.
+    Branch<'a> {
+        name: Text<'a> = "branchName",
+        at: Moment = "lastInteractionAt",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Who started a subagent: of a composer, or of a chat of the command-line program.
+    StartedBy<'a> {
+        parent: Text<'a> = "parentComposerId" | "parentAgentId",
+        root: Text<'a> = "rootParentConversationId" | "rootParentAgentId",
+        call: Text<'a> = "toolCallId",
+        kind: Text<'a> = "subagentTypeName" | "typeName",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The `allComposers` of a list of composers.
+    Composers<'a> {
+        all: List<Raw<'a>> = "allComposers",
+        selected: List<Text<'a>> = "selectedComposerIds",
+        shown: Text<'a> = "selectedComposerId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// One bubble: of a composer, or of a tab of the chat before 0.43.
+    Bubble<'a> {
+        id: Text<'a> = "bubbleId",
+        old_id: Text<'a> = "id",
+        kind: Text<'a> = "type",
+        role: Text<'a> = "role",
+        server_id: Text<'a> = "serverBubbleId",
+        usage_id: Text<'a> = "usageUuid",
+        text: Text<'a> = "text" | "content",
+        raw_text: Text<'a> = "rawText",
+        rich_text: Raw<'a> = "richText",
+        delegate: Raw<'a> = "delegate",
+        created: Moment = "createdAt" | "timestamp",
+        timing: Object<Timing<'a>> = "timingInfo",
+        thinking: Raw<'a> = "thinking",
+        thoughts: List<Raw<'a>> = "allThinkingBlocks",
+        tool: Object<ToolData<'a>> = "toolFormerData",
+        tokens: Object<TokenCount<'a>> = "tokenCount",
+        usage: Object<TokenCount<'a>> = "usage",
+        model: Object<ModelInfo<'a>> = "modelInfo",
+        model_type: Text<'a> = "modelType",
+        summary: Raw<'a> = "conversationSummary",
+        is_nudge: Flag = "isNudge",
+        is_hidden: Flag = "skipRendering",
+        error: Raw<'a> = "errorDetails",
+        images: List<IgnoredAny> = "images",
+        selected_images: List<IgnoredAny> = "selectedImages",
+        files: List<IgnoredAny> = "fileSelections",
+        documents: List<IgnoredAny> = "selectedDocs",
+        context: Object<Context<'a>> = "context",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a prompt of a composer was given beside its text.
+    Context<'a> {
+        images: List<IgnoredAny> = "selectedImages",
+        files: List<IgnoredAny> = "fileSelections",
+        documents: List<IgnoredAny> = "selectedDocs",
+    }
+    ignores the rest
+}
+
+record! {
+    /// When a request went out and came back. Milliseconds since 1970; `clientStartTime` is of another clock, and never read.
+    Timing<'a> {
+        sent: Fraction = "clientRpcSendTime",
+        settled: Fraction = "clientSettleTime",
+        ended: Fraction = "clientEndTime",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Tokens of a bubble; both zero where nothing was recorded.
+    TokenCount<'a> {
+        input: Number = "inputTokens" | "input_tokens",
+        output: Number = "outputTokens" | "output_tokens",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The model's name.
+    ModelInfo<'a> {
+        name: Text<'a> = "modelName",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `toolFormerData`: a tool call with its result.
+    ToolData<'a> {
+        number: Number = "tool",
+        id: Text<'a> = "toolCallId",
+        name: Text<'a> = "name",
+        status: Text<'a> = "status",
+        raw_args: Raw<'a> = "rawArgs",
+        params: Raw<'a> = "params",
+        result: Raw<'a> = "result",
+        error: Raw<'a> = "error",
+        decision: Text<'a> = "userDecision",
+        more: Object<ToolMore<'a>> = "additionalData",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `additionalData` of a tool call.
+    ToolMore<'a> {
+        status: Text<'a> = "status",
+        decision: Text<'a> = "userDecision",
+        child: Text<'a> = "subagentComposerId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The fields of a result that tell how a call ended.
+    ToolResult<'a> {
+        output: Raw<'a> = "output",
+        exit_code: Number = "exitCodeV2",
+        old_exit_code: Number = "exitCode",
+        is_rejected: Flag = "rejected",
+        error: Raw<'a> = "error",
+        ended: Text<'a> = "endedReason",
+        child: Text<'a> = "agentId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The error of a call.
+    ToolError<'a> {
+        to_model: Text<'a> = "modelVisibleErrorMessage",
+        to_person: Text<'a> = "clientVisibleErrorMessage",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Arguments that have columns of their own.
+    Arguments<'a> {
+        command: Text<'a> = "command",
+        file: Text<'a> = "target_file" | "targetFile" | "file_path" | "filePath" | "relativeWorkspacePath" | "relative_workspace_path" | "path",
+        tools: List<Object<McpTool<'a>>> = "tools",
+        server: Text<'a> = "server",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The tool of an MCP server that a call names.
+    McpTool<'a> {
+        server: Text<'a> = "serverName",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A conversation summary, also one within another.
+    Summary<'a> {
+        summary: Raw<'a> = "summary",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A thought; also a `delegate`, which holds a text alone.
+    Thought<'a> {
+        text: Text<'a> = "text" | "thinking" | "a",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a model cost in a composer.
+    Cost<'a> {
+        cents: Fraction = "costInCents",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The chat before 0.43.
+    ChatData<'a> {
+        tabs: List<Object<Tab<'a>>> = "tabs" | "chatSessions",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A tab of it, which is a conversation.
+    Tab<'a> {
+        id: Text<'a> = "tabId" | "id" | "sessionId",
+        title: Text<'a> = "chatTitle" | "title",
+        sent: Moment = "lastSendTime",
+        bubbles: List<Raw<'a>> = "bubbles" | "messages",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A prompt of the list that an editor window keeps.
+    TypedText<'a> {
+        text: Text<'a> = "text",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A request of the list that an editor window keeps.
+    Generation<'a> {
+        at: Moment = "unixMs",
+        text: Text<'a> = "textDescription",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `workspace.json`.
+    WorkspaceFile<'a> {
+        folder: Text<'a> = "folder",
+        workspace: Text<'a> = "workspace" | "configuration",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `meta.json` beside a chat of the command-line program.
+    ChatMeta<'a> {
+        title: Text<'a> = "title",
+        cwd: Text<'a> = "cwd",
+        created: Moment = "createdAtMs",
+        updated: Moment = "updatedAtMs",
+        is_subagent: Flag = "isSubagent",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Row `0` of `meta` in a chat of the command-line program.
+    StoreMeta<'a> {
+        id: Text<'a> = "agentId",
+        root: Text<'a> = "latestRootBlobId",
+        name: Text<'a> = "name",
+        created: Moment = "createdAt",
+        model: Text<'a> = "lastUsedModel",
+        started_by: Object<StartedBy<'a>> = "subagentInfo",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A message of the command-line program.
+    ChatMessage<'a> {
+        role: Text<'a> = "role",
+        content: Raw<'a> = "content",
+        calls: List<Object<OpenAiCall<'a>>> = "tool_calls",
+        call: Text<'a> = "tool_call_id",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A call in OpenAI's shape.
+    OpenAiCall<'a> {
+        id: Text<'a> = "id",
+        function: Object<OpenAiFunction<'a>> = "function",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What is called.
+    OpenAiFunction<'a> {
+        name: Text<'a> = "name",
+        arguments: Raw<'a> = "arguments",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A block of a content, in a chat or a transcript.
+    Block<'a> {
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+        call: Text<'a> = "toolCallId",
+        tool: Text<'a> = "toolName" | "name",
+        args: Raw<'a> = "args" | "input",
+        result: Raw<'a> = "result" | "output",
+        is_error: Flag = "isError",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A line of a transcript.
+    TranscriptLine<'a> {
+        kind: Text<'a> = "type",
+        role: Text<'a> = "role",
+        message: Object<TranscriptMessage<'a>> = "message",
+        status: Text<'a> = "status",
+        error: Raw<'a> = "error",
+    }
+    ignores []
+}
+
+record! {
+    /// The message of a line.
+    TranscriptMessage<'a> {
+        content: Raw<'a> = "content",
+    }
+    ignores []
+}
+
+/// The entries of an object as they stand, in order.
+#[derive(Debug, Default)]
+pub(super) struct Entries<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor;
+        impl<'de> serde::de::Visitor<'de> for EntriesVisitor {
+            type Value = Entries<'de>;
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an object")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((Text(key), value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
+                    entries.push((key.unwrap_or_default(), value));
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}

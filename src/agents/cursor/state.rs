@@ -1,0 +1,350 @@
+//! `state.vscdb`: the global database, which holds the composers of all workspaces since 0.45 and may have tens of gigabytes,
+//! and the database of each workspace, which held the older ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rusqlite::OptionalExtension;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::listing::{self, Listing};
+use super::record::Composer;
+use super::{composer, items, place, value};
+use crate::extract::{Reject, Sink};
+use crate::source::{Database, Scope, Section, Source};
+
+/// The key of a composer's record, before its id.
+const COMPOSER: &str = "composerData:";
+/// The key of a bubble, before its composer's id and its own.
+const BUBBLE: &str = "bubbleId:";
+/// What a bubble weighs by rule of thumb, so that none has to be read for it. Bytes.
+const BUBBLE_WEIGHT: u64 = 8 << 10;
+
+/// One open database.
+pub(super) struct State<'d> {
+    pub(super) database: &'d Database,
+    /// Folder of the workspace that the database is of.
+    pub(super) folder: Option<String>,
+    /// Name of the database's folder, which is the workspace's id.
+    pub(super) workspace: String,
+    listings: Arc<BTreeMap<String, Listing>>,
+    has_composers: bool,
+    has_items: bool,
+}
+
+/// What is found out of a database before its conversations are read.
+struct Survey {
+    listings: Arc<BTreeMap<String, Listing>>,
+    /// What is read as one: a composer, by its key whether it has a record or not, or a value that holds several
+    /// conversations.
+    sections: Vec<Section>,
+    damage: Option<String>,
+}
+
+impl Survey {
+    fn of(source: &Source<'_>, database: &Database) -> Result<Arc<Self>, Reject> {
+        source.survey(|| {
+            let mut damaged = None;
+            let listings = keep(listing::of_database(database), &mut damaged)?.unwrap_or_default();
+            let state = State::open(source, database, Arc::new(listings))?;
+            let sections = state.list(&mut damaged);
+            Ok(Self { listings: state.listings, sections, damage: damaged.map(|error| error.to_string()) })
+        })
+    }
+}
+
+/// What of the database is read by itself.
+pub(super) fn sections(source: &Source<'_>, database: &Database) -> Result<Vec<Section>, Reject> {
+    Ok(Survey::of(source, database)?.sections.clone())
+}
+
+/// Reads the database, or one section of it. What lies on a damaged page is lost, and nothing else.
+pub(super) fn extract(source: &Source<'_>, database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let survey = Survey::of(source, database)?;
+    let state = State::open(source, database, Arc::clone(&survey.listings))?;
+    let mut damaged = None;
+    let mut damage = None;
+    if let Scope::Section(key) = source.scope {
+        keep(state.read(key, out), &mut damaged)?;
+    } else {
+        damage.clone_from(&survey.damage);
+        let sections = survey.sections.iter().filter(|_| source.scope == Scope::Whole);
+        for section in sections {
+            keep(state.read(&section.id, out), &mut damaged)?;
+        }
+    }
+    let Some(damage) = damage.or(damaged.map(|error| error.to_string())) else { return Ok(()) };
+    let damage = format!("the database is damaged: {damage}");
+    if out.report.lines == 0 {
+        return Err(Reject::Io(std::io::Error::other(damage)));
+    }
+    out.problem(out.report.lines, &damage);
+    Ok(())
+}
+
+/// Keeps the first damage; any other failure ends the reading.
+fn keep<T>(read: Result<T, Reject>, damaged: &mut Option<rusqlite::Error>) -> Result<Option<T>, Reject> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(Reject::Database(error)) => {
+            damaged.get_or_insert(error);
+            Ok(None)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+impl<'d> State<'d> {
+    /// Looks at what there is.
+    fn open(
+        source: &Source<'_>,
+        database: &'d Database,
+        listings: Arc<BTreeMap<String, Listing>>,
+    ) -> Result<Self, Reject> {
+        let has = |table: &str| -> Result<bool, Reject> {
+            let columns = database.columns(table)?;
+            Ok(["key", "value"].iter().all(|name| columns.iter().any(|column| column == name)))
+        };
+        let folder_name = source.path.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
+        Ok(Self {
+            database,
+            folder: place::of_database(source),
+            workspace: folder_name.to_string_lossy().into_owned(),
+            has_composers: has("cursorDiskKV")?,
+            has_items: has("ItemTable")?,
+            listings,
+        })
+    }
+
+    /// All units, by keys and small columns alone: no bubble is looked at.
+    fn list(&self, damaged: &mut Option<rusqlite::Error>) -> Vec<Section> {
+        let mut units = Vec::new();
+        let mut run = |list: Result<(), Reject>| drop(keep(list, damaged));
+        if self.has_composers {
+            let mut ids = BTreeSet::new();
+            run(self.list_composers(&mut ids));
+            run(self.list_owners_of_bubbles(&mut ids));
+            for id in ids {
+                match self.unit_of(&id) {
+                    Ok(unit) => units.push(unit),
+                    // Its rows are read one by one, and may be sound.
+                    Err(_) => units.push(Section { id: format!("{COMPOSER}{id}"), ..Section::default() }),
+                }
+            }
+        }
+        if self.has_items {
+            run(self.list_items(&mut units));
+        }
+        units
+    }
+
+    fn list_composers(&self, ids: &mut BTreeSet<String>) -> Result<(), Reject> {
+        let query = "SELECT key FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;'";
+        let mut statement = self.database.prepare(query)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let key: Option<String> = row.get(0).ok();
+            ids.extend(key.and_then(|key| key.strip_prefix(COMPOSER).map(str::to_owned)).filter(|id| !id.is_empty()));
+        }
+        Ok(())
+    }
+
+    /// Composers of which only bubbles are left: one look into the index for each.
+    fn list_owners_of_bubbles(&self, ids: &mut BTreeSet<String>) -> Result<(), Reject> {
+        let query = "SELECT key FROM cursorDiskKV WHERE key >= ?1 AND key < 'bubbleId;' ORDER BY key LIMIT 1";
+        let mut statement = self.database.prepare(query)?;
+        let mut from = BUBBLE.to_owned();
+        while let Some(key) = statement.query_row([&from], |row| row.get::<_, String>(0)).optional()? {
+            let owner = key.strip_prefix(BUBBLE).and_then(|rest| rest.split_once(':')).map(|(owner, _)| owner);
+            from = match owner {
+                Some(owner) => format!("{BUBBLE}{owner};"),
+                None => format!("{key}\0"),
+            };
+            ids.extend(owner.filter(|owner| !owner.is_empty()).map(str::to_owned));
+        }
+        Ok(())
+    }
+
+    fn unit_of(&self, id: &str) -> Result<Section, Reject> {
+        let key = format!("{COMPOSER}{id}");
+        let query = "SELECT rowid, octet_length(value) FROM cursorDiskKV WHERE key = ?1";
+        let of_record = self.database.prepare_cached(query)?.query_row([&key], pair).optional()?.unwrap_or_default();
+        let query = "SELECT count(*), max(rowid), total(rowid) FROM cursorDiskKV WHERE key >= ?1 AND key < ?2";
+        let range = [format!("{BUBBLE}{id}:"), format!("{BUBBLE}{id};")];
+        let (bubbles, last, sum) = self.database.prepare_cached(query)?.query_row(range, |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?.unwrap_or(0), row.get::<_, f64>(2)?))
+        })?;
+        let listing = match self.listings.get(id) {
+            Some(listing) if listing.created.is_some() && listing.updated.is_some() => listing.clone(),
+            listing => self.composer(id, Listing::of)?.unwrap_or_default().or(listing.cloned().unwrap_or_default()),
+        };
+        let mut stamp = Xxh3::new();
+        let numbers = [of_record.0, of_record.1, bubbles, last, listing.updated.unwrap_or(0)];
+        for number in numbers {
+            stamp.update(&number.to_le_bytes());
+        }
+        stamp.update(&sum.to_le_bytes());
+        stamp.update(&listing.hash.to_le_bytes());
+        let count = |number: i64| u64::try_from(number).unwrap_or(0);
+        let weight = count(of_record.1).saturating_add(count(bubbles).saturating_mul(BUBBLE_WEIGHT));
+        Ok(Section { id: key, stamp: stamp.digest(), bytes: weight, began: listing.created, modified: listing.updated })
+    }
+
+    /// Values of one database tell on each other: all have one stamp.
+    fn list_items(&self, units: &mut Vec<Section>) -> Result<(), Reject> {
+        let mut stamp = Xxh3::new();
+        stamp.update(self.folder.as_deref().unwrap_or_default().as_bytes());
+        let mut found = Vec::new();
+        for (key, first, end) in items::KEYS.iter().map(|key| items::range_of(key)) {
+            let query = "SELECT key, value FROM ItemTable WHERE key >= ?1 AND key <= ?2 ORDER BY key";
+            let mut statement = self.database.prepare_cached(query)?;
+            let mut rows = statement.query([first, end])?;
+            let mut weight = None;
+            while let Some(row) = rows.next()? {
+                let Some(json) = value::text_of(row.get_ref(1)?) else { continue };
+                stamp.update(json.as_bytes());
+                weight = Some(weight.unwrap_or(0) + json.len() as u64);
+            }
+            found.extend(weight.map(|weight| (key, weight)));
+        }
+        let stamp = stamp.digest();
+        let unit = |(key, bytes): (&str, u64)| Section { id: key.to_owned(), stamp, bytes, ..Section::default() };
+        units.extend(found.into_iter().map(unit));
+        Ok(())
+    }
+
+    /// Reads one unit, whatever else the database holds.
+    fn read(&self, key: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+        match key.strip_prefix(COMPOSER) {
+            Some(id) => composer::read(self, id, out),
+            None => items::read(self, key, out),
+        }
+    }
+
+    /// What the lists say of a composer.
+    pub(super) fn listing(&self, id: &str) -> Listing {
+        self.listings.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Takes a composer's own record; none where there is none, or none that can be read.
+    pub(super) fn composer<R>(&self, id: &str, take: impl FnOnce(&Composer<'_>) -> R) -> Result<Option<R>, Reject> {
+        let taken =
+            self.with_value(&format!("{COMPOSER}{id}"), |json| value::read::<Composer<'static>, _>(json, take).ok())?;
+        Ok(taken.flatten())
+    }
+
+    /// Takes the value of a key of `cursorDiskKV`; none where there is none, or only null.
+    pub(super) fn with_value<R>(&self, key: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
+        self.with("SELECT value FROM cursorDiskKV WHERE key = ?1", key, take)
+    }
+
+    /// Takes the value of a key of `ItemTable`; none where there is none, or only null.
+    pub(super) fn with_item<R>(&self, key: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
+        self.with("SELECT value FROM ItemTable WHERE key = ?1", key, take)
+    }
+
+    fn with<R>(&self, query: &str, key: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
+        let mut statement = self.database.prepare_cached(query)?;
+        let mut rows = statement.query([key])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        Ok(value::text_of(row.get_ref(0)?).map(|json| take(&json)))
+    }
+
+    /// Ids of a composer's bubbles, from the index alone.
+    pub(super) fn bubbles_of(&self, id: &str) -> Result<Vec<String>, Reject> {
+        let prefix = format!("{BUBBLE}{id}:");
+        let query = "SELECT key FROM cursorDiskKV WHERE key >= ?1 AND key < ?2 ORDER BY key";
+        let mut statement = self.database.prepare_cached(query)?;
+        let mut rows = statement.query([&prefix, &format!("{BUBBLE}{id};")])?;
+        let mut ids = Vec::new();
+        while let Some(row) = rows.next()? {
+            let key: Option<String> = row.get(0).ok();
+            ids.extend(key.and_then(|key| key.strip_prefix(&prefix).map(str::to_owned)));
+        }
+        Ok(ids)
+    }
+
+    /// Takes a bubble's JSON.
+    pub(super) fn bubble<R>(&self, id: &str, bubble: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
+        self.with_value(&format!("{BUBBLE}{id}:{bubble}"), take)
+    }
+}
+
+fn pair(row: &rusqlite::Row<'_>) -> Result<(i64, i64), rusqlite::Error> {
+    Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etl::Content;
+    use crate::extract::Context;
+    use crate::pricing::{PriceTable, Pricer};
+    use crate::redact::{Mode, Redactor};
+    use crate::source::Databases;
+
+    const SCHEMA: &str = "CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+        CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);";
+    const TALKS: &str = r#"
+        INSERT INTO cursorDiskKV VALUES ('composerData:a', '{"createdAt":1769940000000,"fullConversationHeadersOnly":[{"bubbleId":"a1","type":1}]}');
+        INSERT INTO cursorDiskKV VALUES ('bubbleId:a:a1', '{"type":1,"text":"one"}');
+        INSERT INTO cursorDiskKV VALUES ('composerData:b', '{"createdAt":1769950000000,"fullConversationHeadersOnly":[{"bubbleId":"b1","type":1}]}');
+        INSERT INTO cursorDiskKV VALUES ('bubbleId:b:b1', '{"type":1,"text":"two"}');
+        INSERT INTO cursorDiskKV VALUES ('bubbleId:c:c1', '{"type":1,"text":"three"}');
+        INSERT INTO ItemTable VALUES ('workbench.panel.aichat.view.aichat.chatdata', '{"tabs":[{"tabId":"t","bubbles":[{"type":"user","id":"t1","text":"four"}]}]}');"#;
+
+    /// The units of a database after some changes, and the texts of the sessions that reading each alone gives.
+    fn units(changes: &[&str]) -> Vec<(Section, Vec<String>)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.vscdb");
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        for change in changes {
+            connection.execute_batch(change).unwrap();
+        }
+        connection.close().unwrap();
+        let mut source = Source::new(&path, "database", 0, &|_| ());
+        let database = source.database().unwrap();
+        let sections = sections(&source, &database).unwrap();
+        let (redactor, pricer) = (Redactor::new(Mode::Secrets, [7; 32]), Pricer::new(PriceTable::bundled()));
+        let context = Context { agent: "cursor", redactor: &redactor, pricer: &pricer, content: Content::Full };
+        let databases = Databases::default();
+        let read = |unit: Section| {
+            let mut out = Sink::collect(&context);
+            let source = source.again().scoped(Scope::Section(&unit.id), &databases);
+            extract(&source, &database, &mut out).unwrap();
+            let ids = out.sessions.iter().map(|session| session.facts.session_id.clone()).collect();
+            (unit, ids)
+        };
+        sections.into_iter().map(read).collect()
+    }
+
+    #[test]
+    fn each_unit_is_listed_and_can_be_read_alone() {
+        let units = units(&[SCHEMA, TALKS]);
+        let sessions: Vec<&str> = units.iter().flat_map(|(_, sessions)| sessions).map(String::as_str).collect();
+        assert_eq!(sessions, ["a", "b", "c", "t"]);
+        let began: Vec<bool> = units.iter().map(|(unit, _)| unit.began.is_some()).collect();
+        assert_eq!(began, [true, true, false, false]);
+        assert!(units.iter().all(|(unit, _)| unit.bytes > 0));
+    }
+
+    #[test]
+    fn only_the_stamp_of_what_changed_changes() {
+        let before = units(&[SCHEMA, TALKS]);
+        for (change, changed) in [
+            ("INSERT INTO cursorDiskKV VALUES ('bubbleId:b:b1', '{\"type\":1,\"text\":\"new\"}')", "composerData:b"),
+            ("INSERT INTO cursorDiskKV VALUES ('bubbleId:a:a2', NULL)", "composerData:a"),
+            ("DELETE FROM cursorDiskKV WHERE key = 'composerData:a'", "composerData:a"),
+            ("UPDATE cursorDiskKV SET value = '{}' WHERE key = 'composerData:b'", "composerData:b"),
+        ] {
+            let after = units(&[SCHEMA, TALKS, change]);
+            let changes: Vec<&str> = before
+                .iter()
+                .zip(&after)
+                .filter(|(before, after)| before.0.stamp != after.0.stamp)
+                .map(|(_, after)| after.0.id.as_str())
+                .collect();
+            assert_eq!(changes, [changed], "{change}");
+        }
+    }
+}

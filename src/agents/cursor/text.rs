@@ -1,0 +1,195 @@
+//! `agent-transcripts/*.txt`: the older transcripts, for people.
+
+use serde_json::{Map, Value};
+
+use super::prompt::Prompt;
+use super::rows::{Called, Rows, Said};
+use super::tools::Asked;
+use super::transcript::{facts, rows};
+use crate::extract::Reject;
+use crate::extract::Sink;
+use crate::source::{Source, repair};
+
+/// Lines that a part begins with.
+const SIDES: [&str; 2] = ["user:", "assistant:"];
+
+/// Reads one transcript.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let mut reader = Reader { rows: rows(source, out), part: None };
+    let mut lines = source.lines()?;
+    while let Some(line) = lines.next_line() {
+        reader.rows.out.line();
+        if line.is_too_long() {
+            reader.rows.out.problem(line.number, "longer than 64 MiB is not read");
+            continue;
+        }
+        let text = repair(line.bytes);
+        // A torn last line may be the head of another part.
+        if !line.ended && SIDES.iter().any(|side| side.starts_with(&*text)) {
+            continue;
+        }
+        reader.take(text.trim_end_matches('\r'), line.number)?;
+    }
+    reader.flush()?;
+    if reader.rows.count == 0 { Ok(()) } else { reader.rows.end_transcript(facts(source.path)) }
+}
+
+/// What one side said, up to the next `user:` or `assistant:`.
+struct Part {
+    is_users: bool,
+    line: u64,
+    text: String,
+    thinking: String,
+    calls: Vec<Call>,
+    goes_to: GoesTo,
+    is_blank: bool,
+}
+
+/// A call of it.
+struct Call {
+    name: String,
+    line: u64,
+    arguments: Map<String, Value>,
+    output: String,
+    has_result: bool,
+}
+
+/// What the next line belongs to.
+enum GoesTo {
+    Text,
+    Thinking,
+    Call,
+    /// The call that a result names; none where none is open.
+    Result(Option<usize>),
+}
+
+struct Reader<'o, 's> {
+    rows: Rows<'o, 's>,
+    part: Option<Part>,
+}
+
+impl Reader<'_, '_> {
+    fn take(&mut self, line: &str, number: u64) -> Result<(), Reject> {
+        if SIDES.contains(&line) {
+            self.flush()?;
+            self.part = Some(Part {
+                is_users: line == "user:",
+                line: number,
+                text: String::new(),
+                thinking: String::new(),
+                calls: Vec::new(),
+                goes_to: GoesTo::Text,
+                is_blank: true,
+            });
+            return Ok(());
+        }
+        if let Some(part) = &mut self.part {
+            part.take(line, number);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Reject> {
+        let Some(part) = self.part.take().filter(|part| !part.is_blank) else { return Ok(()) };
+        let id = format!("{}#line-{}", self.rows.session, part.line);
+        let line = i64::try_from(part.line).ok();
+        let (text, thinking) = (part.text.trim(), part.thinking.trim());
+        if part.is_users {
+            let prompt = Prompt::of(text);
+            if prompt.kind == "prompt" {
+                self.rows.begin_turn();
+            }
+            let (kind, timestamp) = (prompt.kind, prompt.moment);
+            let said =
+                Said { id: &id, role: "user", kind, text: Some(prompt.text), timestamp, line, ..Said::default() };
+            return self.rows.message(&said).map(|_| ());
+        }
+        let shown = |text: &'_ str| !text.is_empty();
+        self.rows.message(&Said {
+            id: &id,
+            role: "assistant",
+            kind: "reply",
+            text: Some(text).filter(|text| shown(text)),
+            thinking: Some(thinking).filter(|text| shown(text)),
+            line,
+            ..Said::default()
+        })?;
+        part.calls.iter().try_for_each(|call| self.push(call, &id))
+    }
+
+    fn push(&mut self, call: &Call, message_id: &str) -> Result<(), Reject> {
+        let input = Value::Object(call.arguments.clone()).to_string();
+        let asked = Asked::of(&call.name, None, [Some(&input), None]);
+        let output = call.output.trim_end();
+        self.rows.call(&Called {
+            id: &format!("{}#line-{}", self.rows.session, call.line),
+            message_id,
+            name: &call.name,
+            category: asked.category,
+            mcp_server: asked.mcp_server.as_deref(),
+            input: Some(&input),
+            command: asked.command.as_deref(),
+            file_path: asked.file.as_deref(),
+            status: if call.has_result { "ok" } else { "pending" },
+            output: Some(output).filter(|output| !output.is_empty()),
+            line: i64::try_from(call.line).ok(),
+            ..Called::default()
+        })
+    }
+}
+
+impl Part {
+    fn take(&mut self, line: &str, number: u64) {
+        self.is_blank &= line.trim().is_empty();
+        if self.is_users {
+            add_line(&mut self.text, line);
+        } else if let Some(thought) = line.strip_prefix("[Thinking]") {
+            self.goes_to = GoesTo::Thinking;
+            add_line(&mut self.thinking, thought.trim());
+        } else if let Some(name) = line.strip_prefix("[Tool call] ") {
+            self.goes_to = GoesTo::Call;
+            let name = name.trim().to_owned();
+            let (arguments, output) = (Map::new(), String::new());
+            self.calls.push(Call { name, line: number, arguments, output, has_result: false });
+        } else if let Some(name) = line.strip_prefix("[Tool result]") {
+            let is_open = |call: &Call| call.name == name.trim() && !call.has_result;
+            let open = self.calls.iter().position(is_open);
+            self.goes_to = GoesTo::Result(open);
+            if let Some(call) = open.and_then(|place| self.calls.get_mut(place)) {
+                call.has_result = true;
+            }
+        } else {
+            self.go_on(line);
+        }
+    }
+
+    fn go_on(&mut self, line: &str) {
+        let is_indented = line.starts_with([' ', '\t']);
+        match self.goes_to {
+            GoesTo::Thinking if !line.trim().is_empty() => add_line(&mut self.thinking, line),
+            GoesTo::Call if is_indented => {
+                if let Some((name, value)) = line.trim().split_once(':')
+                    && let Some(call) = self.calls.last_mut()
+                {
+                    call.arguments.insert(name.to_owned(), Value::from(value.trim()));
+                }
+            }
+            GoesTo::Result(Some(place)) if !line.trim().is_empty() => {
+                if let Some(call) = self.calls.get_mut(place) {
+                    add_line(&mut call.output, line);
+                }
+            }
+            _ => {
+                self.goes_to = GoesTo::Text;
+                add_line(&mut self.text, line);
+            }
+        }
+    }
+}
+
+fn add_line(text: &mut String, line: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}

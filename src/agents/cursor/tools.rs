@@ -1,0 +1,217 @@
+//! Tools: what kind each is, what it was asked, and how it ended.
+
+use std::borrow::Cow;
+
+use super::record::{Arguments, ToolData, ToolError, ToolResult};
+use super::value;
+use crate::agents::mcp;
+use crate::source::records::Raw;
+
+/// Numbers of `tool` that stand for tools of MCP servers.
+const MCP_TOOLS: [i64; 3] = [0, 19, 49];
+
+/// The `category` of a tool: of the editor, or of the command-line program.
+pub(super) fn category(name: &str) -> &'static str {
+    match name {
+        "run_terminal_cmd" | "run_terminal_command" | "run_terminal_command_v2" | "Shell" | "Bash" | "AwaitShell" => {
+            "shell"
+        }
+        "read_file" | "read_file_v2" | "read_lints" | "Read" | "ReadLints" | "fetch_rules" => "read",
+        "write" | "create_file" | "delete_file" | "Write" | "Delete" => "write",
+        "edit_file"
+        | "edit_file_v2"
+        | "edit_file_v2_search_replace"
+        | "search_replace"
+        | "reapply"
+        | "apply_patch"
+        | "edit_notebook"
+        | "multi_edit"
+        | "MultiEdit"
+        | "Edit"
+        | "StrReplace"
+        | "ApplyPatch"
+        | "EditNotebook" => "edit",
+        "codebase_search"
+        | "semantic_search"
+        | "semantic_search_full"
+        | "file_search"
+        | "glob_file_search"
+        | "grep"
+        | "grep_search"
+        | "ripgrep"
+        | "ripgrep_raw_search"
+        | "rg"
+        | "list_dir"
+        | "list_dir_v2"
+        | "search_symbols"
+        | "read_semsearch_files"
+        | "Grep"
+        | "Glob"
+        | "LS"
+        | "SemanticSearch" => "search",
+        "web_search" | "web_fetch" | "fetch" | "WebSearch" | "WebFetch" => "web",
+        "task" | "task_v2" | "Task" | "Subagent" => "task",
+        "todo_write" | "todo_read" | "TodoWrite" | "TodoRead" => "todo",
+        "CallMcpTool" | "call_mcp_tool" => "mcp",
+        name if mcp_server(name).is_some() => mcp::category(name),
+        name if name.starts_with("browser_") => "browser",
+        _ => "other",
+    }
+}
+
+/// The server of an `mcp_server_tool` or `mcp-server-tool` name.
+pub(super) fn mcp_server(name: &str) -> Option<&str> {
+    let server = match (name.strip_prefix("mcp_"), name.strip_prefix("mcp-")) {
+        (Some(_), _) if name.starts_with("mcp__") => mcp::server(name)?,
+        (Some(rest), _) => rest.split_once('_')?.0,
+        (None, Some(rest)) => rest.split_once('-')?.0,
+        (None, None) => return None,
+    };
+    Some(server).filter(|server| !server.is_empty())
+}
+
+/// What a call asked.
+#[derive(Default)]
+pub(super) struct Asked {
+    pub(super) category: &'static str,
+    pub(super) mcp_server: Option<String>,
+    pub(super) command: Option<String>,
+    pub(super) file: Option<String>,
+}
+
+impl Asked {
+    /// By the tool's name, the arguments as the model wrote them, and as the editor understood them.
+    pub(super) fn of(name: &str, number: Option<i64>, inputs: [Option<&str>; 2]) -> Self {
+        let mut asked = Self { category: category(name), ..Self::default() };
+        let mut server = None;
+        for input in inputs.into_iter().flatten() {
+            let read = value::read::<Arguments<'static>, _>(input, |arguments| {
+                let first = |mine: &mut Option<String>, text: Option<&str>| {
+                    if mine.is_none() {
+                        *mine = text.map(str::to_owned);
+                    }
+                };
+                first(&mut asked.command, arguments.command.get());
+                first(&mut asked.file, arguments.file.get());
+                let tool = arguments.tools.0.iter().find_map(|tool| tool.0.as_ref());
+                first(&mut server, tool.and_then(|tool| tool.server.get()).or(arguments.server.get()));
+            });
+            if read.is_err() && asked.file.is_none() {
+                asked.file = file_of_patch(input).map(str::to_owned);
+            }
+        }
+        if number.is_some_and(|number| MCP_TOOLS.contains(&number)) && asked.category == "other" {
+            asked.category = mcp::category(name);
+        }
+        let is_mcp = matches!(asked.category, "mcp" | "browser");
+        asked.mcp_server = server.filter(|_| is_mcp).or_else(|| mcp_server(name).map(str::to_owned));
+        asked.command = asked.command.filter(|_| asked.category == "shell");
+        asked.file = asked.file.filter(|_| matches!(asked.category, "read" | "write" | "edit"));
+        asked
+    }
+}
+
+/// The first file that a patch is for; the patch may stand in a JSON string.
+fn file_of_patch(patch: &str) -> Option<&str> {
+    let rest = ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
+        .iter()
+        .find_map(|mark| patch.find(mark).and_then(|place| patch.get(place + mark.len()..)))?;
+    let end = rest.find(['\n', '\r', '"']).unwrap_or(rest.len());
+    let file = rest.get(..end)?.split("\\n").next()?.trim();
+    Some(file).filter(|file| !file.is_empty())
+}
+
+/// How a call ended.
+#[derive(Default, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) status: &'static str,
+    pub(super) exit_code: Option<i64>,
+    /// The result as the model saw it, where it stands alone.
+    pub(super) output: Option<String>,
+    pub(super) child: Option<String>,
+}
+
+impl Outcome {
+    /// By what stands in a bubble. The person's no wins over the status, which says `completed` then.
+    pub(super) fn of(tool: &ToolData<'_>, result: Option<&str>) -> Self {
+        let mut outcome = result.map(Self::of_result).unwrap_or_default();
+        let more = tool.more.0.as_ref();
+        let was_refused = tool.decision.is("rejected") || more.is_some_and(|more| more.decision.is("rejected"));
+        let has_failed = more.is_some_and(|more| more.status.is("error"));
+        outcome.status = match tool.status.get() {
+            _ if was_refused || outcome.status == "rejected" => "rejected",
+            Some("error") => "error",
+            Some("cancelled") => "interrupted",
+            Some("completed") if has_failed => "error",
+            Some("completed") => outcome.status_or("ok"),
+            None if result.is_some() => outcome.status_or("ok"),
+            _ => "pending",
+        };
+        outcome.output =
+            outcome.output.or_else(|| error_text(tool.error).filter(|_| result.is_none_or(|it| it == "{}")));
+        outcome.child = outcome.child.or_else(|| more.and_then(|more| more.child.get()).map(str::to_owned));
+        outcome
+    }
+
+    fn status_or(&self, status: &'static str) -> &'static str {
+        if self.status.is_empty() { status } else { self.status }
+    }
+
+    /// By a result alone; no status where it does not say.
+    pub(super) fn of_result(json: &str) -> Self {
+        let read = value::read::<ToolResult<'static>, _>(json, |result| {
+            let exit_code = result.exit_code.0.or(result.old_exit_code.0);
+            let has_error = result.error.json().is_some_and(|error| !matches!(error, "false" | "\"\"" | "{}"));
+            let status = if result.is_rejected.0 {
+                "rejected"
+            } else if result.ended.get().is_some_and(|ended| ended.ends_with("ABORTED")) {
+                "interrupted"
+            } else if has_error || exit_code.is_some_and(|code| code != 0) {
+                "error"
+            } else {
+                ""
+            };
+            let output = result.output.json().filter(|output| output.starts_with('"')).and_then(value::literal);
+            let child = result.child.get().map(str::to_owned);
+            Self { status, exit_code, output: output.map(Cow::into_owned), child }
+        });
+        read.unwrap_or_default()
+    }
+}
+
+fn error_text(raw: Raw<'_>) -> Option<String> {
+    let text = value::within(raw)?;
+    if !text.starts_with('{') {
+        return Some(text.into_owned());
+    }
+    let told = |error: &ToolError<'_>| error.to_model.get().or(error.to_person.get()).map(str::to_owned);
+    value::read::<ToolError<'static>, _>(&text, told).ok()?.or(Some(text.into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_tell_how_calls_ended() {
+        let status = |json: &str| Outcome::of_result(json).status;
+        assert_eq!(status(r#"{"output":"x","exitCodeV2":1}"#), "error");
+        assert_eq!(status(r#"{"output":"x","exitCodeV2":0}"#), "");
+        assert_eq!(status(r#"{"rejected":true}"#), "rejected");
+        assert_eq!(status(r#"{"endedReason":"RUN_TERMINAL_COMMAND_ENDED_REASON_EXECUTION_ABORTED"}"#), "interrupted");
+        assert_eq!(status(r#"{"error":""}"#), "");
+        assert_eq!(status("no JSON"), "");
+    }
+
+    #[test]
+    fn servers_and_files_of_calls() {
+        assert_eq!(mcp_server("mcp_github_get_issue"), Some("github"));
+        assert_eq!(mcp_server("mcp-linear-list-issues"), Some("linear"));
+        assert_eq!(mcp_server("read_file"), None);
+        let patch = "\"*** Begin Patch\\n*** Update File: src/a.rs\\n@@\\n\"";
+        assert_eq!(Asked::of("ApplyPatch", None, [Some(patch), None]).file.as_deref(), Some("src/a.rs"));
+        let params = r#"{"tools":[{"name":"get_issue","serverName":"user-github"}]}"#;
+        let asked = Asked::of("mcp_user_github_get_issue", Some(19), [None, Some(params)]);
+        assert_eq!((asked.category, asked.mcp_server.as_deref()), ("mcp", Some("user-github")));
+    }
+}

@@ -1,0 +1,87 @@
+//! Values of the databases: JSON as text or bytes, whole or damaged, sometimes wrapped in base64.
+
+use std::borrow::Cow;
+
+use rusqlite::types::ValueRef;
+
+use crate::source::jsonl::Shape;
+use crate::source::records::Raw;
+use crate::source::{repair, unescape};
+
+/// The JSON text of a value; none for null and for what holds none.
+pub(super) fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
+    let (ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = value else { return None };
+    let text = match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => repair(bytes),
+    };
+    match text.trim_start().bytes().next()? {
+        b'{' | b'[' | b'"' => Some(text),
+        _ => match unwrapped(text.trim()) {
+            Some(bytes) => Some(Cow::Owned(repair(&bytes).into_owned())),
+            None => Some(text),
+        },
+    }
+}
+
+/// Takes what a JSON text holds; one that cannot be read as it stands is repaired first.
+pub(super) fn read<S: Shape, R>(json: &str, take: impl FnOnce(&S::Of<'_>) -> R) -> Result<R, serde_json::Error> {
+    match serde_json::from_str::<S::Of<'_>>(json) {
+        Ok(record) => Ok(take(&record)),
+        Err(error) => {
+            let repaired = repair(json.as_bytes());
+            serde_json::from_str::<S::Of<'_>>(&repaired).map(|record| take(&record)).map_err(|_| error)
+        }
+    }
+}
+
+/// What stands in a field that holds JSON or a text with JSON in it; none for null and for an empty text.
+pub(super) fn within(raw: Raw<'_>) -> Option<Cow<'_, str>> {
+    let json = raw.json()?;
+    let text = if json.starts_with('"') { literal(json)? } else { Cow::Borrowed(json) };
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+/// The text of a JSON string.
+pub(super) fn literal(json: &str) -> Option<Cow<'_, str>> {
+    unescape(json).or_else(|| serde_json::from_str(&repair(json.as_bytes())).ok().map(Cow::Owned))
+}
+
+/// What base64 wraps; none where the text is none.
+fn unwrapped(text: &str) -> Option<Vec<u8>> {
+    let text = text.trim_end_matches('=');
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut held) = (0_u32, 0);
+    for letter in text.bytes() {
+        let six = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(six);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from(bits >> held & 0xff).unwrap_or_default());
+        }
+    }
+    bytes.first().is_some_and(|byte| matches!(byte, b'{' | b'[')).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_found_as_text_as_bytes_and_in_base64() {
+        assert_eq!(text_of(ValueRef::Text(b"{\"a\":1}")).unwrap(), "{\"a\":1}");
+        assert_eq!(text_of(ValueRef::Blob(b" [1]")).unwrap(), " [1]");
+        assert_eq!(text_of(ValueRef::Text(b"eyJhIjoxfQ==")).unwrap(), "{\"a\":1}");
+        assert_eq!(text_of(ValueRef::Text(b"true")).unwrap(), "true");
+        assert_eq!(text_of(ValueRef::Null), None);
+        assert_eq!(text_of(ValueRef::Integer(1)), None);
+    }
+}
