@@ -108,8 +108,77 @@ fn read(commit: &[u8]) -> Option<(i64, String)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, clippy::string_slice, reason = "files and texts are the test's own")]
 mod tests {
     use super::*;
+
+    /// Writes an object as git does, but that it is not compressed; gives its hash.
+    fn write(git: &Path, kind: &str, content: &[u8]) -> String {
+        let mut object = format!("{kind} {}\0", content.len()).into_bytes();
+        object.extend_from_slice(content);
+        let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+        hasher.update(&object);
+        let hash = hasher.try_finalize().unwrap().to_string();
+        let length = u16::try_from(object.len()).unwrap();
+        let mut file = vec![0x78, 0x01, 0x01];
+        file.extend(length.to_le_bytes());
+        file.extend((!length).to_le_bytes());
+        let (mut a, mut b) = (1_u32, 0_u32);
+        for byte in &object {
+            a = (a + u32::from(*byte)) % 65_521;
+            b = (b + a) % 65_521;
+        }
+        file.extend(&object);
+        file.extend((b << 16 | a).to_be_bytes());
+        let (folder, name) = hash.split_at(2);
+        let folder = git.join("objects").join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(name), file).unwrap();
+        hash
+    }
+
+    const COMMIT: &[u8] = b"tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor A <a@b> 1767344430 +0100\ncommitter A <a@b> 1767344431 +0100\n\nfix: a\n";
+
+    #[test]
+    fn commits_are_found_by_the_beginning_of_their_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = folder.path().join(".git");
+        let commit = write(&git, "commit", COMMIT);
+        let blob = write(&git, "blob", b"no commit");
+        let long = write(&git, "commit", &[COMMIT, &[b'x'; 300][..]].concat());
+        std::fs::write(git.join("config"), "[core]\n\tfsmonitor = /bin/false\n[include]\n\tpath = /nowhere\n").unwrap();
+        let mut repository = Repository::of_folder(folder.path()).unwrap();
+        let found = repository.commit(&commit[..7]).unwrap();
+        assert_eq!((found.hash, found.time, &*found.message), (commit.clone(), 1_767_344_431_000_000, "fix: a"));
+        assert!(repository.commit(&long[..7]).unwrap().message.ends_with("xxx"));
+        for digits in [&blob[..7], "0000000", "zz", "", "../../x", "é123456"] {
+            assert_eq!(repository.commit(digits), None, "{digits}");
+        }
+        let worktree = folder.path().join("worktree");
+        std::fs::create_dir_all(git.join("worktrees/one")).unwrap();
+        std::fs::write(git.join("worktrees/one/commondir"), "../..\n").unwrap();
+        std::fs::create_dir(&worktree).unwrap();
+        std::fs::write(worktree.join(".git"), "gitdir: ../.git/worktrees/one\n").unwrap();
+        assert!(Repository::of_folder(&worktree).unwrap().commit(&commit[..7]).is_some());
+        std::fs::create_dir_all(git.join("objects/info")).unwrap();
+        std::fs::write(git.join("objects/info/alternates"), "/elsewhere\n").unwrap();
+        assert!(Repository::of_folder(folder.path()).is_none(), "objects of others are not looked for");
+    }
+
+    #[test]
+    fn what_is_damaged_gives_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Repository::of_folder(folder.path()).is_none());
+        let git = folder.path().join(".git");
+        let commit = write(&git, "commit", COMMIT);
+        let (first, rest) = commit.split_at(2);
+        std::fs::write(git.join("objects").join(first).join(rest), b"x\x01nonsense").unwrap();
+        std::fs::create_dir_all(git.join("objects/pack")).unwrap();
+        std::fs::write(git.join("objects/pack/pack-1.idx"), b"\xfftOc nonsense").unwrap();
+        if let Some(mut repository) = Repository::of_folder(folder.path()) {
+            assert_eq!(repository.commit(&commit[..7]), None);
+        }
+    }
 
     #[test]
     fn times_and_messages() {

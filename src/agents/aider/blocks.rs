@@ -100,6 +100,11 @@ impl Blocks {
         Ok(())
     }
 
+    /// Whether something that was said is held.
+    pub(super) fn holds_content(&self) -> bool {
+        self.form != Form::Unknown && matches!(self.state, State::Typed | State::Reply)
+    }
+
     /// Hands on what is left. A text in which nothing is quoted is no history.
     pub(super) fn finish<T: Take>(mut self, to: &mut T) -> Result<(), T::Error> {
         if self.form == Form::Unknown { Ok(()) } else { self.flush(to) }

@@ -30,7 +30,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         }
         let text = String::from_utf8_lossy(line.bytes);
         let text = if line.number == 1 { text.trim_start_matches('\u{feff}') } else { &text };
-        if line.ended || is_certain(text, history.has_content()) {
+        if line.ended || is_certain(text, history.has_content() || blocks.holds_content()) {
             blocks.line(text, line.number, &mut history)?;
         } else if !text.trim().is_empty() {
             history.out.problem(line.number, "the last line is torn");

@@ -82,7 +82,11 @@ impl Run {
             Told::NotApplied(path) => self.edit(path, "error", line, out),
             Told::Commit { hash, message } => self.commit(hash, message, line, out, beside),
             Told::Running(command) if self.acts.may_run => self.shell(command, "pending", line, out),
-            Told::Asked { about, is_allowed } => self.asked(about, is_allowed, &subject, line, out),
+            Told::Asked { about, is_allowed } => {
+                // Lines of one length, filled with spaces.
+                let subject: Vec<&str> = subject.lines().map(str::trim_end).collect();
+                self.asked(about, is_allowed, &subject.join("\n"), line, out)
+            }
             _ => {
                 self.acts.subject = subject;
                 if !self.acts.subject.is_empty() {
