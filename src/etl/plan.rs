@@ -93,7 +93,8 @@ fn discover(options: &Options, manifest: &Manifest) -> Result<Vec<Located>> {
     }
     let mut places = places(options)?;
     if options.home.is_none() {
-        places.known_projects = manifest.project_paths.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+        places.known_projects =
+            manifest.project_paths.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
     }
     let mut located = Vec::new();
     for agent in agents {

@@ -182,7 +182,8 @@ mod tests {
 
     #[test]
     fn times_and_messages() {
-        let text = b"tree 0\nauthor A <a@b> 1767344430 +0100\ncommitter A (aider) <a@b> 1767344431 +0100\n\nfix: a\n\nmore\n";
+        let text =
+            b"tree 0\nauthor A <a@b> 1767344430 +0100\ncommitter A (aider) <a@b> 1767344431 +0100\n\nfix: a\n\nmore\n";
         assert_eq!(read(text), Some((1_767_344_431_000_000, "fix: a\n\nmore".to_owned())));
         assert_eq!(read(b"tree 0\n\nx"), None);
         assert_eq!(read(b"committer A <a@b> x\n\nx"), None);

@@ -100,9 +100,15 @@ impl Blocks {
         Ok(())
     }
 
-    /// Whether something that was said is held.
-    pub(super) fn holds_content(&self) -> bool {
-        self.form != Form::Unknown && matches!(self.state, State::Typed | State::Reply)
+    /// Whether what a last line without an end is does not depend on what may be missing of it. Text goes on with what
+    /// there is, when anything was said before.
+    pub(super) fn is_certain(&self, line: &str, has_content: bool) -> bool {
+        let holds_content = self.form != Form::Unknown && matches!(self.state, State::Typed | State::Reply);
+        let is_text = !line.starts_with(['>', '#']) && self.state != State::Open;
+        let report = quoted(line, ">").filter(|text| tokens::begins(text));
+        (is_text && (has_content || holds_content))
+            || report.is_some_and(|text| tokens::read(text).is_some())
+            || line.ends_with("  ")
     }
 
     /// Hands on what is left. A text in which nothing is quoted is no history.
@@ -113,8 +119,8 @@ impl Blocks {
     /// The moment of a line that starts a run. One that is far earlier than its own run's is quoted in a reply.
     fn start_of(&self, line: &str) -> Option<NaiveDateTime> {
         let moment = clock(line.strip_prefix(STARTED)?)?;
-        let is_quoted = self.state == State::Reply
-            && self.started.is_some_and(|started| moment + TimeDelta::hours(1) < started);
+        let is_quoted =
+            self.state == State::Reply && self.started.is_some_and(|started| moment + TimeDelta::hours(1) < started);
         (!is_quoted).then_some(moment)
     }
 

@@ -10,10 +10,10 @@ use super::blocks::{Block, Blocks, STARTED, Take};
 use super::inputs::{self, Input};
 use super::run::Run;
 use super::seed::Seed;
-use super::{any_chat_key, chat_key, clock, tokens};
+use super::{any_chat_key, chat_key, clock};
 use crate::extract::{Reject, Sink};
-use crate::source::git::{Commit, Repository};
 use crate::source::Source;
+use crate::source::git::{Commit, Repository};
 
 /// Reads a chat history.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -30,7 +30,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         }
         let text = String::from_utf8_lossy(line.bytes);
         let text = if line.number == 1 { text.trim_start_matches('\u{feff}') } else { &text };
-        if line.ended || is_certain(text, history.has_content() || blocks.holds_content()) {
+        if line.ended || blocks.is_certain(text, history.has_content()) {
             blocks.line(text, line.number, &mut history)?;
         } else if !text.trim().is_empty() {
             history.out.problem(line.number, "the last line is torn");
@@ -41,12 +41,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         history.out.remark("the file could not be read to its end");
     }
     history.end()
-}
-
-/// Whether what a last line without an end is does not depend on what may be missing of it.
-fn is_certain(line: &str, has_content: bool) -> bool {
-    let is_report = line.strip_prefix("> ").is_some_and(|text| tokens::begins(text) && tokens::read(text).is_some());
-    is_report || line.ends_with("  ") || (has_content && !line.starts_with(['>', '#']))
 }
 
 /// What is read together with a history.
@@ -63,12 +57,10 @@ impl Beside {
     fn of(source: &mut Source<'_>) -> Result<Self, Reject> {
         let (inputs, sends) = (inputs::beside(source), analytics::beside(source));
         let mut starts = Vec::new();
-        if !(inputs.is_empty() && sends.is_empty()) {
-            let mut lines = source.again().lines()?;
-            while let Some(line) = lines.next_line() {
-                let moment = line.bytes.strip_prefix(STARTED.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok());
-                starts.extend(moment.and_then(clock).map(|moment| (line.number, moment)));
-            }
+        let mut lines = source.again().lines()?;
+        while let Some(line) = lines.next_line() {
+            let moment = line.bytes.strip_prefix(STARTED.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok());
+            starts.extend(moment.and_then(clock).map(|moment| (line.number, moment)));
         }
         let folder = source.path.parent().map(Path::to_owned);
         Ok(Self { folder, inputs, sends, starts, repository: None })

@@ -8,8 +8,8 @@ mod projects;
 mod reasoning;
 mod run;
 mod seed;
-mod told;
 mod tokens;
+mod told;
 
 use std::path::{Path, PathBuf};
 

@@ -281,13 +281,10 @@ impl Run {
             thinking: reply.thinking.as_deref(),
             model: self.model.as_deref(),
             response_id: reply.response.as_deref(),
-            ..row(session, &Message {
-                line: reply.line,
-                role: "assistant",
-                kind: "reply",
-                text: "",
-                timestamp: reply.timestamp,
-            })
+            ..row(
+                session,
+                &Message { line: reply.line, role: "assistant", kind: "reply", text: "", timestamp: reply.timestamp },
+            )
         };
         out.message(row, false)?;
         Ok(())

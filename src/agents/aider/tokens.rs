@@ -165,16 +165,30 @@ mod tests {
 
     #[test]
     fn lines_of_all_versions() {
-        let printed = read("Tokens: 5.2k sent, 1.1k cache write, 3.0k cache hit, 410 received.\nCost: $0.02 message, $0.02 session.").unwrap();
+        let printed = read(
+            "Tokens: 5.2k sent, 1.1k cache write, 3.0k cache hit, 410 received.\nCost: $0.02 message, $0.02 session.",
+        )
+        .unwrap();
         assert_eq!(printed.sent, Count { tokens: 5200, precision: 50 });
         assert_eq!(printed.cache_write, Some(Count { tokens: 1100, precision: 50 }));
         assert_eq!(printed.cache_hit, Some(Count { tokens: 3000, precision: 50 }));
         assert_eq!((printed.received, printed.cost, printed.is_ahead), (exact(410), Some(0.02), false));
         let printed = read("Tokens: 12k sent, 1,024 received.").unwrap();
-        assert_eq!((printed.sent, printed.received, printed.cost), (Count { tokens: 12_000, precision: 500 }, exact(1024), None));
+        assert_eq!(
+            (printed.sent, printed.received, printed.cost),
+            (Count { tokens: 12_000, precision: 500 }, exact(1024), None)
+        );
         let printed = read("33252 prompt tokens, 49 completion tokens, $0.166995 cost").unwrap();
-        assert_eq!((printed.sent, printed.received, printed.cost, printed.is_ahead), (exact(33_252), exact(49), Some(0.166_995), true));
-        for text in ["Tokens: many sent, 3 received.", "Tokens: 5 received.", "x prompt tokens, 3 completion tokens", "Tokens: -5 sent, 1 received."] {
+        assert_eq!(
+            (printed.sent, printed.received, printed.cost, printed.is_ahead),
+            (exact(33_252), exact(49), Some(0.166_995), true)
+        );
+        for text in [
+            "Tokens: many sent, 3 received.",
+            "Tokens: 5 received.",
+            "x prompt tokens, 3 completion tokens",
+            "Tokens: -5 sent, 1 received.",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }

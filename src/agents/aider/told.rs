@@ -109,9 +109,13 @@ fn question(text: &str) -> Option<Told<'_>> {
         Topic::Shell
     } else if question.starts_with("Allow edits to file") || question == "Create new file" {
         Topic::Edit(None)
-    } else if let Some(path) = path("Allow edits to ", " which ").or_else(|| path("Allow creation of new file ", "\n")) {
+    } else if let Some(path) = path("Allow edits to ", " which ").or_else(|| path("Allow creation of new file ", "\n"))
+    {
         Topic::Edit(Some(path))
-    } else if ["Add file to the chat", "Add these files", "Attempt to fix"].iter().any(|words| question.starts_with(words)) {
+    } else if ["Add file to the chat", "Add these files", "Attempt to fix"]
+        .iter()
+        .any(|words| question.starts_with(words))
+    {
         Topic::Again
     } else {
         Topic::Other

@@ -1,5 +1,6 @@
 //! What Aider did for the model, which has no tools of its own: edits, commands, commits.
 
+use chrono::NaiveDateTime;
 use serde_json::json;
 
 use super::Run;
@@ -11,7 +12,8 @@ use crate::tables::ToolCallRow;
 
 /// Most that is kept of what is told of a failed edit. Bytes.
 const MAX_FAILURE: usize = 64 << 10;
-/// How long before its run began a commit may have been made, were the zone of the clock another. Microseconds.
+/// How long before its run began, or after the next did, a commit may have been made, were the zone of the clock another.
+/// Microseconds.
 const ZONES: i64 = 26 * 3_600_000_000;
 
 /// What earlier lines tell of the act that follows.
@@ -133,8 +135,17 @@ impl Run {
     fn shell(&mut self, command: &str, status: &'static str, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
         let input = Some(json!({ "command": command }).to_string());
         let command = Some(command);
-        let call =
-            Call { line, name: "shell", category: "shell", input, command, path: None, status, output: None, time: None };
+        let call = Call {
+            line,
+            name: "shell",
+            category: "shell",
+            input,
+            command,
+            path: None,
+            status,
+            output: None,
+            time: None,
+        };
         self.call(call, out)
     }
 
@@ -147,8 +158,10 @@ impl Run {
         out: &mut Sink<'_>,
         beside: &mut Beside,
     ) -> Result<(), Reject> {
-        let began = self.started.and_then(|started| out.local_moment(started)).map(|began| began - ZONES);
-        let stored = beside.commit(hash).filter(|commit| began.is_none_or(|began| commit.time >= began));
+        let moment = |clock: Option<NaiveDateTime>| clock.and_then(|clock| out.local_moment(clock));
+        let began = moment(self.started).map_or(i64::MIN, |began| began - ZONES);
+        let ended = moment(self.until).map_or(i64::MAX, |ended| ended + ZONES);
+        let stored = beside.commit(hash).filter(|commit| (began..ended).contains(&commit.time));
         let time = stored.as_ref().map(|commit| commit.time);
         if let (Some(reply), Some(_)) = (&mut self.reply, time) {
             reply.timestamp = reply.timestamp.or(time);

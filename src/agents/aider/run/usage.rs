@@ -82,7 +82,9 @@ impl Run {
         let until = self.until.and_then(|until| out.local_moment(until)).unwrap_or(i64::MAX);
         let left = beside.sends.get(self.next_send..)?;
         let place = left.iter().position(|send| {
-            (from..until).contains(&send.time) && printed.sent.may_be(send.sent) && printed.received.may_be(send.received)
+            (from..until).contains(&send.time)
+                && printed.sent.may_be(send.sent)
+                && printed.received.may_be(send.received)
         })?;
         self.next_send += place + 1;
         left.get(place).copied()
