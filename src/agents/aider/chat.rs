@@ -50,7 +50,8 @@ pub(super) struct Beside {
     pub(super) sends: Vec<Send>,
     /// Moments of the runs that lines of the history start.
     starts: Vec<(u64, NaiveDateTime)>,
-    repository: Option<Option<Repository>>,
+    repository: Option<Repository>,
+    is_opened: bool,
 }
 
 impl Beside {
@@ -63,7 +64,7 @@ impl Beside {
             starts.extend(moment.and_then(clock).map(|moment| (line.number, moment)));
         }
         let folder = source.path.parent().map(Path::to_owned);
-        Ok(Self { folder, inputs, sends, starts, repository: None })
+        Ok(Self { folder, inputs, sends, starts, repository: None, is_opened: false })
     }
 
     /// When the run after the one of that line began.
@@ -75,8 +76,10 @@ impl Beside {
 
     /// The commit of the project's repository whose hash begins so.
     pub(super) fn commit(&mut self, digits: &str) -> Option<Commit> {
-        let folder = self.folder.as_deref()?;
-        self.repository.get_or_insert_with(|| Repository::of_folder(folder)).as_mut()?.commit(digits)
+        if !std::mem::replace(&mut self.is_opened, true) {
+            self.repository = Repository::of_folder(self.folder.as_deref()?);
+        }
+        self.repository.as_mut()?.commit(digits)
     }
 }
 

@@ -11,6 +11,7 @@ mod seed;
 mod tokens;
 mod told;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use chrono::NaiveDateTime;
@@ -69,14 +70,10 @@ impl Agent for Aider {
     fn claims(&self, path: &Path) -> Option<&'static str> {
         let name = path.file_name()?.to_str()?;
         let has = |parts: &[&str]| parts.iter().all(|part| name.contains(part));
-        if name.ends_with(".md") && has(&["aider", "chat", "history"]) {
-            Some("chat")
-        } else if has(&["aider", "input", "history"]) {
-            Some("prompts")
-        } else if has(&["aider", "analytics"]) && (name.ends_with(".jsonl") || name.ends_with(".log")) {
-            Some("analytics")
-        } else {
-            None
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("md") if has(&["aider", "chat", "history"]) => Some("chat"),
+            Some("jsonl" | "log") if has(&["aider", "analytics"]) => Some("analytics"),
+            _ => has(&["aider", "input", "history"]).then_some("prompts"),
         }
     }
 
@@ -104,6 +101,14 @@ impl Agent for Aider {
             _ => chat::extract(source, out),
         }
     }
+}
+
+/// Identity of a session: a hash of its opening.
+fn session_id(digest: &[u8]) -> String {
+    digest.iter().take(8).fold("aider:".to_owned(), |mut id, byte| {
+        let _ = write!(id, "{byte:02x}");
+        id
+    })
 }
 
 /// Key of the fact that a folder has a chat history, which holds all that was typed since it begins.

@@ -13,7 +13,7 @@ use super::blocks::Block;
 use super::chat::Beside;
 use super::inputs::{self, command_of};
 use super::told::{self, Told};
-use super::{reasoning, tokens};
+use super::{reasoning, session_id, tokens};
 use crate::extract::{Facts, Reject, Sink};
 use crate::tables::MessageRow;
 use acts::Acts;
@@ -68,6 +68,7 @@ struct Reply {
 }
 
 /// What differs between messages.
+#[derive(Clone, Copy)]
 struct Message<'t> {
     line: u64,
     role: &'static str,
@@ -139,10 +140,7 @@ impl Run {
         }
         self.moment = self.started.and_then(|started| out.local_moment(started));
         self.opening.update(said.lines().next().unwrap_or_default());
-        let mut id = "aider:".to_owned();
-        for byte in self.opening.finalize_reset().iter().take(8) {
-            let _ = write!(id, "{byte:02x}");
-        }
+        let mut id = session_id(&self.opening.finalize_reset());
         let times = ids.entry(id.clone()).or_default();
         *times += 1;
         if *times > 1 {
@@ -252,7 +250,7 @@ impl Run {
                 self.push(Message { line, role: "user", kind: "abort", text, timestamp: None }, out)?;
             }
             Told::Interrupted => self.interrupted = Some((text.to_owned(), line)),
-            told => self.act(told, text, line, out, beside)?,
+            told => self.act(&told, text, line, out, beside)?,
         }
         Ok(())
     }

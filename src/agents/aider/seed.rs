@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::blocks::Block;
 use super::inputs::kind_of;
-use super::tokens;
+use super::{session_id, tokens};
 use crate::extract::{Facts, Reject, Sink};
 use crate::tables::{MessageRow, UsageRow};
 
@@ -39,8 +39,7 @@ impl Seed {
         }
         let mut digest = Sha256::new();
         digest.update(format!("{}\n{}", self.began, said.lines().next().unwrap_or_default()));
-        let digits: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        self.id = format!("aider:{digits}");
+        self.id = session_id(&digest.finalize());
     }
 
     pub(super) fn heading(&mut self, moment: NaiveDateTime, out: &Sink<'_>) {

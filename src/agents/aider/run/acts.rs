@@ -56,13 +56,13 @@ struct Call<'t> {
 impl Run {
     pub(super) fn act(
         &mut self,
-        told: Told<'_>,
+        told: &Told<'_>,
         text: &str,
         line: u64,
         out: &mut Sink<'_>,
         beside: &mut Beside,
     ) -> Result<(), Reject> {
-        match (&told, &mut self.acts.failure) {
+        match (told, &mut self.acts.failure) {
             (Told::Other | Told::EditFailed, Some(failure)) => {
                 if failure.text.len() + text.len() < MAX_FAILURE {
                     failure.text.push('\n');
@@ -78,7 +78,7 @@ impl Run {
         }
         let subject = std::mem::take(&mut self.acts.subject);
         let refused = self.acts.refused.take();
-        match told {
+        match *told {
             Told::Applied(path) => self.edit(path, "ok", line, out),
             Told::NotApplied(path) if refused.as_deref() == Some(path) => Ok(()),
             Told::NotApplied(path) => self.edit(path, "error", line, out),
@@ -129,7 +129,7 @@ impl Run {
         let path = Some(path);
         let call =
             Call { line, name: "edit", category: "edit", input, command: None, path, status, output: None, time: None };
-        self.call(call, out)
+        self.call(&call, out)
     }
 
     fn shell(&mut self, command: &str, status: &'static str, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -146,7 +146,7 @@ impl Run {
             output: None,
             time: None,
         };
-        self.call(call, out)
+        self.call(&call, out)
     }
 
     /// A commit, with its time and its full hash where the repository still has it.
@@ -171,7 +171,7 @@ impl Run {
         let input = Some(json!({ "message": message }).to_string());
         let output = Some(stored.as_ref().map_or(hash, |commit| &commit.hash));
         let (name, category, status) = ("git_commit", "other", "ok");
-        self.call(Call { line, name, category, input, command: None, path: None, status, output, time }, out)
+        self.call(&Call { line, name, category, input, command: None, path: None, status, output, time }, out)
     }
 
     /// Hands on the failed edit that was told of.
@@ -180,10 +180,10 @@ impl Run {
         let path = told::file_of_failure(&text);
         let input = path.map(|path| json!({ "path": path }).to_string());
         let (name, category, status, output) = ("edit", "edit", "error", Some(text.trim()));
-        self.call(Call { line, name, category, input, command: None, path, status, output, time: None }, out)
+        self.call(&Call { line, name, category, input, command: None, path, status, output, time: None }, out)
     }
 
-    fn call(&mut self, call: Call<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    fn call(&mut self, call: &Call<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let id = self.record_id(call.line);
         let Some(session) = &self.id else { return Ok(()) };
         let key = call.input.as_deref().map(|input| input_key(call.name, input));
