@@ -53,7 +53,7 @@ pub(super) fn beside(source: &Source<'_>) -> Vec<Input> {
     inputs.entries
 }
 
-/// The kind of message that something typed is; none for an empty line.
+/// The kind of message that something typed is.
 pub(super) fn kind_of(text: &str) -> &'static str {
     match command_of(text) {
         Some(("ask" | "code" | "architect" | "context" | "help", text)) if !text.is_empty() => "prompt",
