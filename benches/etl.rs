@@ -65,7 +65,13 @@ fn extract(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(total(&files))).sample_size(10);
     for (name, mode) in [("claude-code", Mode::Secrets), ("claude-code, redact none", Mode::None)] {
         let redactor = Redactor::new(mode, [7; 32]);
-        let context = Context { agent: "claude-code", redactor: &redactor, pricer: &pricer, content: Content::Full };
+        let context = Context {
+            agent: "claude-code",
+            redactor: &redactor,
+            pricer: &pricer,
+            content: Content::Full,
+            zone: chrono_tz::Tz::UTC,
+        };
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 for file in &files {
@@ -91,7 +97,13 @@ fn write(criterion: &mut Criterion) {
     let (_home, files) = home(corpus_bytes().min(64 << 20), corpus::Profile::Realistic);
     let pricer = Pricer::new(PriceTable::bundled());
     let redactor = Redactor::new(Mode::Secrets, [7; 32]);
-    let context = Context { agent: "claude-code", redactor: &redactor, pricer: &pricer, content: Content::Full };
+    let context = Context {
+        agent: "claude-code",
+        redactor: &redactor,
+        pricer: &pricer,
+        content: Content::Full,
+        zone: chrono_tz::Tz::UTC,
+    };
     let sessions: Vec<_> = files.iter().flat_map(|file| read(file, &context)).collect();
     let folder = tempfile::tempdir().unwrap();
     let mut group = criterion.benchmark_group("write");

@@ -1,6 +1,7 @@
 //! Moments as agents write them. Everything inside is microseconds since 1970, UTC.
 
-use chrono::{DateTime, NaiveDateTime};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, TimeZone};
+use chrono_tz::Tz;
 
 /// Earliest and latest moment that is believed: 2000-01-01 and 2100-01-01. Outside it is damage.
 const PLAUSIBLE: std::ops::Range<i64> = 946_684_800_000_000..4_102_444_800_000_000;
@@ -79,6 +80,16 @@ fn parse_any_iso(text: &str) -> Option<i64> {
         .map(|moment| moment.and_utc().timestamp_micros())
 }
 
+/// A moment of a clock in a zone, the first where the clock shows it twice; where it was put forward over it, as if it had
+/// not been. Microseconds since 1970.
+pub fn in_zone(local: NaiveDateTime, zone: Tz) -> Option<i64> {
+    let moment = zone.from_local_datetime(&local).earliest().or_else(|| {
+        let before = zone.from_local_datetime(&(local - TimeDelta::hours(3))).earliest()?;
+        Some(before + TimeDelta::hours(3))
+    });
+    moment.map(|moment| moment.timestamp_micros()).filter(|moment| PLAUSIBLE.contains(moment))
+}
+
 /// Now. Microseconds since 1970.
 pub fn now() -> i64 {
     chrono::Utc::now().timestamp_micros()
@@ -119,6 +130,19 @@ mod tests {
         assert_eq!(from_epoch(1_772_359_200.0), Some(moment));
         assert_eq!(from_epoch(1_772_359_200_000.0), Some(moment));
         assert_eq!(from_epoch(1_772_359_200_000_000.0), Some(moment));
+    }
+
+    #[test]
+    fn clocks_of_a_zone() {
+        let moment = |text: &str, zone| {
+            let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S").unwrap();
+            DateTime::from_timestamp_micros(in_zone(local, zone).unwrap()).unwrap().to_rfc3339()
+        };
+        let berlin = Tz::Europe__Berlin;
+        assert_eq!(moment("2026-01-02 09:00:00", Tz::UTC), "2026-01-02T09:00:00+00:00");
+        assert_eq!(moment("2026-01-02 09:00:00", berlin), "2026-01-02T08:00:00+00:00");
+        assert_eq!(moment("2026-10-25 02:30:00", berlin), "2026-10-25T00:30:00+00:00", "shown twice");
+        assert_eq!(moment("2026-03-29 02:30:00", berlin), "2026-03-29T01:30:00+00:00", "never shown");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
 
+pub mod aider;
 pub mod claude_code;
 pub mod codex;
 mod content;
@@ -74,6 +75,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &openclaw::OpenClaw,
     &qwen_code::QwenCode,
     &cursor::Cursor,
+    &aider::Aider,
 ];
 
 /// The agent of that id.
@@ -145,12 +147,14 @@ pub struct Places {
     environment: Option<fn(&str) -> Option<String>>,
     /// Folders below which project-local files are looked for.
     pub project_roots: Vec<PathBuf>,
+    /// Folders that sessions in the lake name as their projects; project-local files are looked for in them and above.
+    pub known_projects: Vec<PathBuf>,
 }
 
 impl Places {
     /// Looks below the given folder only, whatever the environment says.
     pub fn below(home: PathBuf) -> Self {
-        Self { project_roots: vec![home.clone()], home, environment: None }
+        Self { project_roots: vec![home.clone()], home, environment: None, known_projects: Vec::new() }
     }
 
     /// Looks where the user's own environment points.
@@ -159,6 +163,7 @@ impl Places {
             home,
             environment: Some(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
             project_roots,
+            known_projects: Vec::new(),
         }
     }
 

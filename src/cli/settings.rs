@@ -139,6 +139,7 @@ impl Settings {
             machine: environment::value(environment::MACHINE).or_else(|| self.config.machine.clone()),
             prices,
             project_roots: self.config.project_roots.clone(),
+            zone: self.clock.zone,
             strict: typed.strict,
         })
     }

@@ -105,7 +105,13 @@ impl std::ops::Deref for OwnersGuard<'_> {
 
 impl<'a> Shared<'a> {
     fn context(&self, agent: &'static str) -> Context<'a> {
-        Context { agent, redactor: self.redactor, pricer: self.pricer, content: self.options.content }
+        Context {
+            agent,
+            redactor: self.redactor,
+            pricer: self.pricer,
+            content: self.options.content,
+            zone: self.options.zone,
+        }
     }
 
     fn registry(&self) -> MutexGuard<'_, Registry> {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chrono_tz::Tz;
+
 use crate::redact;
 
 /// What one run of `llrem etl` is asked to do.
@@ -36,6 +38,8 @@ pub struct Options {
     pub prices: Option<String>,
     /// Folders below which project-local files are looked for.
     pub project_roots: Vec<PathBuf>,
+    /// Zone of moments that agents write without one.
+    pub zone: Tz,
     /// Whether bad input ends the run with exit code 3.
     pub strict: bool,
 }
@@ -58,6 +62,7 @@ impl Options {
             machine: None,
             prices: None,
             project_roots: Vec::new(),
+            zone: Tz::UTC,
             strict: false,
         }
     }

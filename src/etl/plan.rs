@@ -35,7 +35,7 @@ pub(super) struct Plan {
 
 /// Finds the sources, and compares them with the manifest.
 pub(super) fn plan(options: &Options, manifest: &Manifest, policy: &str, databases: &Databases) -> Result<Plan> {
-    let mut found: Vec<Planned> = discover(options)?
+    let mut found: Vec<Planned> = discover(options, manifest)?
         .into_par_iter()
         .map(|(agent, path, kind)| {
             let print = Fingerprint::of(&path, &agent.companions(&path)).unwrap_or_default();
@@ -128,7 +128,7 @@ fn vanished(options: &Options, manifest: &Manifest, found: &[Planned]) -> Vec<St
 
 type Located = (&'static dyn Agent, PathBuf, &'static str);
 
-fn discover(options: &Options) -> Result<Vec<Located>> {
+fn discover(options: &Options, manifest: &Manifest) -> Result<Vec<Located>> {
     let agents: Vec<&'static dyn Agent> = AGENTS
         .iter()
         .copied()
@@ -142,7 +142,11 @@ fn discover(options: &Options) -> Result<Vec<Located>> {
             .collect::<Result<Vec<_>>>()
             .map(|all| all.concat());
     }
-    let places = places(options)?;
+    let mut places = places(options)?;
+    if options.home.is_none() {
+        places.known_projects =
+            manifest.project_paths.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+    }
     let mut located = Vec::new();
     for agent in agents {
         let mut found = Found::default();

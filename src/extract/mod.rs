@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
+use chrono::NaiveDateTime;
+use chrono_tz::Tz;
+
 pub use claims::{Claim, Count, Kind, Note, NoteField, ResponseCopy, key, session_key};
 pub(crate) use keys::{KeyMap, KeySet};
 pub use rows::{Chunk, Rows};
@@ -80,6 +83,8 @@ pub struct Context<'a> {
     pub pricer: &'a Pricer,
     /// Whether texts are kept.
     pub content: Content,
+    /// Zone of moments that agents write without one.
+    pub zone: Tz,
 }
 
 /// What a first look at a source tells of the rows that a second look hands on.
@@ -155,6 +160,11 @@ impl<'a> Sink<'a> {
             report: Report::default(),
             redacted_in_rows: Counts::default(),
         }
+    }
+
+    /// A moment that the agent wrote in its own time, without saying which. Microseconds since 1970.
+    pub fn local_moment(&self, local: NaiveDateTime) -> Option<i64> {
+        crate::time::in_zone(local, self.context.zone)
     }
 
     /// Counts a line or record.

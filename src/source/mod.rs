@@ -1,6 +1,7 @@
 //! What extractors read from: bounded, read-only, never written to, with line numbers and limits.
 
 mod compressed;
+pub(crate) mod git;
 pub(crate) mod jsonl;
 mod lines;
 pub(crate) mod records;

@@ -49,7 +49,8 @@ table! {
         service_tier: Opt<Str>,
         /// What the row stands for: response, turn or session; never two grains for the same tokens.
         grain: Str,
-        /// Whether only a running count was recorded, so that the true output is larger.
+        /// Whether the counts are not exact: only a running count was recorded, so that the true output is larger, or the
+        /// agent rounded or estimated them.
         is_partial: Bool,
         /// Lines that repeated it beyond the first, over all files.
         copies: I64,

@@ -34,7 +34,8 @@ impl Bench {
 
     /// What comes out of the first bytes of a source; panics where the extractor does, or where it refuses a text file.
     fn extract(&self, agent: &'static str, source: &FoundSource, bytes: u64) -> Ids {
-        let context = Context { agent, redactor: &self.redactor, pricer: &self.pricer, content: Content::Full };
+        let zone = chrono_tz::Tz::UTC;
+        let context = Context { agent, redactor: &self.redactor, pricer: &self.pricer, content: Content::Full, zone };
         let mut sink = Sink::collect(&context);
         let extracted = agents::by_id(agent)
             .unwrap()

@@ -306,7 +306,8 @@ mod tests {
         let database = source.database().unwrap();
         let sections = sections(&source, &database).unwrap();
         let (redactor, pricer) = (Redactor::new(Mode::Secrets, [7; 32]), Pricer::new(PriceTable::bundled()));
-        let context = Context { agent: "cursor", redactor: &redactor, pricer: &pricer, content: Content::Full };
+        let (content, zone) = (Content::Full, chrono_tz::Tz::UTC);
+        let context = Context { agent: "cursor", redactor: &redactor, pricer: &pricer, content, zone };
         let databases = Databases::default();
         let read = |unit: Section| {
             let mut out = Sink::collect(&context);

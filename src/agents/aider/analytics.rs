@@ -1,0 +1,211 @@
+//! The log of analytics: what was sent and received, to the token, and when. It names neither project nor text.
+
+use super::{ANALYTICS, any_chat_key};
+use crate::extract::{Facts, Kind, Reject, Sink};
+use crate::source::Source;
+use crate::source::jsonl::RecordReader;
+use crate::source::records::{Fraction, Moment, Number, Object, Text, record};
+use crate::tables::{MessageRow, UsageRow};
+
+record! {
+    /// One line of the log.
+    Line<'a> {
+        event: Text<'a> = "event",
+        properties: Object<Properties<'a>> = "properties",
+        user: Text<'a> = "user_id",
+        time: Moment = "time",
+    }
+    ignores []
+}
+
+record! {
+    /// What is told of an event.
+    Properties<'a> {
+        sent: Number = "prompt_tokens",
+        received: Number = "completion_tokens",
+        cost: Fraction = "cost",
+        model: Text<'a> = "main_model",
+        version: Text<'a> = "aider_version",
+        exception: Text<'a> = "exception",
+    }
+    ignores the rest
+}
+
+/// One send.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Send {
+    /// When its answer was there. Microseconds since 1970.
+    pub(super) time: i64,
+    /// Tokens.
+    pub(super) sent: i64,
+    /// Tokens.
+    pub(super) received: i64,
+    /// USD.
+    pub(super) cost: Option<f64>,
+}
+
+impl Line<'_> {
+    fn send(&self) -> Option<Send> {
+        let properties = self.properties.0.as_ref().filter(|_| self.event.is("message_send"))?;
+        let (sent, received) = (properties.sent.0?, properties.received.0?);
+        let cost = properties.cost.0.filter(|usd| *usd >= 0.0);
+        Some(Send { time: self.time.0?, sent, received, cost })
+    }
+}
+
+/// The sends of the log that lies beside a chat history.
+pub(super) fn beside(source: &Source<'_>) -> Vec<Send> {
+    let logs = ANALYTICS.iter().filter_map(|name| source.sidecar(&source.path.with_file_name(name)));
+    let mut sends: Vec<Send> = Vec::new();
+    for log in logs {
+        let text = String::from_utf8_lossy(&log);
+        sends.extend(text.lines().filter_map(|line| serde_json::from_str::<Line<'_>>(line).ok()?.send()));
+    }
+    sends.sort_by_key(|send| send.time);
+    sends
+}
+
+/// Reads a log into sessions, one for each start of Aider. Where there is any chat history, it tells the same.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let mut log = Log { out, launch: None };
+    log.read_all(&mut source.lines()?)?;
+    log.end()
+}
+
+struct Log<'s, 'o> {
+    out: &'o mut Sink<'s>,
+    launch: Option<Launch>,
+}
+
+/// One start of Aider.
+struct Launch {
+    session: String,
+    began: Option<i64>,
+    version: Option<String>,
+    line: u64,
+    seq: i64,
+}
+
+impl<'s> RecordReader<'s> for Log<'s, '_> {
+    type Record = Line<'static>;
+    const STARTS: &'static [&'static str] = &["{\"event\""];
+
+    fn sink(&mut self) -> &mut Sink<'s> {
+        self.out
+    }
+
+    fn take(&mut self, record: &Line<'_>, line: u64) -> Result<(), Reject> {
+        let Some(event) = record.event.get() else { return Ok(()) };
+        if event == "launched" || self.launch.is_none() {
+            self.end()?;
+            let user = record.user.get().unwrap_or_default();
+            let session = format!("aider-analytics:{user}:{}", record.time.0.unwrap_or_default() / 1_000_000);
+            self.launch = Some(Launch { session, began: record.time.0, version: None, line, seq: 0 });
+            self.tell(record, line, "meta", event)?;
+        }
+        let properties = record.properties.0.as_ref();
+        if let (Some(version), Some(launch)) =
+            (properties.and_then(|properties| properties.version.get()), &mut self.launch)
+        {
+            launch.version = Some(version.to_owned());
+        }
+        match event {
+            "message_send" => self.send(record, line),
+            "message_send_exception" => {
+                let exception = properties.and_then(|properties| properties.exception.get());
+                self.tell(record, line, "api_error", exception.unwrap_or(event))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Log<'_, '_> {
+    fn tell(&mut self, record: &Line<'_>, line: u64, kind: &'static str, text: &str) -> Result<(), Reject> {
+        let Some(launch) = &mut self.launch else { return Ok(()) };
+        let id = format!("{}#line-{}", launch.session, line - launch.line);
+        let row = MessageRow {
+            session_id: &launch.session,
+            seq: launch.seq,
+            message_id: &id,
+            parent_id: None,
+            turn: None,
+            timestamp: record.time.0,
+            role: "system",
+            kind,
+            text: Some(text),
+            thinking: None,
+            model: None,
+            response_id: None,
+            stop_reason: None,
+            is_sidechain: false,
+            is_abandoned: false,
+            is_error: kind == "api_error",
+            cwd: None,
+            git_branch: None,
+            attachments: 0,
+            source_line: i64::try_from(line).ok(),
+            gone_at: None,
+        };
+        launch.seq += 1;
+        self.out.message(row, true)?;
+        self.out.give_way(Kind::Message, &id, any_chat_key(), record.time.0);
+        Ok(())
+    }
+
+    fn send(&mut self, record: &Line<'_>, line: u64) -> Result<(), Reject> {
+        let (Some(launch), Some(send)) = (&self.launch, record.send()) else { return Ok(()) };
+        let id = format!("{}#line-{}", launch.session, line - launch.line);
+        let model = record.properties.0.as_ref().and_then(|properties| properties.model.get());
+        let row = UsageRow {
+            session_id: &launch.session,
+            message_id: None,
+            response_id: &id,
+            request_id: None,
+            turn: None,
+            timestamp: Some(send.time),
+            model,
+            model_key: None,
+            provider: model.and_then(provider),
+            input_tokens: Some(send.sent),
+            cache_read_tokens: None,
+            cache_write_5m_tokens: None,
+            cache_write_1h_tokens: None,
+            output_tokens: Some(send.received),
+            reasoning_tokens: None,
+            total_tokens: 0,
+            web_searches: None,
+            cost_usd: send.cost,
+            cost_source: None,
+            duration_ms: None,
+            stop_reason: None,
+            service_tier: None,
+            grain: "turn",
+            is_partial: true,
+            copies: 0,
+            is_sidechain: false,
+            source_line: i64::try_from(line).ok(),
+            gone_at: None,
+        };
+        let seq = launch.seq - 1;
+        self.out.usage(row, seq, true)?;
+        self.out.give_way(Kind::Response, &id, any_chat_key(), Some(send.time));
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Reject> {
+        let Some(launch) = self.launch.take() else { return Ok(()) };
+        self.out.end_session(Facts {
+            session_id: launch.session,
+            kind: "session",
+            agent_version: launch.version,
+            first_moment: launch.began,
+            ..Facts::default()
+        })
+    }
+}
+
+/// Provider that a model's name begins with: `openrouter/anthropic/claude-3-opus`.
+pub(super) fn provider(model: &str) -> Option<&str> {
+    model.split_once('/').map(|(provider, _)| provider)
+}

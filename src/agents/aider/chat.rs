@@ -1,0 +1,158 @@
+//! A chat history: all runs of Aider in a project, one after the other.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use chrono::NaiveDateTime;
+
+use super::analytics::{self, Send};
+use super::blocks::{Block, Blocks, STARTED, Take};
+use super::inputs::{self, Input};
+use super::run::Run;
+use super::seed::Seed;
+use super::{any_chat_key, chat_key, clock};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+use crate::source::git::{Commit, Repository};
+
+/// Reads a chat history.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let beside = Beside::of(source)?;
+    let mut history = History { out, beside, current: None, ids: HashMap::new(), has_claimed: false };
+    let mut blocks = Blocks::default();
+    let mut lines = source.lines()?;
+    while let Some(line) = lines.next_line() {
+        history.out.line();
+        if line.is_too_long() {
+            let reason = format!("the line has {} bytes; longer than 64 MiB is not read", line.length);
+            history.out.problem(line.number, &reason);
+            continue;
+        }
+        let text = String::from_utf8_lossy(line.bytes);
+        let text = if line.number == 1 { text.trim_start_matches('\u{feff}') } else { &text };
+        if line.ended || blocks.is_certain(text, history.has_content()) {
+            blocks.line(text, line.number, &mut history)?;
+        } else if !text.trim().is_empty() {
+            history.out.problem(line.number, "the last line is torn");
+        }
+    }
+    blocks.finish(&mut history)?;
+    if lines.failed() {
+        history.out.remark("the file could not be read to its end");
+    }
+    history.end()
+}
+
+/// What is read together with a history.
+pub(super) struct Beside {
+    pub(super) folder: Option<PathBuf>,
+    pub(super) inputs: Vec<Input>,
+    pub(super) sends: Vec<Send>,
+    /// Moments of the runs that lines of the history start.
+    starts: Vec<(u64, NaiveDateTime)>,
+    repository: Option<Repository>,
+    is_opened: bool,
+}
+
+impl Beside {
+    fn of(source: &mut Source<'_>) -> Result<Self, Reject> {
+        let (inputs, sends) = (inputs::beside(source), analytics::beside(source));
+        let mut starts = Vec::new();
+        let mut lines = source.again().lines()?;
+        while let Some(line) = lines.next_line() {
+            let moment = line.bytes.strip_prefix(STARTED.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok());
+            starts.extend(moment.and_then(clock).map(|moment| (line.number, moment)));
+        }
+        let folder = source.path.parent().map(Path::to_owned);
+        Ok(Self { folder, inputs, sends, starts, repository: None, is_opened: false })
+    }
+
+    /// When the run after the one of that line began.
+    pub(super) fn next_start(&self, line: u64, began: NaiveDateTime) -> Option<NaiveDateTime> {
+        let later = self.starts.partition_point(|(start, _)| *start <= line);
+        let later = self.starts.get(later..)?.iter().map(|(_, moment)| *moment);
+        later.into_iter().find(|moment| *moment >= began)
+    }
+
+    /// The commit of the project's repository whose hash begins so.
+    pub(super) fn commit(&mut self, digits: &str) -> Option<Commit> {
+        if !std::mem::replace(&mut self.is_opened, true) {
+            self.repository = Repository::of_folder(self.folder.as_deref()?);
+        }
+        self.repository.as_mut()?.commit(digits)
+    }
+}
+
+struct History<'s, 'o> {
+    out: &'o mut Sink<'s>,
+    beside: Beside,
+    current: Option<Current>,
+    /// How many runs of the file have the same identity.
+    ids: HashMap<String, u32>,
+    has_claimed: bool,
+}
+
+/// What the lines are of.
+enum Current {
+    Run(Box<Run>),
+    Seed(Seed),
+}
+
+impl Take for History<'_, '_> {
+    type Error = Reject;
+
+    fn take(&mut self, block: Block<'_>, line: u64) -> Result<(), Reject> {
+        match block {
+            Block::Started(moment) => {
+                self.end()?;
+                let until = self.beside.next_start(line, moment);
+                self.current = Some(Current::Run(Box::new(Run::new(Some(moment), until, line))));
+                Ok(())
+            }
+            Block::Heading(moment) => {
+                let mut seed = match self.current.take() {
+                    Some(Current::Seed(seed)) => seed,
+                    _ => Seed::new(moment),
+                };
+                seed.heading(moment, self.out);
+                self.current = Some(Current::Seed(seed));
+                Ok(())
+            }
+            Block::Typed(_) | Block::Printed(_) | Block::Reply(_) => {
+                let headless = || Current::Run(Box::new(Run::new(None, None, 1)));
+                match self.current.get_or_insert_with(headless) {
+                    Current::Run(run) => run.take(block, line, &mut self.ids, self.out, &mut self.beside),
+                    Current::Seed(seed) => seed.take(block, line, self.out),
+                }
+            }
+        }
+    }
+}
+
+impl History<'_, '_> {
+    fn has_content(&self) -> bool {
+        match &self.current {
+            Some(Current::Run(run)) => run.has_content(),
+            Some(Current::Seed(seed)) => seed.has_content(),
+            None => false,
+        }
+    }
+
+    /// Ends what there is. A run without a word of the person or the model is no session.
+    fn end(&mut self) -> Result<(), Reject> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let facts = match current {
+            Current::Run(mut run) => run.end(self.out, &mut self.beside)?,
+            Current::Seed(seed) => seed.end(self.out),
+        };
+        let Some(mut facts) = facts else { return Ok(()) };
+        if !self.has_claimed {
+            self.has_claimed = true;
+            self.out.claim_since(chat_key(self.beside.folder.as_deref()), facts.first_moment);
+            self.out.claim_since(any_chat_key(), facts.first_moment);
+        }
+        facts.project_path = self.beside.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        self.out.claim(crate::extract::session_key(super::AGENT, &facts.session_id), false);
+        self.out.end_session(facts)
+    }
+}

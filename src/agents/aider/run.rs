@@ -1,0 +1,339 @@
+//! One run of Aider: a session.
+
+mod acts;
+mod usage;
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use chrono::NaiveDateTime;
+use sha2::{Digest, Sha256};
+
+use super::blocks::Block;
+use super::chat::Beside;
+use super::inputs::{self, command_of};
+use super::told::{self, Told};
+use super::{reasoning, session_id, tokens};
+use crate::extract::{Facts, Reject, Sink};
+use crate::tables::MessageRow;
+use acts::Acts;
+use usage::Ahead;
+
+/// A run as read so far.
+pub(super) struct Run {
+    /// When it began, by the clock of the machine; none where the head of the file is cut off.
+    started: Option<NaiveDateTime>,
+    /// When the next one began.
+    until: Option<NaiveDateTime>,
+    /// Line that it begins on, from which its lines are counted.
+    line: u64,
+    /// Its identity, once the person or the model has said something.
+    id: Option<String>,
+    /// Of all up to then.
+    opening: Sha256,
+    banner: String,
+    version: Option<String>,
+    model: Option<String>,
+    /// Whether answers are streamed, so that tokens are Aider's own estimates.
+    streams: bool,
+    seq: i64,
+    turn: i64,
+    /// The last moment that is known. Microseconds since 1970.
+    moment: Option<i64>,
+    /// What was typed behind `/ask`, which Aider repeats.
+    echo: Option<String>,
+    reply: Option<Reply>,
+    /// Tokens that were printed before the reply that they are of.
+    ahead: Option<Ahead>,
+    /// Whether the model's answer is due.
+    is_awaiting: bool,
+    /// A Ctrl-C that the person may have left Aider with.
+    interrupted: Option<(String, u64)>,
+    acts: Acts,
+    /// Places in what lies beside the history, up to which it is used.
+    next_input: usize,
+    next_send: usize,
+}
+
+/// A reply, held until it is known when it was written and what it cost.
+struct Reply {
+    id: String,
+    seq: i64,
+    turn: i64,
+    line: u64,
+    text: String,
+    thinking: Option<String>,
+    response: Option<String>,
+    timestamp: Option<i64>,
+}
+
+/// What differs between messages.
+#[derive(Clone, Copy)]
+struct Message<'t> {
+    line: u64,
+    role: &'static str,
+    kind: &'static str,
+    text: &'t str,
+    timestamp: Option<i64>,
+}
+
+impl Run {
+    pub(super) fn new(started: Option<NaiveDateTime>, until: Option<NaiveDateTime>, line: u64) -> Self {
+        let mut opening = Sha256::new();
+        opening.update(started.map(|started| started.to_string()).unwrap_or_default());
+        Self {
+            started,
+            until,
+            line,
+            id: None,
+            opening,
+            banner: String::new(),
+            version: None,
+            model: None,
+            streams: true,
+            seq: 0,
+            turn: 0,
+            moment: None,
+            echo: None,
+            reply: None,
+            ahead: None,
+            is_awaiting: false,
+            interrupted: None,
+            acts: Acts::default(),
+            next_input: 0,
+            next_send: 0,
+        }
+    }
+
+    pub(super) fn has_content(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// Takes a block. `ids` are those of the file's runs so far.
+    pub(super) fn take(
+        &mut self,
+        block: Block<'_>,
+        line: u64,
+        ids: &mut HashMap<String, u32>,
+        out: &mut Sink<'_>,
+        beside: &mut Beside,
+    ) -> Result<(), Reject> {
+        match block {
+            Block::Typed(text) if text.contains("(Y)es/(N)o") => Ok(()),
+            Block::Typed(text) => {
+                self.begin(text, ids, out)?;
+                self.typed(text, line, out, beside)
+            }
+            Block::Reply(text) => {
+                self.begin(text, ids, out)?;
+                self.replied(text, line, out, beside)
+            }
+            Block::Printed(text) => self.printed(text, line, out, beside),
+            Block::Started(_) | Block::Heading(_) => Ok(()),
+        }
+    }
+
+    /// Gives the run its identity with the first thing that is said: all up to then, which copies of the file have too.
+    fn begin(&mut self, said: &str, ids: &mut HashMap<String, u32>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        if self.id.is_some() {
+            return Ok(());
+        }
+        self.moment = self.started.and_then(|started| out.local_moment(started));
+        self.opening.update(said.lines().next().unwrap_or_default());
+        let mut id = session_id(&self.opening.finalize_reset());
+        let times = ids.entry(id.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            let _ = write!(id, "-{times}");
+        }
+        self.id = Some(id);
+        if self.started.is_none() && self.banner.is_empty() {
+            return Ok(());
+        }
+        let banner = std::mem::take(&mut self.banner);
+        let (line, timestamp) = (self.line, self.moment);
+        self.push(Message { line, role: "system", kind: "meta", text: &banner, timestamp }, out)
+    }
+
+    fn typed(&mut self, text: &str, line: u64, out: &mut Sink<'_>, beside: &mut Beside) -> Result<(), Reject> {
+        self.push_ahead(out, beside)?;
+        self.settle(out)?;
+        if self.echo.take().is_some_and(|echo| echo == text) {
+            return Ok(());
+        }
+        self.interrupted = None;
+        let timestamp = self.time_of_input(text, out, beside);
+        self.moment = timestamp.or(self.moment);
+        if text == "<blank>" {
+            return self.push(Message { line, role: "user", kind: "meta", text: "", timestamp }, out);
+        }
+        let kind = inputs::kind_of(text);
+        self.turn += 1;
+        self.is_awaiting = kind == "prompt";
+        self.echo = command_of(text).filter(|_| kind == "prompt").map(|(_, text)| text.to_owned());
+        self.push(Message { line, role: "user", kind, text, timestamp }, out)
+    }
+
+    /// When something was typed: the inputs of the run's time come in the same order.
+    fn time_of_input(&mut self, text: &str, out: &Sink<'_>, beside: &Beside) -> Option<i64> {
+        let (started, first) = (self.started?, text.lines().next().unwrap_or_default().trim_end());
+        let left = beside.inputs.get(self.next_input..)?;
+        let is_it = |time: NaiveDateTime, typed: &str| {
+            let first_typed = typed.lines().next().unwrap_or_default().trim_end();
+            time >= started && self.until.is_none_or(|until| time < until) && first_typed == first
+        };
+        let place = left.iter().position(|input| is_it(input.time, &input.text))?;
+        let time = left.get(place)?.time;
+        self.next_input += place + 1;
+        out.local_moment(time)
+    }
+
+    fn replied(&mut self, text: &str, line: u64, out: &mut Sink<'_>, beside: &mut Beside) -> Result<(), Reject> {
+        self.settle(out)?;
+        self.echo = None;
+        if let Some((text, line)) = self.interrupted.take() {
+            self.push(Message { line, role: "user", kind: "abort", text: &text, timestamp: None }, out)?;
+        }
+        let (text, thinking) = reasoning::split(text);
+        let id = self.record_id(line);
+        let (seq, turn) = (self.seq, self.turn);
+        self.seq += 1;
+        self.reply = Some(Reply { id, seq, turn, line, text, thinking, response: None, timestamp: None });
+        self.push_ahead(out, beside)
+    }
+
+    fn push_ahead(&mut self, out: &mut Sink<'_>, beside: &Beside) -> Result<(), Reject> {
+        match self.ahead.take() {
+            Some(ahead) => self.push_usage(&ahead.printed, ahead.line, out, beside),
+            None => Ok(()),
+        }
+    }
+
+    fn printed(&mut self, text: &str, line: u64, out: &mut Sink<'_>, beside: &mut Beside) -> Result<(), Reject> {
+        let told = told::read(text);
+        if self.id.is_none() {
+            self.opening.update(text);
+            self.opening.update("\n");
+            if !self.banner.is_empty() {
+                self.banner.push('\n');
+            }
+            self.banner.push_str(text);
+            let mut words = text.split_whitespace();
+            let is_command_line = words.next().is_some_and(|word| word.ends_with("aider"));
+            self.streams &= !(is_command_line && words.any(|word| word == "--no-stream"));
+        }
+        if !matches!(told, Told::Other | Told::EditFailed) {
+            self.close_failure(out)?;
+        }
+        match told {
+            Told::Version(version) => self.version = version.split_whitespace().next().map(str::to_owned),
+            Told::Model(model) => self.model = Some(model.to_owned()),
+            _ if self.id.is_none() => {}
+            Told::Usage(printed) => {
+                self.is_awaiting = false;
+                if printed.is_ahead {
+                    self.push_ahead(out, beside)?;
+                    self.settle(out)?;
+                    self.ahead = Some(Ahead { printed, line });
+                } else {
+                    self.push_usage(&printed, line, out, beside)?;
+                }
+            }
+            Told::Failed => {
+                self.is_awaiting = false;
+                self.push(Message { line, role: "system", kind: "api_error", text, timestamp: None }, out)?;
+            }
+            Told::Retrying => self.is_awaiting = true,
+            Told::Limit => self.push(Message { line, role: "system", kind: "notice", text, timestamp: None }, out)?,
+            Told::Interrupted if self.is_awaiting => {
+                self.is_awaiting = false;
+                self.push(Message { line, role: "user", kind: "abort", text, timestamp: None }, out)?;
+            }
+            Told::Interrupted => self.interrupted = Some((text.to_owned(), line)),
+            told => self.act(&told, text, line, out, beside)?,
+        }
+        Ok(())
+    }
+
+    /// Ends the run; none where nobody said anything.
+    pub(super) fn end(&mut self, out: &mut Sink<'_>, beside: &mut Beside) -> Result<Option<Facts>, Reject> {
+        self.push_ahead(out, beside)?;
+        self.settle(out)?;
+        let Some(session_id) = self.id.take() else { return Ok(None) };
+        let first_moment = self.started.and_then(|started| out.local_moment(started));
+        let agent_version = self.version.take();
+        Ok(Some(Facts { session_id, kind: "session", agent_version, first_moment, ..Facts::default() }))
+    }
+
+    /// Hands on what was held, because something else follows.
+    fn settle(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
+        self.close_failure(out)?;
+        self.acts.forget();
+        let Some(reply) = self.reply.take() else { return Ok(()) };
+        let Some(session) = &self.id else { return Ok(()) };
+        let row = MessageRow {
+            seq: reply.seq,
+            message_id: &reply.id,
+            turn: (reply.turn > 0).then_some(reply.turn),
+            text: Some(&reply.text).filter(|text| !text.is_empty()).map(String::as_str),
+            thinking: reply.thinking.as_deref(),
+            model: self.model.as_deref(),
+            response_id: reply.response.as_deref(),
+            ..row(
+                session,
+                &Message { line: reply.line, role: "assistant", kind: "reply", text: "", timestamp: reply.timestamp },
+            )
+        };
+        out.message(row, false)?;
+        Ok(())
+    }
+
+    fn push(&mut self, message: Message<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let id = self.record_id(message.line);
+        let Some(session) = &self.id else { return Ok(()) };
+        let row = MessageRow {
+            seq: self.seq,
+            message_id: &id,
+            turn: (self.turn > 0).then_some(self.turn),
+            ..row(session, &message)
+        };
+        self.seq += 1;
+        out.message(row, false)?;
+        Ok(())
+    }
+
+    /// Identity of what stands on a line: the run's, and the line as counted from its first.
+    fn record_id(&self, line: u64) -> String {
+        format!("{}#line-{}", self.id.as_deref().unwrap_or_default(), line.saturating_sub(self.line))
+    }
+
+    fn tuple_version(&self) -> Option<tokens::Version> {
+        self.version.as_deref().and_then(tokens::version)
+    }
+}
+
+fn row<'r>(session: &'r str, message: &Message<'r>) -> MessageRow<'r> {
+    MessageRow {
+        session_id: session,
+        seq: 0,
+        message_id: "",
+        parent_id: None,
+        turn: None,
+        timestamp: message.timestamp,
+        role: message.role,
+        kind: message.kind,
+        text: Some(message.text),
+        thinking: None,
+        model: None,
+        response_id: None,
+        stop_reason: None,
+        is_sidechain: false,
+        is_abandoned: false,
+        is_error: message.kind == "api_error",
+        cwd: None,
+        git_branch: None,
+        attachments: 0,
+        source_line: i64::try_from(message.line).ok(),
+        gone_at: None,
+    }
+}

@@ -1,0 +1,219 @@
+//! What Aider did for the model, which has no tools of its own: edits, commands, commits.
+
+use chrono::NaiveDateTime;
+use serde_json::json;
+
+use super::Run;
+use crate::agents::aider::chat::Beside;
+use crate::agents::aider::told::{self, Told, Topic};
+use crate::agents::tool_input::input_key;
+use crate::extract::{Reject, Sink};
+use crate::tables::ToolCallRow;
+
+/// Most that is kept of what is told of a failed edit. Bytes.
+const MAX_FAILURE: usize = 64 << 10;
+/// How long before its run began, or after the next did, a commit may have been made, were the zone of the clock another.
+/// Microseconds.
+const ZONES: i64 = 26 * 3_600_000_000;
+
+/// What earlier lines tell of the act that follows.
+#[derive(Default)]
+pub(super) struct Acts {
+    /// Lines since the last that told something: what a question is about.
+    subject: String,
+    /// Whether the person let the commands run that follow.
+    may_run: bool,
+    /// A file whose change was refused, which the next line says once more.
+    refused: Option<String>,
+    /// Edits that could not be applied, and what was told of them so far.
+    failure: Option<Failure>,
+}
+
+struct Failure {
+    line: u64,
+    text: String,
+}
+
+impl Acts {
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// What differs between calls.
+struct Call<'t> {
+    line: u64,
+    name: &'static str,
+    category: &'static str,
+    input: Option<String>,
+    command: Option<&'t str>,
+    path: Option<&'t str>,
+    status: &'static str,
+    output: Option<&'t str>,
+    time: Option<i64>,
+}
+
+impl Run {
+    pub(super) fn act(
+        &mut self,
+        told: &Told<'_>,
+        text: &str,
+        line: u64,
+        out: &mut Sink<'_>,
+        beside: &mut Beside,
+    ) -> Result<(), Reject> {
+        match (told, &mut self.acts.failure) {
+            (Told::Other | Told::EditFailed, Some(failure)) => {
+                if failure.text.len() + text.len() < MAX_FAILURE {
+                    failure.text.push('\n');
+                    failure.text.push_str(text);
+                }
+                return Ok(());
+            }
+            (Told::EditFailed, None) => {
+                self.acts.failure = Some(Failure { line, text: text.to_owned() });
+                return Ok(());
+            }
+            _ => {}
+        }
+        let subject = std::mem::take(&mut self.acts.subject);
+        let refused = self.acts.refused.take();
+        match *told {
+            Told::Applied(path) => self.edit(path, "ok", line, out),
+            Told::NotApplied(path) if refused.as_deref() == Some(path) => Ok(()),
+            Told::NotApplied(path) => self.edit(path, "error", line, out),
+            Told::Commit { hash, message } => self.commit(hash, message, line, out, beside),
+            Told::Running(command) if self.acts.may_run => self.shell(command, "pending", line, out),
+            Told::Asked { about, is_allowed } => {
+                // Lines of one length, filled with spaces.
+                let subject: Vec<&str> = subject.lines().map(str::trim_end).collect();
+                self.asked(about, is_allowed, &subject.join("\n"), line, out)
+            }
+            _ => {
+                self.acts.subject = subject;
+                if !self.acts.subject.is_empty() {
+                    self.acts.subject.push('\n');
+                }
+                self.acts.subject.push_str(text.trim());
+                Ok(())
+            }
+        }
+    }
+
+    fn asked(
+        &mut self,
+        about: Topic<'_>,
+        is_allowed: bool,
+        subject: &str,
+        line: u64,
+        out: &mut Sink<'_>,
+    ) -> Result<(), Reject> {
+        if is_allowed {
+            self.is_awaiting |= about == Topic::Again;
+            self.acts.may_run = about == Topic::Shell;
+            return Ok(());
+        }
+        match about {
+            Topic::Shell => self.shell(subject, "rejected", line, out),
+            Topic::Edit(path) => {
+                let path = path.or(subject.lines().next_back()).unwrap_or_default();
+                self.acts.refused = Some(path.to_owned());
+                self.edit(path, "rejected", line, out)
+            }
+            Topic::Again | Topic::Other => Ok(()),
+        }
+    }
+
+    fn edit(&mut self, path: &str, status: &'static str, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let input = Some(json!({ "path": path }).to_string());
+        let path = Some(path);
+        let call =
+            Call { line, name: "edit", category: "edit", input, command: None, path, status, output: None, time: None };
+        self.call(&call, out)
+    }
+
+    fn shell(&mut self, command: &str, status: &'static str, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let input = Some(json!({ "command": command }).to_string());
+        let command = Some(command);
+        let call = Call {
+            line,
+            name: "shell",
+            category: "shell",
+            input,
+            command,
+            path: None,
+            status,
+            output: None,
+            time: None,
+        };
+        self.call(&call, out)
+    }
+
+    /// A commit, with its time and its full hash where the repository still has it.
+    fn commit(
+        &mut self,
+        hash: &str,
+        message: &str,
+        line: u64,
+        out: &mut Sink<'_>,
+        beside: &mut Beside,
+    ) -> Result<(), Reject> {
+        let moment = |clock: Option<NaiveDateTime>| clock.and_then(|clock| out.local_moment(clock));
+        let began = moment(self.started).map_or(i64::MIN, |began| began - ZONES);
+        let ended = moment(self.until).map_or(i64::MAX, |ended| ended + ZONES);
+        let stored = beside.commit(hash).filter(|commit| (began..ended).contains(&commit.time));
+        let time = stored.as_ref().map(|commit| commit.time);
+        if let (Some(reply), Some(_)) = (&mut self.reply, time) {
+            reply.timestamp = reply.timestamp.or(time);
+        }
+        self.moment = time.or(self.moment);
+        let message = stored.as_ref().map_or(message, |commit| &commit.message);
+        let input = Some(json!({ "message": message }).to_string());
+        let output = Some(stored.as_ref().map_or(hash, |commit| &commit.hash));
+        let (name, category, status) = ("git_commit", "other", "ok");
+        self.call(&Call { line, name, category, input, command: None, path: None, status, output, time }, out)
+    }
+
+    /// Hands on the failed edit that was told of.
+    pub(super) fn close_failure(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let Some(Failure { line, text }) = self.acts.failure.take() else { return Ok(()) };
+        let path = told::file_of_failure(&text);
+        let input = path.map(|path| json!({ "path": path }).to_string());
+        let (name, category, status, output) = ("edit", "edit", "error", Some(text.trim()));
+        self.call(&Call { line, name, category, input, command: None, path, status, output, time: None }, out)
+    }
+
+    fn call(&mut self, call: &Call<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let id = self.record_id(call.line);
+        let Some(session) = &self.id else { return Ok(()) };
+        let key = call.input.as_deref().map(|input| input_key(call.name, input));
+        let row = ToolCallRow {
+            session_id: session,
+            seq: self.seq,
+            call_id: &id,
+            message_id: self.reply.as_ref().map(|reply| reply.id.as_str()),
+            response_id: self.reply.as_ref().and_then(|reply| reply.response.as_deref()),
+            turn: (self.turn > 0).then_some(self.turn),
+            name: call.name,
+            category: call.category,
+            mcp_server: None,
+            input: call.input.as_deref(),
+            input_key: key.as_deref(),
+            command: call.command,
+            file_path: call.path,
+            status: call.status,
+            exit_code: None,
+            output: call.output,
+            output_bytes: call.output.and_then(|output| i64::try_from(output.len()).ok()),
+            started_at: call.time,
+            ended_at: call.time,
+            duration_ms: None,
+            child_session_id: None,
+            is_sidechain: false,
+            source_line: i64::try_from(call.line).ok(),
+            gone_at: None,
+        };
+        self.seq += 1;
+        out.tool_call(row, false)
+    }
+}

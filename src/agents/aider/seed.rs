@@ -1,0 +1,133 @@
+//! The form in which each heading is a moment, what was typed stands behind `> `, and one file is one session.
+
+use chrono::NaiveDateTime;
+use sha2::{Digest, Sha256};
+
+use super::blocks::Block;
+use super::inputs::kind_of;
+use super::{session_id, tokens};
+use crate::extract::{Facts, Reject, Sink};
+use crate::tables::{MessageRow, UsageRow};
+
+/// The session as read so far.
+pub(super) struct Seed {
+    /// Its identity, once something was said; empty before.
+    id: String,
+    began: NaiveDateTime,
+    /// Of the last heading.
+    moment: Option<i64>,
+    seq: i64,
+    turn: i64,
+    /// Place and id of the last reply without a report of tokens.
+    reply: Option<(i64, String)>,
+}
+
+impl Seed {
+    /// A session that begins with a heading.
+    pub(super) fn new(began: NaiveDateTime) -> Self {
+        Self { id: String::new(), began, moment: None, seq: 0, turn: 0, reply: None }
+    }
+
+    pub(super) fn has_content(&self) -> bool {
+        !self.id.is_empty()
+    }
+
+    /// Gives the session its identity with the first thing that is said.
+    fn begin(&mut self, said: &str) {
+        if self.has_content() {
+            return;
+        }
+        let mut digest = Sha256::new();
+        digest.update(format!("{}\n{}", self.began, said.lines().next().unwrap_or_default()));
+        self.id = session_id(&digest.finalize());
+    }
+
+    pub(super) fn heading(&mut self, moment: NaiveDateTime, out: &Sink<'_>) {
+        self.moment = out.local_moment(moment);
+        self.turn += 1;
+    }
+
+    pub(super) fn take(&mut self, block: Block<'_>, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
+        if let Block::Typed(text) | Block::Reply(text) = block {
+            self.begin(text);
+        }
+        let id = format!("{}#line-{line}", self.id);
+        let (text, role, kind) = match block {
+            Block::Typed(text) => (text, "user", kind_of(text)),
+            Block::Reply(text) => (text, "assistant", "reply"),
+            Block::Printed(text) => return self.usage(text, &id, line, out),
+            Block::Started(_) | Block::Heading(_) => return Ok(()),
+        };
+        self.reply = (kind == "reply").then(|| (self.seq, id.clone()));
+        let row = MessageRow {
+            session_id: &self.id,
+            seq: self.seq,
+            message_id: &id,
+            parent_id: None,
+            turn: Some(self.turn),
+            // Only what was typed has a moment.
+            timestamp: self.moment.filter(|_| role == "user"),
+            role,
+            kind,
+            text: Some(text),
+            thinking: None,
+            model: None,
+            response_id: None,
+            stop_reason: None,
+            is_sidechain: false,
+            is_abandoned: false,
+            is_error: false,
+            cwd: None,
+            git_branch: None,
+            attachments: 0,
+            source_line: i64::try_from(line).ok(),
+            gone_at: None,
+        };
+        self.seq += 1;
+        out.message(row, false)?;
+        Ok(())
+    }
+
+    fn usage(&mut self, text: &str, id: &str, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let Some(printed) = tokens::read(text.trim_end()).filter(|_| self.has_content()) else { return Ok(()) };
+        let numbers = printed.numbers(None, None);
+        let reply = self.reply.take();
+        let row = UsageRow {
+            session_id: &self.id,
+            message_id: reply.as_ref().map(|(_, id)| id.as_str()),
+            response_id: id,
+            request_id: None,
+            turn: Some(self.turn),
+            timestamp: self.moment,
+            model: None,
+            model_key: None,
+            provider: None,
+            input_tokens: Some(numbers.input),
+            cache_read_tokens: numbers.cache_read,
+            cache_write_5m_tokens: numbers.cache_write,
+            cache_write_1h_tokens: None,
+            output_tokens: Some(numbers.output),
+            reasoning_tokens: None,
+            total_tokens: 0,
+            web_searches: None,
+            cost_usd: printed.cost,
+            cost_source: None,
+            duration_ms: None,
+            stop_reason: None,
+            service_tier: None,
+            grain: "turn",
+            is_partial: true,
+            copies: 0,
+            is_sidechain: false,
+            source_line: i64::try_from(line).ok(),
+            gone_at: None,
+        };
+        out.usage(row, reply.as_ref().map_or(self.seq - 1, |(seq, _)| *seq), false)
+    }
+
+    /// Ends the session; none where it has no row.
+    pub(super) fn end(self, out: &Sink<'_>) -> Option<Facts> {
+        let first_moment = out.local_moment(self.began);
+        (self.seq > 0).then(|| Facts { session_id: self.id, kind: "session", first_moment, ..Facts::default() })
+    }
+}
