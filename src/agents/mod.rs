@@ -14,6 +14,7 @@ pub mod pi;
 mod prompts;
 pub mod qwen_code;
 mod tool_input;
+mod torn;
 
 use std::path::{Path, PathBuf};
 
