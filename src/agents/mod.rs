@@ -1,5 +1,6 @@
 //! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
 
+pub mod amazon_q;
 pub mod claude_code;
 pub mod codex;
 mod content;
@@ -63,6 +64,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &oh_my_pi::OhMyPi,
     &openclaw::OpenClaw,
     &qwen_code::QwenCode,
+    &amazon_q::AmazonQ,
 ];
 
 /// The agent of that id.
