@@ -8,6 +8,7 @@ pub mod copilot;
 pub mod droid;
 mod folders;
 pub mod gemini;
+pub mod kiro_cli;
 mod mcp;
 pub mod oh_my_pi;
 pub mod openclaw;
@@ -65,6 +66,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &openclaw::OpenClaw,
     &qwen_code::QwenCode,
     &amazon_q::AmazonQ,
+    &kiro_cli::KiroCli,
 ];
 
 /// The agent of that id.
