@@ -1,6 +1,7 @@
 //! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
 
 pub mod amazon_q;
+mod base64;
 pub mod claude_code;
 pub mod codex;
 mod content;
@@ -8,6 +9,7 @@ pub mod copilot;
 pub mod droid;
 mod folders;
 pub mod gemini;
+pub mod kiro_ide;
 pub mod kiro_cli;
 mod mcp;
 pub mod oh_my_pi;
@@ -67,6 +69,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &qwen_code::QwenCode,
     &amazon_q::AmazonQ,
     &kiro_cli::KiroCli,
+    &kiro_ide::KiroIde,
 ];
 
 /// The agent of that id.
