@@ -19,6 +19,7 @@ mod prompts;
 pub mod qwen_code;
 mod tool_input;
 mod torn;
+pub mod windsurf;
 
 use std::path::{Path, PathBuf};
 
@@ -70,6 +71,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &amazon_q::AmazonQ,
     &kiro_cli::KiroCli,
     &kiro_ide::KiroIde,
+    &windsurf::Windsurf,
 ];
 
 /// The agent of that id.
