@@ -3,7 +3,7 @@
 use super::content::{text_of, unwrapped};
 use super::record::{Action, Context, Input, InputData, Output, Tool};
 use super::workspace::Workspace;
-use super::{AGENT, asked, done};
+use super::{AGENT, answered, asked};
 use crate::agents::amazon_q::{Call, Outcome, Thread, blank};
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
@@ -46,7 +46,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         }
     }
     work.take_status(&log.field::<Text<'_>>("status"), &mut thread)?;
-    thread.out.claim(done(execution), false);
     thread.finish(Facts {
         kind: "session",
         project_path: folder,
@@ -98,6 +97,9 @@ impl Work<'_> {
             None | Some("model" | "intentClassification") => Ok(()),
             Some("say") => {
                 let timestamp = action.emitted.0.or(self.end.filter(|_| is_last));
+                if thread.last_reply().is_none() {
+                    thread.out.claim(answered(self.execution), false);
+                }
                 thread.push(MessageRow { text: output.text.get(), timestamp, ..blank("assistant", "reply", &id) })
             }
             Some(kind) if !thread.ids.has(Kind::ToolCall, &id) => {

@@ -109,9 +109,9 @@ fn kind_of(path: &Path) -> Option<&'static str> {
     (is(folder, LOGS) && is(above.parent()?, OURS) && !name.contains('.')).then_some(EXECUTION)
 }
 
-/// Key of the fact that a log tells what was done.
-fn done(execution: &str) -> u64 {
-    key(AGENT, Kind::Presence, &format!("execution:{execution}"))
+/// Key of the fact that a log tells what was answered.
+fn answered(execution: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("answered:{execution}"))
 }
 
 /// Key of the fact that a log tells what was asked.

@@ -3,7 +3,7 @@
 
 use super::content::{text_of, unwrapped};
 use super::record::Entry;
-use super::{AGENT, asked, done};
+use super::{AGENT, answered, asked};
 use crate::agents::amazon_q::{Thread, blank};
 use crate::agents::content::join;
 use crate::agents::torn::Torn;
@@ -12,7 +12,8 @@ use crate::source::records::Text;
 use crate::source::{Source, repair};
 use crate::tables::MessageRow;
 
-/// Reads a session. Nothing in it has a time.
+/// Reads a session. Nothing in it has a time: what is left of it stands behind the logs. Each message gives way to one of
+/// a log, so that none of the others ever moves forward.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(bytes) = source.document()? else {
         out.line();
@@ -80,7 +81,7 @@ impl Entries<'_, '_> {
                 let text = text.or_else(completions);
                 self.thread.push(MessageRow { text: text.as_deref(), ..blank("assistant", "reply", &id) })?;
                 if let Some(execution) = entry.execution.get() {
-                    self.thread.out.give_way(Kind::Message, &id, done(execution), None);
+                    self.thread.out.give_way(Kind::Message, &id, answered(execution), None);
                     for prompt in self.prompts.drain(..) {
                         self.thread.out.give_way(Kind::Message, &prompt, asked(execution), None);
                     }
