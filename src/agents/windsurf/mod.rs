@@ -15,11 +15,10 @@ use crate::source::Source;
 /// The value of the `agent` column.
 const AGENT: &str = "windsurf";
 
-/// Kinds of sources: a conversation, the chat tabs of a workspace, what the program remembers of conversations, the events
-/// of an agent, rules that people write, another program's database.
+/// Kinds of sources: a conversation, the editor's database of a workspace or of all, the events of an agent, rules that
+/// people write, another program's database.
 const CASCADE: &str = "cascade";
-const CHAT: &str = "database";
-const CACHE: &str = "cache";
+const STORE: &str = "database";
 const EVENTS: &str = "acp-events";
 const RULES: &str = "rules";
 const DEVIN: &str = "devin-cli";
@@ -84,7 +83,8 @@ impl Agent for Windsurf {
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
-        if kind_of(path) == Some(CHAT) { vec![path.with_file_name(folder::DESCRIPTION)] } else { Vec::new() }
+        let is_of_workspace = kind_of(path) == Some(STORE) && !is_of_all(path);
+        is_of_workspace.then(|| path.with_file_name(folder::DESCRIPTION)).into_iter().collect()
     }
 
     fn started_hint(&self, _kind: &str, _head: &[u8]) -> Option<i64> {
@@ -94,8 +94,8 @@ impl Agent for Windsurf {
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         match source.kind {
             CASCADE => cascade::extract(source, out),
-            CHAT => chat::extract(source, out),
-            CACHE => rest::count_summaries(source, out),
+            STORE if is_of_all(source.path) => rest::count_summaries(source, out),
+            STORE => chat::extract(source, out),
             DEVIN => {
                 out.remark("the sessions of Devin CLI, another program, are not read");
                 Ok(())
@@ -133,12 +133,17 @@ fn kind_of(path: &Path) -> Option<&'static str> {
         ([.., "memories"], "global_rules.md") if lies_in(".codeium") => Some(RULES),
         ([.., ".windsurf", "rules"], name) => has_extension(name, "md").then_some(RULES),
         (_, ".windsurfrules") => Some(RULES),
-        ([.., "workspaceStorage", _], DATABASE) if is_program() => Some(CHAT),
-        ([.., "globalStorage"], DATABASE) if is_program() => Some(CACHE),
+        ([.., "workspaceStorage", _], DATABASE) if is_program() => Some(STORE),
+        ([.., "globalStorage"], DATABASE) if is_program() => Some(STORE),
         ([.., "acp-events"], name) if is_program() => has_extension(name, "ndjson").then_some(EVENTS),
         ([.., "devin", "cli"], "sessions.db") => Some(DEVIN),
         _ => None,
     }
+}
+
+/// Whether a database is that of all workspaces.
+fn is_of_all(path: &Path) -> bool {
+    path.parent().and_then(Path::file_name).is_some_and(|name| name == "globalStorage")
 }
 
 fn has_extension(name: &str, extension: &str) -> bool {
