@@ -54,7 +54,9 @@ impl Agent for KiroCli {
             if !entry.is_folder {
                 add_events(entry.path, found);
             } else if entry.name() == Some("cli") {
-                entries(&entry.path, found).into_iter().for_each(|entry| add_events(entry.path, found));
+                for event in entries(&entry.path, found) {
+                    add_events(event.path, found);
+                }
             } else {
                 for session in entries(&entry.path, found) {
                     add_messages(&session.path, found);

@@ -34,7 +34,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         out.problem(error.line() as u64, &format!("a torn chat: {error}"));
     }
     let Some(id) = noted.workflow.get().or(fallback) else { return Ok(()) };
-    let messages: Vec<Message<'_>> = chat.items.iter().filter_map(|item| read(item.get(), out)).collect();
+    let messages: Vec<Message<'_>> = chat.items.iter().map(|item| read(item.get(), out)).collect();
     let is_prompt = |message: &Message<'_>| {
         message.role.is("human") && text_of(message.content).0.is_some_and(|text| !is_meta(&text))
     };
@@ -86,13 +86,10 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     })
 }
 
-fn read<'j>(json: &'j str, out: &mut Sink<'_>) -> Option<Message<'j>> {
-    match serde_json::from_str(json) {
-        Ok(message) => Some(message),
-        Err(error) => {
-            out.problem(1, &format!("no message of a chat: {error}"));
-            // Those behind it keep their places.
-            Some(Message::default())
-        }
-    }
+/// A message; one that cannot be read is empty, so that those behind it keep their places.
+fn read<'j>(json: &'j str, out: &mut Sink<'_>) -> Message<'j> {
+    serde_json::from_str(json).unwrap_or_else(|error| {
+        out.problem(1, &format!("no message of a chat: {error}"));
+        Message::default()
+    })
 }

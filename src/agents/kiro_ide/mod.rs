@@ -99,12 +99,13 @@ fn kind_of(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?;
     let above = folder.parent()?;
+    let extension = path.extension().and_then(|extension| extension.to_str());
     let is = |folder: &Path, name: &str| folder.file_name().is_some_and(|own| own == name);
-    if is(above, OURS) && name.ends_with(".chat") {
+    if is(above, OURS) && extension == Some("chat") {
         return Some(CHAT);
     }
     if is(above, SESSIONS) && is(above.parent()?, OURS) {
-        return (name.ends_with(".json") && name != "sessions.json").then_some(SESSION);
+        return (extension == Some("json") && name != "sessions.json").then_some(SESSION);
     }
     (is(folder, LOGS) && is(above.parent()?, OURS) && !name.contains('.')).then_some(EXECUTION)
 }
