@@ -1,6 +1,8 @@
 //! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
 
 pub mod aider;
+pub mod amazon_q;
+mod base64;
 pub mod claude_code;
 pub mod codex;
 mod content;
@@ -9,6 +11,8 @@ pub mod cursor;
 pub mod droid;
 mod folders;
 pub mod gemini;
+pub mod kiro_cli;
+pub mod kiro_ide;
 mod mcp;
 pub mod oh_my_pi;
 pub mod openclaw;
@@ -16,6 +20,8 @@ pub mod pi;
 mod prompts;
 pub mod qwen_code;
 mod tool_input;
+mod torn;
+pub mod windsurf;
 
 use std::path::{Path, PathBuf};
 
@@ -76,6 +82,10 @@ pub static AGENTS: &[&dyn Agent] = &[
     &qwen_code::QwenCode,
     &cursor::Cursor,
     &aider::Aider,
+    &amazon_q::AmazonQ,
+    &kiro_cli::KiroCli,
+    &kiro_ide::KiroIde,
+    &windsurf::Windsurf,
 ];
 
 /// The agent of that id.

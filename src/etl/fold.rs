@@ -1,7 +1,7 @@
 //! Folds the small parts of a month that is over into few. Readers that glob see the old files or the new one, never
 //! both: each partition's folder is exchanged for a staged one in a single step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use super::group::{OldTables, PART_SOURCES, PART_WEIGHT};
@@ -165,7 +165,7 @@ impl Folding<'_> {
     }
 }
 
-/// The rows of all the parts' sessions, in order.
+/// The rows of all the parts' sessions, in the order of the sessions: one without timed messages has begun as well.
 fn sessions(layout: &Layout, machine: &str, parts: &[(PartName, PartEntry)]) -> Result<arrow::array::RecordBatch> {
     let mut batches = Vec::new();
     for (name, _) in parts.iter().filter(|(_, part)| part.files.first().is_some_and(Option::is_some)) {
@@ -175,7 +175,9 @@ fn sessions(layout: &Layout, machine: &str, parts: &[(PartName, PartEntry)]) -> 
     }
     let mut rows: Vec<SessionRow<'_>> =
         batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| SessionRow::read(batch, row))).collect();
-    rows.sort_by(|a, b| (a.started_at, a.session_id).cmp(&(b.started_at, b.session_id)));
+    let entries = parts.iter().flat_map(|(_, part)| &part.sessions);
+    let begun: HashMap<&str, Option<i64>> = entries.map(|entry| (entry.id.as_str(), entry.started_at)).collect();
+    rows.sort_by_key(|row| (begun.get(row.session_id).copied().flatten(), row.session_id));
     let mut sorted = Sessions::default();
     for row in rows {
         sorted.push(row);

@@ -27,7 +27,8 @@ pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNote
     if nameless.is_empty() {
         return;
     }
-    let paths: HashMap<String, &String> = manifest.project_paths.iter().map(|path| (hash_of(path), path)).collect();
+    let hashed = manifest.project_paths.iter().map(|path| (hash_of(path), path));
+    let paths: HashMap<String, &String> = hashed.flat_map(|(hash, path)| [(cut(&hash), path), (hash, path)]).collect();
     for (part, entry) in nameless {
         let path = entry.project_hash.as_ref().and_then(|hash| paths.get(hash));
         if let Some(path) = path {
@@ -42,6 +43,11 @@ fn entry_of(session: &SessionOut) -> &SessionEntry {
         SessionOut::Old(entry) => entry,
         SessionOut::New(draft) => &draft.entry,
     }
+}
+
+/// The first half of a hash, as Kiro IDE names a workspace's folder.
+fn cut(hash: &str) -> String {
+    hash.chars().take(32).collect()
 }
 
 /// SHA-256 in hexadecimal digits, as Gemini CLI names a project's folder.

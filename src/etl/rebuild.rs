@@ -66,7 +66,8 @@ impl Rebuilt {
         keep_gone: impl Fn(&str) -> bool,
     ) -> Self {
         reads.sort_by_key(|read| {
-            (read.replica.first_moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone())
+            let moment = read.replica.first_moment;
+            (moment.is_none(), moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone())
         });
         let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
         for read in &mut reads {

@@ -20,7 +20,7 @@ pub use session::{Facts, SessionRows};
 
 use crate::error::{Error, Result};
 use crate::etl::Content;
-use crate::pricing::Pricer;
+use crate::pricing::{Pricer, tells_use};
 use crate::redact::{Counts, Redactor};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 
@@ -450,6 +450,9 @@ fn priced<'r>(row: UsageRow<'r>, pricer: &'r Pricer, report: &mut Report) -> Usa
     let row = UsageRow { total_tokens: total_of(&row), ..row };
     if row.cost_usd.is_some() {
         return UsageRow { cost_source: Some("recorded"), model_key: pricer.model_key(&row), ..row };
+    }
+    if !tells_use(&row) {
+        return UsageRow { model_key: pricer.model_key(&row), ..row };
     }
     let Some((usd, model_key)) = pricer.cost(&row) else {
         if let Some(model) = row.model {

@@ -21,7 +21,7 @@ pub struct Facts {
     pub agent_version: Option<String>,
     /// Folder that the session started in.
     pub project_path: Option<String>,
-    /// SHA-256 of the project's path in hexadecimal digits, where the agent tells only that.
+    /// SHA-256 of the project's path in hexadecimal digits, or the first 32 of them, where the agent tells only that.
     pub project_hash: Option<String>,
     /// Last git branch recorded.
     pub git_branch: Option<String>,

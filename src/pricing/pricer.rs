@@ -6,6 +6,12 @@ use super::{PriceTable, Tokens, utc_day};
 use crate::error::Result;
 use crate::tables::{PriceTableRow, Prices, UsageRow};
 
+/// Whether anything was counted: where an agent counts nothing, a cost of 0 would be made up.
+pub fn tells_use(row: &UsageRow<'_>) -> bool {
+    let tokens = [row.input_tokens, row.cache_read_tokens, row.cache_write_5m_tokens, row.cache_write_1h_tokens];
+    tokens.into_iter().chain([row.output_tokens, row.web_searches]).any(|count| count.is_some())
+}
+
 /// Knows what a billed response cost.
 pub struct Pricer {
     table: PriceTable,
@@ -17,8 +23,11 @@ impl Pricer {
         Self { table }
     }
 
-    /// Cost of a response in USD, and the model as priced; none when the model is unknown.
+    /// Cost of a response in USD, and the model as priced; none when the model is unknown, or nothing of what it used.
     pub fn cost(&self, row: &UsageRow<'_>) -> Option<(f64, &str)> {
+        if !tells_use(row) {
+            return None;
+        }
         let count = |tokens: Option<i64>| u64::try_from(tokens.unwrap_or(0)).unwrap_or(0);
         let tokens = Tokens {
             input: count(row.input_tokens),

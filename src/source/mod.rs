@@ -193,6 +193,14 @@ impl<'a> Source<'a> {
         ((bytes.len() as u64) < MAX_SIDECAR).then_some(bytes)
     }
 
+    /// Names of what lies in a folder near it, in order; none when it cannot be listed.
+    pub fn names_in(&self, folder: &Path) -> Vec<String> {
+        let listing = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        let mut names: Vec<String> = listing.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Its SQLite database, opened so that the agent's own use of it is neither hindered nor changed.
     pub fn database(&mut self) -> Result<Database, Reject> {
         let database = match self.databases {

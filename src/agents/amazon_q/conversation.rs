@@ -1,0 +1,337 @@
+//! A conversation as the program keeps it: what was sent, what was answered, and what was noted of each request.
+
+use serde_json::value::RawValue;
+
+use super::calls::{Call, Outcome};
+use super::outcome::outcome;
+use super::record::{Content, Entry, ModelInfo, Reply, Request, Results, Tangent, User};
+use super::thread::Thread;
+use super::usage::usage_row;
+use crate::agents::torn::Torn;
+use crate::extract::{Facts, Kind, Reject, Sink};
+use crate::source::records::{Object, Raw, Text};
+use crate::tables::{MessageRow, UsageRow};
+
+/// What is sent without the person having typed it.
+const AUTOMATIC: [&str; 2] =
+    ["In a few words, summarize our conversation so far.", "[SYSTEM NOTE: This is an automated"];
+/// What is sent when the rules of the program forbid a call.
+const FORBIDDEN: &str = "was rejected because the arguments supplied were forbidden";
+/// Length that the working directory of an entry is cut at. Bytes.
+const LONGEST_CWD: usize = 256;
+
+/// Fields of a conversation that are known.
+const KNOWN: [&str; 18] = [
+    "conversation_id",
+    "next_message",
+    "valid_history_range",
+    "transcript",
+    "tools",
+    "context_manager",
+    "context_message_length",
+    "latest_summary",
+    "model",
+    "model_info",
+    "file_line_tracker",
+    "checkpoint_manager",
+    "mcp_enabled",
+    "tangent_state",
+    "user_turn_metadata",
+    "agents",
+    "hooks",
+    "tool_manager",
+];
+
+/// Reads the documents of one conversation: one as a rule, several where it was saved or loaded elsewhere.
+pub(in crate::agents) struct Conversation<'o, 's> {
+    thread: Thread<'o, 's>,
+    project: Option<String>,
+    model: Option<String>,
+    first_prompt: Option<String>,
+    summary: Option<String>,
+}
+
+impl<'o, 's> Conversation<'o, 's> {
+    /// Begins the conversation of that id; the project is the directory that it is kept under.
+    pub(in crate::agents) fn new(
+        agent: &'static str,
+        id: String,
+        project: Option<String>,
+        began: Option<i64>,
+        out: &'o mut Sink<'s>,
+    ) -> Self {
+        let mut thread = Thread::new(agent, id, out);
+        thread.cwd.clone_from(&project);
+        thread.first_moment = began;
+        Self { thread, project, model: None, first_prompt: None, summary: None }
+    }
+
+    /// Takes what a document holds beyond those before it.
+    pub(in crate::agents) fn read(&mut self, document: &Torn<'_>) -> Result<(), Reject> {
+        let info: Object<ModelInfo<'_>> = document.field("model_info");
+        let info = info.0.unwrap_or_default();
+        let named: Text<'_> = document.field("model");
+        self.model = info.id.get().or(named.get()).map(str::to_owned);
+        if let Some(summary) = document.raw("latest_summary") {
+            self.take_summary(summary)?;
+        }
+        let tangent: Object<Tangent<'_>> = document.field("tangent_state");
+        let left = tangent.0.as_ref().map(|tangent| tangent.history.0.as_slice()).unwrap_or_default();
+        for (place, entry) in left.iter().enumerate() {
+            self.take_entry(place, entry.json().unwrap_or_default())?;
+        }
+        self.thread.is_sidechain = tangent.0.is_some();
+        for (place, entry) in document.items.iter().enumerate() {
+            self.take_entry(place, entry.get())?;
+        }
+        let waiting: Object<User<'_>> = document.field("next_message");
+        if let Some(user) = &waiting.0 {
+            self.take_user(user, &Request::default(), &format!("{}#next", self.thread.id))?;
+        }
+        self.thread.is_sidechain = false;
+        self.tell(document);
+        Ok(())
+    }
+
+    /// Counts what could not be read of a document, and what is not known.
+    fn tell(&mut self, document: &Torn<'_>) {
+        for name in document.names().filter(|name| !KNOWN.contains(name)) {
+            self.thread.out.unknown(name);
+        }
+        if let Some(error) = &document.error {
+            self.thread.out.line();
+            let line = self.thread.out.report.lines;
+            self.thread
+                .out
+                .problem(line, &format!("a torn conversation; what stands before the tear was read: {error}"));
+        }
+    }
+
+    /// Completes the session.
+    pub(in crate::agents) fn finish(self) -> Result<(), Reject> {
+        self.thread.finish(Facts {
+            kind: "session",
+            project_path: self.project,
+            // A title goes before a summary, and a summary of a conversation is no title.
+            title: self.first_prompt.filter(|_| self.summary.is_some()),
+            summary: self.summary,
+            ..Facts::default()
+        })
+    }
+
+    /// What a compaction left of the conversation before: since 2025-07-22 with what was noted of the request for it.
+    fn take_summary(&mut self, summary: &RawValue) -> Result<(), Reject> {
+        let pair: (Text<'_>, Object<Request<'_>>) = serde_json::from_str(summary.get())
+            .unwrap_or_else(|_| (serde_json::from_str(summary.get()).unwrap_or_default(), Object(None)));
+        let (text, Object(request)) = pair;
+        let Some(text) = text.get() else { return Ok(()) };
+        self.summary = Some(text.to_owned());
+        let request = request.unwrap_or_default();
+        let response = request.id.get().or(request.message.get());
+        let id = response.map_or_else(|| format!("{}#summary", self.thread.id), |id| format!("{id}:summary"));
+        let model = request.model.get().map(str::to_owned).or_else(|| self.model.clone());
+        let row = MessageRow {
+            text: Some(text),
+            timestamp: request.end.0,
+            model: model.as_deref().filter(|_| response.is_some()),
+            response_id: response,
+            ..blank("system", "compaction", &id)
+        };
+        self.thread.push(row)?;
+        if let Some(response) = response {
+            self.push_usage(response, &request, &id)?;
+        }
+        Ok(())
+    }
+
+    fn take_entry(&mut self, place: usize, json: &str) -> Result<(), Reject> {
+        self.thread.out.line();
+        let entry = match Entry::read(json) {
+            Ok(entry) => entry,
+            Err(error) => {
+                let line = self.thread.out.report.lines;
+                self.thread.out.problem(line, &format!("no entry of a conversation: {error}"));
+                return Ok(());
+            }
+        };
+        for name in &entry.unknown {
+            self.thread.out.unknown(&format!("history.{name}"));
+        }
+        let request = entry.request.0.as_ref();
+        let reply = entry.reply();
+        let own_id = reply
+            .and_then(|reply| reply.id.get())
+            .or_else(|| request.and_then(|request| request.id.get().or(request.message.get())));
+        let id = own_id.map_or_else(|| format!("{}#{place}", self.thread.id), str::to_owned);
+        if !self.thread.ids.is_new(Kind::Presence, &id) {
+            return Ok(());
+        }
+        let none = Request::default();
+        if let Some(user) = &entry.user.0 {
+            self.take_user(user, request.unwrap_or(&none), &id)?;
+        }
+        let response = request.map(|request| request.id.get().unwrap_or(&id));
+        if let Some(reply) = reply {
+            self.take_reply(reply, request.unwrap_or(&none), &id, response)?;
+        }
+        if let (Some(request), Some(response)) = (request, response) {
+            self.push_usage(response, request, &id)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what was sent to the model; `id` is that of the answer.
+    fn take_user(&mut self, user: &User<'_>, request: &Request<'_>, id: &str) -> Result<(), Reject> {
+        let environment = user.environment.0.as_ref().and_then(|environment| environment.state.0.as_ref());
+        if let Some(cwd) = environment.and_then(|state| state.cwd.get()) {
+            self.set_cwd(cwd);
+        }
+        let Some(content) = &user.content.0 else { return Ok(()) };
+        for name in &content.unknown {
+            self.thread.out.unknown(&format!("content.{name}"));
+        }
+        let Content { prompt, cancelled, results, .. } = content;
+        for results in [&results.0, &cancelled.0].into_iter().flatten() {
+            self.take_results(results, user.timestamp.0.or(request.start.0), id)?;
+        }
+        let typed = [&prompt.0, &cancelled.0].into_iter().flatten().find_map(|content| content.prompt.get());
+        match typed {
+            Some(text) => self.take_prompt(text, user, request, id),
+            None => Ok(()),
+        }
+    }
+
+    /// The directory that the conversation is kept under is whole where that of an entry is cut.
+    fn set_cwd(&mut self, cwd: &str) {
+        let whole = self.project.as_deref().filter(|path| cwd.len() >= LONGEST_CWD && path.starts_with(cwd));
+        let cwd = whole.unwrap_or(cwd).to_owned();
+        self.project.get_or_insert_with(|| cwd.clone());
+        self.thread.cwd = Some(cwd);
+    }
+
+    fn take_prompt(&mut self, text: &str, user: &User<'_>, request: &Request<'_>, id: &str) -> Result<(), Reject> {
+        let is_forbidding = text.starts_with("Tool use with ") && text.contains(FORBIDDEN);
+        let is_automatic = is_forbidding || AUTOMATIC.iter().any(|opening| text.starts_with(opening));
+        // A message that waits for its answer has no answer's id yet, but its own time.
+        let timed = user.timestamp.0.map(|moment| format!("{}:{moment}:u", self.thread.id));
+        let id = timed.filter(|id| !self.thread.ids.has(Kind::Message, id)).unwrap_or_else(|| format!("{id}:u"));
+        if self.thread.ids.has(Kind::Message, &id) {
+            return Ok(());
+        }
+        let timestamp = user.timestamp.0.or(request.start.0);
+        if is_forbidding {
+            self.forbid(text, timestamp)?;
+        }
+        if !is_automatic {
+            self.thread.next_turn();
+            self.first_prompt.get_or_insert_with(|| text.to_owned());
+        }
+        let kind = if is_automatic { "meta" } else { "prompt" };
+        let attachments = i64::try_from(user.images.0.len()).unwrap_or(0);
+        let row = MessageRow { text: Some(text), timestamp, attachments, ..blank("user", kind, &id) };
+        self.thread.push(row)
+    }
+
+    /// Ends the calls that the rules of the program forbade: those that the text names, else all that wait.
+    fn forbid(&mut self, text: &str, ended_at: Option<i64>) -> Result<(), Reject> {
+        let named = self.thread.calls.take_where(|call| text.contains(&call.name) || text.contains(&call.id));
+        let calls = if named.is_empty() { self.thread.calls.take_where(|_| true) } else { named };
+        for call in calls {
+            let end = Outcome { status: "error", exit_code: None, output: Some(text.into()), ended_at };
+            call.push(&self.thread.id, &end, self.thread.out)?;
+        }
+        Ok(())
+    }
+
+    fn take_results(&mut self, results: &Results<'_>, moment: Option<i64>, id: &str) -> Result<(), Reject> {
+        let mut is_error = false;
+        let mut first = None;
+        for result in results.results.0.iter().filter_map(|result| result.0.as_ref()) {
+            let end = outcome(result, moment);
+            is_error |= end.status != "ok";
+            let call_id = result.id.get().unwrap_or_default();
+            first = first.or(result.id.get());
+            self.thread.end_call(call_id, &end)?;
+        }
+        if results.results.0.is_empty() {
+            return Ok(());
+        }
+        let id = first.map_or_else(|| format!("{id}:r"), |call| format!("{call}:r"));
+        self.thread.push(MessageRow { timestamp: moment, is_error, ..blank("tool", "tool_result", &id) })
+    }
+
+    fn take_reply(
+        &mut self,
+        reply: &Reply<'_>,
+        request: &Request<'_>,
+        id: &str,
+        response: Option<&str>,
+    ) -> Result<(), Reject> {
+        let model = request.model.get().map(str::to_owned).or_else(|| self.model.clone());
+        let row = MessageRow {
+            text: reply.text.get(),
+            timestamp: request.end.0,
+            model: model.as_deref(),
+            response_id: response,
+            ..blank("assistant", "reply", id)
+        };
+        self.thread.push(row)?;
+        for (place, call) in reply.calls.0.iter().filter_map(|call| call.0.as_ref()).enumerate() {
+            let call_id = call.id.get().map_or_else(|| format!("{id}#{place}"), str::to_owned);
+            self.thread.begin_call(Call {
+                id: call_id,
+                message_id: Some(id.to_owned()),
+                response_id: response.map(str::to_owned),
+                name: call.original_name.get().or(call.name.get()).unwrap_or("unknown").to_owned(),
+                input: asked(call.original_input, call.input),
+                started_at: request.end.0,
+                ..Call::default()
+            });
+        }
+        Ok(())
+    }
+
+    fn push_usage(&mut self, response: &str, request: &Request<'_>, message: &str) -> Result<(), Reject> {
+        let row = usage_row(request, response);
+        let row = UsageRow {
+            message_id: Some(message),
+            turn: self.thread.turn,
+            model: row.model.or(self.model.as_deref()),
+            ..row.shorten()
+        };
+        self.thread.push_usage(row, self.thread.place())
+    }
+}
+
+/// The arguments as the model gave them: the program repairs some before it runs a tool.
+fn asked(original: Raw<'_>, repaired: Raw<'_>) -> Option<String> {
+    let given = original.json().filter(|json| *json != "{}");
+    given.or(repaired.json()).or(original.json()).map(str::to_owned)
+}
+
+/// A message with nothing in it yet.
+pub(in crate::agents) fn blank<'r>(role: &'r str, kind: &'r str, id: &'r str) -> MessageRow<'r> {
+    MessageRow {
+        session_id: "",
+        seq: 0,
+        message_id: id,
+        parent_id: None,
+        turn: None,
+        timestamp: None,
+        role,
+        kind,
+        text: None,
+        thinking: None,
+        model: None,
+        response_id: None,
+        stop_reason: None,
+        is_sidechain: false,
+        is_abandoned: false,
+        is_error: false,
+        cwd: None,
+        git_branch: None,
+        attachments: 0,
+        source_line: None,
+        gone_at: None,
+    }
+}

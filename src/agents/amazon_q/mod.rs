@@ -1,0 +1,93 @@
+//! Amazon Q Developer CLI: its database and saved conversations. Kiro CLI, its successor, keeps them likewise.
+
+mod calls;
+mod conversation;
+mod ids;
+mod outcome;
+mod places;
+mod record;
+mod save;
+mod store;
+mod thread;
+mod tools;
+mod usage;
+
+use std::path::Path;
+
+pub(super) use calls::{Call, Outcome};
+pub(super) use conversation::blank;
+pub(super) use outcome::{ended, exit_status, succeeded};
+pub(super) use places::{SAVE, STORE, add_saves, add_store, is_save, is_store};
+pub(super) use thread::Thread;
+pub(super) use usage::{blank as blank_usage, tokens};
+pub(super) use {save::extract as extract_save, store::extract as extract_store, store::sections};
+
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::{Section, Source};
+
+/// The value of the `agent` column, and the name of its folder.
+const AGENT: &str = "amazon-q";
+
+/// What the names of saved conversations contain.
+const WORDS: [&str; 5] = ["amazonq", "amazon-q", "amazon_q", "q-chat", "q_chat"];
+
+/// The agent.
+pub struct AmazonQ;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "Amazon Q Developer CLI",
+    paths: &["~/.local/share/amazon-q", "~/Library/Application Support/amazon-q"],
+    environment: &["XDG_DATA_HOME"],
+    versions: "2025-05 to 2025-12",
+    records: RECORDS,
+    retention_days: None,
+    parser_version: 1,
+};
+
+/// What Amazon Q and Kiro CLI record.
+pub(super) const RECORDS: Records = Records {
+    messages: Grain::Exact,
+    tool_calls: Grain::Exact,
+    tokens: Grain::Absent,
+    cost: Grain::Absent,
+    durations: Grain::Exact,
+};
+
+impl Agent for AmazonQ {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        add_store(AGENT, places, found);
+        add_saves(&WORDS, places, found);
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        if is_store(AGENT, path) {
+            return Some(STORE);
+        }
+        is_save(&WORDS, path).then_some(SAVE)
+    }
+
+    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
+        kind == STORE
+    }
+
+    fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+        store::sections(source)
+    }
+
+    fn started_hint(&self, _kind: &str, _head: &[u8]) -> Option<i64> {
+        None
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        match source.kind {
+            STORE => extract_store(AGENT, source, out),
+            _ => extract_save(AGENT, source, out),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! How a tool's result tells what became of a call.
+
+use std::borrow::Cow;
+
+use super::calls::Outcome;
+use super::record::{CommandResult, ToolResult};
+use crate::agents::content::join;
+use crate::source::records::Text;
+
+/// What is written for a call that the person did not allow, whether by `n`, by another prompt, or by Ctrl-C.
+const CANCELLED: &str = "Tool use was cancelled by the user";
+
+/// Reads a result.
+pub(super) fn outcome<'t>(result: &ToolResult<'t>, ended_at: Option<i64>) -> Outcome<'t> {
+    let blocks = || result.content.0.iter().filter_map(|block| block.0.as_ref());
+    let exit_code = blocks().find_map(|block| exit_status(block.json.json()?));
+    let texts = blocks().filter_map(|block| block.text.0.clone().or(block.json.json().map(Cow::Borrowed)));
+    ended(succeeded(&result.status), exit_code, join(texts), ended_at)
+}
+
+/// Whether a result's status is that of a success, or none.
+pub(in crate::agents) fn succeeded(status: &Text<'_>) -> bool {
+    status.get().is_none_or(|status| status.eq_ignore_ascii_case("success"))
+}
+
+/// The exit status in a command's result: a text, and `0` for a command that was killed.
+pub(in crate::agents) fn exit_status(json: &str) -> Option<i64> {
+    let said: CommandResult<'_> = serde_json::from_str(json).ok()?;
+    said.exit_status.0
+}
+
+/// How a call ended. A command that failed is a success for the program.
+pub(in crate::agents) fn ended(
+    is_success: bool,
+    exit_code: Option<i64>,
+    output: Option<Cow<'_, str>>,
+    ended_at: Option<i64>,
+) -> Outcome<'_> {
+    let status = match output.as_deref() {
+        Some(text) if !is_success && text.contains(CANCELLED) => "rejected",
+        _ if !is_success => "error",
+        _ if exit_code.is_some_and(|code| code != 0) => "error",
+        _ => "ok",
+    };
+    Outcome { status, exit_code, output, ended_at }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: &str) -> (&'static str, Option<i64>) {
+        let Outcome { status, exit_code, .. } = outcome(&serde_json::from_str(json).unwrap(), None);
+        (status, exit_code)
+    }
+
+    #[test]
+    fn outcomes() {
+        assert_eq!(of(r#"{"content":[{"Json":{"exit_status":"2"}}],"status":"Success"}"#), ("error", Some(2)));
+        assert_eq!(of(r#"{"content":[{"Json":{"exit_status":"0"}}],"status":"Success"}"#), ("ok", Some(0)));
+        assert_eq!(of(r#"{"content":[{"Text":"no such file"}],"status":"Error"}"#), ("error", None));
+        assert_eq!(of(r#"{"content":[{"Text":"Tool use was cancelled by the user"}],"status":"Error"}"#).0, "rejected");
+        assert_eq!(of(r#"{"content":null}"#), ("ok", None));
+    }
+}

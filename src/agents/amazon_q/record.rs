@@ -1,0 +1,174 @@
+//! Shapes of what a conversation holds.
+
+use crate::source::records::{List, Moment, Number, Object, Raw, Text, record};
+
+record! {
+    /// A message of the user with the answer to it, since 2025-07-22.
+    Entry<'a> {
+        user: Object<User<'a>> = "user",
+        assistant: Object<Assistant<'a>> = "assistant",
+        request: Object<Request<'a>> = "request_metadata",
+    }
+    ignores []
+}
+
+impl<'a> Entry<'a> {
+    /// Reads an entry; before 2025-07-22 it was a list of the message and the answer.
+    pub(super) fn read(json: &'a str) -> Result<Self, serde_json::Error> {
+        if !json.trim_start().starts_with('[') {
+            return serde_json::from_str(json);
+        }
+        let List(pair): List<Raw<'a>> = serde_json::from_str(json)?;
+        let mut pair = pair.iter().map(|half| half.json().unwrap_or("null"));
+        Ok(Self {
+            user: serde_json::from_str(pair.next().unwrap_or("null"))?,
+            assistant: serde_json::from_str(pair.next().unwrap_or("null"))?,
+            ..Self::default()
+        })
+    }
+
+    /// What the model answered.
+    pub(super) fn reply(&self) -> Option<&Reply<'a>> {
+        let assistant = self.assistant.0.as_ref()?;
+        assistant.response.0.as_ref().or(assistant.tool_use.0.as_ref())
+    }
+}
+
+record! {
+    /// What was sent to the model.
+    User<'a> {
+        environment: Object<Environment<'a>> = "env_context",
+        content: Object<Content<'a>> = "content",
+        timestamp: Moment = "timestamp",
+        images: List<Raw<'a>> = "images",
+    }
+    ignores ["additional_context"]
+}
+
+record! {
+    /// What the program adds about the machine.
+    Environment<'a> {
+        state: Object<State<'a>> = "env_state",
+    }
+    ignores ["environment_variables"]
+}
+
+record! {
+    /// What the machine was like.
+    State<'a> {
+        cwd: Text<'a> = "current_working_directory",
+    }
+    ignores ["operating_system", "environment_variables"]
+}
+
+record! {
+    /// A prompt, the results of tools, or both, when the prompt was typed in place of a permission.
+    Content<'a> {
+        prompt: Object<Results<'a>> = "Prompt",
+        cancelled: Object<Results<'a>> = "CancelledToolUses",
+        results: Object<Results<'a>> = "ToolUseResults",
+    }
+    ignores []
+}
+
+record! {
+    /// The results of tools; a prompt.
+    Results<'a> {
+        prompt: Text<'a> = "prompt",
+        results: List<Object<ToolResult<'a>>> = "tool_use_results",
+    }
+    ignores []
+}
+
+record! {
+    /// What a tool gave.
+    ToolResult<'a> {
+        id: Text<'a> = "tool_use_id",
+        content: List<Object<ResultBlock<'a>>> = "content",
+        status: Text<'a> = "status",
+    }
+    ignores []
+}
+
+record! {
+    /// A part of a result.
+    ResultBlock<'a> {
+        text: Text<'a> = "Text",
+        json: Raw<'a> = "Json",
+    }
+    ignores ["Image"]
+}
+
+record! {
+    /// A text, or a text with tool calls.
+    Assistant<'a> {
+        response: Object<Reply<'a>> = "Response",
+        tool_use: Object<Reply<'a>> = "ToolUse",
+    }
+    ignores []
+}
+
+record! {
+    /// An answer of the model.
+    Reply<'a> {
+        id: Text<'a> = "message_id",
+        text: Text<'a> = "content",
+        calls: List<Object<ToolUse<'a>>> = "tool_uses",
+    }
+    ignores ["reasoning", "reasoning_content"]
+}
+
+record! {
+    /// A call of a tool.
+    ToolUse<'a> {
+        id: Text<'a> = "id",
+        name: Text<'a> = "name",
+        original_name: Text<'a> = "orig_name",
+        input: Raw<'a> = "args",
+        original_input: Raw<'a> = "orig_args",
+    }
+    ignores []
+}
+
+record! {
+    /// What the program noted of one request.
+    Request<'a> {
+        id: Text<'a> = "request_id",
+        message: Text<'a> = "message_id",
+        start: Moment = "request_start_timestamp_ms",
+        end: Moment = "stream_end_timestamp_ms",
+        model: Text<'a> = "model_id",
+        input: Number = "uncached_input_tokens",
+        output: Number = "output_tokens",
+        cache_read: Number = "cache_read_input_tokens",
+        cache_write: Number = "cache_write_input_tokens",
+    }
+    ignores [
+        "time_to_first_chunk", "time_between_chunks", "user_prompt_length", "response_size", "chat_conversation_type",
+        "tool_use_ids_and_names", "message_meta_tags", "context_usage_percentage", "total_tokens",
+    ]
+}
+
+record! {
+    /// The model that the conversation goes on with.
+    ModelInfo<'a> {
+        id: Text<'a> = "model_id",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The conversation that was left for a tangent.
+    Tangent<'a> {
+        history: List<Raw<'a>> = "main_history",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a command's result says.
+    CommandResult<'a> {
+        exit_status: Number = "exit_status",
+    }
+    ignores the rest
+}

@@ -1,0 +1,28 @@
+//! What `/save` writes: one conversation, wherever the person wanted it.
+
+use super::conversation::Conversation;
+use crate::agents::torn::Torn;
+use crate::extract::{Reject, Sink};
+use crate::source::records::Text;
+use crate::source::{Source, repair};
+
+/// Reads a saved conversation; a file that is none gives nothing.
+pub(in crate::agents) fn extract(
+    agent: &'static str,
+    source: &mut Source<'_>,
+    out: &mut Sink<'_>,
+) -> Result<(), Reject> {
+    let Some(bytes) = source.document()? else {
+        out.line();
+        out.problem(1, "a saved conversation longer than 32 MiB is not read");
+        return Ok(());
+    };
+    let json = repair(&bytes);
+    let document = Torn::read(&json, "history");
+    let id: Text<'_> = document.field("conversation_id");
+    let is_conversation = !document.items.is_empty() || document.names().any(|name| name == "transcript");
+    let Some(id) = id.get().filter(|_| is_conversation) else { return Ok(()) };
+    let mut conversation = Conversation::new(agent, id.to_owned(), None, None, out);
+    conversation.read(&document)?;
+    conversation.finish()
+}

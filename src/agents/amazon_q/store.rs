@@ -1,0 +1,254 @@
+//! `data.sqlite3`: a row a conversation. The program overwrites the row of a directory with its next conversation
+//! (`conversations`), or keeps all (`conversations_v2`, Kiro).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Row, params};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::conversation::Conversation;
+use crate::agents::torn::Torn;
+use crate::extract::{Reject, Sink};
+use crate::source::records::Text;
+use crate::source::{Database, Scope, Section, Source, repair};
+use crate::time::from_epoch;
+
+/// One row a directory.
+const BY_DIRECTORY: &str = "conversations";
+/// One row a directory and conversation.
+const BY_CONVERSATION: &str = "conversations_v2";
+
+/// A conversation of the database, before it is read.
+struct Listed {
+    /// Its id.
+    id: String,
+    /// Changes whenever one of its rows does.
+    stamp: u64,
+    /// Length of its rows. Bytes.
+    bytes: u64,
+    /// When its first row was made. Microseconds since 1970.
+    began: Option<i64>,
+    /// Where it lies, the newest row last.
+    rows: Vec<Place>,
+}
+
+struct Place {
+    table: &'static str,
+    directory: String,
+    /// Milliseconds since 1970.
+    updated: i64,
+}
+
+/// What is found out of a database before its conversations are read.
+#[derive(Default)]
+struct Survey {
+    conversations: BTreeMap<String, Listed>,
+    /// Rows that hold no conversation.
+    strangers: u64,
+    /// What kept others from being listed.
+    damage: Option<String>,
+}
+
+impl Survey {
+    fn of(source: &Source<'_>, database: &Database) -> Result<Arc<Self>, Reject> {
+        source.survey(|| {
+            let mut survey = Self::default();
+            for read in [list_by_conversation, list_by_directory] {
+                match read(database, &mut survey) {
+                    Err(Reject::Database(error)) => drop(survey.damage.get_or_insert(error.to_string())),
+                    read => read?,
+                }
+            }
+            for conversation in survey.conversations.values_mut() {
+                conversation.rows.sort_by(|a, b| (a.updated, &a.directory).cmp(&(b.updated, &b.directory)));
+            }
+            Ok(survey)
+        })
+    }
+}
+
+/// The conversations of the database. A row's update time and length tell that it has changed; rows of
+/// [`BY_DIRECTORY`] have none, and are hashed.
+pub(in crate::agents) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+    let database = source.database()?;
+    let survey = Survey::of(source, &database)?;
+    let section = |listed: &Listed| {
+        let Listed { id, stamp, bytes, began, rows } = listed;
+        let modified = rows
+            .last()
+            .and_then(|row| from_epoch(row.updated as f64))
+            .filter(|_| rows.iter().all(|row| row.updated > 0));
+        Section { id: id.clone(), stamp: *stamp, bytes: *bytes, began: *began, modified }
+    };
+    Ok(survey.conversations.values().map(section).collect())
+}
+
+/// Reads the database, or one conversation of it.
+pub(in crate::agents) fn extract(
+    agent: &'static str,
+    source: &mut Source<'_>,
+    out: &mut Sink<'_>,
+) -> Result<(), Reject> {
+    let database = source.database()?;
+    let survey = Survey::of(source, &database)?;
+    let mut damage = None;
+    let wanted: Vec<&Listed> = match source.scope {
+        Scope::Section(id) => survey.conversations.get(id).into_iter().collect(),
+        Scope::Whole => survey.conversations.values().collect(),
+        Scope::Common => Vec::new(),
+    };
+    if !matches!(source.scope, Scope::Section(_)) {
+        damage.clone_from(&survey.damage);
+        for _ in 0..survey.strangers {
+            out.line();
+            out.problem(out.report.lines, "a row that holds no conversation");
+        }
+    }
+    for conversation in wanted {
+        match extract_one(agent, &database, conversation, out) {
+            Err(Reject::Database(error)) => drop(damage.get_or_insert(error.to_string())),
+            extracted => extracted?,
+        }
+    }
+    if let Some(damage) = damage {
+        out.problem(out.report.lines + 1, &format!("the database is damaged: {damage}"));
+    }
+    Ok(())
+}
+
+/// Reads one conversation: each of its rows alone, the newest last.
+fn extract_one(agent: &'static str, database: &Database, listed: &Listed, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let project = listed.rows.last().map(|row| row.directory.clone()).filter(|path| !path.is_empty());
+    let mut conversation = Conversation::new(agent, listed.id.clone(), project, listed.began, out);
+    let mut damage = None;
+    for place in &listed.rows {
+        let read = read_row(database, place, &listed.id, |bytes| {
+            let json = repair(bytes);
+            let document = Torn::read(&json, "history");
+            conversation.read(&document)
+        });
+        if let Err(error) = read {
+            damage.get_or_insert(error);
+        }
+    }
+    conversation.finish()?;
+    damage.map_or(Ok(()), Err)
+}
+
+fn read_row(
+    database: &Database,
+    place: &Place,
+    id: &str,
+    mut take: impl FnMut(&[u8]) -> Result<(), Reject>,
+) -> Result<(), Reject> {
+    let narrowed = if place.table == BY_CONVERSATION { "AND conversation_id = ?2" } else { "AND ?2 IS NOT NULL" };
+    let query = format!("SELECT value FROM {} WHERE key = ?1 {narrowed}", place.table);
+    let mut statement = database.prepare_cached(&query)?;
+    let mut rows = statement.query(params![place.directory, id])?;
+    while let Some(row) = rows.next()? {
+        if let Some(bytes) = bytes_of(row.get_ref(0)?) {
+            take(bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn list_by_conversation(database: &Database, into: &mut Survey) -> Result<(), Reject> {
+    let columns = database.columns(BY_CONVERSATION)?;
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let column = |name: &'static str| if columns.iter().any(|column| column == name) { name } else { "NULL" };
+    let query = format!(
+        "SELECT key, conversation_id, octet_length(value), {}, {} FROM {BY_CONVERSATION}",
+        column("created_at"),
+        column("updated_at")
+    );
+    let mut statement = database.prepare(&query)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (Some(directory), Some(id)) = (text_of(row, 0)?, text_of(row, 1)?) else { continue };
+        let [length, created, updated] = [2, 3, 4].map(|column| number_of(row, column));
+        let (length, created, updated) = (length?.unwrap_or(0), created?, updated?.unwrap_or(0));
+        let place = Place { table: BY_CONVERSATION, directory, updated };
+        let stamp = xxh3_64(format!("{updated} {length}").as_bytes());
+        add(into, id, place, stamp, length, created.and_then(|ms| from_epoch(ms as f64)));
+    }
+    Ok(())
+}
+
+/// The rows of this table say neither whose they are nor when they changed: both are in the value.
+fn list_by_directory(database: &Database, into: &mut Survey) -> Result<(), Reject> {
+    if database.columns(BY_DIRECTORY)?.is_empty() {
+        return Ok(());
+    }
+    let mut statement = database.prepare(&format!("SELECT key, value FROM {BY_DIRECTORY}"))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let Some(directory) = text_of(row, 0)? else { continue };
+        let value = bytes_of(row.get_ref(1)?).unwrap_or_default();
+        let Some(id) = conversation_id(value) else {
+            into.strangers += 1;
+            continue;
+        };
+        let length = i64::try_from(value.len()).unwrap_or(i64::MAX);
+        let place = Place { table: BY_DIRECTORY, directory, updated: last_request(value) };
+        add(into, id, place, xxh3_64(value), length, None);
+    }
+    Ok(())
+}
+
+fn add(into: &mut Survey, id: String, place: Place, stamp: u64, length: i64, began: Option<i64>) {
+    let new = || Listed { id: id.clone(), stamp: 0, bytes: 0, began, rows: Vec::new() };
+    let listed = into.conversations.entry(id.clone()).or_insert_with(new);
+    let place_stamp = xxh3_64(format!("{} {} {stamp}", place.table, place.directory).as_bytes());
+    listed.stamp ^= place_stamp;
+    listed.bytes = listed.bytes.saturating_add(u64::try_from(length).unwrap_or(0));
+    listed.began = listed.began.into_iter().chain(began).min();
+    listed.rows.push(place);
+}
+
+/// How the program begins a value.
+const FIRST: &[u8] = b"{\"conversation_id\":\"";
+
+/// The id, which stands first in what the program writes.
+fn conversation_id(value: &[u8]) -> Option<String> {
+    if let Some(rest) = value.strip_prefix(FIRST)
+        && let Some(id) = memchr::memchr(b'"', rest).and_then(|end| rest.get(..end))
+        && !id.is_empty()
+        && !id.contains(&b'\\')
+    {
+        return std::str::from_utf8(id).ok().map(str::to_owned);
+    }
+    let json = repair(value);
+    let document = Torn::read(&json, "history");
+    document.field::<Text<'_>>("conversation_id").get().map(str::to_owned)
+}
+
+/// When the last request ended: the last number under that key. Milliseconds since 1970.
+fn last_request(value: &[u8]) -> i64 {
+    const KEY: &[u8] = b"\"stream_end_timestamp_ms\":";
+    let number = memchr::memmem::rfind(value, KEY).and_then(|place| value.get(place + KEY.len()..));
+    let digits = number.unwrap_or_default().trim_ascii_start().iter().take_while(|byte| byte.is_ascii_digit()).take(18);
+    digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
+}
+
+fn bytes_of(value: ValueRef<'_>) -> Option<&[u8]> {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Null => None,
+    }
+}
+
+fn text_of(row: &Row<'_>, column: usize) -> Result<Option<String>, rusqlite::Error> {
+    Ok(bytes_of(row.get_ref(column)?).map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+}
+
+fn number_of(row: &Row<'_>, column: usize) -> Result<Option<i64>, rusqlite::Error> {
+    match row.get_ref(column)? {
+        ValueRef::Integer(number) => Ok(Some(number)),
+        _ => Ok(None),
+    }
+}

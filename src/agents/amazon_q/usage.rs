@@ -1,0 +1,60 @@
+//! Billed requests. Neither program stores tokens; Kiro has fields for them, which were null wherever they were seen.
+
+use super::record::Request;
+use crate::source::records::Number;
+use crate::tables::UsageRow;
+
+/// The row of a request, without session, message and turn.
+pub(super) fn usage_row<'r>(request: &'r Request<'_>, response: &'r str) -> UsageRow<'r> {
+    let duration = request.end.0.zip(request.start.0).map(|(end, start)| (end - start) / 1000);
+    UsageRow {
+        timestamp: request.start.0.or(request.end.0),
+        model: request.model.get(),
+        input_tokens: tokens(request.input),
+        cache_read_tokens: tokens(request.cache_read),
+        cache_write_5m_tokens: tokens(request.cache_write),
+        output_tokens: tokens(request.output),
+        request_id: request.id.get(),
+        duration_ms: duration.filter(|ms| *ms >= 0),
+        ..blank(response, "response")
+    }
+}
+
+/// A count of tokens, which never is negative.
+pub(in crate::agents) fn tokens(count: Number) -> Option<i64> {
+    count.0.map(|count| count.max(0))
+}
+
+/// A row of which nothing is known but its id.
+pub(in crate::agents) fn blank<'r>(response: &'r str, grain: &'r str) -> UsageRow<'r> {
+    UsageRow {
+        session_id: "",
+        message_id: None,
+        response_id: response,
+        request_id: None,
+        turn: None,
+        timestamp: None,
+        model: None,
+        model_key: None,
+        provider: None,
+        input_tokens: None,
+        cache_read_tokens: None,
+        cache_write_5m_tokens: None,
+        cache_write_1h_tokens: None,
+        output_tokens: None,
+        reasoning_tokens: None,
+        total_tokens: 0,
+        web_searches: None,
+        cost_usd: None,
+        cost_source: None,
+        duration_ms: None,
+        stop_reason: None,
+        service_tier: None,
+        grain,
+        is_partial: false,
+        copies: 0,
+        is_sidechain: false,
+        source_line: None,
+        gone_at: None,
+    }
+}

@@ -1,0 +1,225 @@
+//! Sessions of the third engine, and of subagents there: lines of messages, and a description beside them.
+
+use std::path::Path;
+
+use super::content::{plain, text_or_blocks};
+use super::record::{Description, Folder, Line, Payload};
+use super::{AGENT, SUBAGENT, description, session_folder};
+use crate::agents::amazon_q::{Call, Outcome, Thread, blank, blank_usage};
+use crate::extract::{Facts, Kind, Reject, Sink};
+use crate::source::jsonl::RecordReader;
+use crate::source::records::{Raw, Text};
+use crate::source::{Source, repair};
+use crate::tables::{MessageRow, UsageRow};
+
+/// Reads a session.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let folder = session_folder(source.path, source.kind).unwrap_or(Path::new(""));
+    let bytes = source.sidecar(&description(folder)).unwrap_or_default();
+    let json = repair(&bytes);
+    let described: Description<'_> = serde_json::from_str(&json).unwrap_or_default();
+    let named = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let main = described.id.get().unwrap_or(named).to_owned();
+    let is_subagent = source.kind == SUBAGENT;
+    let id = if is_subagent { format!("{main}/{}", source.stem()) } else { main.clone() };
+    let project_path = described.folders.0.iter().find_map(|folder| path_of(*folder));
+    let mut thread = Thread::new(AGENT, id, out);
+    thread.cwd.clone_from(&project_path);
+    thread.is_sidechain = is_subagent;
+    let model = described.model.get().map(str::to_owned);
+    let mut messages = Messages { thread, model, asked: None };
+    messages.read_all(&mut source.lines()?)?;
+    messages.thread.finish(Facts {
+        kind: if is_subagent { "subagent" } else { "session" },
+        project_path,
+        title: described.title.get().filter(|_| !is_subagent).map(str::to_owned),
+        parent_session_id: is_subagent.then(|| main.clone()),
+        root_session_id: is_subagent.then_some(main),
+        is_subagent,
+        first_moment: described.created.0.filter(|_| !is_subagent),
+        ..Facts::default()
+    })
+}
+
+/// The path of a folder: a text, or an object that names it.
+fn path_of(folder: Raw<'_>) -> Option<String> {
+    let json = folder.json()?;
+    let path = if json.starts_with('"') {
+        serde_json::from_str::<Text<'_>>(json).ok()?
+    } else {
+        serde_json::from_str::<Folder<'_>>(json).ok()?.path
+    };
+    path.get().map(|path| path.strip_prefix("file://").unwrap_or(path).to_owned())
+}
+
+struct Messages<'o, 's> {
+    thread: Thread<'o, 's>,
+    /// The session's model, for replies that name none.
+    model: Option<String>,
+    /// The call that a permission was asked for.
+    asked: Option<String>,
+}
+
+impl<'s> RecordReader<'s> for Messages<'_, 's> {
+    type Record = Line<'static>;
+    const STARTS: &'static [&'static str] = &["{\"id\"", "{\"timestamp\"", "{\"payload\""];
+
+    fn sink(&mut self) -> &mut Sink<'s> {
+        self.thread.out
+    }
+
+    fn take(&mut self, record: &Line<'_>, line: u64) -> Result<(), Reject> {
+        let Some(payload) = &record.payload.0 else { return Ok(()) };
+        let own = record.id.get().map_or_else(|| line.to_string(), str::to_owned);
+        let id = format!("{}#{own}", self.thread.id);
+        if self.thread.ids.has(Kind::Message, &id) {
+            return Ok(());
+        }
+        let at = At { id: &id, moment: record.timestamp.0, line: i64::try_from(line).ok() };
+        match payload.kind.get().unwrap_or_default() {
+            "user" => self.take_prompt(payload, &at),
+            "assistant" => self.take_reply(payload, &at),
+            "tool_call" => {
+                self.take_call(payload, &at);
+                Ok(())
+            }
+            "tool_result" => self.take_result(payload, &at, own.ends_with("-synthetic")),
+            "usage_summary" => self.take_usage(payload, &at),
+            "turn_end" => self.take_end(payload, &at),
+            "sub_agent_start" => {
+                self.take_subagent(payload);
+                Ok(())
+            }
+            "pending_interaction" => {
+                self.asked = payload.call.get().map(str::to_owned);
+                Ok(())
+            }
+            "interaction_resolved" => {
+                self.take_decision(payload);
+                Ok(())
+            }
+            // The system prompt, marks without content, the fill of the context.
+            "session_start" | "turn_start" | "session_metadata" | "tombstone" => Ok(()),
+            other => {
+                self.thread.out.unknown(&format!("payload {other}"));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Where a record stands.
+struct At<'e> {
+    id: &'e str,
+    /// Microseconds since 1970.
+    moment: Option<i64>,
+    line: Option<i64>,
+}
+
+impl Messages<'_, '_> {
+    fn push(&mut self, at: &At<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
+        self.thread.push(MessageRow { timestamp: at.moment, source_line: at.line, ..row.shorten() })
+    }
+
+    fn take_prompt(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
+        self.thread.next_turn();
+        let (text, attachments) = text_or_blocks(payload.content);
+        self.push(at, MessageRow { text: text.as_deref(), attachments, ..blank("user", "prompt", at.id) })
+    }
+
+    /// Thinking is stored as `...` only.
+    fn take_reply(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
+        let (text, _) = text_or_blocks(payload.content);
+        let text = text.as_deref().filter(|text| !text.is_empty());
+        let model = payload.model.get().map(str::to_owned).or_else(|| self.model.clone());
+        let row = match payload.operation.get() {
+            Some("Summary") => MessageRow { text, ..blank("system", "compaction", at.id) },
+            Some("Reasoning") => {
+                let Some(thinking) = text.filter(|text| text.trim() != "...") else { return Ok(()) };
+                MessageRow { thinking: Some(thinking), model: model.as_deref(), ..blank("assistant", "reply", at.id) }
+            }
+            _ => MessageRow { text, model: model.as_deref(), ..blank("assistant", "reply", at.id) },
+        };
+        self.push(at, row)
+    }
+
+    fn take_call(&mut self, payload: &Payload<'_>, at: &At<'_>) {
+        self.thread.begin_call(Call {
+            id: payload.call.get().unwrap_or(at.id).to_owned(),
+            message_id: self.thread.last_reply().map(str::to_owned),
+            name: payload.tool.get().unwrap_or("unknown").to_owned(),
+            input: payload.arguments.json().map(str::to_owned),
+            started_at: at.moment,
+            line: at.line,
+            ..Call::default()
+        });
+    }
+
+    fn take_result(&mut self, payload: &Payload<'_>, at: &At<'_>, is_synthetic: bool) -> Result<(), Reject> {
+        let has_failed = payload.success.json() == Some("false");
+        let status = match has_failed {
+            true if is_synthetic => "interrupted",
+            true => "error",
+            false => "ok",
+        };
+        let output = text_or_blocks(payload.content).0.or_else(|| plain(payload.content));
+        let end = Outcome { status, exit_code: None, output, ended_at: at.moment };
+        self.thread.end_call(payload.call.get().unwrap_or_default(), &end)?;
+        self.push(at, MessageRow { is_error: has_failed, ..blank("tool", "tool_result", at.id) })
+    }
+
+    /// A turn's credits are no money and no tokens; the row says which model ran, and when.
+    fn take_usage(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
+        let session = &self.thread.id;
+        let id = payload.turn.get().map_or_else(|| at.id.to_owned(), |turn| format!("{session}#{turn}"));
+        let message = self.thread.last_reply().map(str::to_owned);
+        let model = payload.model.get().map(str::to_owned).or_else(|| self.model.clone());
+        let row = UsageRow {
+            message_id: message.as_deref(),
+            turn: self.thread.turn,
+            timestamp: at.moment,
+            model: model.as_deref(),
+            source_line: at.line,
+            ..blank_usage(&id, "turn")
+        };
+        self.thread.push_usage(row, self.thread.place())
+    }
+
+    fn take_end(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
+        let reason = payload.reason.get().unwrap_or("end_turn");
+        let lower = reason.to_ascii_lowercase();
+        let kind = match lower.as_str() {
+            "end_turn" | "endturn" | "completed" | "success" => return Ok(()),
+            lower if ["cancel", "abort", "interrupt"].iter().any(|word| lower.contains(word)) => "abort",
+            lower if ["error", "fail"].iter().any(|word| lower.contains(word)) => "api_error",
+            _ => "notice",
+        };
+        let is_error = kind == "api_error";
+        self.push(at, MessageRow { text: Some(reason), is_error, ..blank("system", kind, at.id) })
+    }
+
+    fn take_subagent(&mut self, payload: &Payload<'_>) {
+        let Some(subagent) = payload.subagent.get() else { return };
+        let child = format!("{}/{subagent}", self.thread.id);
+        let call = match payload.call.get() {
+            Some(id) => self.thread.calls.get(id),
+            None => self.thread.calls.last(),
+        };
+        if let Some(call) = call {
+            call.child = Some(child);
+        }
+    }
+
+    fn take_decision(&mut self, payload: &Payload<'_>) {
+        let asked = payload.call.get().map(str::to_owned).or(self.asked.take());
+        let option = payload.option.json().unwrap_or_default().to_ascii_lowercase();
+        let is_refusal = ["reject", "deny", "decline"].iter().any(|word| option.contains(word));
+        let call = match asked {
+            Some(id) => self.thread.calls.get(&id),
+            None => self.thread.calls.last(),
+        };
+        if let Some(call) = call.filter(|_| is_refusal) {
+            call.decision = Some("rejected");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Shapes of what the second and third engine write.
+
+use crate::source::records::{List, Moment, Object, Raw, Text, record};
+
+record! {
+    /// A line of the second engine: what happened.
+    Event<'a> {
+        kind: Text<'a> = "kind",
+        data: Object<Said<'a>> = "data",
+        timestamp: Moment = "timestamp",
+    }
+    ignores ["version"]
+}
+
+record! {
+    /// What was said.
+    Said<'a> {
+        id: Text<'a> = "message_id",
+        content: List<Object<Block<'a>>> = "content",
+        meta: Object<Meta<'a>> = "meta",
+        summary: Text<'a> = "summary",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What is noted of a message.
+    Meta<'a> {
+        timestamp: Moment = "timestamp",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A part of a message or result.
+    Block<'a> {
+        kind: Text<'a> = "kind" | "type",
+        data: Raw<'a> = "data" | "text",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A call of a tool.
+    ToolUse<'a> {
+        id: Text<'a> = "toolUseId",
+        name: Text<'a> = "name",
+        input: Raw<'a> = "input",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a tool gave.
+    ToolResult<'a> {
+        id: Text<'a> = "toolUseId",
+        content: List<Object<Block<'a>>> = "content",
+        status: Text<'a> = "status",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A line of the third engine.
+    Line<'a> {
+        id: Text<'a> = "id",
+        timestamp: Moment = "timestamp",
+        payload: Object<Payload<'a>> = "payload",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a line of the third engine says.
+    Payload<'a> {
+        kind: Text<'a> = "type",
+        operation: Text<'a> = "operationType",
+        content: Raw<'a> = "content",
+        model: Text<'a> = "reasoningModelId" | "modelId",
+        call: Text<'a> = "toolCallId",
+        tool: Text<'a> = "toolName",
+        arguments: Raw<'a> = "args",
+        success: Raw<'a> = "success",
+        reason: Text<'a> = "reason" | "stopReason",
+        turn: Text<'a> = "turnId" | "promptTurnId",
+        option: Raw<'a> = "selectedOption",
+        subagent: Text<'a> = "subExecutionId" | "executionId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What describes a session of the third engine.
+    Description<'a> {
+        id: Text<'a> = "id",
+        title: Text<'a> = "title",
+        model: Text<'a> = "modelId",
+        folders: List<Raw<'a>> = "workspaceFolders" | "workspacePaths",
+        created: Moment = "createdAt",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A folder that is not named by its path alone.
+    Folder<'a> {
+        path: Text<'a> = "path" | "uri" | "fsPath",
+    }
+    ignores the rest
+}

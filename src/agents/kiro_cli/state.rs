@@ -1,0 +1,177 @@
+//! The state of a session of the second engine: where it ran, its model, and what is noted of its turns.
+
+use std::path::Path;
+
+use crate::agents::amazon_q::{Thread, blank_usage, tokens};
+use crate::extract::{Facts, Reject};
+use crate::source::records::{List, Moment, Number, Object, Text, record};
+use crate::source::{Source, repair};
+use crate::tables::UsageRow;
+
+record! {
+    /// The state as it is written.
+    Stored<'a> {
+        id: Text<'a> = "session_id",
+        cwd: Text<'a> = "cwd",
+        title: Text<'a> = "title",
+        created: Moment = "created_at",
+        state: Object<Inner<'a>> = "session_state",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What the engine goes on with.
+    Inner<'a> {
+        model: Object<ModelState<'a>> = "rts_model_state",
+        conversation: Object<Conversation<'a>> = "conversation_metadata",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The model in use.
+    ModelState<'a> {
+        info: Object<ModelInfo<'a>> = "model_info",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Which model.
+    ModelInfo<'a> {
+        id: Text<'a> = "model_id",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What is noted of the conversation.
+    Conversation<'a> {
+        turns: List<Object<Turn<'a>>> = "user_turn_metadatas",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What is noted of a turn.
+    Turn<'a> {
+        input: Number = "input_token_count",
+        output: Number = "output_token_count",
+        end: Moment = "end_timestamp",
+        messages: List<Text<'a>> = "message_ids",
+        model: Text<'a> = "model",
+    }
+    ignores the rest
+}
+
+/// A session's state.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) id: Option<String>,
+    pub(super) cwd: Option<String>,
+    pub(super) model: Option<String>,
+    title: Option<String>,
+    created: Option<i64>,
+    turns: Vec<NotedTurn>,
+}
+
+/// A turn as noted.
+struct NotedTurn {
+    input: Option<i64>,
+    output: Option<i64>,
+    end: Option<i64>,
+    messages: Vec<String>,
+    model: Option<String>,
+}
+
+impl NotedTurn {
+    fn says_something(&self) -> bool {
+        self.end.is_some() || !self.messages.is_empty() || self.input.or(self.output).is_some()
+    }
+}
+
+impl State {
+    /// Reads the state that lies beside a session's events; nothing where there is none.
+    pub(super) fn beside(source: &Source<'_>) -> Self {
+        Self::of(&source.sidecar(&source.path.with_extension("json")).unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Reads a state; none where it is no JSON object.
+    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+        let json = repair(bytes);
+        let stored: Stored<'_> = serde_json::from_str(&json).ok()?;
+        let own = |text: &Text<'_>| text.get().map(str::to_owned);
+        let state = stored.state.0.unwrap_or_default();
+        let model = state.model.0.and_then(|model| own(&model.info.0?.id));
+        let turns = state.conversation.0.unwrap_or_default().turns.0;
+        let noted = |turn: Turn<'_>| NotedTurn {
+            input: counted(turn.input),
+            output: counted(turn.output),
+            end: turn.end.0,
+            messages: turn.messages.0.iter().filter_map(own).collect(),
+            model: own(&turn.model).or_else(|| model.clone()),
+        };
+        Some(Self {
+            id: own(&stored.id),
+            cwd: own(&stored.cwd),
+            title: own(&stored.title),
+            created: stored.created.0,
+            turns: turns.into_iter().map(|turn| noted(turn.0.unwrap_or_default())).collect(),
+            model,
+        })
+    }
+
+    /// The session's id: the state's, else the file's name.
+    pub(super) fn session_id(&self, path: &Path) -> String {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        self.id.clone().unwrap_or_else(|| stem.to_owned())
+    }
+
+    /// The model of the turn that a message belongs to.
+    pub(super) fn model_of(&self, message: &str) -> Option<&str> {
+        let turn = self.turns.iter().find(|turn| turn.messages.iter().any(|id| id == message));
+        turn.and_then(|turn| turn.model.as_deref()).or(self.model.as_deref())
+    }
+
+    /// What the state says of the session.
+    pub(super) fn facts(&self) -> Facts {
+        Facts {
+            kind: "session",
+            project_path: self.cwd.clone(),
+            title: self.title.clone(),
+            first_moment: self.created,
+            ..Facts::default()
+        }
+    }
+
+    /// Hands on what its turns used. `place_of` tells the turn and the place of a message.
+    pub(super) fn push_usage(
+        &self,
+        thread: &mut Thread<'_, '_>,
+        place_of: impl Fn(&str) -> Option<(Option<i64>, i64)>,
+    ) -> Result<(), Reject> {
+        for (number, turn) in self.turns.iter().enumerate().filter(|(_, turn)| turn.says_something()) {
+            let first = turn.messages.first();
+            let id = first.map_or_else(|| format!("{}#turn{number}", thread.id), |id| format!("{id}:turn"));
+            let last = turn.messages.iter().rev().find_map(|id| Some((id, place_of(id)?)));
+            let (in_turn, place) = last.map_or((None, 0), |(_, at)| at);
+            let row = UsageRow {
+                message_id: last.map(|(id, _)| id.as_str()),
+                turn: in_turn,
+                timestamp: turn.end,
+                model: turn.model.as_deref(),
+                input_tokens: turn.input,
+                output_tokens: turn.output,
+                ..blank_usage(&id, "turn")
+            };
+            thread.push_usage(row, place)?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts are 0 also in turns that used tokens, so that 0 says nothing.
+fn counted(count: Number) -> Option<i64> {
+    tokens(count).filter(|count| *count > 0)
+}

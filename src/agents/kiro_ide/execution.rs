@@ -1,0 +1,160 @@
+//! Logs: what was asked, and what was done for it, one log a prompt.
+
+use super::content::{text_of, unwrapped};
+use super::record::{Action, Context, Input, InputData, Output, Tool};
+use super::workspace::Workspace;
+use super::{AGENT, answered, asked};
+use crate::agents::amazon_q::{Call, Outcome, Thread, blank};
+use crate::agents::torn::Torn;
+use crate::extract::{Facts, Kind, Reject, Sink};
+use crate::source::records::{Moment, Object, Text};
+use crate::source::{Source, repair};
+use crate::tables::MessageRow;
+
+/// Reads a log.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let Some(bytes) = source.document()? else {
+        out.line();
+        out.problem(1, "a log longer than 32 MiB is not read");
+        return Ok(());
+    };
+    let json = repair(&bytes);
+    let log = Torn::read(&json, "actions");
+    let execution: Text<'_> = log.field("executionId");
+    let session: Text<'_> = log.field("chatSessionId");
+    if json.trim().is_empty() || (execution.get().is_none() && log.error.is_none()) {
+        return Ok(());
+    }
+    out.line();
+    if let Some(error) = &log.error {
+        out.problem(error.line() as u64, &format!("a torn log; what stands before the tear was read: {error}"));
+    }
+    let fallback = execution.get().filter(|_| log.error.is_none());
+    let (Some(execution), Some(session)) = (execution.get(), session.get().or(fallback)) else { return Ok(()) };
+    let workspace: Object<Context<'_>> = log.field("workspaceContext");
+    let named = workspace.0.and_then(|workspace| workspace.cwd.get().map(str::to_owned));
+    let workspace = Workspace::of(source, source.path.ancestors().nth(2));
+    let folder = named.or(workspace.path);
+    let mut thread = Thread::new(AGENT, session.to_owned(), out);
+    thread.cwd.clone_from(&folder);
+    let work = Work { execution, start: log.field::<Moment>("startTime").0, end: log.field::<Moment>("endTime").0 };
+    work.take_prompt(&log, &mut thread)?;
+    for (place, item) in log.items.iter().enumerate() {
+        match serde_json::from_str(item.get()) {
+            Ok(action) => work.take(&action, place, place + 1 == log.items.len(), &mut thread)?,
+            Err(error) => thread.out.problem(1, &format!("nothing that was done: {error}")),
+        }
+    }
+    work.take_status(&log.field::<Text<'_>>("status"), &mut thread)?;
+    thread.finish(Facts {
+        kind: "session",
+        project_path: folder,
+        project_hash: workspace.hash,
+        first_moment: work.start,
+        ..Facts::default()
+    })
+}
+
+/// What is known of the work that a log tells of.
+struct Work<'j> {
+    execution: &'j str,
+    start: Option<i64>,
+    end: Option<i64>,
+}
+
+impl Work<'_> {
+    /// The prompts so far are there, so that their number is the turn.
+    fn take_prompt(&self, log: &Torn<'_>, thread: &mut Thread<'_, '_>) -> Result<(), Reject> {
+        let input: Object<Input<'_>> = log.field("input");
+        let InputData { messages, prompt, .. } = input.0.and_then(|input| input.data.0).unwrap_or_default();
+        thread.turn = Some(i64::try_from(messages.0.len()).unwrap_or(1).max(1));
+        let last = messages.0.last().and_then(|message| message.0.as_ref()).map(|message| message.content);
+        let (text, attachments) = text_of(last.unwrap_or(prompt));
+        let Some(text) = text.or_else(|| text_of(prompt).0) else { return Ok(()) };
+        let id = format!("{}:prompt", self.execution);
+        thread.out.claim(asked(self.execution), false);
+        thread.push(MessageRow {
+            text: Some(unwrapped(&text)),
+            timestamp: self.start,
+            attachments,
+            ..blank("user", "prompt", &id)
+        })
+    }
+
+    fn take(
+        &self,
+        action: &Action<'_>,
+        place: usize,
+        is_last: bool,
+        thread: &mut Thread<'_, '_>,
+    ) -> Result<(), Reject> {
+        let own = action.id.get().map_or_else(|| place.to_string(), str::to_owned);
+        let id = format!("{}#{own}", self.execution);
+        let output: Output<'_> =
+            action.output.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        match action.kind.get() {
+            // Requests to the model, of which nothing else is said.
+            None | Some("model" | "intentClassification") => Ok(()),
+            Some("say") => {
+                let timestamp = action.emitted.0.or(self.end.filter(|_| is_last));
+                if thread.last_reply().is_none() {
+                    thread.out.claim(answered(self.execution), false);
+                }
+                thread.push(MessageRow { text: output.text.get(), timestamp, ..blank("assistant", "reply", &id) })
+            }
+            Some(kind) if !thread.ids.has(Kind::ToolCall, &id) => {
+                thread.begin_call(Call {
+                    id: id.clone(),
+                    message_id: thread.last_reply().map(str::to_owned),
+                    name: name_of(kind, action),
+                    input: action.input.json().map(str::to_owned),
+                    started_at: action.emitted.0,
+                    ..Call::default()
+                });
+                if let Some(end) = outcome(action, output) {
+                    thread.end_call(&id, &end)?;
+                }
+                Ok(())
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// How the work ended, when not well.
+    fn take_status(&self, status: &Text<'_>, thread: &mut Thread<'_, '_>) -> Result<(), Reject> {
+        let kind = match status.get() {
+            Some("aborted" | "cancelled" | "canceled") => "abort",
+            Some("failed" | "error") => "api_error",
+            _ => return Ok(()),
+        };
+        let id = format!("{}:end", self.execution);
+        let is_error = kind == "api_error";
+        thread.push(MessageRow { text: status.get(), timestamp: self.end, is_error, ..blank("system", kind, &id) })
+    }
+}
+
+/// The tool; one of a server by the server's name, where it is told.
+fn name_of(kind: &str, action: &Action<'_>) -> String {
+    let tool: Tool<'_> = action.input.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+    match (kind, tool.server.get(), tool.name.get()) {
+        ("mcp", Some(server), Some(name)) => format!("@{server}/{name}"),
+        _ => kind.to_owned(),
+    }
+}
+
+/// How a call ended, by its state; one without a state has ended when something came of it.
+fn outcome<'t>(action: &Action<'t>, output: Output<'t>) -> Option<Outcome<'t>> {
+    let state = action.state.get().map(str::to_ascii_lowercase);
+    let says = |words: &[&str]| state.as_deref().is_some_and(|state| words.iter().any(|word| state.contains(word)));
+    let exit_code = output.exit_code.0;
+    let status = match () {
+        () if says(&["reject", "denied"]) => "rejected",
+        () if says(&["error", "fail"]) || exit_code.is_some_and(|code| code != 0) => "error",
+        () if says(&["abort", "cancel", "interrupt"]) => "interrupted",
+        () if says(&["succe", "accept", "complete"]) => "ok",
+        () if state.is_none() && action.output.json().is_some() => "ok",
+        () => return None,
+    };
+    let text = output.text.0.or(action.output.json().map(Into::into));
+    Some(Outcome { status, exit_code, output: text, ended_at: action.ended.0 })
+}

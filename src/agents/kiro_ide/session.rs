@@ -1,0 +1,96 @@
+//! `workspace-sessions`: what was typed in a session, and which log tells what was done for it. The replies here are a
+//! word or two; all of it gives way to the log where there is one.
+
+use super::content::{text_of, unwrapped};
+use super::record::Entry;
+use super::{AGENT, answered, asked};
+use crate::agents::amazon_q::{Thread, blank};
+use crate::agents::content::join;
+use crate::agents::torn::Torn;
+use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
+use crate::source::records::Text;
+use crate::source::{Source, repair};
+use crate::tables::MessageRow;
+
+/// Reads a session. Nothing in it has a time: what is left of it stands behind the logs. Each message gives way to one of
+/// a log, so that none of the others ever moves forward.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let Some(bytes) = source.document()? else {
+        out.line();
+        out.problem(1, "a session longer than 32 MiB is not read");
+        return Ok(());
+    };
+    let json = repair(&bytes);
+    if json.trim().is_empty() {
+        return Ok(());
+    }
+    let document = Torn::read(&json, "history");
+    let session = source.stem().to_owned();
+    let title: Text<'_> = document.field("title");
+    if let Some(title) = title.get() {
+        out.note(NoteField::Title, session_key(AGENT, &session), 0, title);
+    }
+    let folder: Text<'_> = document.field("workspaceDirectory");
+    let folder = folder.get().map(str::to_owned);
+    let mut thread = Thread::new(AGENT, session, out);
+    thread.cwd.clone_from(&folder);
+    let mut entries = Entries { thread, prompts: Vec::new() };
+    for (place, item) in document.items.iter().enumerate() {
+        entries.thread.out.line();
+        match serde_json::from_str(item.get()) {
+            Ok(entry) => entries.take(&entry, place)?,
+            Err(error) => {
+                let line = entries.thread.out.report.lines;
+                entries.thread.out.problem(line, &format!("no entry of a session: {error}"));
+            }
+        }
+    }
+    if let Some(error) = &document.error {
+        entries.thread.out.line();
+        let line = entries.thread.out.report.lines;
+        entries.thread.out.problem(line, &format!("a torn session; what stands before the tear was read: {error}"));
+    }
+    entries.thread.finish(Facts { kind: "session", project_path: folder, ..Facts::default() })
+}
+
+struct Entries<'o, 's> {
+    thread: Thread<'o, 's>,
+    /// Ids of prompts whose answer is not there yet.
+    prompts: Vec<String>,
+}
+
+impl Entries<'_, '_> {
+    fn take(&mut self, entry: &Entry<'_>, place: usize) -> Result<(), Reject> {
+        let Some(message) = &entry.message.0 else { return Ok(()) };
+        let own = message.id.get().map_or_else(|| place.to_string(), str::to_owned);
+        let id = format!("{}#{own}", self.thread.id);
+        if self.thread.ids.has(Kind::Message, &id) {
+            return Ok(());
+        }
+        let (text, attachments) = text_of(message.content);
+        match message.role.get() {
+            Some("user") => {
+                self.thread.next_turn();
+                let text = text.as_deref().map(unwrapped);
+                self.thread.push(MessageRow { text, attachments, ..blank("user", "prompt", &id) })?;
+                self.prompts.push(id);
+            }
+            Some("assistant") => {
+                let completions =
+                    || join(entry.prompts.0.iter().filter_map(|log| log.0.as_ref()?.completion.0.clone()));
+                let text = text.or_else(completions);
+                self.thread.push(MessageRow { text: text.as_deref(), ..blank("assistant", "reply", &id) })?;
+                if let Some(execution) = entry.execution.get() {
+                    self.thread.out.give_way(Kind::Message, &id, answered(execution), None);
+                    for prompt in self.prompts.drain(..) {
+                        self.thread.out.give_way(Kind::Message, &prompt, asked(execution), None);
+                    }
+                }
+                self.prompts.clear();
+            }
+            Some("tool") => self.thread.push(blank("tool", "tool_result", &id))?,
+            other => self.thread.out.unknown(&format!("role {}", other.unwrap_or_default())),
+        }
+        Ok(())
+    }
+}

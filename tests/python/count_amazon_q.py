@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Count the requests that Amazon Q noted below a home folder, once each, and the tokens of those that have any.
+
+    count_amazon_q.py HOME
+
+An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+Kiro CLI keeps conversations likewise: its script uses the functions below.
+"""
+import collections
+import json
+import math
+import os
+import sqlite3
+import sys
+import urllib.parse
+
+ORDER = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
+         "output_tokens"]
+LARGEST = 2**53 - 1
+DATA = (".local/share", "Library/Application Support", "AppData/Local", "AppData/Roaming")
+WORDS = ("amazonq", "amazon-q", "amazon_q", "q-chat", "q_chat")
+
+
+# ---------------------------------------------------------------- values
+
+def mapping(value):
+    return value if isinstance(value, dict) else {}
+
+
+def text(value):
+    return value if isinstance(value, str) and value else None
+
+
+def count(value):
+    """A whole number up to LARGEST, also as 12.0 or "12", never below 0; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return max(0, int(value)) if abs(value) <= LARGEST else None
+
+
+def document(data, names):
+    """An object; of a torn one the fields, and the items of the lists of those names, that are whole."""
+    data = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    data = data.removeprefix("\ufeff").replace("\0", "").strip()
+    try:
+        return mapping(json.loads(data))
+    except ValueError:
+        pass
+    decoder = json.JSONDecoder()
+    found = {}
+    at = 1 if data.startswith("{") else len(data)
+
+    def skip(at, characters=" \t\r\n"):
+        while at < len(data) and data[at] in characters:
+            at += 1
+        return at
+
+    try:
+        while at < len(data):
+            key, at = decoder.raw_decode(data, skip(at, " \t\r\n,"))
+            at = skip(at)
+            if data[at] != ":":
+                break
+            at = skip(at + 1)
+            if key in names and data[at] == "[":
+                found[key] = []
+                at += 1
+                while data[skip(at, " \t\r\n,")] != "]":
+                    item, at = decoder.raw_decode(data, skip(at, " \t\r\n,"))
+                    found[key].append(item)
+                at = skip(at, " \t\r\n,") + 1
+            else:
+                found[key], at = decoder.raw_decode(data, at)
+    except (ValueError, IndexError):
+        pass
+    return found
+
+
+# ---------------------------------------------------------------- conversations
+
+def requests(conversation):
+    """(identity, model, numbers) of each request of a conversation, the compaction's first."""
+    fallback = text(mapping(conversation.get("model_info")).get("model_id")) or text(conversation.get("model"))
+    summary = conversation.get("latest_summary")
+    if isinstance(summary, list) and len(summary) == 2:
+        yield from one(mapping(summary[1]), None, fallback)
+    entries = mapping(conversation.get("tangent_state")).get("main_history") or []
+    entries = entries + (conversation.get("history") or [])
+    for entry in entries:
+        if isinstance(entry, dict) and isinstance(entry.get("request_metadata"), dict):
+            assistant = mapping(entry.get("assistant"))
+            reply = mapping(assistant.get("Response")) or mapping(assistant.get("ToolUse"))
+            yield from one(entry["request_metadata"], text(reply.get("message_id")), fallback)
+
+
+def one(request, reply, fallback):
+    identity = text(request.get("request_id")) or reply or text(request.get("message_id"))
+    if not identity:
+        return
+    yield identity, text(request.get("model_id")) or fallback or "null", {
+        "input_tokens": count(request.get("uncached_input_tokens")),
+        "cache_read_tokens": count(request.get("cache_read_input_tokens")),
+        "cache_write_5m_tokens": count(request.get("cache_write_input_tokens")),
+        "output_tokens": count(request.get("output_tokens")),
+    }
+
+
+def rows(path):
+    """The values of a database, the newest conversations first."""
+    uri = "file:" + urllib.parse.quote(os.path.abspath(path)) + "?mode=ro&immutable=1"
+    connection = sqlite3.connect(uri, uri=True)
+    try:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if "conversations_v2" in tables:
+            yield from (value for (value,) in connection.execute("SELECT value FROM conversations_v2"))
+        if "conversations" in tables:
+            yield from (value for (value,) in connection.execute("SELECT value FROM conversations"))
+    finally:
+        connection.close()
+
+
+def conversations(home, program, words):
+    for folder in DATA:
+        path = os.path.join(home, folder, program, "data.sqlite3")
+        if os.path.isfile(path):
+            yield from (document(value, ["history"]) for value in rows(path) if value is not None)
+    for folder, below, files in os.walk(home):
+        depth = 0 if folder == home else os.path.relpath(folder, home).count(os.sep) + 1
+        hidden = {"node_modules", "target", "Library"}
+        below[:] = [name for name in below if not name.startswith(".") and name not in hidden] if depth < 2 else []
+        for name in sorted(files):
+            if name.lower().endswith(".json") and any(word in name.lower()[:-5] for word in words):
+                with open(os.path.join(folder, name), "rb") as file:
+                    yield document(file.read(), ["history"])
+
+
+def total(calls):
+    first = {}
+    for identity, model, numbers in calls:
+        first.setdefault(identity, (model, numbers))
+    models = collections.defaultdict(collections.Counter)
+    for model, numbers in first.values():
+        models[model].update({"responses": 1, **{name: number or 0 for name, number in numbers.items()}})
+    return {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
+
+
+def show(calls):
+    json.dump(total(calls), sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    found = conversations(sys.argv[1], "amazon-q", WORDS)
+    show(call for conversation in found if text(conversation.get("conversation_id")) for call in requests(conversation))

@@ -1,0 +1,13 @@
+#!/usr/bin/env python3
+"""Count the tokens that Windsurf records below a home folder: none, anywhere.
+
+    count_windsurf.py HOME
+
+An independent judge of llrem's `usage` table, which must be empty. Prints JSON {}.
+"""
+import sys
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    print("{}")
