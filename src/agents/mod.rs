@@ -10,6 +10,7 @@ pub mod gemini;
 mod mcp;
 pub mod oh_my_pi;
 pub mod openclaw;
+pub mod opencode;
 pub mod pi;
 mod prompts;
 pub mod qwen_code;
@@ -62,6 +63,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &oh_my_pi::OhMyPi,
     &openclaw::OpenClaw,
     &qwen_code::QwenCode,
+    &opencode::OpenCode,
 ];
 
 /// The agent of that id.

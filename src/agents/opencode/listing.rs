@@ -1,0 +1,122 @@
+//! The sessions of a database, without a look at what was said in them: their rows, and what the indexes count.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+
+use rusqlite::{Row, Statement};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::store::{SESSIONS, each, moment, number, prepare, report, text};
+use crate::extract::{Reject, Sink};
+use crate::source::Database;
+
+/// A session of a database.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub(super) id: String,
+    /// Changes whenever any of the session's rows do: when it was last written to, the number of its messages and parts,
+    /// the last of each, and when the last message and its parts were last written to.
+    pub(super) stamp: u64,
+    /// Its share of the database, by the number of its parts. Bytes.
+    pub(super) weight: u64,
+    /// Microseconds since 1970.
+    pub(super) began: Option<i64>,
+}
+
+/// The tables that hold a session's records.
+const RECORDS: [&str; 3] = ["message", "part", "session_message"];
+
+/// What is known of a session so far.
+#[derive(Default)]
+struct Counted {
+    stamp: Xxh3,
+    records: u64,
+    began: Option<i64>,
+}
+
+/// Every session that has a row of its own or records. Reads the sessions' rows, the indexes by session, and two rows
+/// of each session.
+pub(super) fn sessions(database: &Database, out: &mut Sink<'_>) -> Result<Vec<Listed>, Reject> {
+    let mut counted: BTreeMap<String, Counted> = BTreeMap::new();
+    for table in SESSIONS {
+        if let Some(mut rows) =
+            prepare(database, table, &["id", "time_created", "time_updated", "title", "revert"], "1")?
+        {
+            let read = each(&mut rows, [], |row| {
+                let Some(id) = text(row, 0) else { return Ok(()) };
+                let session = counted.entry(id).or_default();
+                session.began = session.began.or(number(row, 1).and_then(moment));
+                session.stamp.write_i64(number(row, 2).unwrap_or_default());
+                for column in [3, 4] {
+                    session.stamp.update(text(row, column).unwrap_or_default().as_bytes());
+                }
+                Ok(())
+            })?;
+            report(read, out);
+        }
+    }
+    for table in RECORDS {
+        if database.columns(table)?.iter().any(|column| column == "session_id") {
+            let query = format!("SELECT session_id, count(*), max(rowid) FROM {table} GROUP BY session_id");
+            let read = each(&mut database.prepare(&query)?, [], |row| {
+                let Some(id) = text(row, 0) else { return Ok(()) };
+                let session = counted.entry(id).or_default();
+                session.records += number(row, 1).and_then(|count| u64::try_from(count).ok()).unwrap_or_default();
+                session.stamp.write_i64(number(row, 1).unwrap_or_default());
+                session.stamp.write_i64(number(row, 2).unwrap_or_default());
+                Ok(())
+            })?;
+            report(read, out);
+        }
+    }
+    add_last(database, &mut counted)?;
+    let bytes = bytes_of(database);
+    let records: u64 = counted.values().map(|session| session.records).sum();
+    let weight = |session: &Counted| u128::from(bytes) * u128::from(session.records) / u128::from(records.max(1));
+    Ok(counted
+        .into_iter()
+        .map(|(id, session)| Listed {
+            weight: u64::try_from(weight(&session)).unwrap_or(u64::MAX),
+            stamp: session.stamp.digest(),
+            began: session.began,
+            id,
+        })
+        .collect())
+}
+
+/// Adds when the last message of each session and its parts were last written to: what is being written changes there.
+fn add_last(database: &Database, counted: &mut BTreeMap<String, Counted>) -> Result<(), Reject> {
+    let newest = "session_id = ?1 ORDER BY time_created DESC, id DESC LIMIT 1";
+    let mut messages = prepare(database, "message", &["time_updated", "id"], newest)?;
+    let mut events = prepare(database, "session_message", &["time_updated", "id"], newest)?;
+    let mut parts = prepare(database, "part", &["time_updated"], "message_id = ?1")?;
+    for (id, session) in counted {
+        let message = messages.as_mut().and_then(|statement| last(statement, id));
+        let event = events.as_mut().and_then(|statement| last(statement, id));
+        for (updated, _) in message.iter().chain(&event) {
+            session.stamp.write_i64(*updated);
+        }
+        let (Some((_, message)), Some(parts)) = (message, &mut parts) else { continue };
+        let mut newest = 0;
+        let add = |row: &Row<'_>| {
+            newest = newest.max(number(row, 0).unwrap_or_default());
+            Ok(())
+        };
+        // What cannot be read here is told of when the session is read.
+        let _ = each(parts, [message], add)?;
+        session.stamp.write_i64(newest);
+    }
+    Ok(())
+}
+
+fn last(statement: &mut Statement<'_>, session: &str) -> Option<(i64, String)> {
+    statement
+        .query_row([session], |row| Ok((number(row, 0).unwrap_or_default(), text(row, 1).unwrap_or_default())))
+        .ok()
+}
+
+fn bytes_of(database: &Database) -> u64 {
+    let query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    let bytes = database.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap_or_default();
+    u64::try_from(bytes).unwrap_or_default()
+}
