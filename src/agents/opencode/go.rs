@@ -74,7 +74,7 @@ pub(super) fn extract(database: &Database, path: &Path, out: &mut Sink<'_>) -> R
         let id = known.id.clone();
         let mut session = GoSession::new(known, out);
         let read = each(&mut messages, [&id], |row| {
-            session.message(GoMessage {
+            session.message(&GoMessage {
                 id: &text(row, 0).unwrap_or_default(),
                 role: &text(row, 1).unwrap_or_default(),
                 parts: bytes(row, 2),
@@ -117,7 +117,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
         Self { rows: Rows::new(known, out), waiting: BTreeMap::new(), model: None, last: None }
     }
 
-    fn message(&mut self, message: GoMessage<'_>) -> Result<(), Reject> {
+    fn message(&mut self, message: &GoMessage<'_>) -> Result<(), Reject> {
         self.rows.record();
         let json = repair(message.parts);
         let parts: List<Object<GoPart<'_>>> = match serde_json::from_str(&json) {

@@ -97,7 +97,7 @@ pub(super) fn steps_key(message: &str) -> u64 {
 
 fn is_random(id: &str) -> bool {
     let run = || id.bytes().rev().take_while(u8::is_ascii_alphanumeric);
-    run().count() >= RANDOM && run().any(|byte| byte.is_ascii_digit())
+    run().count() >= RANDOM && run().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
 /// The moment that an id was made at: its prefix, then twelve hexadecimal digits that hold 4096 times the milliseconds

@@ -120,3 +120,68 @@ fn bytes_of(database: &Database) -> u64 {
     let bytes = database.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap_or_default();
     u64::try_from(bytes).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etl::Content;
+    use crate::extract::Context;
+    use crate::pricing::{PriceTable, Pricer};
+    use crate::redact::{Mode, Redactor};
+    use crate::source::Source;
+
+    const TABLES: &str = "
+        CREATE TABLE session (id text PRIMARY KEY, title text, time_created integer, time_updated integer);
+        CREATE TABLE message (id text PRIMARY KEY, session_id text, time_created integer, time_updated integer, data text);
+        CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, time_updated integer, data text);
+        INSERT INTO session VALUES ('ses_a', 'A', 1772000000000, 1), ('ses_b', 'B', 1772000001000, 1);
+        INSERT INTO message VALUES ('msg_a1', 'ses_a', 1, 1, '{}'), ('msg_a2', 'ses_a', 2, 1, '{}'), ('msg_b1', 'ses_b', 1, 1, '{}');
+        INSERT INTO part VALUES ('prt_a1', 'msg_a1', 'ses_a', 1, '{}'), ('prt_a2', 'msg_a2', 'ses_a', 1, '{}');";
+
+    fn listed(path: &std::path::Path) -> Vec<Listed> {
+        let (redactor, pricer) = (Redactor::new(Mode::Secrets, [7; 32]), Pricer::new(PriceTable::bundled()));
+        let context = Context { agent: "opencode", redactor: &redactor, pricer: &pricer, content: Content::Full };
+        let database = Source::new(path, "database", 0, &|_| {}).database().unwrap();
+        let mut out = Sink::collect(&context);
+        let listed = sessions(&database, &mut out).unwrap();
+        assert_eq!(out.report.bad_lines, 0);
+        listed
+    }
+
+    #[test]
+    fn a_change_of_any_kind_gives_its_session_another_stamp_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("opencode.db");
+        let execute = |query: &str| rusqlite::Connection::open(&path).unwrap().execute_batch(query).unwrap();
+        execute(TABLES);
+        let mut before = listed(&path);
+        assert_eq!(before.iter().map(|session| session.id.as_str()).collect::<Vec<_>>(), ["ses_a", "ses_b"]);
+        assert_eq!((before[0].began, before[1].began), (Some(1_772_000_000_000_000), Some(1_772_000_001_000_000)));
+        assert!(before[0].weight > before[1].weight);
+        for change in [
+            "UPDATE session SET time_updated = 2 WHERE id = 'ses_a'",
+            "UPDATE session SET title = 'C' WHERE id = 'ses_a'",
+            "UPDATE message SET time_updated = 2 WHERE id = 'msg_a2'",
+            "UPDATE part SET time_updated = 2 WHERE id = 'prt_a2'",
+            "INSERT INTO part VALUES ('prt_a3', 'msg_a2', 'ses_a', 1, '{}')",
+            "INSERT INTO message VALUES ('msg_a3', 'ses_a', 3, 1, '{}')",
+            "DELETE FROM message WHERE id = 'msg_a1'",
+        ] {
+            execute(change);
+            let after = listed(&path);
+            assert_ne!(after[0].stamp, before[0].stamp, "{change}");
+            assert_eq!(after[1].stamp, before[1].stamp, "{change}");
+            before = after;
+        }
+        assert_eq!(listed(&path), before);
+    }
+
+    #[test]
+    fn records_without_a_session_are_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("opencode.db");
+        let query = format!("{TABLES} DELETE FROM session;");
+        rusqlite::Connection::open(&path).unwrap().execute_batch(&query).unwrap();
+        assert_eq!(listed(&path).iter().map(|session| session.id.as_str()).collect::<Vec<_>>(), ["ses_a", "ses_b"]);
+    }
+}

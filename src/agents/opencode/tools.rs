@@ -69,7 +69,7 @@ impl Call {
         let times = state.time.0.as_ref().or(part.time.0.as_ref());
         let exit_code = state.metadata.0.as_ref().and_then(|told| told.exit.0);
         let error = failure(state.error);
-        let content = state.content.0.iter().filter_map(|piece| Some(piece.0.as_ref()?.text.0.clone()?));
+        let content = state.content.0.iter().filter_map(|piece| piece.0.as_ref()?.text.0.clone());
         let output = state.output.0.clone().or_else(|| content::join(content));
         let output = error.clone().or(output).or_else(|| text_of(state.result));
         let status = status(&Standing {
