@@ -58,7 +58,7 @@ fn known(source: &mut Source<'_>, folders: &Folders, out: &mut Sink<'_>) -> Resu
     let id = folders.session.clone();
     if source.kind == STRAY {
         source.document()?;
-        return Ok(Known { id, ..Known::default() });
+        return Ok(Known { id, is_stray: true, ..Known::default() });
     }
     let bytes = source.document()?.unwrap_or_default();
     out.line();
@@ -83,6 +83,7 @@ fn known(source: &mut Source<'_>, folders: &Folders, out: &mut Sink<'_>) -> Resu
             root: file.parent.get().and_then(|parent| root(source, folders, parent)),
             forked_from: None,
             agent: text(file.agent.get()),
+            is_stray: false,
             created: file.time.0.as_ref().and_then(|times| times.created.0),
             reverted,
         })

@@ -28,6 +28,8 @@ pub(super) struct Known {
     pub(super) root: Option<String>,
     pub(super) forked_from: Option<String>,
     pub(super) agent: Option<String>,
+    /// Whether its own file is gone. Any store that has the session knows its messages better.
+    pub(super) is_stray: bool,
     /// When it began. Microseconds since 1970.
     pub(super) created: Option<i64>,
     /// The message from which on all was undone, and whether its beginning stays.
@@ -153,7 +155,7 @@ impl<'o, 'a> Rows<'o, 'a> {
         {
             self.is_reverted = !keeps_beginning;
         }
-        let identity = Identity::new(id, traits, is_older || is_replay || all_are_copies);
+        let identity = Identity::new(id, traits, is_older || is_replay || all_are_copies || self.known.is_stray);
         if !identity.is_copy() {
             return identity;
         }

@@ -206,6 +206,7 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
         created: number(row, 6).and_then(moment),
         forked_from: text(row, 8),
         root: None,
+        is_stray: false,
         reverted,
     }
 }
