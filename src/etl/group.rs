@@ -320,7 +320,7 @@ impl PartOutput<'_, '_> {
                 Facts { forked_from_session_id: forked_from.clone().or(old.forked_from_session_id), ..old }
             }
         };
-        let primary = session.members().max_by_key(|member| member.replica.claims.len());
+        let primary = session.members().max_by_key(|member| (member.replica.owns_rows(), member.replica.claims.len()));
         let source = primary.map(|member| member.replica.source.clone()).unwrap_or_default();
         let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
         sources.sort_by_key(|path| (*path != source, path.clone()));
