@@ -16,6 +16,7 @@ pub mod kiro_ide;
 mod mcp;
 pub mod oh_my_pi;
 pub mod openclaw;
+pub mod opencode;
 pub mod pi;
 mod prompts;
 pub mod qwen_code;
@@ -86,6 +87,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &kiro_cli::KiroCli,
     &kiro_ide::KiroIde,
     &windsurf::Windsurf,
+    &opencode::OpenCode,
 ];
 
 /// The agent of that id.

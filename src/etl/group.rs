@@ -324,7 +324,8 @@ impl PartOutput<'_, '_> {
         let told = |replica: &Replica| replica.claims.iter().filter(|it| it.yielding_record().is_none()).count();
         // Whichever of two that say the same is still there.
         let primary = session.members().map(|member| &member.replica);
-        let primary = primary.max_by_key(|replica| (told(replica), std::cmp::Reverse(&replica.source)));
+        let primary =
+            primary.max_by_key(|replica| (replica.owns_rows(), told(replica), std::cmp::Reverse(&replica.source)));
         let source = primary.map(|replica| replica.source.clone()).unwrap_or_default();
         let file = self.file_of(&session, &source);
         let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();

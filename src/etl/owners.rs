@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::extract::{Claim, KeyMap, KeySet, Kind, ResponseCopy};
+use crate::extract::{Claim, KeyMap, Kind, ResponseCopy};
 use crate::lake::claims::Replica;
 
 /// A replica that takes part in this run.
@@ -118,9 +118,17 @@ impl Owners {
         let mut last_copied = None;
         let yielded = self.yielded(&replica);
         for claim in &replica.claims {
-            if claim.kind() != Kind::Presence && yielded.contains(&claim.key) {
+            if claim.kind() != Kind::Presence
+                && let Some(presence) = yielded.get(&claim.key)
+            {
                 verdict.owned.push(false);
                 verdict.hash ^= claim.key.rotate_left(1);
+                // What says itself that it is a copy; other records give way to finer ones.
+                if claim.kind() == Kind::Message && claim.is_weak() {
+                    let teller = self.session_of(*presence);
+                    self.note_origin(&replica, claim, teller, &mut verdict, &mut last_copied);
+                    verdict.hash ^= outcome_hash(claim, teller, &[]);
+                }
                 continue;
             }
             let Some(claimants) = self.contested.get(&claim.key).cloned() else {
@@ -133,23 +141,34 @@ impl Owners {
             }
             let owner = self.owner(claim.key, &claimants);
             verdict.owned.push(owner == Some(number));
-            let copied_later = last_copied < Some(claim.value);
-            if owner != Some(number) && claim.kind() == Kind::Message && copied_later {
-                let origin = owner.and_then(|owner| self.replica(owner)).map(|replica| replica.session.clone());
-                if origin.as_ref() != Some(&replica.session) {
-                    verdict.forked_from = origin;
-                    last_copied = Some(claim.value);
-                }
+            if owner != Some(number) && claim.kind() == Kind::Message {
+                self.note_origin(&replica, claim, owner, &mut verdict, &mut last_copied);
             }
             verdict.hash ^= outcome_hash(claim, owner, &claimants);
         }
         verdict
     }
 
-    /// The records of a replica that give way to what is present under another key.
-    fn yielded(&mut self, replica: &Replica) -> KeySet {
+    /// Notes who has a message that a replica copied; of several, the latest message's.
+    fn note_origin(
+        &self,
+        replica: &Replica,
+        claim: &Claim,
+        owner: Option<u32>,
+        verdict: &mut Verdict,
+        last_copied: &mut Option<i64>,
+    ) {
+        let origin = owner.and_then(|owner| self.replica(owner)).map(|replica| replica.session.clone());
+        if *last_copied < Some(claim.value) && origin.as_ref() != Some(&replica.session) {
+            verdict.forked_from = origin;
+            *last_copied = Some(claim.value);
+        }
+    }
+
+    /// The records of a replica that give way to what is present under another key, with that key.
+    fn yielded(&mut self, replica: &Replica) -> KeyMap<u64> {
         let yielding = replica.claims.iter().filter(|claim| claim.yielding_record().is_some());
-        let mut yielded = KeySet::default();
+        let mut yielded = KeyMap::default();
         for claim in yielding {
             let claimants = match self.contested.get(&claim.key) {
                 Some(claimants) => claimants.clone(),
@@ -159,7 +178,7 @@ impl Owners {
                 .iter()
                 .any(|number| self.claim(*number, claim.key).is_some_and(|presence| presence.is_yielded_to_by(claim)))
             {
-                yielded.insert(claim.record());
+                yielded.insert(claim.record(), claim.key);
             }
         }
         yielded
@@ -357,6 +376,24 @@ mod tests {
                 assert_eq!(owners.judge(numbers[place]).owned, [is_kept, true], "{at:?} {since}");
                 assert_eq!(owners.judge(numbers[1 - place]).owned, [true, true]);
             }
+        }
+    }
+
+    #[test]
+    fn a_message_that_gives_way_was_copied_from_who_tells_it() {
+        let message = |key| Claim::new(Kind::Message, key, key == 1, 10, 0);
+        let session = |session: &str, claims: Vec<Claim>| {
+            let (session, source) = (session.to_owned(), format!("/{session}"));
+            Arc::new(Replica { session, source, claims, ..Replica::default() })
+        };
+        let copy = session("fork", vec![message(1), Claim::yielding(1, 9, None)]);
+        let original = session("origin", vec![message(2), Claim::new(Kind::Presence, 9, false, 0, 0)]);
+        for both in [[copy.clone(), original.clone()], [original, copy]] {
+            let mut owners = Owners::default();
+            let numbers: Vec<u32> = both.iter().map(|replica| owners.add(replica.clone(), true, true)).collect();
+            let place = both.iter().position(|replica| replica.session == "fork").unwrap();
+            assert_eq!(owners.judge(numbers[place]).forked_from.as_deref(), Some("origin"));
+            assert_eq!(owners.judge(numbers[1 - place]).forked_from, None);
         }
     }
 

@@ -63,9 +63,14 @@ fn add_section(file: &mut SourceEntry, section: &SourceEntry) {
     if file.state == SourceState::Ok && section.state.is_bad() {
         file.state = SourceState::Partial;
     }
-    let problems = [file.problem.as_deref(), section.problem.as_deref()].into_iter().flatten();
-    let problems: Vec<&str> = problems.flat_map(|problems| problems.split("; ")).take(Report::PROBLEMS).collect();
-    file.problem = (!problems.is_empty()).then(|| problems.join("; "));
+    match (&mut file.problem, &section.problem) {
+        (Some(problem), Some(more)) if problem.matches("line ").count() < Report::PROBLEMS => {
+            problem.push_str("; ");
+            problem.push_str(more);
+        }
+        (Some(_), _) => {}
+        (problem, more) => problem.clone_from(more),
+    }
     for (counts, more) in [(&mut file.unknown, &section.unknown), (&mut file.redactions, &section.redactions)] {
         *counts = sum_of_counts([counts.as_deref(), more.as_deref()]);
     }

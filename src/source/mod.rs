@@ -47,6 +47,7 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// Looks at a source's file and the companions that are read with it; those that are not there count for nothing.
+    /// Of a folder, only the time counts: it is when a file was last added or taken away.
     ///
     /// # Errors
     /// When the main file is not there, or is no regular file.
@@ -58,7 +59,7 @@ impl Fingerprint {
         let mut print = Self { bytes: main.len(), modified_ns: modified_ns(&main), inode: inode(&main) };
         let log = write_ahead_log(path);
         for metadata in companions.iter().chain(&log).filter_map(|companion| std::fs::metadata(companion).ok()) {
-            print.bytes += metadata.len();
+            print.bytes += if metadata.is_file() { metadata.len() } else { 0 };
             print.modified_ns = print.modified_ns.max(modified_ns(&metadata));
         }
         Ok(print)

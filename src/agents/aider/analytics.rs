@@ -148,7 +148,7 @@ impl Log<'_, '_> {
             gone_at: None,
         };
         launch.seq += 1;
-        self.out.message(row, true)?;
+        self.out.message(row, false)?;
         self.out.give_way(Kind::Message, &id, any_chat_key(), record.time.0);
         Ok(())
     }

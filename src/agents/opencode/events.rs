@@ -1,0 +1,216 @@
+//! The table `session_message` of 2.x: one row for each message, an API call each where it is the model's.
+
+use super::ids::{Identity, Traits, steps_key};
+use super::record::{self, Event, Part};
+use super::rows::{Known, Response, Rows, Said};
+use super::tokens::{Billed, Counter};
+use super::tools::{Call, between};
+use super::transcript::append;
+use crate::extract::{Kind, Reject, Sink};
+use crate::source::records::{List, Object};
+
+/// Rows that tell of the program's own doings.
+const IGNORED: [&str; 1] = ["idle"];
+
+/// One row of the table.
+pub(super) struct EventRow<'r> {
+    pub(super) id: &'r str,
+    pub(super) kind: &'r str,
+    /// Microseconds since 1970.
+    pub(super) created: Option<i64>,
+    /// Whether it was copied from the session that this one is a fork of.
+    pub(super) is_replay: bool,
+    pub(super) data: &'r [u8],
+}
+
+/// Takes a session's messages in order.
+pub(super) struct Events<'o, 'a> {
+    pub(super) rows: Rows<'o, 'a>,
+    model: Option<String>,
+    provider: Option<String>,
+}
+
+impl<'o, 'a> Events<'o, 'a> {
+    pub(super) fn new(known: Known, out: &'o mut Sink<'a>) -> Self {
+        Self { rows: Rows::new(known, out), model: None, provider: None }
+    }
+
+    /// Takes a row.
+    pub(super) fn row(&mut self, row: &EventRow<'_>) -> Result<(), Reject> {
+        self.rows.record();
+        record::read::<Event<'static>, _>(row.data, |read| match read {
+            Ok(event) => self.take(row, &event),
+            Err(reason) => {
+                self.rows.problem(row.id, &reason);
+                Ok(())
+            }
+        })
+    }
+
+    fn take(&mut self, row: &EventRow<'_>, event: &Event<'_>) -> Result<(), Reject> {
+        for name in &event.unknown {
+            self.rows.out.unknown(&format!("message field {name}"));
+        }
+        match row.kind {
+            "assistant" => self.assistant(row, event),
+            "shell" => self.shell(row, event),
+            "user" => {
+                self.rows.turn();
+                let attachments = i64::try_from(event.files.0.len()).unwrap_or_default();
+                self.plain(row, event, &Said { role: "user", kind: "prompt", attachments, ..said(event.text.get()) })
+            }
+            "compaction" => self.plain(row, event, &Said { kind: "compaction", ..said(event.summary.get()) }),
+            "synthetic" => self.plain(row, event, &Said { role: "user", ..said(event.text.get()) }),
+            "system" => self.plain(row, event, &said(event.text.get())),
+            "agent-switched" => self.plain(row, event, &said(event.agent.get())),
+            "model-switched" => {
+                let model = event.model.0.as_ref();
+                self.model = model.and_then(|model| model.id.get()).map(str::to_owned);
+                self.provider = model.and_then(|model| model.provider.get()).map(str::to_owned);
+                self.plain(row, event, &said(self.model.clone().as_deref()))
+            }
+            "location-switched" => self.plain(row, event, &said(None)),
+            kind if IGNORED.contains(&kind) => Ok(()),
+            kind => {
+                self.rows.out.unknown(&format!("message {kind}"));
+                Ok(())
+            }
+        }
+    }
+
+    fn identity(&mut self, row: &EventRow<'_>, event: &Event<'_>) -> (Identity, Option<i64>) {
+        let created = event.time.0.as_ref().and_then(|times| times.created.0).or(row.created);
+        let model = event.model.0.as_ref();
+        let traits = Traits {
+            role: if row.kind == "assistant" { "assistant" } else { row.kind },
+            created,
+            provider: model.and_then(|model| model.provider.get()),
+            model: model.and_then(|model| model.id.get()),
+        };
+        (self.rows.identity(row.id, traits, row.is_replay), created)
+    }
+
+    fn plain(&mut self, row: &EventRow<'_>, event: &Event<'_>, said: &Said<'_>) -> Result<(), Reject> {
+        let (identity, timestamp) = self.identity(row, event);
+        let seq = self.rows.seq();
+        self.rows.message(row.id, &identity, &Said { seq, timestamp, ..*said })
+    }
+
+    /// A command that the person ran.
+    fn shell(&mut self, row: &EventRow<'_>, event: &Event<'_>) -> Result<(), Reject> {
+        self.rows.turn();
+        let (identity, timestamp) = self.identity(row, event);
+        let seq = self.rows.seq();
+        let said = Said { seq, timestamp, role: "user", kind: "command", ..said(event.command.get()) };
+        self.rows.message(row.id, &identity, &said)?;
+        let end = event.time.0.as_ref().and_then(|times| times.completed.0);
+        let call = Call {
+            id: event.call.get().unwrap_or("shell").to_owned(),
+            name: "shell".to_owned(),
+            input: event.command.get().map(|command| serde_json::json!({ "command": command }).to_string()),
+            output: event.output.0.as_deref().map(str::to_owned),
+            status: if end.is_some() { "ok" } else { "pending" },
+            start: timestamp,
+            end,
+            duration_ms: between(timestamp, end),
+            ..Call::default()
+        };
+        let id = identity.of_call(&call.id).into_owned();
+        self.rows.call(&identity, &id, &call, None)
+    }
+
+    fn assistant(&mut self, row: &EventRow<'_>, event: &Event<'_>) -> Result<(), Reject> {
+        let (identity, timestamp) = self.identity(row, event);
+        let seq = self.rows.seq();
+        let model = event.model.0.as_ref();
+        let provider = model.and_then(|model| model.provider.get()).or(self.provider.as_deref()).map(str::to_owned);
+        let model = model.and_then(|model| model.id.get()).or(self.model.as_deref()).map(str::to_owned);
+        let error = event.error.0.as_ref();
+        let is_aborted = error.is_some_and(|error| error.name.get().is_some_and(|name| name.contains("bort")));
+        let counter = Counter { provider: provider.as_deref(), version: self.rows.known.version.as_deref() };
+        let billed = event.tokens.0.as_ref().map(|tokens| Billed::of(tokens, counter));
+        let is_billed = billed.is_some_and(|billed| !billed.is_zero()) || event.cost.0.is_some_and(|cost| cost > 0.0);
+        let response = is_billed.then(|| identity.id());
+        let mut content = Content::default();
+        content.read(event, row.id, is_aborted, &mut self.rows);
+        let said = Said {
+            seq,
+            timestamp,
+            role: "assistant",
+            kind: match error {
+                Some(_) if is_aborted => "abort",
+                Some(_) => "api_error",
+                None => "reply",
+            },
+            text: Some(content.text.as_str()).filter(|text| !text.is_empty()).or_else(|| error?.text()),
+            thinking: Some(content.thinking.as_str()).filter(|text| !text.is_empty()),
+            model: model.as_deref(),
+            response,
+            stop_reason: event.finish.get(),
+            is_error: error.is_some(),
+            ..Said::default()
+        };
+        self.rows.message(row.id, &identity, &said)?;
+        let mut ids: Vec<String> = Vec::new();
+        for call in &content.calls {
+            let mut id = identity.of_call(&call.id).into_owned();
+            if ids.contains(&id) {
+                id = format!("{}#{}", identity.id(), ids.len());
+            }
+            self.rows.call(&identity, &id, call, response)?;
+            ids.push(id);
+        }
+        let Some(id) = response else { return Ok(()) };
+        let completed = event.time.0.as_ref().and_then(|times| times.completed.0);
+        let ended = content.calls.iter().filter_map(|call| call.start).max().or(completed);
+        self.rows.response(
+            &identity,
+            &Response {
+                id,
+                seq,
+                timestamp,
+                provider: provider.as_deref(),
+                model: model.as_deref(),
+                billed: billed.unwrap_or_default(),
+                cost: event.cost.0,
+                duration_ms: between(timestamp, ended),
+                stop_reason: event.finish.get(),
+                is_partial: false,
+                grain: "response",
+            },
+        )?;
+        if !identity.is_copy() {
+            self.rows.out.give_way(Kind::Response, id, steps_key(row.id), None);
+        }
+        Ok(())
+    }
+}
+
+/// A text of the program itself.
+fn said(text: Option<&str>) -> Said<'_> {
+    Said { role: "system", kind: "meta", text, ..Said::default() }
+}
+
+/// What an answer holds.
+#[derive(Default)]
+struct Content {
+    text: String,
+    thinking: String,
+    calls: Vec<Call>,
+}
+
+impl Content {
+    fn read(&mut self, event: &Event<'_>, message: &str, is_aborted: bool, rows: &mut Rows<'_, '_>) {
+        let Some(json) = event.content.json() else { return };
+        let List(parts) = serde_json::from_str::<List<Object<Part<'_>>>>(json).unwrap_or_default();
+        for (number, part) in parts.iter().enumerate() {
+            let Some(part) = &part.0 else { continue };
+            match part.kind.get().unwrap_or_default() {
+                "text" => append(&mut self.text, part.text.get().unwrap_or_default()),
+                "reasoning" => append(&mut self.thinking, part.text.get().unwrap_or_default()),
+                "tool" => self.calls.push(Call::of_part(&format!("{message}#{number}"), part, is_aborted)),
+                other => rows.out.unknown(&format!("content {other}")),
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What records are called, so that each is there once: the stores share ids, forks give new ones.
+//!
+//! A fork copies messages with new ids, and with the moments that they were first written at: before the fork itself began.
+//! Every other message says under which name a copy would know it. Copies give way to it, and to one another.
+
+use std::borrow::Cow;
+
+use super::AGENT;
+use crate::extract::{Kind, Sink, key};
+
+/// Letters and digits at the end of an id that a provider drew at random, at least.
+const RANDOM: usize = 16;
+
+/// What a message is called.
+#[derive(Default)]
+pub(super) struct Identity {
+    id: String,
+    /// What stands for the message in all its copies; none where its moment is not known.
+    original: Option<u64>,
+    is_copy: bool,
+}
+
+/// What a fork leaves as it was.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Traits<'t> {
+    pub(super) role: &'t str,
+    /// Microseconds since 1970.
+    pub(super) created: Option<i64>,
+    pub(super) provider: Option<&'t str>,
+    pub(super) model: Option<&'t str>,
+}
+
+impl Identity {
+    pub(super) fn new(id: &str, traits: Traits<'_>, is_copy: bool) -> Self {
+        let Some(created) = traits.created else {
+            return Self { id: id.to_owned(), original: None, is_copy: false };
+        };
+        let provider = traits.provider.unwrap_or_default();
+        let shared = format!("{}@{created}:{provider}/{}", traits.role, traits.model.unwrap_or_default());
+        let original = key(AGENT, Kind::Presence, &format!("original:{shared}"));
+        Self { id: if is_copy { shared } else { id.to_owned() }, original: Some(original), is_copy }
+    }
+
+    /// Of a row that comes with a message: it is a copy where that is one.
+    pub(super) fn of_row(id: String, message: &Self) -> Self {
+        Self { id, original: message.original.filter(|_| message.is_copy), is_copy: message.is_copy }
+    }
+
+    /// Value of `message_id`.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The same, for one of several messages of a session that share all their traits.
+    pub(super) fn again(self, number: u32) -> Self {
+        Self { id: format!("{}.{number}", self.id), ..self }
+    }
+
+    pub(super) fn is_copy(&self) -> bool {
+        self.is_copy
+    }
+
+    /// The id of a part, or of something else that belongs to the message; `number` counts such things in the message.
+    pub(super) fn of_part<'p>(&self, part: &'p str, number: usize) -> Cow<'p, str> {
+        match part.strip_prefix("prt_") {
+            _ if self.is_copy => Cow::Owned(format!("{}#{number}", self.id)),
+            Some(_) => Cow::Borrowed(part),
+            None => Cow::Owned(format!("{}#{part}", self.id)),
+        }
+    }
+
+    /// The id of a tool call. Providers give `call_0` or `functions.bash:0` anew in every session.
+    pub(super) fn of_call<'c>(&self, call: &'c str) -> Cow<'c, str> {
+        let is_global = !self.is_copy && is_random(call);
+        if is_global { Cow::Borrowed(call) } else { Cow::Owned(format!("{}#{call}", self.id)) }
+    }
+
+    /// Says that the message is there, for its copies.
+    pub(super) fn claim(&self, out: &mut Sink<'_>) {
+        if let Some(original) = self.original.filter(|_| !self.is_copy) {
+            out.claim(original, false);
+        }
+    }
+
+    /// Says of a row of a copy that it is none where the original is.
+    pub(super) fn give_way(&self, kind: Kind, id: &str, out: &mut Sink<'_>) {
+        if let Some(original) = self.original.filter(|_| self.is_copy) {
+            out.give_way(kind, id, original, None);
+        }
+    }
+}
+
+/// What stands for the API calls of a message, where they are told one by one.
+pub(super) fn steps_key(message: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("steps:{message}"))
+}
+
+fn is_random(id: &str) -> bool {
+    let run = || id.bytes().rev().take_while(u8::is_ascii_alphanumeric);
+    run().count() >= RANDOM && run().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+}
+
+/// The moment that an id was made at: its prefix, then twelve hexadecimal digits that hold 4096 times the milliseconds
+/// since 1970, of which only the lowest 48 bits are kept; a session's are inverted. Microseconds since 1970.
+pub(super) fn moment_of(id: &str) -> Option<i64> {
+    /// What the kept bits come round after: some 795 days. Milliseconds.
+    const ROUND: u64 = 1 << 36;
+    /// There was no OpenCode before 2025-04-01. Milliseconds since 1970.
+    const BEGINNING: u64 = 1_743_465_600_000;
+    let (prefix, rest) = id.split_once('_').filter(|(_, rest)| rest.len() == 26)?;
+    let number = u64::from_str_radix(rest.get(..12)?, 16).ok()?;
+    let number = if prefix == "ses" { !number } else { number };
+    let kept = (number >> 12) % ROUND;
+    let rounds = (BEGINNING - kept.min(BEGINNING)).div_ceil(ROUND);
+    crate::time::from_epoch((kept + rounds * ROUND) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRAITS: Traits<'static> =
+        Traits { role: "user", created: Some(1_772_000_000_000_000), provider: None, model: Some("m") };
+
+    #[test]
+    fn copies_share_what_they_are_called() {
+        let [first, second] = ["msg_b1", "msg_c1"].map(|id| Identity::new(id, TRAITS, true));
+        assert_eq!(first.id(), second.id());
+        assert_eq!(first.of_call("c1"), second.of_call("c1"));
+        let own = Identity::new("msg_a1", TRAITS, false);
+        assert_eq!((own.id(), own.original), ("msg_a1", first.original));
+        let without_moment = Identity::new("msg_d1", Traits { created: None, ..TRAITS }, true);
+        assert_eq!((without_moment.id(), without_moment.is_copy()), ("msg_d1", false));
+    }
+
+    #[test]
+    fn ids_that_are_not_unique_are_of_their_message() {
+        let own = Identity::new("msg_a1", TRAITS, false);
+        assert_eq!(own.of_call("call_nrtgWvg1kYN75ld6gra6w4fC"), "call_nrtgWvg1kYN75ld6gra6w4fC");
+        assert_eq!(own.of_call("functions.bash:0"), "msg_a1#functions.bash:0");
+        assert_eq!(own.of_part("prt_1", 1), "prt_1");
+        assert_eq!(own.of_part("001", 1), "msg_a1#001");
+    }
+
+    #[test]
+    fn ids_tell_when_they_were_made() {
+        let second = |id| moment_of(id).map(|moment| moment / 1_000_000);
+        assert_eq!(second("ses_3255ce76dffeY9ydk5Ya4gTDGs"), Some(1_773_194_647));
+        assert_eq!(second("msg_cdaa31899001IlL9LhHSDnPk7S"), Some(1_773_194_647));
+        assert_eq!(second("ses_3255ce76").or(second("ses_a")).or(second("msg_redactedTDGs0000000000")), None);
+    }
+}

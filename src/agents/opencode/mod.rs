@@ -1,0 +1,106 @@
+//! OpenCode, 0.1 to 2.x: its databases, the files that it kept before them, and the Go program of the same name.
+
+mod events;
+mod files;
+mod go;
+mod ids;
+mod inline;
+mod listing;
+mod places;
+mod record;
+mod rows;
+mod store;
+mod tokens;
+mod tools;
+mod transcript;
+
+use std::path::{Path, PathBuf};
+
+use super::folders::first_moment;
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::{Section, Source};
+use places::Folders;
+
+/// The value of the `agent` column.
+const AGENT: &str = "opencode";
+
+/// Kinds of sources.
+const DATABASE: &str = "database";
+/// A session's file, since 2025-06.
+const SESSION: &str = "session";
+/// A session's file in its project's folder, before.
+const FIRST_SESSION: &str = "project_session";
+/// The first message of a session whose own file is gone.
+const STRAY: &str = "stray_messages";
+
+/// The agent.
+pub struct OpenCode;
+
+static ABOUT: About = About {
+    id: AGENT,
+    title: "OpenCode",
+    paths: &[
+        "~/.local/share/opencode/opencode*.db",
+        "~/.local/share/opencode/storage",
+        "~/.local/share/opencode/project",
+        "<project>/.opencode/opencode.db",
+    ],
+    environment: &["OPENCODE_DATA_DIR", "OPENCODE_DB", "XDG_DATA_HOME"],
+    versions: "0.5.29 to 1.18.33; 2.x by its source",
+    records: Records {
+        messages: Grain::Exact,
+        tool_calls: Grain::Exact,
+        tokens: Grain::Exact,
+        cost: Grain::Exact,
+        durations: Grain::Exact,
+    },
+    retention_days: None,
+    parser_version: 1,
+};
+
+impl Agent for OpenCode {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        let roots = places::roots(places);
+        for root in &roots {
+            places::discover(root, found);
+        }
+        places::discover_named(places, &roots, found);
+        for project in &places.project_roots {
+            places::discover_projects(project, found);
+        }
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        places::kind_of(path)
+    }
+
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        let kind = places::kind_of(path).filter(|kind| *kind != DATABASE);
+        kind.and_then(|kind| Folders::of(path, kind)).map(|folders| folders.companions()).unwrap_or_default()
+    }
+
+    fn streams(&self, kind: &str) -> bool {
+        kind != DATABASE
+    }
+
+    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
+        kind == DATABASE
+    }
+
+    fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+        store::sections(source)
+    }
+
+    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
+        if kind == DATABASE { None } else { first_moment(head, "created") }
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        if source.kind == DATABASE { store::extract(source, out) } else { files::extract(source, out) }
+    }
+}

@@ -1,0 +1,311 @@
+//! `opencode.db`, and those of the channels beside it: all sessions since 1.2, message by message and part by part.
+
+use std::collections::BTreeSet;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Params, Row, Statement};
+
+use super::events::{EventRow, Events};
+use super::record::{self, Revert};
+use super::rows::Known;
+use super::transcript::Transcript;
+use super::{go, listing};
+use crate::extract::{Reject, Sink};
+use crate::source::{Database, Scope, Section, Source};
+
+/// The tables that sessions stand in, the newest first.
+pub(super) const SESSIONS: [&str; 2] = ["session_v2", "session"];
+/// Sessions between a session and the outermost that started it, at most.
+const GENERATIONS: usize = 32;
+
+/// The sessions of the database; none of the Go program's, which is read as a whole.
+pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+    let database = source.database()?;
+    if go::is_one(&database)? {
+        return Ok(Vec::new());
+    }
+    Ok(source.survey(|| listing::sessions(&database))?.sessions.clone())
+}
+
+/// Reads the database, or one session of it.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let database = source.database()?;
+    if let Scope::Section(session) = source.scope {
+        return Store::open(&database)?.session(session, out);
+    }
+    if go::is_one(&database)? {
+        return go::extract(&database, source.path, out);
+    }
+    let listing = source.survey(|| listing::sessions(&database))?;
+    for error in &listing.damage {
+        out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
+    }
+    if source.scope == Scope::Whole {
+        let mut store = Store::open(&database)?;
+        for session in &listing.sessions {
+            store.session(&session.id, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// An open database, and what is asked of it for each session.
+struct Store<'d> {
+    sessions: Vec<Statement<'d>>,
+    project: Option<Statement<'d>>,
+    messages: Option<Statement<'d>>,
+    parts: Option<Statement<'d>>,
+    strays: Option<Statement<'d>>,
+    events: Option<Statement<'d>>,
+    has_events: Option<Statement<'d>>,
+}
+
+impl<'d> Store<'d> {
+    fn open(database: &'d Database) -> Result<Self, Reject> {
+        let by_session = "session_id = ?1 ORDER BY";
+        let mut sessions = Vec::new();
+        for table in SESSIONS {
+            sessions.extend(prepare(database, table, &SESSION_COLUMNS, "id = ?1")?);
+        }
+        let has = |table, column: &str| Ok::<_, Reject>(database.columns(table)?.iter().any(|name| name == column));
+        let has_messages = has("message", "id")?;
+        let has_parts = has("part", "message_id")?;
+        let event_order = if has("session_message", "seq")? { "seq" } else { "time_created, id" };
+        let strays = "SELECT count(*) FROM part WHERE session_id = ?1 \
+                      AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = part.message_id)";
+        let has_events =
+            "SELECT 1 FROM session_message WHERE session_id = ?1 AND type IN ('user', 'assistant') LIMIT 1";
+        let events = prepare(database, "session_message", &EVENT_COLUMNS, &format!("{by_session} {event_order}"))?;
+        Ok(Self {
+            sessions,
+            project: prepare(database, "project", &["worktree", "vcs"], "id = ?1")?,
+            messages: prepare(
+                database,
+                "message",
+                &["id", "time_created", "data"],
+                &format!("{by_session} time_created, id"),
+            )?,
+            parts: prepare(database, "part", &["id", "data"], "message_id = ?1 ORDER BY id")?,
+            strays: if has_messages && has_parts { Some(database.prepare(strays)?) } else { None },
+            has_events: if events.is_some() { Some(database.prepare(has_events)?) } else { None },
+            events,
+        })
+    }
+
+    /// Reads one session. What is damaged costs what lies on it.
+    fn session(&mut self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let (known, boundary) = match self.known(session) {
+            Ok(known) => known,
+            Err(error) => {
+                damage(&error, out);
+                (Known { id: session.to_owned(), ..Known::default() }, None)
+            }
+        };
+        let has_events = self.has_events.as_mut().map(|statement| statement.exists([session]));
+        if matches!(has_events, Some(Ok(true))) {
+            return self.read_events(known, boundary, out);
+        }
+        self.read_messages(known, out)
+    }
+
+    /// The rows of 2.x.
+    fn read_events(&mut self, known: Known, boundary: Option<i64>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let session = known.id.clone();
+        let mut events = Events::new(known, out);
+        if let Some(statement) = &mut self.events {
+            let read = each(statement, [session], |row| {
+                let (id, kind) = (text(row, 0), text(row, 1));
+                let seq = number(row, 2);
+                events.row(&EventRow {
+                    id: id.as_deref().unwrap_or_default(),
+                    kind: kind.as_deref().unwrap_or_default(),
+                    created: number(row, 3).and_then(moment),
+                    is_replay: boundary.is_some_and(|boundary| seq.is_some_and(|seq| seq <= boundary)),
+                    data: bytes(row, 4),
+                })
+            })?;
+            report(read, events.rows.out);
+        }
+        events.rows.finish()
+    }
+
+    /// The rows of 1.2 and later.
+    fn read_messages(&mut self, known: Known, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let session = known.id.clone();
+        let mut transcript = Transcript::new(known, out);
+        let Self { messages, parts, strays, .. } = self;
+        if let Some(messages) = messages {
+            let read = each(messages, [&session], |row| {
+                let id = text(row, 0).unwrap_or_default();
+                transcript.begin(&id, number(row, 1).and_then(moment), bytes(row, 2))?;
+                let Some(parts) = parts.as_mut() else { return Ok(()) };
+                let read = each(parts, [&id], |row| transcript.part(&text(row, 0).unwrap_or_default(), bytes(row, 1)))?;
+                report(read, transcript.rows.out);
+                Ok(())
+            })?;
+            report(read, transcript.rows.out);
+        }
+        let stray: Option<i64> = strays.as_mut().and_then(|strays| strays.query_row([&session], |row| row.get(0)).ok());
+        if let Some(stray) = stray.filter(|stray| *stray > 0) {
+            transcript.rows.record();
+            transcript.rows.problem(&session, &format!("{stray} parts of messages that are gone"));
+        }
+        transcript.finish()
+    }
+
+    /// What the session's row says, and up to which `seq` its rows are copies.
+    fn known(&mut self, session: &str) -> Result<(Known, Option<i64>), rusqlite::Error> {
+        let mut found = None;
+        for statement in &mut self.sessions {
+            let mut rows = statement.query([session])?;
+            if let Some(row) = rows.next()? {
+                found = Some((known_of(session, row), text(row, 2), number(row, 9)));
+                break;
+            }
+        }
+        let Some((mut known, project, boundary)) = found else {
+            return Ok((Known { id: session.to_owned(), ..Known::default() }, None));
+        };
+        if let (Some(statement), Some(project)) = (&mut self.project, project) {
+            let mut rows = statement.query([project])?;
+            if let Some(row) = rows.next()? {
+                known.worktree = text(row, 0);
+                known.is_git = text(row, 1).as_deref() == Some("git");
+            }
+        }
+        known.root = known.parent.as_deref().map(|parent| self.root(parent));
+        Ok((known, boundary))
+    }
+
+    /// The outermost session above a parent.
+    fn root(&mut self, parent: &str) -> String {
+        let mut root = parent.to_owned();
+        let mut seen = BTreeSet::new();
+        while seen.len() < GENERATIONS && seen.insert(root.clone()) {
+            let mut parents = self
+                .sessions
+                .iter_mut()
+                .filter_map(|statement| statement.query_row([&root], |row| Ok(text(row, 3))).ok());
+            let Some(above) = parents.next().flatten() else { break };
+            root = above;
+        }
+        root
+    }
+}
+
+const SESSION_COLUMNS: [&str; 10] = [
+    "version",
+    "directory",
+    "project_id",
+    "parent_id",
+    "title",
+    "agent",
+    "time_created",
+    "revert",
+    "fork_session_id",
+    "fork_boundary",
+];
+const EVENT_COLUMNS: [&str; 5] = ["id", "type", "seq", "time_created", "data"];
+
+fn known_of(session: &str, row: &Row<'_>) -> Known {
+    let reverted = record::read::<Revert<'static>, _>(bytes(row, 7), |read| {
+        let revert = read.ok()?;
+        Some((revert.message.get()?.to_owned(), revert.part.get().is_some()))
+    });
+    Known {
+        id: session.to_owned(),
+        version: text(row, 0),
+        directory: text(row, 1),
+        worktree: None,
+        is_git: false,
+        parent: text(row, 3),
+        title: text(row, 4),
+        agent: text(row, 5),
+        created: number(row, 6).and_then(moment),
+        forked_from: text(row, 8),
+        root: None,
+        is_stray: false,
+        reverted,
+    }
+}
+
+/// A statement that gives columns of the rows of a table that are asked for; none when there is no such table. Columns
+/// came with the versions; those that are not there are null.
+pub(super) fn prepare<'d>(
+    database: &'d Database,
+    table: &str,
+    columns: &[&str],
+    which: &str,
+) -> Result<Option<Statement<'d>>, Reject> {
+    let there = database.columns(table)?;
+    if there.is_empty() {
+        return Ok(None);
+    }
+    let known =
+        |column: &&str| if there.iter().any(|name| name == column) { (*column).to_owned() } else { "NULL".to_owned() };
+    let columns: Vec<String> = columns.iter().map(known).collect();
+    Ok(Some(database.prepare(&format!("SELECT {} FROM {table} WHERE {which}", columns.join(", ")))?))
+}
+
+/// Hands on the rows that a statement gives. A damaged page ends them, and is no failure: it is what is given back.
+pub(super) fn each(
+    statement: &mut Statement<'_>,
+    parameters: impl Params,
+    mut take: impl FnMut(&Row<'_>) -> Result<(), Reject>,
+) -> Result<Result<(), rusqlite::Error>, Reject> {
+    let mut rows = match statement.query(parameters) {
+        Ok(rows) => rows,
+        Err(error) => return Ok(Err(error)),
+    };
+    loop {
+        match rows.next() {
+            Ok(Some(row)) => take(row)?,
+            Ok(None) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+}
+
+/// Counts what is damaged.
+pub(super) fn report(read: Result<(), rusqlite::Error>, out: &mut Sink<'_>) {
+    if let Err(error) = read {
+        damage(&error, out);
+    }
+}
+
+fn damage(error: &rusqlite::Error, out: &mut Sink<'_>) {
+    out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
+}
+
+/// A column's bytes; none are an empty text.
+pub(super) fn bytes<'r>(row: &'r Row<'_>, column: usize) -> &'r [u8] {
+    match row.get_ref(column) {
+        Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => bytes,
+        _ => &[],
+    }
+}
+
+/// A column as text; an empty one counts as none.
+pub(super) fn text(row: &Row<'_>, column: usize) -> Option<String> {
+    let text = match row.get_ref(column).ok()? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Null => return None,
+    };
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// A column as a whole number.
+pub(super) fn number(row: &Row<'_>, column: usize) -> Option<i64> {
+    match row.get_ref(column).ok()? {
+        ValueRef::Integer(number) => Some(number),
+        ValueRef::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+        ValueRef::Real(_) | ValueRef::Blob(_) | ValueRef::Null => None,
+    }
+}
+
+/// A moment from a count of milliseconds, or, in some builds, seconds. Microseconds since 1970.
+pub(super) fn moment(count: i64) -> Option<i64> {
+    crate::time::from_epoch(count as f64)
+}

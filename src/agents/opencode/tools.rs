@@ -1,0 +1,214 @@
+//! Tools: what kind each is, and how a call ended.
+
+use std::borrow::Cow;
+
+use super::record::{Arguments, Failure, Invocation, Part, State};
+use crate::agents::{content, mcp};
+use crate::source::records::{Object, Raw, Text};
+
+/// Tools of the program itself that have an underscore in their names, like those of MCP servers.
+const OWN_WITH_UNDERSCORE: [&str; 6] =
+    ["apply_patch", "plan_enter", "plan_exit", "lsp_diagnostics", "lsp_hover", "lsp_symbols"];
+
+/// The `category` of a tool.
+pub(super) fn category(name: &str) -> &'static str {
+    match name {
+        "bash" | "shell" => "shell",
+        "read" | "view" => "read",
+        "write" => "write",
+        "edit" | "multiedit" | "patch" | "apply_patch" => "edit",
+        "grep" | "glob" | "list" | "ls" | "codesearch" | "sourcegraph" | "lsp" | "diagnostics" => "search",
+        "lsp_diagnostics" | "lsp_hover" | "lsp_symbols" => "search",
+        "webfetch" | "websearch" | "fetch" => "web",
+        "task" | "agent" => "task",
+        "todowrite" | "todoread" => "todo",
+        name if mcp_server(name).is_some() => mcp::category(name),
+        _ => "other",
+    }
+}
+
+/// The server of an MCP tool: OpenCode joins its name and the tool's with one underscore.
+pub(super) fn mcp_server(name: &str) -> Option<&str> {
+    let joined = || name.split_once('_').map(|(server, _)| server).filter(|_| !OWN_WITH_UNDERSCORE.contains(&name));
+    mcp::server(name).or_else(joined).filter(|server| !server.is_empty())
+}
+
+/// The file that a call reads or changes.
+pub(super) fn file_of<'i>(category: &str, arguments: &'i Arguments<'_>) -> Option<&'i str> {
+    let has_file = matches!(category, "read" | "write" | "edit");
+    arguments.file.get().or_else(|| arguments.path.get().filter(|_| has_file))
+}
+
+/// A tool call as it stands in a part, before it is known which API call made it.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    /// The part that holds it.
+    pub(super) part: String,
+    /// The provider's id.
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) input: Option<String>,
+    pub(super) output: Option<String>,
+    pub(super) status: &'static str,
+    pub(super) exit_code: Option<i64>,
+    /// Microseconds since 1970.
+    pub(super) start: Option<i64>,
+    /// Microseconds since 1970.
+    pub(super) end: Option<i64>,
+    /// Milliseconds.
+    pub(super) duration_ms: Option<i64>,
+    pub(super) child: Option<String>,
+}
+
+impl Call {
+    /// The call of a part; in a message that was aborted, what had not ended was interrupted.
+    pub(super) fn of_part(id: &str, part: &Part<'_>, is_aborted: bool) -> Self {
+        let name = part.tool.get().or_else(|| part.name.get()).unwrap_or_default();
+        let none = State::default();
+        let state = part.state.0.as_ref().unwrap_or(&none);
+        let times = state.time.0.as_ref().or(part.time.0.as_ref());
+        let exit_code = state.metadata.0.as_ref().and_then(|told| told.exit.0);
+        let error = failure(state.error);
+        let content = state.content.0.iter().filter_map(|piece| piece.0.as_ref()?.text.0.clone());
+        let output = state.output.0.clone().or_else(|| content::join(content));
+        let output = error.clone().or(output).or_else(|| text_of(state.result));
+        let status = status(&Standing {
+            status: state.status.get(),
+            name,
+            text: output.as_deref().unwrap_or_default(),
+            exit_code,
+            is_interrupted: state.metadata.0.as_ref().is_some_and(|told| told.interrupted.0),
+            is_aborted,
+        });
+        let start = times.and_then(|times| times.start.0.or(times.ran.0).or(times.created.0));
+        let end = times.and_then(|times| times.end.0.or(times.completed.0));
+        Self {
+            part: id.to_owned(),
+            id: part
+                .call
+                .get()
+                .or_else(|| part.id.get().filter(|_| part.tool.get().is_none()))
+                .unwrap_or(id)
+                .to_owned(),
+            name: name.to_owned(),
+            input: state.input.json().map(str::to_owned),
+            output: output.map(Cow::into_owned),
+            status,
+            exit_code,
+            start,
+            end,
+            duration_ms: between(start, end),
+            child: state.metadata.0.as_ref().and_then(|told| told.child.get()).map(str::to_owned),
+        }
+    }
+
+    /// The call of a message of the first versions.
+    pub(super) fn of_invocation(id: &str, call: &Invocation<'_>, times: (Option<i64>, Option<i64>)) -> Self {
+        Self {
+            part: id.to_owned(),
+            id: call.call.get().unwrap_or(id).to_owned(),
+            name: call.name.get().unwrap_or_default().to_owned(),
+            input: call.input.json().map(str::to_owned),
+            output: call.result.0.as_deref().map(str::to_owned),
+            status: if call.state.is("result") { "ok" } else { "pending" },
+            start: times.0,
+            end: times.1,
+            duration_ms: between(times.0, times.1),
+            ..Self::default()
+        }
+    }
+}
+
+/// Milliseconds between two moments in microseconds.
+pub(super) fn between(start: Option<i64>, end: Option<i64>) -> Option<i64> {
+    Some((end? - start?) / 1000).filter(|duration| *duration >= 0)
+}
+
+/// What an error says: it is a text, or since 2.x an object.
+fn failure(error: Raw<'_>) -> Option<Cow<'_, str>> {
+    let json = error.json()?;
+    let said = serde_json::from_str(json).unwrap_or(Object::<Failure<'_>>(None));
+    let said = said.0.and_then(|failure| failure.text().map(|text| Cow::Owned(text.to_owned())));
+    said.or_else(|| text_of(error))
+}
+
+/// A text as it is, anything else as its JSON.
+fn text_of(value: Raw<'_>) -> Option<Cow<'_, str>> {
+    let json = value.json()?;
+    let Text(text) = serde_json::from_str(json).unwrap_or_default();
+    Some(text.unwrap_or(Cow::Borrowed(json)))
+}
+
+/// What the program writes for a call that the person did not allow.
+const REFUSALS: [&str; 3] =
+    ["The user rejected permission", "The user dismissed this question", "Question rejected by user"];
+const ABORTED: &str = "Tool execution aborted";
+/// At the end of a command's output.
+const STOPPED: &str = "User aborted the command";
+/// A call of a tool that does not exist, or with arguments that do not fit.
+const INVALID: &str = "invalid";
+
+/// What tells how a call ended.
+struct Standing<'s> {
+    status: Option<&'s str>,
+    name: &'s str,
+    /// Output, or what the error says.
+    text: &'s str,
+    exit_code: Option<i64>,
+    is_interrupted: bool,
+    is_aborted: bool,
+}
+
+fn status(call: &Standing<'_>) -> &'static str {
+    let is_stopped = || {
+        let tail = call.text.len().saturating_sub(400);
+        let tail = call.text.as_bytes().get(tail..).unwrap_or_default();
+        call.exit_code.is_none() && memchr::memmem::find(tail, STOPPED.as_bytes()).is_some()
+    };
+    match call.status {
+        Some("error") if REFUSALS.iter().any(|words| call.text.starts_with(words)) => "rejected",
+        Some("error") if call.is_interrupted || call.text.starts_with(ABORTED) => "interrupted",
+        Some("error") => "error",
+        Some("pending" | "running" | "streaming") | None if call.is_aborted => "interrupted",
+        Some("pending" | "running" | "streaming") | None => "pending",
+        Some(_) if call.exit_code.is_some_and(|code| code != 0) || call.name == INVALID => "error",
+        Some(_) if call.is_interrupted || (category(call.name) == "shell" && is_stopped()) => "interrupted",
+        Some(_) => "ok",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: &str) -> (&'static str, Option<i64>) {
+        let part: Part<'_> = serde_json::from_str(json).unwrap();
+        let call = Call::of_part("prt_1", &part, false);
+        (call.status, call.exit_code)
+    }
+
+    #[test]
+    fn outcomes() {
+        let completed = |rest: &str| format!(r#"{{"tool":"bash","state":{{"status":"completed","output":""{rest}}}}}"#);
+        assert_eq!(of(&completed("")), ("ok", None));
+        assert_eq!(of(&completed(r#","metadata":{"exit":0}"#)), ("ok", Some(0)));
+        assert_eq!(of(&completed(r#","metadata":{"exit":1}"#)), ("error", Some(1)));
+        let failed = |error: &str| format!(r#"{{"tool":"edit","state":{{"status":"error","error":"{error}"}}}}"#);
+        let refused = "The user rejected permission to use this specific tool call with the following feedback: no";
+        assert_eq!(of(&failed(refused)).0, "rejected");
+        let rule = "The user has specified a rule which prevents you from using this specific tool call.";
+        assert_eq!(of(&failed(rule)).0, "error");
+        assert_eq!(of(&failed("Tool execution aborted")).0, "interrupted");
+        assert_eq!(of(r#"{"tool":"read","state":{"status":"running"}}"#).0, "pending");
+        assert_eq!(of(r#"{"tool":"invalid","state":{"status":"completed","output":"x"}}"#).0, "error");
+        let stopped = r#"{"tool":"bash","state":{"status":"completed","output":"x\n<metadata>User aborted the command</metadata>","metadata":{"exit":null}}}"#;
+        assert_eq!(of(stopped).0, "interrupted");
+    }
+
+    #[test]
+    fn categories() {
+        assert_eq!((category("context7_query-docs"), mcp_server("context7_query-docs")), ("mcp", Some("context7")));
+        assert_eq!((category("apply_patch"), mcp_server("apply_patch")), ("edit", None));
+        assert_eq!((category("playwright_browser_click"), category("skill")), ("browser", "other"));
+    }
+}

@@ -1,0 +1,384 @@
+//! Messages and their parts, as the files and the tables `message` and `part` hold them.
+
+use super::ids::{Identity, Traits, moment_of, steps_key};
+use super::inline::Inline;
+use super::record::{self, Message, Part};
+use super::rows::{Known, Response, Rows, Said};
+use super::tokens::{Billed, Counter};
+use super::tools::{Call, between};
+use crate::extract::{Kind, Reject, Sink};
+
+/// Takes a session's messages in order, each followed by its parts.
+pub(super) struct Transcript<'o, 'a> {
+    pub(super) rows: Rows<'o, 'a>,
+    open: Option<Open>,
+    /// The text of the last prompt; after a compaction that made room for it, it is given once more.
+    last_prompt: String,
+    may_repeat: bool,
+}
+
+/// A message whose parts are being read.
+#[derive(Default)]
+struct Open {
+    id: String,
+    identity: Identity,
+    seq: i64,
+    is_assistant: bool,
+    is_summary: bool,
+    is_aborted: bool,
+    provider: Option<String>,
+    model: Option<String>,
+    parent: Option<String>,
+    /// Microseconds since 1970.
+    created: Option<i64>,
+    /// Microseconds since 1970.
+    completed: Option<i64>,
+    /// What the failure is called, and what it says.
+    error: Option<(String, Option<String>)>,
+    finish: Option<String>,
+    billed: Option<Billed>,
+    /// USD.
+    cost: Option<f64>,
+    text: String,
+    thinking: String,
+    /// Whether any text is the person's or the model's own.
+    has_own_text: bool,
+    has_text: bool,
+    attachments: i64,
+    is_compaction: bool,
+    is_command: bool,
+    has_parts: bool,
+    begun_steps: u32,
+    steps: Vec<Step>,
+    /// When the API call that is read began. Microseconds since 1970.
+    step_began: Option<i64>,
+    /// Calls of the API call that is read.
+    calls: Vec<Call>,
+    call_ids: Vec<String>,
+    /// Failed attempts: part, when, what it says.
+    retries: Vec<(String, Option<i64>, Option<String>)>,
+}
+
+/// An API call of a message.
+struct Step {
+    id: String,
+    reason: Option<String>,
+    /// USD.
+    cost: Option<f64>,
+    billed: Billed,
+    /// Microseconds since 1970.
+    began: Option<i64>,
+    /// When the last of its tools began. Microseconds since 1970.
+    last_call: Option<i64>,
+}
+
+impl<'o, 'a> Transcript<'o, 'a> {
+    pub(super) fn new(known: Known, out: &'o mut Sink<'a>) -> Self {
+        Self { rows: Rows::new(known, out), open: None, last_prompt: String::new(), may_repeat: false }
+    }
+
+    /// Takes a message. `created` is when its store says that it was written; the message itself knows better.
+    pub(super) fn begin(&mut self, id: &str, created: Option<i64>, bytes: &[u8]) -> Result<(), Reject> {
+        self.end()?;
+        self.rows.record();
+        record::read::<Message<'static>, _>(bytes, |read| match read {
+            Ok(message) => self.take(id, created, &message),
+            Err(reason) => {
+                self.rows.problem(id, &reason);
+                Ok(())
+            }
+        })
+    }
+
+    fn take(&mut self, id: &str, created: Option<i64>, message: &Message<'_>) -> Result<(), Reject> {
+        for name in &message.unknown {
+            self.rows.out.unknown(&format!("message field {name}"));
+        }
+        let open = self.open_of(id, created, message);
+        self.open = Some(open);
+        if let Some(parts) = message.parts.json() {
+            let tools = message.metadata.0.as_ref().map(|metadata| metadata.tools);
+            let inline = Inline::new(parts, tools.unwrap_or_default());
+            for (number, part) in inline.parts().enumerate() {
+                self.part_of(&format!("{number}"), &part, &inline)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open_of(&mut self, id: &str, created: Option<i64>, message: &Message<'_>) -> Open {
+        let metadata = message.metadata.0.as_ref();
+        let first = metadata.and_then(|metadata| metadata.assistant.0.as_ref());
+        let asked = message.model.0.as_ref();
+        let is_assistant = message.role.is("assistant");
+        if !is_assistant && !message.role.is("user") {
+            self.rows.out.unknown(&format!("role {}", message.role.get().unwrap_or_default()));
+        }
+        let model = message.model_id.get().or_else(|| first?.model.get()).or_else(|| asked?.id.get());
+        let provider = message.provider_id.get().or_else(|| first?.provider.get()).or_else(|| asked?.provider.get());
+        let times = message.time.0.as_ref().or_else(|| metadata?.time.0.as_ref());
+        let created = times.and_then(|times| times.created.0).or(created).or_else(|| moment_of(id));
+        let role = if is_assistant { "assistant" } else { "user" };
+        let identity = self.rows.identity(id, Traits { role, created, provider, model }, false);
+        let place = message.path.0.as_ref().or_else(|| first?.path.0.as_ref());
+        self.rows.enter(place.and_then(|place| place.cwd.get()));
+        let error = message.error.0.as_ref().or_else(|| metadata?.error.0.as_ref());
+        let error =
+            error.map(|error| (error.name.get().unwrap_or_default().to_owned(), error.text().map(str::to_owned)));
+        let counter = Counter { provider, version: self.rows.known.version.as_deref() };
+        let tokens = message.tokens.0.as_ref().or_else(|| first?.tokens.0.as_ref());
+        let billed = tokens.map(|tokens| Billed::of(tokens, counter));
+        let summary = message.summary.json().or_else(|| first?.summary.json());
+        Open {
+            id: id.to_owned(),
+            seq: self.rows.seq(),
+            is_assistant,
+            is_summary: is_assistant && summary == Some("true"),
+            is_aborted: error.as_ref().is_some_and(|(name, _)| name == ABORTED),
+            provider: provider.map(str::to_owned),
+            model: model.map(str::to_owned),
+            parent: message.parent.get().map(str::to_owned),
+            created,
+            completed: times.and_then(|times| times.completed.0),
+            error,
+            finish: message.finish.get().map(str::to_owned),
+            billed,
+            cost: message.cost.0.or_else(|| first?.cost.0),
+            step_began: created,
+            identity,
+            ..Open::default()
+        }
+    }
+
+    /// Takes a part of the message that was taken last.
+    pub(super) fn part(&mut self, id: &str, bytes: &[u8]) -> Result<(), Reject> {
+        self.rows.record();
+        record::read::<Part<'static>, _>(bytes, |read| match read {
+            Ok(part) => self.part_of(id, &part, &Inline::default()),
+            Err(reason) => {
+                self.rows.problem(id, &reason);
+                Ok(())
+            }
+        })
+    }
+
+    fn part_of(&mut self, id: &str, part: &Part<'_>, inline: &Inline<'_>) -> Result<(), Reject> {
+        for name in &part.unknown {
+            self.rows.out.unknown(&format!("part field {name}"));
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.has_parts = true;
+        let times = part.time.0.as_ref();
+        match part.kind.get().unwrap_or_default() {
+            "text" if !open.is_assistant && part.ignored.0 => {}
+            "text" => open.add_text(part),
+            "reasoning" => append(&mut open.thinking, part.text.get().unwrap_or_default()),
+            "file" => open.attachments += 1,
+            "tool" => open.calls.push(Call::of_part(id, part, open.is_aborted)),
+            "tool-invocation" => {
+                if let Some(call) = &part.invocation.0 {
+                    let moments = inline.moments(call.call.get().unwrap_or_default());
+                    open.calls.push(Call::of_invocation(id, call, moments));
+                }
+            }
+            "step-start" => open.begun_steps += 1,
+            "step-finish" => return self.step(id, part),
+            "retry" => {
+                let error = part.error.0.as_ref().and_then(|error| error.text()).map(str::to_owned);
+                open.retries.push((id.to_owned(), times.and_then(|times| times.created.0), error));
+            }
+            "compaction" => {
+                open.is_compaction = true;
+                self.may_repeat = part.overflow.0;
+            }
+            "subtask" => {
+                open.is_command |= part.command.get().is_some();
+                open.has_own_text = true;
+                append(&mut open.text, part.prompt.get().unwrap_or_default());
+            }
+            "snapshot" | "patch" | "agent" | "source-url" => {}
+            other => self.rows.out.unknown(&format!("part {other}")),
+        }
+        Ok(())
+    }
+
+    /// Takes the end of an API call: what it was billed for, and that the calls so far are its.
+    fn step(&mut self, id: &str, part: &Part<'_>) -> Result<(), Reject> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let counter = Counter { provider: open.provider.as_deref(), version: self.rows.known.version.as_deref() };
+        let tokens = part.tokens.0.as_ref().map(|tokens| Billed::of(tokens, counter));
+        let response = open.identity.of_part(id, open.steps.len() + 1).into_owned();
+        let last_call = open.calls.iter().filter_map(|call| call.start).max();
+        let last_end = open.calls.iter().filter_map(|call| call.end).max();
+        let is_told = tokens.is_some() || part.cost.0.is_some_and(|cost| cost > 0.0);
+        open.push_calls(is_told.then_some(response.as_str()), &mut self.rows)?;
+        if is_told {
+            open.steps.push(Step {
+                id: response,
+                reason: part.reason.get().map(str::to_owned),
+                cost: part.cost.0,
+                billed: tokens.unwrap_or_default(),
+                began: open.step_began,
+                last_call,
+            });
+        }
+        open.step_began = last_end.or(open.step_began);
+        Ok(())
+    }
+
+    /// Completes the message that was taken last.
+    pub(super) fn end(&mut self) -> Result<(), Reject> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        let has_message_usage = open.steps.is_empty()
+            && (open.billed.is_some_and(|billed| !billed.is_zero()) || open.cost.is_some_and(|cost| cost > 0.0));
+        let response = match open.steps.last() {
+            Some(step) => Some(step.id.clone()),
+            None => has_message_usage.then(|| open.identity.id().to_owned()),
+        };
+        open.push_calls(response.as_deref(), &mut self.rows)?;
+        let kind = self.kind(&open);
+        let (identity, seq) = (&open.identity, open.seq);
+        let error = open.error.as_ref().and_then(|(_, text)| text.as_deref());
+        let text = Some(open.text.as_str()).filter(|text| !text.is_empty()).or(error);
+        let finish = open.steps.last().and_then(|step| step.reason.as_deref()).or(open.finish.as_deref());
+        let said = Said {
+            seq,
+            parent: open.parent.as_deref(),
+            timestamp: open.created,
+            role: if open.is_assistant { "assistant" } else { "user" },
+            kind,
+            text,
+            thinking: Some(open.thinking.as_str()).filter(|text| !text.is_empty()),
+            model: open.model.as_deref().filter(|_| open.is_assistant),
+            response: response.as_deref(),
+            stop_reason: finish,
+            is_error: open.error.is_some(),
+            attachments: open.attachments,
+            is_bare: !open.has_parts,
+        };
+        self.rows.message(&open.id, identity, &said)?;
+        for step in &open.steps {
+            self.rows.response(identity, &open.response_of(step, seq))?;
+        }
+        if !open.steps.is_empty() && !identity.is_copy() {
+            self.rows.out.claim(steps_key(&open.id), false);
+        }
+        if has_message_usage {
+            let step = Step {
+                id: identity.id().to_owned(),
+                reason: open.finish.clone(),
+                cost: open.cost,
+                billed: open.billed.unwrap_or_default(),
+                began: open.created,
+                last_call: None,
+            };
+            let response = Response { is_partial: open.begun_steps > 1, ..open.response_of(&step, seq) };
+            self.rows.response(identity, &response)?;
+            if !identity.is_copy() {
+                self.rows.out.give_way(Kind::Response, identity.id(), steps_key(&open.id), None);
+            }
+        }
+        self.push_retries(&open)
+    }
+
+    /// What a message is. A prompt or command begins a turn.
+    fn kind(&mut self, open: &Open) -> &'static str {
+        if open.is_assistant {
+            return match open.error.as_ref().map(|(name, _)| name.as_str()) {
+                Some(ABORTED) => "abort",
+                Some("MessageOutputLengthError" | "StructuredOutputError") | None if open.is_summary => "summary",
+                Some("MessageOutputLengthError" | "StructuredOutputError") | None => "reply",
+                Some(_) => "api_error",
+            };
+        }
+        if open.is_compaction {
+            return "compaction";
+        }
+        let is_made = open.has_text && !open.has_own_text;
+        let is_repeated = self.may_repeat && !open.text.is_empty() && open.text == self.last_prompt;
+        if is_made || is_repeated {
+            self.may_repeat &= is_made;
+            return "meta";
+        }
+        self.may_repeat = false;
+        self.last_prompt.clone_from(&open.text);
+        self.rows.turn();
+        if open.is_command { "command" } else { "prompt" }
+    }
+
+    fn push_retries(&mut self, open: &Open) -> Result<(), Reject> {
+        let identity = &open.identity;
+        for (number, (part, timestamp, text)) in open.retries.iter().enumerate() {
+            let retry = Identity::of_row(format!("{}#retry-{number}", identity.id()), identity);
+            let seq = self.rows.seq();
+            let said = Said {
+                seq,
+                parent: Some(identity.id()),
+                timestamp: timestamp.or(open.created),
+                role: "system",
+                kind: "api_error",
+                text: text.as_deref(),
+                model: open.model.as_deref(),
+                is_error: true,
+                ..Said::default()
+            };
+            self.rows.message(part, &retry, &said)?;
+        }
+        Ok(())
+    }
+
+    /// Completes the session.
+    pub(super) fn finish(mut self) -> Result<(), Reject> {
+        self.end()?;
+        self.rows.finish()
+    }
+}
+
+const ABORTED: &str = "MessageAbortedError";
+
+impl Open {
+    fn add_text(&mut self, part: &Part<'_>) {
+        self.has_text = true;
+        self.has_own_text |= !part.synthetic.0;
+        append(&mut self.text, part.text.get().unwrap_or_default());
+    }
+
+    fn push_calls(&mut self, response: Option<&str>, rows: &mut Rows<'_, '_>) -> Result<(), Reject> {
+        let identity = &self.identity;
+        for call in std::mem::take(&mut self.calls) {
+            let mut id = identity.of_call(&call.id).into_owned();
+            if self.call_ids.contains(&id) {
+                id = identity.of_part(&call.part, self.call_ids.len()).into_owned();
+            }
+            rows.call(identity, &id, &call, response)?;
+            self.call_ids.push(id);
+        }
+        Ok(())
+    }
+
+    fn response_of<'s>(&'s self, step: &'s Step, seq: i64) -> Response<'s> {
+        // The program notes when a message ended: after the tools that its answer called.
+        let ended = step.last_call.or(self.completed);
+        Response {
+            id: &step.id,
+            seq,
+            timestamp: step.began,
+            provider: self.provider.as_deref(),
+            model: self.model.as_deref(),
+            billed: step.billed,
+            cost: step.cost,
+            duration_ms: if self.steps.len() > 1 || self.begun_steps > 1 { None } else { between(self.created, ended) },
+            stop_reason: step.reason.as_deref(),
+            is_partial: false,
+            grain: "response",
+        }
+    }
+}
+
+/// Puts a text behind another, with an empty line between them.
+pub(super) fn append(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(more);
+}

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Count the tokens of every model call that OpenCode recorded below a home folder, once each.
+
+    count_opencode.py HOME
+
+Databases (1.2 and later, 2.x, the Go program's), files in `storage`, and the older ones in `project`. Standard library only.
+
+A call is a `step-finish` part, else a message with tokens or a cost. Copies in forks have new ids, and the moments, model,
+tokens and cost of the original: they are counted in the session that began first.
+"""
+import json
+import math
+import os
+import sqlite3
+import sys
+import urllib.parse
+
+KINDS = ("input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens")
+
+
+def load(data):
+    if isinstance(data, str):
+        data = data.encode()
+    if data is None:
+        return None
+    text = data.decode("utf-8", "replace").lstrip("\ufeff").replace("\0", "")
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value
+
+
+def load_object(data):
+    value = load(data)
+    return value if isinstance(value, dict) else None
+
+
+def load_file(path):
+    with open(path, "rb") as file:
+        return load_object(file.read())
+
+
+def number(value):
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return value
+
+
+def count(value):
+    value = number(value)
+    return None if value is None else max(0, int(value))
+
+
+def child(value, key):
+    value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def moment(value):
+    """Milliseconds; seconds are told by their size."""
+    value = number(value)
+    if not value:
+        return None
+    return int(value * 1000) if value < 1e11 else int(value)
+
+
+class Session:
+    def __init__(self, name, version=None, created=None):
+        self.name, self.version, self.created = name, version, created
+        self.messages = {}
+
+    def order(self):
+        return (self.created or 0, self.name)
+
+
+class Home:
+    def __init__(self):
+        self.sessions = {}
+
+    def session(self, name, version=None, created=None):
+        session = self.sessions.setdefault(name, Session(name))
+        session.version = session.version or version
+        session.created = session.created or created
+        return session
+
+
+def add_message(session, name, data, parts):
+    """Joins what several stores have of a message: its data, and its parts by their names."""
+    known, known_parts = session.messages.setdefault(name, ({}, {}))
+    for key, value in data.items():
+        known.setdefault(key, value)
+    for part, value in parts:
+        known_parts.setdefault(part, value)
+
+
+# ---------------------------------------------------------------- stores
+
+def read_files(home, sessions, messages, parts_of):
+    """`sessions`: folders of sessions' files; `messages`: folder with a folder a session."""
+    for folder in sessions:
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".json") and not name.startswith("."):
+                info = load_file(os.path.join(folder, name)) or {}
+                home.session(name[:-5], info.get("version"), moment(child(info, "time").get("created")))
+    for name in sorted(os.listdir(messages)) if os.path.isdir(messages) else []:
+        folder = os.path.join(messages, name)
+        session = home.session(name)
+        for file in sorted(os.listdir(folder)):
+            if not file.endswith(".json"):
+                continue
+            data = load_file(os.path.join(folder, file))
+            if data is None:
+                continue
+            parts = []
+            where = parts_of(name, file[:-5])
+            for part in sorted(os.listdir(where)) if os.path.isdir(where) else []:
+                if part.endswith(".json"):
+                    value = load_file(os.path.join(where, part))
+                    if value is not None:
+                        parts.append((part[:-5], value))
+            add_message(session, file[:-5], data, parts)
+
+
+def read_storage(home, storage):
+    folder = os.path.join(storage, "session")
+    projects = [os.path.join(folder, name) for name in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
+    read_files(home, projects, os.path.join(storage, "message"),
+               lambda session, message: os.path.join(storage, "part", message))
+
+
+def read_projects(home, projects):
+    for name in sorted(os.listdir(projects)) if os.path.isdir(projects) else []:
+        folder = os.path.join(projects, name, "storage", "session")
+        info = os.path.join(folder, "info")
+        read_files(home, [info] if os.path.isdir(info) else [], os.path.join(folder, "message"),
+                   lambda session, message: os.path.join(folder, "part", session, message))
+
+
+def read_database(home, path):
+    uri = "file:" + urllib.parse.quote(os.path.abspath(path)) + "?mode=ro&immutable=1"
+    connection = sqlite3.connect(uri, uri=True)
+    connection.row_factory = sqlite3.Row
+    connection.text_factory = bytes
+    try:
+        tables = {name.decode() for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if "sessions" in tables and "session" not in tables:
+            return read_go(home, connection)
+        events = {}
+        if "session_message" in tables:
+            for row in connection.execute("SELECT * FROM session_message ORDER BY session_id, time_created"):
+                events.setdefault(row["session_id"].decode(), []).append(row)
+            events = {name: rows for name, rows in events.items()
+                      if any(row["type"] in (b"user", b"assistant") for row in rows)}
+        for table in ("session_v2", "session"):
+            for row in connection.execute(f"SELECT * FROM {table}") if table in tables else []:
+                keys = row.keys()
+                version = row["version"].decode() if "version" in keys else None
+                home.session(row["id"].decode(), version, moment(row["time_created"]))
+        parts = {}
+        if "part" in tables:
+            for row in connection.execute("SELECT id, message_id, data FROM part ORDER BY id"):
+                value = load_object(row["data"])
+                if value is not None:
+                    parts.setdefault(row["message_id"], []).append((row["id"].decode(), value))
+        for row in connection.execute("SELECT id, session_id, data FROM message") if "message" in tables else []:
+            name = row["session_id"].decode()
+            data = load_object(row["data"])
+            if name not in events and data is not None:
+                add_message(home.session(name), row["id"].decode(), data, parts.get(row["id"], []))
+        for name, rows in events.items():
+            for row in rows:
+                data = load_object(row["data"])
+                if row["type"] == b"assistant" and data is not None:
+                    model = child(data, "model")
+                    data = {"role": "assistant", "modelID": model.get("id"), "providerID": model.get("providerID"), **data}
+                    add_message(home.session(name), row["id"].decode(), data, [])
+    finally:
+        connection.close()
+
+
+def read_go(home, connection):
+    """Only a session's cost: a call without tokens."""
+    for row in connection.execute("SELECT id, cost FROM sessions"):
+        if row["cost"] and row["cost"] > 0:
+            query = "SELECT model FROM messages WHERE session_id = ? AND role IN ('user', 'assistant') AND model != '' ORDER BY created_at"
+            models = [model.decode() for (model,) in connection.execute(query, (row["id"].decode(),))]
+            data = {"role": "assistant", "modelID": models[-1] if models else None, "cost": row["cost"], "time": {}}
+            add_message(home.session(row["id"].decode()), "session", data, [])
+
+
+# ---------------------------------------------------------------- what was billed
+
+def billed(tokens, provider, version):
+    cache = child(tokens, "cache")
+    i, o, r = count(tokens.get("input")), count(tokens.get("output")), count(tokens.get("reasoning"))
+    cr, cw, total = count(cache.get("read")), count(cache.get("write")), count(tokens.get("total"))
+    anthropic = isinstance(provider, str) and ("anthropic" in provider or "bedrock" in provider)
+    base = (i or 0) + (o or 0) + (cr or 0) + (cw or 0)
+    within = False
+    if total is not None:
+        within = total == base and total != base + (r or 0)
+    elif not anthropic:
+        within = (r or 0) <= (o or 0)
+    output = (o or 0) + (0 if within else (r or 0))
+    if total is None and not anthropic and (cr or 0) <= (i or 0) and isinstance(version, str):
+        head = version.split(".")
+        if head[0] == "0" and len(head) > 1 and head[1].isdigit() and int(head[1]) <= 5:
+            i = (i or 0) - (cr or 0)
+    return (i or 0, cr or 0, cw or 0, 0, output)
+
+
+def calls(session):
+    """Each call of a session: name, fingerprint, model, tokens."""
+    for name, (data, parts) in session.messages.items():
+        meta = child(data, "metadata")
+        first = child(meta, "assistant")
+        if data.get("role") != "assistant" and not any(part.get("type") == "step-finish" for part in parts.values()):
+            continue
+        asked = child(data, "model")
+        model = data.get("modelID") or first.get("modelID") or asked.get("modelID")
+        provider = data.get("providerID") or first.get("providerID") or asked.get("providerID")
+        times = child(data, "time") or child(meta, "time")
+        created = moment(times.get("created"))
+        steps = [(part, value) for part, value in sorted(parts.items()) if value.get("type") == "step-finish"]
+        steps = [(part, value) for part, value in steps if isinstance(value.get("tokens"), dict) or (number(value.get("cost")) or 0) > 0]
+        told = [(part, billed(child(value, "tokens"), provider, session.version), number(value.get("cost"))) for part, value in steps]
+        if not told:
+            tokens = child(data, "tokens") or child(first, "tokens")
+            cost = number(data.get("cost") if data.get("cost") is not None else first.get("cost"))
+            numbers = billed(tokens, provider, session.version)
+            if sum(numbers) or (cost or 0) > 0:
+                told = [(name, numbers, cost)]
+        for place, (part, numbers, cost) in enumerate(told):
+            print_of = (created, provider, model, place, numbers, cost)
+            yield (name, part), print_of if created and sum(numbers) else None, model, numbers
+
+
+def total(home):
+    owners, result = {}, {}
+    for session in sorted(home.sessions.values(), key=Session.order):
+        for _, fingerprint, model, numbers in calls(session):
+            if fingerprint is not None and owners.setdefault(fingerprint, session.name) != session.name:
+                continue
+            row = result.setdefault(model if isinstance(model, str) else "null", dict.fromkeys(("responses",) + KINDS, 0))
+            row["responses"] += 1
+            for kind, value in zip(KINDS, numbers):
+                row[kind] += value
+    return result
+
+
+def databases(root):
+    for name in sorted(os.listdir(root)) if os.path.isdir(root) else []:
+        if name == "opencode.db" or (name.startswith("opencode-") and name.endswith(".db")):
+            yield os.path.join(root, name)
+
+
+def read_home(path):
+    home = Home()
+    root = os.path.join(path, ".local", "share", "opencode")
+    for database in databases(root):
+        read_database(home, database)
+    read_storage(home, os.path.join(root, "storage"))
+    read_projects(home, os.path.join(root, "project"))
+    for folder, names, _ in os.walk(path):
+        database = os.path.join(folder, ".opencode", "opencode.db")
+        if os.path.isfile(database):
+            read_database(home, database)
+        depth = os.path.relpath(folder, path).count(os.sep) + 1 if folder != path else 0
+        names[:] = [] if depth >= 3 else [name for name in names if not name.startswith(".")]
+    return home
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    json.dump(total(read_home(sys.argv[1])), sys.stdout, indent=2)
+    print()
