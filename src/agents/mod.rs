@@ -4,6 +4,7 @@ pub mod claude_code;
 pub mod codex;
 mod content;
 pub mod copilot;
+mod document;
 pub mod droid;
 mod folders;
 pub mod gemini;
