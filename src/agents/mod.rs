@@ -1,6 +1,7 @@
 //! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
 
 pub mod claude_code;
+pub mod cline;
 pub mod codex;
 mod content;
 pub mod copilot;
@@ -8,12 +9,14 @@ mod document;
 pub mod droid;
 mod folders;
 pub mod gemini;
+pub mod kilo_code;
 mod mcp;
 pub mod oh_my_pi;
 pub mod openclaw;
 pub mod pi;
 mod prompts;
 pub mod qwen_code;
+pub mod roo_code;
 mod tool_input;
 
 use std::path::{Path, PathBuf};
@@ -63,6 +66,9 @@ pub static AGENTS: &[&dyn Agent] = &[
     &oh_my_pi::OhMyPi,
     &openclaw::OpenClaw,
     &qwen_code::QwenCode,
+    &cline::Cline,
+    &roo_code::RooCode,
+    &kilo_code::KiloCode,
 ];
 
 /// The agent of that id.
