@@ -285,7 +285,7 @@ def session_rows(path, tasks):
         metrics = message.get("metrics")
         if message.get("role") != "assistant" or not isinstance(metrics, dict):
             continue
-        if place <= replayed and session in tasks:
+        if place < replayed and session in tasks:
             continue
         names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
         tokens_in, read, write, out = (count(metrics.get(name)) for name in names)

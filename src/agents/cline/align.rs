@@ -55,13 +55,13 @@ impl<'t> Alignment<'t> {
     fn made_at(&self, index: i64) -> Option<usize> {
         self.timeline.requests.iter().rposition(|request| request.index == Some(index))
     }
+}
 
-    /// Whether an event goes before a message.
-    pub(super) fn goes_before(&self, event: &Event, place: Place, request: Option<usize>) -> bool {
-        match (event.index, place.at) {
-            (Some(index), _) => index < place.index,
-            (None, Some(at)) => event.at <= at,
-            (None, None) => request.is_some_and(|request| event.requests <= request),
-        }
+/// Whether an event goes before a message.
+pub(super) fn goes_before(event: &Event, place: Place, request: Option<usize>) -> bool {
+    match (event.index, place.at) {
+        (Some(index), _) => index < place.index,
+        (None, Some(at)) => event.at <= at,
+        (None, None) => request.is_some_and(|request| event.requests <= request),
     }
 }

@@ -1,6 +1,6 @@
 //! Usage of a task, from what `ui_messages.json` tells of its requests, and the messages that its events become.
 
-use super::align::{Alignment, Place};
+use super::align::{Alignment, Place, goes_before};
 use super::companion::Companion;
 use super::dialect::Dialect;
 use super::keys;
@@ -64,7 +64,7 @@ impl<'t> Billing<'t> {
         at: Option<usize>,
     ) -> Result<(), Reject> {
         while let Some(event) = self.timeline.events.get(self.noted) {
-            if !self.alignment.goes_before(event, place, at) {
+            if !goes_before(event, place, at) {
                 break;
             }
             self.note(rows, event)?;

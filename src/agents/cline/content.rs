@@ -39,7 +39,7 @@ pub(super) fn without_surroundings(text: &str) -> (Cow<'_, str>, Surroundings<'_
 const SPOKEN: [&str; 5] = ["task", "feedback", "user_message", "answer", "user_input"];
 
 /// What the person typed, where the text marks it: a text, or the end of a tool's result.
-pub(super) fn spoken<'t>(text: &'t str, is_result: bool) -> Option<&'t str> {
+pub(super) fn spoken(text: &str, is_result: bool) -> Option<&str> {
     SPOKEN.iter().find_map(|tag| {
         let (before, inner) = tagged(text, tag)?;
         let is_told = match before.trim().lines().next_back() {
@@ -70,13 +70,11 @@ fn tagged<'t>(text: &'t str, tag: &str) -> Option<(&'t str, &'t str)> {
 }
 
 /// Openings of texts that the extension writes in the person's name.
-const WRITTEN: [&str; 7] = [
+const WRITTEN: [&str; 5] = [
     "[ERROR]",
     "[TASK RESUMPTION]",
     "[NOTE] Some previous conversation history",
     "[Continue assisting the user",
-    "[cline-legacy-resume-warning:v1]",
-    "Warning: this is a legacy conversation",
     "# task_progress",
 ];
 
@@ -91,14 +89,19 @@ pub(super) fn is_continuation(text: &str) -> bool {
     text.trim_start().starts_with("This session is being continued from a previous conversation")
 }
 
-/// Whether it says that what goes before was done by an extension that is not built on the SDK.
-pub(super) fn is_resumption_of_task(content: &Content<'_>) -> bool {
-    content.0.iter().filter_map(|block| block.text.get()).any(|text| {
-        text.contains("[cline-legacy-resume-warning:v1]") || text.contains("Warning: this is a legacy conversation")
-    })
+/// Whether a text says that what goes before was done by an extension that is not built on the SDK.
+pub(super) fn tells_resumption(text: &str) -> bool {
+    ["[cline-legacy-resume-warning:v1]", "Warning: this is a legacy conversation"]
+        .iter()
+        .any(|mark| text.contains(mark))
 }
 
 impl Content<'_> {
+    /// Whether a block says that what goes before was a task of the extension.
+    pub(super) fn tells_resumption(&self) -> bool {
+        self.0.iter().filter_map(|block| block.text.get()).any(tells_resumption)
+    }
+
     /// Images and documents. Count.
     pub(super) fn attachments(&self) -> i64 {
         let is_attached = |block: &&Block<'_>| matches!(block.kind.get(), Some("image" | "document" | "file"));

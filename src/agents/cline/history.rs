@@ -4,17 +4,16 @@ use std::borrow::Cow;
 
 use super::align::Place;
 use super::billing::Billing;
-use super::content::{is_continuation, is_written, spoken, text_of, without_surroundings};
+use super::content::{is_continuation, is_written, spoken, tells_resumption, text_of, without_surroundings};
 use super::keys;
-use super::record::{Block, Message, Metrics};
-use super::rows::{Bill, Call, Result as CallResult, Rows, Said};
+use super::metrics::{Numbers, OwnBill};
+use super::record::{Block, Message};
+use super::rows::{Call, Result as CallResult, Rows, Said};
 use super::sdk::Session;
-use super::split::{Split, Told};
 use super::timeline::moment;
 use super::xml;
 use crate::agents::content::join;
 use crate::extract::{Kind, Reject};
-use crate::source::records::Number;
 
 /// Makes rows of messages, in their order.
 pub(super) struct History<'h, 'o, 's> {
@@ -87,6 +86,9 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             billing.bill_before(self.rows, request, self.model.as_deref())?;
         }
         let heard = self.hear(message, at)?;
+        if heard.text.is_none() && !heard.has_results && message.content.tells_resumption() {
+            return Ok(());
+        }
         let is_copy = self.is_copy(place);
         let (role, kind) = self.kind_of(message, &heard, place);
         let id = self.id_of(message, place);
@@ -129,7 +131,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                         self.rows.folder = Some(folder.to_owned());
                     }
                     self.model = surroundings.model.map(str::to_owned).or(self.model.take());
-                    if text.trim().is_empty() {
+                    if text.trim().is_empty() || tells_resumption(&text) {
                         continue;
                     }
                     if let Some((name, output)) = xml::result(&text)
@@ -263,7 +265,6 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             is_error,
             attachments: message.content.attachments(),
             is_copy,
-            ..Said::default()
         };
         let seq = self.rows.say(&said)?;
         self.give_way(&id, place);
@@ -332,7 +333,8 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
     ) -> Option<OwnBill<'m>> {
         let numbers = Numbers::of(message.metrics.0.as_ref()?)?;
         let own = |text: Option<&str>| text.map(str::to_owned);
-        let provider = own(message.model.0.as_ref().and_then(|model| model.provider.get()));
+        let provider =
+            own(message.model.0.as_ref().and_then(|model| model.provider.get()).filter(|name| *name != "unknown"));
         let bill = OwnBill {
             id,
             model: own(model),
@@ -416,65 +418,4 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
 fn texts<'m>(message: &'m Message<'_>) -> impl Iterator<Item = Cow<'m, str>> {
     let blocks = message.content.0.iter().filter(|block| block.kind.is("text"));
     blocks.filter_map(|block| block.text.get()).filter(|text| !text.trim().is_empty()).map(Cow::Borrowed)
-}
-
-/// A reply's own numbers.
-struct Numbers {
-    split: Split,
-    output: Option<i64>,
-    cost: Option<f64>,
-}
-
-impl Numbers {
-    /// None where no number is told.
-    fn of(metrics: &Metrics<'_>) -> Option<Self> {
-        let count = |number: Number| number.0.map(|tokens| tokens.max(0));
-        let cost = metrics.cost.0.filter(|cost| *cost >= 0.0);
-        let (told, output) = match &metrics.tokens.0 {
-            Some(tokens) => {
-                let told = Told { input: count(tokens.prompt), cache_read: count(tokens.cached), cache_write: None };
-                (told, count(tokens.completion))
-            }
-            None => {
-                let (cache_read, cache_write) = (count(metrics.cache_read), count(metrics.cache_write));
-                (Told { input: count(metrics.input), cache_read, cache_write }, count(metrics.output))
-            }
-        };
-        let is_told = told != Told::default() || output.is_some() || cost.is_some();
-        is_told.then(|| Self { split: told.split_whole(), output, cost })
-    }
-}
-
-struct OwnBill<'m> {
-    id: &'m str,
-    model: Option<String>,
-    provider: Option<String>,
-    at: Option<i64>,
-    numbers: Numbers,
-    grain: &'static str,
-    /// What tells the same in finer grain.
-    gives_way: Option<u64>,
-    is_copy: bool,
-}
-
-impl OwnBill<'_> {
-    fn push(self, rows: &mut Rows<'_, '_>, seq: i64) -> Result<(), Reject> {
-        rows.bill(&Bill {
-            id: self.id,
-            message: Some(self.id),
-            seq: Some(seq),
-            at: self.at,
-            model: self.model.as_deref(),
-            provider: self.provider.as_deref(),
-            split: self.numbers.split,
-            output: self.numbers.output,
-            cost: self.numbers.cost,
-            grain: self.grain,
-            is_copy: self.is_copy,
-        })?;
-        if let Some(finer) = self.gives_way {
-            rows.out.give_way(Kind::Response, self.id, finer, None);
-        }
-        Ok(())
-    }
 }

@@ -10,6 +10,7 @@ mod history;
 mod index;
 mod items;
 mod keys;
+mod metrics;
 mod places;
 mod record;
 mod rows;

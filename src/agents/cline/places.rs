@@ -9,15 +9,16 @@ use crate::agents::folders::{entries, folders};
 use crate::agents::{Found, Places};
 
 /// Folders of editors that run on another machine.
-const SERVERS: [&str; 7] = [
+const SERVERS: [&str; 6] = [
     ".vscode-server",
     ".vscode-server-insiders",
     ".vscode-remote",
     ".cursor-server",
     ".windsurf-server",
     ".vscodium-server",
-    ".local/share/code-server",
 ];
+/// Folder of code-server.
+const CODE_SERVER: &str = ".local/share/code-server";
 
 /// Adds the tasks and sessions of an extension.
 pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mut Found) {
@@ -39,8 +40,8 @@ fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBu
     for base in bases {
         users.extend(folders(&base, found).into_iter().map(|editor| editor.join("User")));
     }
-    users.extend(SERVERS[..6].iter().map(|server| home.join(server).join("data/User")));
-    users.push(home.join(SERVERS[6]).join("User"));
+    users.extend(SERVERS.iter().map(|server| home.join(server).join("data/User")));
+    users.push(home.join(CODE_SERVER).join("User"));
     let of_extensions = users
         .iter()
         .flat_map(|user| dialect.extensions.iter().map(|extension| user.join("globalStorage").join(extension)));
@@ -64,7 +65,9 @@ fn add_tasks(tasks: &Path, found: &mut Found) {
         if entry.is_folder {
             let names = SHOWN.iter().chain([&HISTORY, &METADATA]);
             let main = names.map(|name| entry.path.join(name)).find(|path| path.is_file());
-            main.into_iter().for_each(|path| found.add(path, TASK));
+            if let Some(main) = main {
+                found.add(main, TASK);
+            }
         } else if entry.name() == Some("_index.json") {
             found.add(entry.path, INDEX);
         }
@@ -76,7 +79,9 @@ pub(super) fn add_sessions(sessions: &Path, found: &mut Found) {
     for session in folders(sessions, found) {
         for entry in entries(&session, found) {
             let kind = entry.name().and_then(|name| session_kind(&session, name));
-            kind.into_iter().for_each(|kind| found.add(entry.path.clone(), kind));
+            if let Some(kind) = kind {
+                found.add(entry.path, kind);
+            }
         }
     }
 }

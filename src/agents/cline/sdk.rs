@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use super::content::is_resumption_of_task;
 use super::dialect::Dialect;
 use super::history::{Form, History};
 use super::items;
@@ -44,7 +43,7 @@ struct Run {
 impl Session<'_> {
     /// Whether a message is a copy of one of a task that the session went on with.
     pub(super) fn replays(&self, index: i64) -> bool {
-        self.survey.replayed_to.is_some_and(|end| index <= end)
+        self.survey.replayed_to.is_some_and(|end| index < end)
     }
 
     /// What a reply's numbers stand for. Those of a copied history are the task's, all on its last reply.
@@ -67,7 +66,7 @@ impl Survey {
         let has_results = message.content.0.iter().any(|block| block.kind.is("tool_result"));
         if message.role.is("user") && !has_results {
             self.end_run();
-            if is_resumption_of_task(&message.content) {
+            if message.content.tells_resumption() {
                 self.replayed_to = Some(index);
             }
         }
