@@ -348,12 +348,12 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let agent = self.rows.agent;
         match &self.form {
             Form::Task(Some(_)) => None,
-            Form::Task(None) => Some(OwnBill { gives_way: Some(keys::requests(agent, &self.rows.session)), ..bill }),
+            Form::Task(None) => Some(OwnBill { gives_way: Some(keys::shown(agent, &self.rows.session)), ..bill }),
             Form::Session(session) => {
                 let replay = session.replays(place.index).then(|| keys::folder(agent, &self.rows.session));
                 let grain = session.grain_of(place.index);
                 let model = bill.model.or_else(|| session.model.clone());
-                let provider = bill.provider.or_else(|| session.provider.clone());
+                let provider = bill.provider.or_else(|| session.provider.clone().filter(|_| replay.is_none()));
                 Some(OwnBill { model, provider, grain, gives_way: replay, is_copy: replay.is_some(), ..bill })
             }
         }

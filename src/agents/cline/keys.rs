@@ -16,6 +16,11 @@ pub(super) fn requests(agent: &str, task: &str) -> u64 {
     presence(agent, "requests", task)
 }
 
+/// That the rows which the person saw of a task are there, so that what they cost is told by them or not at all.
+pub(super) fn shown(agent: &str, task: &str) -> u64 {
+    presence(agent, "shown", task)
+}
+
 /// That a task lies in a folder of its own, so that an SDK session's copy of it is not needed.
 pub(super) fn folder(agent: &str, task: &str) -> u64 {
     presence(agent, "folder", task)

@@ -50,7 +50,10 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     // A file that is torn may have told more.
     let is_told = timeline.as_ref().is_some_and(|timeline| timeline.has_tokens() || !timeline.tally.is_whole);
     if !is_told {
-        sum_up(dialect, &companion, &mut rows)?;
+        sum_up(dialect, &companion, timeline.is_none(), &mut rows)?;
+    }
+    if timeline.is_some() && rows.has_rows {
+        rows.out.claim(keys::shown(dialect.agent, &task), false);
     }
     end(dialect, &task, &companion, rows)
 }
@@ -98,14 +101,20 @@ fn metadata_alone(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Compani
     Ok(companion)
 }
 
-/// Hands on the totals of a task whose requests tell no tokens.
-fn sum_up(dialect: &'static Dialect, companion: &Companion, rows: &mut Rows<'_, '_>) -> Result<(), Reject> {
+/// Hands on the totals of a task whose requests tell no tokens; alone they are where the rows are missing which the
+/// person saw.
+fn sum_up(
+    dialect: &'static Dialect,
+    companion: &Companion,
+    are_alone: bool,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), Reject> {
     let Some(totals) = &companion.totals else { return Ok(()) };
     rows.note_moment(totals.started);
     if totals.input.is_none() && totals.output.is_none() && totals.cost.is_none() {
         return Ok(());
     }
-    let id = format!("{}:total", rows.session);
+    let id = format!("{}:{}", rows.session, if are_alone { "metadata" } else { "total" });
     rows.bill(&Bill {
         id: &id,
         message: None,
@@ -119,8 +128,9 @@ fn sum_up(dialect: &'static Dialect, companion: &Companion, rows: &mut Rows<'_, 
         grain: "session",
         is_copy: false,
     })?;
-    let requests = keys::requests(dialect.agent, &rows.session);
-    rows.out.give_way(Kind::Response, &id, requests, None);
+    let finer = if are_alone { keys::shown } else { keys::requests };
+    let finer = finer(dialect.agent, &rows.session);
+    rows.out.give_way(Kind::Response, &id, finer, None);
     Ok(())
 }
 
