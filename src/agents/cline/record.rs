@@ -273,6 +273,7 @@ record! {
     /// What a manifest says beside its columns.
     ManifestMetadata<'a> {
         title: Text<'a> = "title",
+        went_on: Raw<'a> = "legacyTask" | "migratedFromLegacyTask",
     }
     ignores the rest
 }

@@ -8,12 +8,15 @@ use super::items;
 use super::keys;
 use super::record::{Manifest, Message};
 use super::rows::Rows;
+use super::timeline::moment;
 use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::{Source, repair};
 
 /// What is known of a session before its messages are made rows.
 pub(super) struct Session<'f> {
     survey: &'f Survey,
+    /// Whether the session went on with a task, and is torn before it says where.
+    is_torn_copy: bool,
     pub(super) model: Option<String>,
     pub(super) provider: Option<String>,
 }
@@ -43,7 +46,7 @@ struct Run {
 impl Session<'_> {
     /// Whether a message is a copy of one of a task that the session went on with.
     pub(super) fn replays(&self, index: i64) -> bool {
-        self.survey.replayed_to.is_some_and(|end| index < end)
+        self.survey.replayed_to.map_or(self.is_torn_copy, |end| index < end)
     }
 
     /// What a reply's numbers stand for. Those of a copied history are the task's, all on its last reply.
@@ -117,8 +120,11 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     let text = bytes.as_deref().map(repair).unwrap_or_default();
     let manifest: Manifest<'_> = serde_json::from_str(&text).unwrap_or_default();
     let owned = |text: Option<&str>| text.map(str::to_owned);
+    let metadata = manifest.metadata.0.as_ref();
+    let went_on = metadata.and_then(|metadata| metadata.went_on.json()).is_some_and(|told| told != "false");
     let known = Session {
         survey: &survey,
+        is_torn_copy: !tally.is_whole && went_on,
         model: owned(manifest.model.get()).filter(|_| agent.is_none()),
         provider: owned(manifest.provider.get()).filter(|_| agent.is_none()),
     };
@@ -133,8 +139,9 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
         out.claim(keys::subagents(dialect.agent, &root), false);
     }
     out.claim(session_key(dialect.agent, &session), false);
-    let title = manifest.metadata.0.as_ref().and_then(|metadata| metadata.title.get());
+    let title = metadata.and_then(|metadata| metadata.title.get());
     let parent = agent.as_ref().map(|_| root.clone()).or_else(|| owned(manifest.parent.get()));
+    let started = manifest.started.0.filter(|_| agent.is_none());
     out.end_session(Facts {
         session_id: session,
         kind: if parent.is_some() { "subagent" } else { "session" },
@@ -144,7 +151,12 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
         is_subagent: parent.is_some(),
         root_session_id: parent.clone(),
         parent_session_id: parent,
-        first_moment: begun.into_iter().chain(manifest.started.0.filter(|_| agent.is_none())).min(),
+        first_moment: begun.into_iter().chain(started).min().or_else(|| named_moment(&root)),
         ..Facts::default()
     })
+}
+
+/// The moment that a session is named after, a little later: a task of that name goes before it. Microseconds since 1970.
+fn named_moment(session: &str) -> Option<i64> {
+    moment(session.get(..13)?.parse().ok()?).map(|moment| moment + 1)
 }
