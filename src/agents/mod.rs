@@ -4,13 +4,16 @@ pub mod aider;
 pub mod amazon_q;
 mod base64;
 pub mod claude_code;
+pub mod cline;
 pub mod codex;
 mod content;
 pub mod copilot;
 pub mod cursor;
+mod document;
 pub mod droid;
 mod folders;
 pub mod gemini;
+pub mod kilo_code;
 pub mod kiro_cli;
 pub mod kiro_ide;
 mod mcp;
@@ -20,6 +23,7 @@ pub mod opencode;
 pub mod pi;
 mod prompts;
 pub mod qwen_code;
+pub mod roo_code;
 mod tool_input;
 mod torn;
 pub mod windsurf;
@@ -81,13 +85,16 @@ pub static AGENTS: &[&dyn Agent] = &[
     &oh_my_pi::OhMyPi,
     &openclaw::OpenClaw,
     &qwen_code::QwenCode,
+    &opencode::OpenCode,
     &cursor::Cursor,
+    &cline::Cline,
+    &roo_code::RooCode,
+    &kilo_code::KiloCode,
     &aider::Aider,
     &amazon_q::AmazonQ,
     &kiro_cli::KiroCli,
     &kiro_ide::KiroIde,
     &windsurf::Windsurf,
-    &opencode::OpenCode,
 ];
 
 /// The agent of that id.

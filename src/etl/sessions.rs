@@ -156,6 +156,7 @@ pub(super) fn old_facts(shared: &Shared<'_>, part: Option<&PartName>, session: &
     facts.git_commit = owned(row.git_commit);
     facts.git_repo = owned(row.git_repo);
     facts.title = owned(row.title.filter(|_| entry.has_title));
+    facts.summary = owned(row.summary);
     facts.parent_session_id = owned(row.parent_session_id);
     facts.root_session_id = Some(row.root_session_id.to_owned());
     facts.forked_from_session_id = owned(row.forked_from_session_id);

@@ -150,6 +150,15 @@ impl<'a> Source<'a> {
         Self { progress: &|_| (), ..*self }
     }
 
+    /// Another file that is read together with it, whose bytes are counted with its own; none when it is not there.
+    pub fn beside<'b>(&self, path: &'b Path) -> Option<Source<'b>>
+    where
+        'a: 'b,
+    {
+        let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+        Some(Source { path, bytes: metadata.len(), scope: Scope::Whole, databases: None, ..self.again() })
+    }
+
     /// The file's name without its extension.
     pub fn stem(&self) -> &'a str {
         self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()

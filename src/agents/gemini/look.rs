@@ -1,9 +1,9 @@
 //! What a chat holds, whatever it is written as: lines, a document, lists of messages within either.
 
-use super::document::{self, Ending, Found};
 use super::kinds::is_message;
 use super::record::Record;
 use super::survey::Place;
+use crate::agents::document::{self, Ending, Found};
 use crate::extract::{Reject, Sink};
 use crate::source::records::Raw;
 use crate::source::{Source, repair};

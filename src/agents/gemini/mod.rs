@@ -2,7 +2,6 @@
 
 mod chat;
 mod content;
-mod document;
 mod kinds;
 mod look;
 mod place;

@@ -1,9 +1,9 @@
 //! `logs.json`: every prompt that was typed in a project. Those of sessions without a chat are all that is known of them.
 
 use super::AGENT;
-use super::document::{self, Ending, Found};
 use super::place::project_of;
 use super::record::Prompt;
+use crate::agents::document::{self, Ending, Found};
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{Reject, Sink, session_key};
 use crate::source::{Source, repair};

@@ -1,0 +1,243 @@
+//! Usage of a task, from what `ui_messages.json` tells of its requests, and the messages that its events become.
+
+use super::align::{Alignment, Place, goes_before};
+use super::companion::Companion;
+use super::dialect::Dialect;
+use super::keys;
+use super::rows::{Bill, Rows, Said};
+use super::split::{Circumstances, Split};
+use super::timeline::{Event, Request, Timeline, Total, moment};
+use crate::extract::{Kind, Reject};
+
+/// Hands on what a timeline tells, in its order, along with a task's messages.
+pub(super) struct Billing<'t> {
+    dialect: &'static Dialect,
+    companion: &'t Companion,
+    timeline: &'t Timeline,
+    pub(super) alignment: Alignment<'t>,
+    billed: usize,
+    noted: usize,
+}
+
+/// Seconds by which a removed request comes behind the row before it, in microseconds: claims of presence are compared by
+/// the second.
+const REMOVED_AFTER: i64 = 2_000_000;
+
+impl<'t> Billing<'t> {
+    pub(super) fn new(dialect: &'static Dialect, companion: &'t Companion, timeline: &'t Timeline) -> Self {
+        Self { dialect, companion, timeline, alignment: Alignment::new(timeline), billed: 0, noted: 0 }
+    }
+
+    /// Whether any event is a compaction, so that what the history tells of it is its summary.
+    pub(super) fn tells_compactions(&self) -> bool {
+        self.timeline.events.iter().any(|event| event.kind == "compaction")
+    }
+
+    /// When a request was made. Microseconds since 1970.
+    pub(super) fn moment_of(&self, request: Option<usize>) -> Option<i64> {
+        moment(self.timeline.requests.get(request?)?.at)
+    }
+
+    /// Identity of what a request was billed as, where it tells numbers.
+    pub(super) fn response_of(&self, session: &str, request: Option<usize>) -> Option<String> {
+        let request = self.timeline.requests.get(request?)?;
+        request.is_billed().then(|| format!("{session}:{}", request.at))
+    }
+
+    /// The model and the provider of a request.
+    pub(super) fn model_of(&self, request: Option<usize>) -> (Option<&'t str>, Option<&'t str>) {
+        let Some((place, request)) = request.and_then(|place| Some((place, self.timeline.requests.get(place)?))) else {
+            return (None, None);
+        };
+        let next = self.timeline.requests.get(place + 1).map(|next| next.at);
+        let used = || self.companion.model_before(next);
+        let total = || self.companion.totals.as_ref()?.model.as_deref();
+        let model = request.model.as_deref().or_else(|| used()?.model.as_deref()).or_else(total);
+        (model, request.provider.as_deref().or_else(|| used()?.provider.as_deref()))
+    }
+
+    /// Hands on the events before a message.
+    pub(super) fn note_before(
+        &mut self,
+        rows: &mut Rows<'_, '_>,
+        place: Place,
+        at: Option<usize>,
+    ) -> Result<(), Reject> {
+        while let Some(event) = self.timeline.events.get(self.noted) {
+            if !goes_before(event, place, at) {
+                break;
+            }
+            self.note(rows, event)?;
+        }
+        Ok(())
+    }
+
+    /// Hands on the events of the rows before one.
+    pub(super) fn note_before_row(&mut self, rows: &mut Rows<'_, '_>, place: u64) -> Result<(), Reject> {
+        while let Some(event) = self.timeline.events.get(self.noted).filter(|event| event.place < place) {
+            self.note(rows, event)?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, rows: &mut Rows<'_, '_>, event: &Event) -> Result<(), Reject> {
+        self.noted += 1;
+        let id = format!("{}:{}", rows.session, event.id);
+        let said = Said {
+            id: &id,
+            at: moment(event.at),
+            role: "system",
+            kind: event.kind,
+            text: event.text.as_deref(),
+            is_error: matches!(event.kind, "api_error" | "notice"),
+            ..Said::default()
+        };
+        let seq = rows.say(&said)?;
+        if event.cost.is_some() {
+            let (model, provider) = self.model_of(event.requests.checked_sub(1));
+            let response = format!("{}:{}:compaction", rows.session, event.at);
+            rows.bill(&Bill {
+                id: &response,
+                message: Some(&id),
+                seq: Some(seq),
+                at: moment(event.at),
+                model,
+                provider,
+                split: Split::default(),
+                output: None,
+                cost: event.cost,
+                grain: "response",
+                is_copy: false,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Bills a request with the message that answers it, and those before it that none does.
+    pub(super) fn bill(
+        &mut self,
+        rows: &mut Rows<'_, '_>,
+        request: usize,
+        reply: Option<(&str, i64)>,
+        model: Option<&str>,
+    ) -> Result<(), Reject> {
+        while self.billed <= request {
+            let place = self.billed;
+            self.billed += 1;
+            let Some(made) = self.timeline.requests.get(place).filter(|made| made.is_billed()) else { continue };
+            let reply = reply.filter(|_| place == request);
+            self.bill_one(rows, place, made, reply, model)?;
+        }
+        Ok(())
+    }
+
+    /// Bills the requests before one, which no reply answers.
+    pub(super) fn bill_before(
+        &mut self,
+        rows: &mut Rows<'_, '_>,
+        request: Option<usize>,
+        model: Option<&str>,
+    ) -> Result<(), Reject> {
+        match request.and_then(|request| request.checked_sub(1)) {
+            Some(last) => self.bill(rows, last, None, model),
+            None => Ok(()),
+        }
+    }
+
+    fn bill_one(
+        &self,
+        rows: &mut Rows<'_, '_>,
+        place: usize,
+        made: &Request,
+        reply: Option<(&str, i64)>,
+        model: Option<&str>,
+    ) -> Result<(), Reject> {
+        let id = format!("{}:{}", rows.session, made.at);
+        let (told, provider) = self.model_of(Some(place));
+        let of = Circumstances {
+            provider,
+            protocol: made.protocol.as_deref(),
+            at: made.at,
+            is_sdk_build: self.companion.is_sdk_build(made.at),
+        };
+        rows.bill(&Bill {
+            id: &id,
+            message: reply.map(|(message, _)| message),
+            seq: reply.map(|(_, seq)| seq),
+            at: moment(made.at),
+            model: told.or(model),
+            provider,
+            split: made.told.split(self.dialect, &of),
+            output: made.output,
+            cost: made.cost,
+            grain: "response",
+            is_copy: false,
+        })?;
+        // Should it be removed, it will be in a sum.
+        let removals = self.timeline.totals.iter().filter(|total| !total.is_of_subagents).count();
+        if made.removals == removals {
+            let removal = keys::removal(self.dialect.agent, &rows.session, removals);
+            rows.out.give_way(Kind::Response, &id, removal, moment(made.at));
+        }
+        Ok(())
+    }
+
+    /// Hands on all that is left.
+    pub(super) fn finish(mut self, rows: &mut Rows<'_, '_>, model: Option<&str>) -> Result<(), Reject> {
+        self.note_before_row(rows, u64::MAX)?;
+        if let Some(last) = self.timeline.requests.len().checked_sub(1) {
+            self.bill(rows, last, None, model)?;
+        }
+        let mut removals = 0;
+        for total in &self.timeline.totals {
+            self.sum_up(rows, total, &mut removals)?;
+        }
+        if self.timeline.has_tokens() {
+            rows.out.claim(keys::requests(self.dialect.agent, &rows.session), false);
+        }
+        Ok(())
+    }
+
+    fn sum_up(&self, rows: &mut Rows<'_, '_>, total: &Total, removals: &mut usize) -> Result<(), Reject> {
+        let agent = self.dialect.agent;
+        let what = if total.is_of_subagents { "subagents" } else { "removed" };
+        let id = format!("{}:{}:{what}", rows.session, total.at);
+        let requests = &self.timeline.requests;
+        let (_, provider) = self.model_of(requests.iter().rposition(|request| request.at <= total.at));
+        let of = Circumstances {
+            provider,
+            protocol: None,
+            at: total.at,
+            is_sdk_build: self.companion.is_sdk_build(total.at),
+        };
+        let told = total.told;
+        // Subagents' input is told in one sum.
+        let split = if total.is_of_subagents {
+            Split { input: told.input, cache_read: None, cache_write: None }
+        } else {
+            told.split(self.dialect, &of)
+        };
+        rows.bill(&Bill {
+            id: &id,
+            message: None,
+            seq: None,
+            at: moment(total.at),
+            model: None,
+            provider,
+            split,
+            output: total.output,
+            cost: total.cost,
+            grain: "session",
+            is_copy: false,
+        })?;
+        if total.is_of_subagents {
+            let subagents = keys::subagents(agent, &rows.session);
+            rows.out.give_way(Kind::Response, &id, subagents, None);
+        } else {
+            let since = total.previous.and_then(moment).map(|previous| previous.saturating_add(REMOVED_AFTER));
+            rows.out.claim_since(keys::removal(agent, &rows.session, *removals), since);
+            *removals += 1;
+        }
+        Ok(())
+    }
+}

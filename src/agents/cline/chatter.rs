@@ -1,0 +1,254 @@
+//! A task of which only `ui_messages.json` is left: its messages and calls are made of what the person saw.
+
+use std::borrow::Cow;
+
+use super::billing::Billing;
+use super::content::plain;
+use super::keys;
+use super::record::{Details, Shown};
+use super::rows::{Call, Result as CallResult, Rows, Said};
+use super::timeline::{Timeline, moment, name_of};
+use crate::extract::{Kind, Reject};
+
+/// Makes rows of what was shown, in its order.
+pub(super) struct Chatter<'c, 'o, 's> {
+    pub(super) rows: &'c mut Rows<'o, 's>,
+    billing: Billing<'c>,
+    timeline: &'c Timeline,
+    /// Requests so far.
+    requests: usize,
+    reply: Reply,
+    /// What the person said since, which the next request sends.
+    heard: Vec<Heard>,
+    parent: Option<String>,
+    has_begun: bool,
+}
+
+/// What the person said.
+struct Heard {
+    /// Name within the task.
+    id: String,
+    at: Option<i64>,
+    kind: &'static str,
+    text: Option<String>,
+    attachments: i64,
+}
+
+/// What the model said since the last request.
+#[derive(Default)]
+struct Reply {
+    /// Name within the task.
+    id: String,
+    at: Option<i64>,
+    text: String,
+    thinking: String,
+    calls: Vec<ShownCall>,
+}
+
+struct ShownCall {
+    id: String,
+    name: String,
+    input: String,
+    at: Option<i64>,
+    is_done: bool,
+    output: Option<String>,
+    output_at: Option<i64>,
+}
+
+impl Reply {
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.thinking.is_empty() && self.calls.is_empty()
+    }
+}
+
+fn append(text: &mut String, more: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(more);
+}
+
+impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
+    pub(super) fn new(rows: &'c mut Rows<'o, 's>, billing: Billing<'c>, timeline: &'c Timeline) -> Self {
+        let (reply, heard) = (Reply::default(), Vec::new());
+        Self { rows, billing, timeline, requests: 0, reply, heard, parent: None, has_begun: false }
+    }
+
+    /// Takes a row.
+    pub(super) fn take(&mut self, shown: &Shown<'_>, place: u64) -> Result<(), Reject> {
+        if !self.timeline.is_current(shown, place) {
+            return Ok(());
+        }
+        let name = name_of(shown);
+        let number = shown.at.0.unwrap_or_else(|| i64::try_from(place).unwrap_or(i64::MAX));
+        let (at, id) = (moment(number), format!("ui:{number}:{name}"));
+        match name {
+            "api_req_started" => {
+                self.end_reply(place)?;
+                self.requests += 1;
+            }
+            "task" => self.listen(shown, id, at, "prompt"),
+            "text" if !self.has_begun && self.requests == 0 => self.listen(shown, id, at, "prompt"),
+            "user_feedback" => self.listen(shown, id, at, "prompt"),
+            "user_feedback_diff" | "subtask_result" => self.listen(shown, id, at, "meta"),
+            "text"
+            | "plan_completion_result"
+            | "followup"
+            | "plan_mode_respond"
+            | "act_mode_respond"
+            | "new_task"
+            | "condense"
+            | "summarize_task"
+            | "report_bug" => self.hear(shown, id, at),
+            "completion_result" if shown.say.get().is_some() => self.hear(shown, id, at),
+            "reasoning" => {
+                if let Some(text) = plain(shown.text) {
+                    self.begin_reply(id, at);
+                    append(&mut self.reply.thinking, &text);
+                }
+            }
+            "tool" | "command" | "use_mcp_server" | "browser_action_launch" | "browser_action" | "use_subagents" => {
+                self.call(shown, id, at);
+            }
+            "command_output" | "mcp_server_response" | "browser_action_result" => {
+                if let (Some(call), Some(text)) = (self.reply.calls.last_mut(), plain(shown.text)) {
+                    append(call.output.get_or_insert_default(), &text);
+                    call.output_at = at;
+                }
+            }
+            _ => {}
+        }
+        self.has_begun = true;
+        Ok(())
+    }
+
+    fn listen(&mut self, shown: &Shown<'_>, id: String, at: Option<i64>, kind: &'static str) {
+        let text = plain(shown.text).map(Cow::into_owned);
+        let attachments = i64::try_from(shown.images.0.len() + shown.files.0.len()).unwrap_or(i64::MAX);
+        if text.is_some() || attachments > 0 {
+            self.heard.push(Heard { id, at, kind, text, attachments });
+        }
+    }
+
+    fn push_heard(&mut self, heard: &Heard) -> Result<(), Reject> {
+        let id = format!("{}:{}", self.rows.session, heard.id);
+        let said = Said {
+            id: &id,
+            parent: self.parent.as_deref(),
+            at: heard.at,
+            role: "user",
+            kind: heard.kind,
+            text: heard.text.as_deref(),
+            attachments: heard.attachments,
+            ..Said::default()
+        };
+        self.rows.say(&said)?;
+        self.give_way(Kind::Message, &id);
+        self.parent = Some(id);
+        Ok(())
+    }
+
+    fn begin_reply(&mut self, id: String, at: Option<i64>) {
+        if self.reply.is_empty() {
+            self.reply.at = at;
+            self.reply.id = id;
+        }
+    }
+
+    fn hear(&mut self, shown: &Shown<'_>, id: String, at: Option<i64>) {
+        let Some(text) = plain(shown.text) else { return };
+        self.begin_reply(id, at);
+        let details: Details<'_> = serde_json::from_str(&text).unwrap_or_default();
+        append(&mut self.reply.text, details.question.get().or(details.response.get()).unwrap_or(&text));
+    }
+
+    /// A call that was asked for and then shown stands there twice.
+    fn call(&mut self, shown: &Shown<'_>, id: String, at: Option<i64>) {
+        let text = plain(shown.text).unwrap_or_default();
+        let name = name_of(shown);
+        let details: Details<'_> = serde_json::from_str(&text).unwrap_or_default();
+        let input = if serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok() && text.starts_with('{') {
+            text.to_string()
+        } else {
+            serde_json::json!({ "command": text }).to_string()
+        };
+        let name = details.tool.get().filter(|_| name == "tool").unwrap_or(name);
+        // What is shown, rather than asked for, is done.
+        let is_done = shown.say.get().is_some();
+        if let Some(last) = self.reply.calls.last_mut().filter(|last| last.name == name && last.input == input) {
+            last.is_done |= is_done;
+            return;
+        }
+        self.begin_reply(id.clone(), at);
+        let (name, output) = (name.to_owned(), None);
+        self.reply.calls.push(ShownCall { id, name, input, at, is_done, output, output_at: None });
+    }
+
+    fn end_reply(&mut self, place: u64) -> Result<(), Reject> {
+        let reply = std::mem::take(&mut self.reply);
+        if !reply.is_empty() {
+            self.push(&reply)?;
+        }
+        self.billing.note_before_row(self.rows, place)?;
+        std::mem::take(&mut self.heard).iter().try_for_each(|heard| self.push_heard(heard))
+    }
+
+    fn push(&mut self, reply: &Reply) -> Result<(), Reject> {
+        let request = self.requests.checked_sub(1);
+        let at = self.billing.moment_of(request).or(reply.at);
+        let model = self.billing.model_of(request).0;
+        let response = self.billing.response_of(&self.rows.session, request);
+        let id = format!("{}:{}:reply", self.rows.session, reply.id);
+        let said = Said {
+            id: &id,
+            parent: self.parent.as_deref(),
+            at,
+            role: "assistant",
+            kind: "reply",
+            text: Some(&reply.text),
+            thinking: Some(&reply.thinking),
+            model,
+            response: response.as_deref(),
+            ..Said::default()
+        };
+        let seq = self.rows.say(&said)?;
+        self.give_way(Kind::Message, &id);
+        if let Some(request) = request {
+            self.billing.bill(self.rows, request, Some((&id, seq)), None)?;
+        }
+        for shown in &reply.calls {
+            let call = Call {
+                id: format!("{}:{}", self.rows.session, shown.id),
+                own_id: String::new(),
+                name: shown.name.clone(),
+                input: Some(shown.input.clone()),
+                seq: self.rows.take_place(),
+                message: id.clone(),
+                response: response.clone(),
+                turn: self.rows.turn(),
+                at: shown.at,
+                is_copy: false,
+            };
+            let output = shown.output.as_deref().map(Cow::Borrowed);
+            self.rows.end_call(
+                &call,
+                &CallResult { output, is_done: shown.is_done, at: shown.output_at, ..CallResult::default() },
+            )?;
+            self.give_way(Kind::ToolCall, &call.id);
+        }
+        self.parent = Some(id);
+        Ok(())
+    }
+
+    /// Should the model's history turn up, it tells more.
+    fn give_way(&mut self, kind: Kind, id: &str) {
+        let history = keys::history(self.rows.agent, &self.rows.session);
+        self.rows.out.give_way(kind, id, history, None);
+    }
+
+    /// Ends the last reply, and hands on what is left.
+    pub(super) fn finish(mut self) -> Result<(), Reject> {
+        self.end_reply(u64::MAX)?;
+        self.billing.finish(self.rows, None)
+    }
+}

@@ -1,0 +1,122 @@
+//! `task_metadata.json`, `history_item.json`: what lies beside the messages of a task.
+
+use std::path::Path;
+
+use super::record::{HistoryItem, TaskMetadata};
+use crate::source::{Source, repair};
+
+/// What is told of a task beside its messages.
+#[derive(Default)]
+pub(super) struct Companion {
+    models: Vec<Used>,
+    /// From when on each version ran. Milliseconds since 1970.
+    versions: Vec<(i64, String)>,
+    pub(super) totals: Option<Totals>,
+    pub(super) item: Option<Item>,
+}
+
+/// A model, and from when on it was used. Milliseconds since 1970.
+pub(super) struct Used {
+    at: i64,
+    pub(super) model: Option<String>,
+    pub(super) provider: Option<String>,
+}
+
+/// Totals of a task in an older description's form of `task_metadata.json`.
+pub(super) struct Totals {
+    pub(super) task: Option<String>,
+    pub(super) started: Option<i64>,
+    pub(super) ended: Option<i64>,
+    pub(super) model: Option<String>,
+    pub(super) input: Option<i64>,
+    pub(super) output: Option<i64>,
+    pub(super) cost: Option<f64>,
+}
+
+/// What Roo Code's and Kilo Code's `history_item.json` tells.
+#[derive(Default)]
+pub(super) struct Item {
+    pub(super) folder: Option<String>,
+    pub(super) parent: Option<String>,
+    pub(super) root: Option<String>,
+    pub(super) children: Vec<String>,
+    /// First line of what the task is.
+    pub(super) title: Option<String>,
+    pub(super) summary: Option<String>,
+    pub(super) mode: Option<String>,
+}
+
+impl Companion {
+    /// Reads what lies in the folder of a task.
+    pub(super) fn of(source: &Source<'_>, folder: &Path) -> Self {
+        let mut companion = Self::default();
+        if let Some(bytes) = source.sidecar(&folder.join("task_metadata.json"))
+            && let Ok(metadata) = serde_json::from_str::<TaskMetadata<'_>>(&repair(&bytes))
+        {
+            companion.take(&metadata);
+        }
+        if let Some(bytes) = source.sidecar(&folder.join("history_item.json")) {
+            companion.item = serde_json::from_str::<HistoryItem<'_>>(&repair(&bytes)).ok().map(|item| Item::of(&item));
+        }
+        companion
+    }
+
+    /// Takes the task's metadata.
+    pub(super) fn take(&mut self, metadata: &TaskMetadata<'_>) {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        for used in metadata.models.0.iter().filter_map(|used| used.0.as_ref()) {
+            let (model, provider) = (owned(used.model.get()), owned(used.provider.get()));
+            self.models.push(Used { at: used.at.0.unwrap_or(i64::MIN), model, provider });
+        }
+        for environment in metadata.environments.0.iter().filter_map(|environment| environment.0.as_ref()) {
+            let version = owned(environment.version.get());
+            self.versions.extend(version.map(|version| (environment.at.0.unwrap_or(i64::MIN), version)));
+        }
+        let is_total = metadata.task.get().is_some() || metadata.input.0.is_some() || metadata.output.0.is_some();
+        self.totals = is_total.then(|| Totals {
+            task: owned(metadata.task.get()),
+            started: metadata.started.0,
+            ended: metadata.ended.0,
+            model: owned(metadata.model.get()),
+            input: metadata.input.0.map(|tokens| tokens.max(0)),
+            output: metadata.output.0.map(|tokens| tokens.max(0)),
+            cost: metadata.cost.0.filter(|cost| *cost >= 0.0),
+        });
+    }
+
+    /// The model of a request before the next one. The entry is written a little after the request; before the first
+    /// entry it is the first's.
+    pub(super) fn model_before(&self, next: Option<i64>) -> Option<&Used> {
+        let is_before = |used: &&Used| next.is_none_or(|next| used.at < next);
+        self.models.iter().rev().find(is_before).or(self.models.first())
+    }
+
+    /// The version that wrote the last record.
+    pub(super) fn version(&self) -> Option<&str> {
+        self.versions.last().map(|(_, version)| version.as_str())
+    }
+
+    /// Whether the version that ran at a moment was built on the SDK: 4.0.0, and all since 4.1.
+    pub(super) fn is_sdk_build(&self, at: i64) -> bool {
+        let version = self.versions.iter().rev().find(|(since, _)| *since <= at).or(self.versions.first());
+        let mut numbers = version.map(|(_, version)| version.as_str()).unwrap_or_default().split(['.', '-']);
+        let mut number = || numbers.next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
+        let version = (number(), number(), number());
+        version == (4, 0, 0) || version >= (4, 1, 0)
+    }
+}
+
+impl Item {
+    fn of(item: &HistoryItem<'_>) -> Self {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Self {
+            folder: owned(item.workspace.get().or(item.cwd.get())),
+            parent: owned(item.parent.get()),
+            root: owned(item.root.get()),
+            children: item.children.0.iter().filter_map(|child| owned(child.get())).collect(),
+            title: owned(item.task.get().and_then(|task| task.lines().next())),
+            summary: owned(item.summary.get()),
+            mode: owned(item.mode.get()),
+        }
+    }
+}

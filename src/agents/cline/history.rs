@@ -1,0 +1,421 @@
+//! Messages as they are sent to the model: a task's `api_conversation_history.json`, and an SDK session's.
+
+use std::borrow::Cow;
+
+use super::align::Place;
+use super::billing::Billing;
+use super::content::{is_continuation, is_written, spoken, tells_resumption, text_of, without_surroundings};
+use super::keys;
+use super::metrics::{Numbers, OwnBill};
+use super::record::{Block, Message};
+use super::rows::{Call, Result as CallResult, Rows, Said};
+use super::sdk::Session;
+use super::timeline::moment;
+use super::xml;
+use crate::agents::content::join;
+use crate::extract::{Kind, Reject};
+
+/// Makes rows of messages, in their order.
+pub(super) struct History<'h, 'o, 's> {
+    pub(super) rows: &'h mut Rows<'o, 's>,
+    form: Form<'h>,
+    next: i64,
+    parent: Option<String>,
+    /// Calls without a result so far.
+    open: Vec<Call>,
+    /// Thinking that stands before its reply.
+    thought: Option<String>,
+    /// Model that the surroundings last named.
+    model: Option<String>,
+    /// Subtasks that are not yet named with the calls that started them.
+    children: std::slice::Iter<'h, String>,
+}
+
+/// Whose messages they are.
+pub(super) enum Form<'h> {
+    /// A task's: times, models and costs stand in another file. None where that is not there.
+    Task(Option<Billing<'h>>),
+    /// An SDK session's.
+    Session(Session<'h>),
+}
+
+/// What a message says, whoever speaks.
+#[derive(Default)]
+struct Heard<'m> {
+    text: Option<Cow<'m, str>>,
+    /// Whether the person typed it.
+    is_typed: bool,
+    has_results: bool,
+}
+
+impl<'h, 'o, 's> History<'h, 'o, 's> {
+    pub(super) fn new(rows: &'h mut Rows<'o, 's>, form: Form<'h>, children: &'h [String]) -> Self {
+        let (open, children) = (Vec::new(), children.iter());
+        Self { rows, form, next: 0, parent: None, open, thought: None, model: None, children }
+    }
+
+    /// Takes a message.
+    pub(super) fn take(&mut self, message: &Message<'_>) -> Result<(), Reject> {
+        let place = Place { index: self.next, at: message.at.0 };
+        self.next += 1;
+        message.unknown.iter().for_each(|field| self.rows.out.unknown(&format!("field {field}")));
+        if message.kind.is("reasoning") {
+            let text = message.text.get().map(str::to_owned);
+            self.thought = text.or_else(|| text_of(message.summary).map(Cow::into_owned)).or(self.thought.take());
+            return Ok(());
+        }
+        match message.role.get() {
+            // Roo Code wrote summaries in the model's name at first.
+            Some("user" | "assistant") if message.is_summary.0 => self.take_user(message, place),
+            Some("user") => self.take_user(message, place),
+            Some("assistant") => self.take_reply(message, place),
+            role => {
+                self.rows.out.unknown(&format!("role {}", role.unwrap_or("none")));
+                Ok(())
+            }
+        }
+    }
+
+    fn take_user(&mut self, message: &Message<'_>, place: Place) -> Result<(), Reject> {
+        let request = self.billing().and_then(|billing| billing.alignment.sent_by(place));
+        let mut at = place.at.and_then(moment);
+        if let Form::Task(Some(billing)) = &mut self.form {
+            let begun = self.rows.begun.filter(|_| place.index == 0);
+            at = at.or(begun).or_else(|| billing.moment_of(request));
+            billing.note_before(self.rows, place, request)?;
+            billing.bill_before(self.rows, request, self.model.as_deref())?;
+        }
+        let heard = self.hear(message, at)?;
+        if heard.text.is_none() && !heard.has_results && message.content.tells_resumption() {
+            return Ok(());
+        }
+        let is_copy = self.is_copy(place);
+        let (role, kind) = self.kind_of(message, &heard, place);
+        let id = self.id_of(message, place);
+        let said = Said {
+            id: &id,
+            parent: self.parent.as_deref(),
+            at,
+            role,
+            kind,
+            text: heard.text.as_deref(),
+            is_error: kind == "api_error",
+            attachments: message.content.attachments(),
+            is_copy,
+            ..Said::default()
+        };
+        self.rows.say(&said)?;
+        self.give_way(&id, place);
+        self.parent = Some(id);
+        Ok(())
+    }
+
+    /// What a message of the person or of tools says; ends the calls that it has the results of.
+    fn hear<'m>(&mut self, message: &'m Message<'_>, at: Option<i64>) -> Result<Heard<'m>, Reject> {
+        let mut heard = Heard::default();
+        let mut typed: Vec<Cow<'m, str>> = Vec::new();
+        let mut others: Vec<Cow<'m, str>> = Vec::new();
+        let mut result: Option<(Call, Vec<Cow<'m, str>>)> = None;
+        for block in &message.content.0 {
+            match block.kind.get() {
+                Some("tool_result") => {
+                    heard.has_results = true;
+                    typed.extend(self.take_result(block, at)?.map(Cow::Owned));
+                }
+                Some("text") => {
+                    let Some(text) = block.text.get() else { continue };
+                    let (text, surroundings) = without_surroundings(text);
+                    if let Some(folder) = surroundings.folder
+                        && self.rows.folder.as_deref() != Some(folder)
+                    {
+                        self.rows.folder = Some(folder.to_owned());
+                    }
+                    self.model = surroundings.model.map(str::to_owned).or(self.model.take());
+                    if text.trim().is_empty() || tells_resumption(&text) {
+                        continue;
+                    }
+                    if let Some((name, output)) = xml::result(&text)
+                        && let Some(call) = self.open_named(name)
+                    {
+                        heard.has_results = true;
+                        if let Some((call, output)) = result.take() {
+                            typed.extend(self.end_written(&call, output, at)?);
+                        }
+                        let output = (!output.is_empty()).then(|| Cow::Owned(output.to_owned()));
+                        result = Some((call, output.into_iter().collect()));
+                    } else if let Some((_, output)) = &mut result {
+                        output.push(text);
+                    } else if let Some(words) = spoken(&text, false) {
+                        typed.push(Cow::Owned(words.to_owned()));
+                    } else {
+                        others.push(text);
+                    }
+                }
+                Some("image" | "document" | "file") => {}
+                kind => self.rows.out.unknown(&format!("block {}", kind.unwrap_or("without a type"))),
+            }
+        }
+        if let Some((call, output)) = result {
+            typed.extend(self.end_written(&call, output, at)?);
+        }
+        heard.is_typed = !typed.is_empty();
+        heard.text = join(if heard.is_typed { typed } else { others });
+        Ok(heard)
+    }
+
+    /// Ends a call with its result; gives what the person typed with it.
+    fn take_result(&mut self, block: &Block<'_>, at: Option<i64>) -> Result<Option<String>, Reject> {
+        let id = block.call.get().unwrap_or_default();
+        let Some(place) = self.open.iter().position(|call| call.own_id == id) else { return Ok(None) };
+        let call = self.open.remove(place);
+        let output = text_of(block.content).unwrap_or_default();
+        let output = without_surroundings(&output).0;
+        let typed = spoken(&output, true).map(str::to_owned);
+        self.end(&call, output, block.is_error.0, at)?;
+        Ok(typed)
+    }
+
+    fn end_written<'m>(
+        &mut self,
+        call: &Call,
+        output: Vec<Cow<'m, str>>,
+        at: Option<i64>,
+    ) -> Result<Option<Cow<'m, str>>, Reject> {
+        let output = join(output).unwrap_or_default();
+        let typed = spoken(&output, true).map(|words| Cow::Owned(words.to_owned()));
+        self.end(call, output, false, at)?;
+        Ok(typed)
+    }
+
+    fn end(&mut self, call: &Call, output: Cow<'_, str>, is_error: bool, at: Option<i64>) -> Result<(), Reject> {
+        let child = if call.name == "new_task" { self.children.next().map(String::as_str) } else { None };
+        self.rows.end_call(call, &CallResult { output: Some(output), is_error, at, child, ..CallResult::default() })
+    }
+
+    /// The first call of that name that stands in a text and waits for its result.
+    fn open_named(&mut self, name: &str) -> Option<Call> {
+        let place = self.open.iter().position(|call| call.own_id.is_empty() && call.name == name)?;
+        Some(self.open.remove(place))
+    }
+
+    fn kind_of(&self, message: &Message<'_>, heard: &Heard<'_>, place: Place) -> (&'static str, &'static str) {
+        let text = heard.text.as_deref().unwrap_or_default();
+        if let Form::Session(_) = &self.form
+            && let Some(metadata) = &message.metadata.0
+        {
+            if metadata.kind.is("compaction_summary") {
+                return ("user", "compaction");
+            }
+            if metadata.is_display_only.0 {
+                return ("user", "meta");
+            }
+        }
+        let is_told = matches!(&self.form, Form::Task(Some(billing)) if billing.tells_compactions());
+        match heard {
+            _ if message.is_summary.0 => ("user", if is_told { "summary" } else { "compaction" }),
+            _ if message.is_truncation.0 => ("user", if is_told { "meta" } else { "compaction" }),
+            Heard { is_typed: true, .. } => ("user", "prompt"),
+            Heard { has_results: true, text: None, .. } => ("tool", "tool_result"),
+            Heard { has_results: true, .. } => ("user", "tool_result"),
+            _ if is_continuation(text) => ("user", "summary"),
+            _ if is_written(text) => ("user", "meta"),
+            Heard { text: None, .. } if message.content.attachments() == 0 && place.index > 0 => ("user", "meta"),
+            _ => ("user", "prompt"),
+        }
+    }
+
+    fn take_reply(&mut self, message: &Message<'_>, place: Place) -> Result<(), Reject> {
+        let request = self.billing().and_then(|billing| billing.alignment.answered_by(place));
+        let mut at = place.at.and_then(moment);
+        let (mut told, mut response) = (None, None);
+        if let Form::Task(Some(billing)) = &mut self.form {
+            at = at.or_else(|| billing.moment_of(request));
+            billing.note_before(self.rows, place, request)?;
+            told = billing.model_of(request).0;
+            response = billing.response_of(&self.rows.session, request);
+        }
+        let id = self.id_of(message, place);
+        let is_copy = self.is_copy(place);
+        let own = message.model.0.as_ref().and_then(|model| model.model.get());
+        let model = own.or(told).or(self.model.as_deref()).map(str::to_owned);
+        let text = join(texts(message));
+        let (text, elements) = self.elements_of(message, text);
+        let thinking = join(
+            [
+                self.thought.take().map(Cow::Owned),
+                message.content.thinking(),
+                message.reasoning.get().map(Cow::Borrowed),
+            ]
+            .into_iter()
+            .flatten(),
+        );
+        let bill = self.own_bill(message, place, &id, model.as_deref(), at);
+        let response = response.or_else(|| bill.is_some().then(|| id.clone()));
+        let (kind, is_error) = self.reply_kind(message, text.as_deref());
+        let said = Said {
+            id: &id,
+            parent: self.parent.as_deref(),
+            at,
+            role: "assistant",
+            kind,
+            text: text.as_deref(),
+            thinking: thinking.as_deref(),
+            model: model.as_deref().filter(|_| kind == "reply"),
+            response: response.as_deref(),
+            is_error,
+            attachments: message.content.attachments(),
+            is_copy,
+        };
+        let seq = self.rows.say(&said)?;
+        self.give_way(&id, place);
+        if let (Form::Task(Some(billing)), Some(request)) = (&mut self.form, request) {
+            billing.bill(self.rows, request, Some((&id, seq)), model.as_deref())?;
+        }
+        if let Some(bill) = bill {
+            bill.push(self.rows, seq)?;
+        }
+        let calls = message.content.0.iter().filter(|block| block.kind.is("tool_use"));
+        let calls: Vec<(String, String, Option<String>)> = calls
+            .map(|block| {
+                let (own_id, name) = (block.id.get().unwrap_or_default(), block.name.get().unwrap_or("unknown"));
+                (own_id.to_owned(), name.to_owned(), block.input.json().map(str::to_owned))
+            })
+            .chain(elements.into_iter().map(|(name, input)| (String::new(), name.to_owned(), Some(input))))
+            .collect();
+        for (number, (own_id, name, input)) in calls.into_iter().enumerate() {
+            let place =
+                if own_id.is_empty() { format!("xml:{}:{number}", place.index) } else { format!("{}", place.index) };
+            let call = Call {
+                id: self.rows.call_id(&own_id, &place),
+                own_id,
+                name,
+                input,
+                seq: self.rows.take_place(),
+                message: id.clone(),
+                response: response.clone(),
+                turn: self.rows.turn(),
+                at,
+                is_copy,
+            };
+            self.open.push(call);
+        }
+        self.parent = Some(id);
+        Ok(())
+    }
+
+    /// Calls that stand in the text of a reply, where it has no others.
+    fn elements_of<'m>(
+        &self,
+        message: &Message<'_>,
+        text: Option<Cow<'m, str>>,
+    ) -> (Option<Cow<'m, str>>, Vec<(&'static str, String)>) {
+        let has_calls = message.content.0.iter().any(|block| block.kind.is("tool_use"));
+        if has_calls || matches!(self.form, Form::Session(_)) {
+            return (text, Vec::new());
+        }
+        let Some(text) = text else { return (None, Vec::new()) };
+        let (rest, elements) = xml::split(&text);
+        if elements.is_empty() {
+            return (Some(text), Vec::new());
+        }
+        let rest = rest.into_owned();
+        (Some(Cow::Owned(rest)), elements.iter().map(|element| (element.name, element.input())).collect())
+    }
+
+    /// Numbers that stand beside a reply itself, where no other file of its form has them.
+    fn own_bill<'m>(
+        &self,
+        message: &Message<'_>,
+        place: Place,
+        id: &'m str,
+        model: Option<&'m str>,
+        at: Option<i64>,
+    ) -> Option<OwnBill<'m>> {
+        let numbers = Numbers::of(message.metrics.0.as_ref()?)?;
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        let provider =
+            own(message.model.0.as_ref().and_then(|model| model.provider.get()).filter(|name| *name != "unknown"));
+        let bill = OwnBill {
+            id,
+            model: own(model),
+            provider,
+            at,
+            numbers,
+            grain: "response",
+            gives_way: None,
+            is_copy: false,
+        };
+        let agent = self.rows.agent;
+        match &self.form {
+            Form::Task(Some(_)) => None,
+            Form::Task(None) => Some(OwnBill { gives_way: Some(keys::shown(agent, &self.rows.session)), ..bill }),
+            Form::Session(session) => {
+                let replay = session.replays(place.index).then(|| keys::folder(agent, &self.rows.session));
+                let grain = session.grain_of(place.index);
+                let model = bill.model.or_else(|| session.model.clone());
+                let provider = bill.provider.or_else(|| session.provider.clone().filter(|_| replay.is_none()));
+                Some(OwnBill { model, provider, grain, gives_way: replay, is_copy: replay.is_some(), ..bill })
+            }
+        }
+    }
+
+    fn billing(&mut self) -> Option<&mut Billing<'h>> {
+        match &mut self.form {
+            Form::Task(billing) => billing.as_mut(),
+            Form::Session(_) => None,
+        }
+    }
+
+    /// Whether the message is a copy of what a task's own folder has.
+    fn is_copy(&self, place: Place) -> bool {
+        matches!(&self.form, Form::Session(session) if session.replays(place.index))
+    }
+
+    fn give_way(&mut self, id: &str, place: Place) {
+        if self.is_copy(place) {
+            let folder = keys::folder(self.rows.agent, &self.rows.session);
+            self.rows.out.give_way(Kind::Message, id, folder, None);
+        }
+    }
+
+    fn id_of(&self, message: &Message<'_>, place: Place) -> String {
+        let session = &self.rows.session;
+        match (&self.form, message.id.get()) {
+            (Form::Task(_), _) => format!("{session}:api:{}", place.index),
+            (Form::Session(_), Some(id)) => format!("{session}#{id}"),
+            (Form::Session(_), None) => format!("{session}:sdk:{}", place.index),
+        }
+    }
+
+    /// The SDK shows failures and interruptions as replies that no model wrote.
+    fn reply_kind(&self, message: &Message<'_>, text: Option<&str>) -> (&'static str, bool) {
+        let metadata = message.metadata.0.as_ref().filter(|metadata| metadata.is_display_only.0);
+        let Some(metadata) = metadata.filter(|_| matches!(self.form, Form::Session(_))) else {
+            return ("reply", false);
+        };
+        if !metadata.role.is("error") {
+            return ("meta", false);
+        }
+        let text = text.unwrap_or_default().to_ascii_lowercase();
+        let is_stopped = ["interrupted", "aborted", "cancelled", "canceled"].iter().any(|word| text.contains(word));
+        if is_stopped { ("abort", false) } else { ("api_error", true) }
+    }
+
+    /// Ends what is left open.
+    pub(super) fn finish(mut self) -> Result<(), Reject> {
+        for call in std::mem::take(&mut self.open) {
+            let child = if call.name == "new_task" { self.children.next().map(String::as_str) } else { None };
+            self.rows.end_call(&call, &CallResult { child, ..CallResult::default() })?;
+        }
+        match self.form {
+            Form::Task(Some(billing)) => billing.finish(self.rows, self.model.as_deref()),
+            Form::Task(None) | Form::Session(_) => Ok(()),
+        }
+    }
+}
+
+/// The texts of a reply.
+fn texts<'m>(message: &'m Message<'_>) -> impl Iterator<Item = Cow<'m, str>> {
+    let blocks = message.content.0.iter().filter(|block| block.kind.is("text"));
+    blocks.filter_map(|block| block.text.get()).filter(|text| !text.trim().is_empty()).map(Cow::Borrowed)
+}

@@ -1,0 +1,87 @@
+//! `state/taskHistory.json`, `tasks/_index.json`: a line for each task. Those whose folder is gone are all that is known of
+//! it.
+
+use super::dialect::Dialect;
+use super::items;
+use super::record::HistoryItem;
+use super::rows::{Bill, Rows};
+use super::split::Split;
+use crate::extract::{Facts, Kind, Reject, Sink, session_key};
+use crate::source::Source;
+use crate::tables::MessageRow;
+
+/// Reads the tasks of an index. Each gives way to the task's own folder.
+pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let tally = items::read::<HistoryItem<'static>>(source, "entries", &mut |item, _| push(dialect, item, out))?;
+    tally.tell(out);
+    Ok(())
+}
+
+fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let Some(task) = item.id.get() else { return Ok(()) };
+    out.turn_to(task);
+    let session = session_key(dialect.agent, task);
+    let folder = item.cwd.get().or(item.workspace.get());
+    // Names of tasks that are numbers say when these began.
+    let begun = task.parse().ok().filter(|_| task.len() == 13).and_then(super::timeline::moment).or(item.at.0);
+    if let Some(text) = item.task.get() {
+        let row = MessageRow {
+            session_id: task,
+            seq: 0,
+            message_id: &format!("{task}:index"),
+            parent_id: None,
+            turn: Some(1),
+            timestamp: begun,
+            role: "user",
+            kind: "prompt",
+            text: Some(text),
+            thinking: None,
+            model: None,
+            response_id: None,
+            stop_reason: None,
+            is_sidechain: false,
+            is_abandoned: false,
+            is_error: false,
+            cwd: folder,
+            git_branch: None,
+            attachments: 0,
+            source_line: None,
+            gone_at: None,
+        };
+        out.message_claimed_by(session, row, true)?;
+    }
+    let count = |number: crate::source::records::Number| number.0.map(|tokens| tokens.max(0));
+    let (input, output) = (count(item.input), count(item.output));
+    let (cache_read, cache_write) = (count(item.cache_read), count(item.cache_write));
+    let cost = item.cost.0.filter(|cost| *cost >= 0.0);
+    if [input, output, cache_read, cache_write].iter().flatten().any(|tokens| *tokens > 0) || cost > Some(0.0) {
+        let id = format!("{task}:index");
+        let mut rows = Rows::new(out, dialect.agent, task.to_owned());
+        rows.bill(&Bill {
+            id: &id,
+            message: None,
+            seq: None,
+            at: item.at.0.or(begun),
+            model: item.model.get(),
+            provider: None,
+            split: Split { input, cache_read, cache_write },
+            output,
+            cost,
+            grain: "session",
+            is_copy: true,
+        })?;
+        rows.out.give_way(Kind::Response, &id, session, None);
+    }
+    let parent = item.parent.get().map(str::to_owned);
+    out.end_session(Facts {
+        session_id: task.to_owned(),
+        kind: "prompts",
+        project_path: folder.map(str::to_owned),
+        summary: item.summary.get().map(str::to_owned),
+        is_subagent: parent.is_some(),
+        root_session_id: item.root.get().map(str::to_owned).filter(|_| parent.is_some()),
+        parent_session_id: parent,
+        first_moment: begun,
+        ..Facts::default()
+    })
+}

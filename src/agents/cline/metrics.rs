@@ -1,0 +1,70 @@
+//! Numbers that stand beside a reply itself.
+
+use super::record::Metrics;
+use super::rows::{Bill, Rows};
+use super::split::{Split, Told};
+use crate::extract::{Kind, Reject};
+use crate::source::records::Number;
+
+/// A reply's own numbers.
+pub(super) struct Numbers {
+    pub(super) split: Split,
+    pub(super) output: Option<i64>,
+    pub(super) cost: Option<f64>,
+}
+
+impl Numbers {
+    /// None where no number is told.
+    pub(super) fn of(metrics: &Metrics<'_>) -> Option<Self> {
+        let count = |number: Number| number.0.map(|tokens| tokens.max(0));
+        let cost = metrics.cost.0.filter(|cost| *cost >= 0.0);
+        let (told, output) = match &metrics.tokens.0 {
+            Some(tokens) => {
+                let told = Told { input: count(tokens.prompt), cache_read: count(tokens.cached), cache_write: None };
+                (told, count(tokens.completion))
+            }
+            None => {
+                let (cache_read, cache_write) = (count(metrics.cache_read), count(metrics.cache_write));
+                (Told { input: count(metrics.input), cache_read, cache_write }, count(metrics.output))
+            }
+        };
+        let is_told = told != Told::default() || output.is_some() || cost.is_some();
+        is_told.then(|| Self { split: told.split_whole(), output, cost })
+    }
+}
+
+/// What a reply itself says that it was billed as.
+pub(super) struct OwnBill<'m> {
+    pub(super) id: &'m str,
+    pub(super) model: Option<String>,
+    pub(super) provider: Option<String>,
+    pub(super) at: Option<i64>,
+    pub(super) numbers: Numbers,
+    pub(super) grain: &'static str,
+    /// What tells the same in finer grain.
+    pub(super) gives_way: Option<u64>,
+    pub(super) is_copy: bool,
+}
+
+impl OwnBill<'_> {
+    /// Hands it on.
+    pub(super) fn push(self, rows: &mut Rows<'_, '_>, seq: i64) -> Result<(), Reject> {
+        rows.bill(&Bill {
+            id: self.id,
+            message: Some(self.id),
+            seq: Some(seq),
+            at: self.at,
+            model: self.model.as_deref(),
+            provider: self.provider.as_deref(),
+            split: self.numbers.split,
+            output: self.numbers.output,
+            cost: self.numbers.cost,
+            grain: self.grain,
+            is_copy: self.is_copy,
+        })?;
+        if let Some(finer) = self.gives_way {
+            rows.out.give_way(Kind::Response, self.id, finer, None);
+        }
+        Ok(())
+    }
+}

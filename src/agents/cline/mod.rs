@@ -1,0 +1,120 @@
+//! Cline, its tasks from 2024 on and the sessions of its SDK; what Roo Code and Kilo Code share with it.
+
+mod align;
+mod billing;
+mod chatter;
+mod companion;
+mod content;
+mod dialect;
+mod history;
+mod index;
+mod items;
+mod keys;
+mod metrics;
+mod places;
+mod record;
+mod rows;
+mod sdk;
+mod split;
+mod task;
+mod timeline;
+mod tools;
+mod xml;
+
+use std::path::{Path, PathBuf};
+
+use super::folders::first_moment;
+use super::{About, Agent, Found, Grain, Places, Records};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+
+pub(super) use dialect::Dialect;
+pub(super) use places::{claims, companions, discover};
+
+/// Kinds of sources.
+const TASK: &str = "transcript";
+const SESSION: &str = "session";
+const SUBAGENT: &str = "subagent";
+const INDEX: &str = "prompts";
+
+/// The agent.
+pub struct Cline;
+
+/// What the extensions record.
+pub(super) const RECORDS: Records = Records {
+    messages: Grain::Exact,
+    tool_calls: Grain::Exact,
+    tokens: Grain::Exact,
+    cost: Grain::Exact,
+    durations: Grain::Absent,
+};
+
+static ABOUT: About = About {
+    id: "cline",
+    title: "Cline",
+    paths: &["~/.config/*/User/globalStorage/saoudrizwan.claude-dev", "~/.cline/data"],
+    environment: &["CLINE_DATA_DIR", "CLINE_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME", "APPDATA"],
+    versions: "2024-07 to 4.1, CLI 3",
+    records: RECORDS,
+    retention_days: None,
+    parser_version: 1,
+};
+
+pub(super) static DIALECT: Dialect = Dialect {
+    agent: "cline",
+    extensions: &["saoudrizwan.claude-dev", "saoudrizwan.cline-nightly"],
+    storages: &[".cline/data"],
+    takes_nameless: true,
+    whole_prompt_since: None,
+};
+
+impl Agent for Cline {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        discover(&DIALECT, places, found);
+        let of_folder = || places.environment("CLINE_DIR").map(|folder| format!("{folder}/data"));
+        if let Some(data) = places.environment("CLINE_DATA_DIR").or_else(of_folder) {
+            places::add_storage(Path::new(&data), found);
+        }
+        if let Some(sessions) = places.environment("CLINE_SESSION_DATA_DIR") {
+            places::add_sessions(Path::new(&sessions), found);
+        }
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        claims(&DIALECT, path)
+    }
+
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        companions(path)
+    }
+
+    fn streams(&self, kind: &str) -> bool {
+        streams(kind)
+    }
+
+    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
+        first_moment(head, "ts")
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        extract(&DIALECT, source, out)
+    }
+}
+
+/// An index holds many sessions, everything else one.
+pub(super) fn streams(kind: &str) -> bool {
+    kind != INDEX
+}
+
+/// Reads one source.
+pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    match source.kind {
+        INDEX => index::extract(dialect, source, out),
+        SESSION | SUBAGENT => sdk::extract(dialect, source, out),
+        _ => task::extract(dialect, source, out),
+    }
+}

@@ -1,0 +1,131 @@
+//! Where the extensions' files lie: in every editor that is built like VS Code, on its servers, and below `~/.cline`.
+
+use std::path::{Path, PathBuf};
+
+use super::dialect::Dialect;
+use super::task::{HISTORY, ITEM, METADATA, SHOWN};
+use super::{INDEX, SESSION, SUBAGENT, TASK};
+use crate::agents::folders::{entries, folders};
+use crate::agents::{Found, Places};
+
+/// Folders of editors that run on another machine.
+const SERVERS: [&str; 6] = [
+    ".vscode-server",
+    ".vscode-server-insiders",
+    ".vscode-remote",
+    ".cursor-server",
+    ".windsurf-server",
+    ".vscodium-server",
+];
+/// Folder of code-server.
+const CODE_SERVER: &str = ".local/share/code-server";
+
+/// Adds the tasks and sessions of an extension.
+pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mut Found) {
+    for storage in storages(dialect, places, found) {
+        add_storage(&storage, found);
+    }
+}
+
+/// Folders that hold `tasks`, in every editor.
+fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBuf> {
+    let home = &places.home;
+    let set = |name: &str, usual: &str| places.environment(name).map_or_else(|| home.join(usual), PathBuf::from);
+    let bases = [
+        set("XDG_CONFIG_HOME", ".config"),
+        home.join("Library/Application Support"),
+        set("APPDATA", "AppData/Roaming"),
+    ];
+    let mut users: Vec<PathBuf> = Vec::new();
+    for base in bases {
+        users.extend(folders(&base, found).into_iter().map(|editor| editor.join("User")));
+    }
+    users.extend(SERVERS.iter().map(|server| home.join(server).join("data/User")));
+    users.push(home.join(CODE_SERVER).join("User"));
+    let of_extensions = users
+        .iter()
+        .flat_map(|user| dialect.extensions.iter().map(|extension| user.join("globalStorage").join(extension)));
+    let mut storages: Vec<PathBuf> = of_extensions.filter(|storage| storage.is_dir()).collect();
+    storages.extend(dialect.storages.iter().map(|storage| home.join(storage)));
+    storages
+}
+
+/// Adds what a storage holds: tasks, their index, sessions.
+pub(super) fn add_storage(storage: &Path, found: &mut Found) {
+    add_tasks(&storage.join("tasks"), found);
+    let index = storage.join("state/taskHistory.json");
+    if index.is_file() {
+        found.add(index, INDEX);
+    }
+    add_sessions(&storage.join("sessions"), found);
+}
+
+fn add_tasks(tasks: &Path, found: &mut Found) {
+    for entry in entries(tasks, found) {
+        if entry.is_folder {
+            let names = SHOWN.iter().chain([&HISTORY, &METADATA]);
+            let main = names.map(|name| entry.path.join(name)).find(|path| path.is_file());
+            if let Some(main) = main {
+                found.add(main, TASK);
+            }
+        } else if entry.name() == Some("_index.json") {
+            found.add(entry.path, INDEX);
+        }
+    }
+}
+
+/// Adds the sessions of Cline's SDK.
+pub(super) fn add_sessions(sessions: &Path, found: &mut Found) {
+    for session in folders(sessions, found) {
+        for entry in entries(&session, found) {
+            let kind = entry.name().and_then(|name| session_kind(&session, name));
+            if let Some(kind) = kind {
+                found.add(entry.path, kind);
+            }
+        }
+    }
+}
+
+/// What a file in the folder of a session is.
+fn session_kind(folder: &Path, name: &str) -> Option<&'static str> {
+    let agent = name.strip_suffix(".messages.json")?;
+    let is_lead = folder.file_name().is_some_and(|session| session == agent);
+    Some(if is_lead { SESSION } else { SUBAGENT })
+}
+
+/// Whether a file is one of the extension's, by its path.
+pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent()?;
+    let kind = match name {
+        "taskHistory.json" | "_index.json" => INDEX,
+        HISTORY if SHOWN.iter().any(|shown| folder.join(shown).is_file()) => return None,
+        METADATA if SHOWN.iter().chain([&HISTORY]).any(|main| folder.join(main).is_file()) => return None,
+        HISTORY | METADATA => TASK,
+        name if SHOWN.contains(&name) => TASK,
+        name => session_kind(folder, name)?,
+    };
+    let is_extensions = |id: &str| path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(id));
+    let is_stored = |storage: &&str| {
+        let parts: Vec<_> = Path::new(storage).iter().collect();
+        let all: Vec<_> = path.iter().collect();
+        all.windows(parts.len()).any(|window| window == parts)
+    };
+    let is_ours = dialect.extensions.iter().any(|id| is_extensions(id)) || dialect.storages.iter().any(is_stored);
+    (is_ours || (dialect.takes_nameless && kind != INDEX)).then_some(kind)
+}
+
+/// Files that are read together with a task or session.
+pub(in crate::agents) fn companions(path: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Vec::new();
+    };
+    if name.ends_with(".messages.json") {
+        let manifest = folder.file_name().and_then(|session| session.to_str());
+        return manifest.map(|session| folder.join(format!("{session}.json"))).into_iter().collect();
+    }
+    if matches!(name, "taskHistory.json" | "_index.json") {
+        return Vec::new();
+    }
+    [HISTORY, METADATA, ITEM].into_iter().filter(|beside| *beside != name).map(|beside| folder.join(beside)).collect()
+}

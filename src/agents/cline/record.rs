@@ -1,0 +1,279 @@
+//! The shapes of the files that Cline, Roo Code and Kilo Code write, and of Cline's SDK.
+
+use std::borrow::Cow;
+
+use serde::de::{Deserialize, Deserializer};
+
+use crate::agents::content::{self, TextBlock};
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+
+record! {
+    /// One entry of `ui_messages.json`: what the person saw.
+    Shown<'a> {
+        at: Number = "ts",
+        say: Text<'a> = "say",
+        ask: Text<'a> = "ask",
+        text: Raw<'a> = "text",
+        images: List<Raw<'a>> = "images",
+        files: List<Raw<'a>> = "files",
+        model: Object<ModelInfo<'a>> = "modelInfo",
+        index: Number = "conversationHistoryIndex",
+        removed: List<Number> = "conversationHistoryDeletedRange",
+        condense: Object<Condense<'a>> = "contextCondense",
+    }
+    ignores [
+        "type", "partial", "reasoning", "commandCompleted", "lastCheckpointHash", "isCheckpointCheckedOut",
+        "isOperationOutsideWorkspace", "contextTruncation", "apiProtocol", "isAnswered", "isProtected", "progressStatus",
+        "checkpoint", "metadata", "multiCommandState",
+    ]
+}
+
+record! {
+    /// The model that was asked.
+    ModelInfo<'a> {
+        model: Text<'a> = "modelId" | "id",
+        provider: Text<'a> = "providerId" | "provider",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a compaction of Roo Code or Kilo Code made of the context.
+    Condense<'a> {
+        cost: Fraction = "cost",
+        summary: Text<'a> = "summary",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The JSON text of an `api_req_started` row, and of those that sum up requests.
+    RequestInfo<'a> {
+        request: Raw<'a> = "request",
+        input: Number = "tokensIn",
+        output: Number = "tokensOut",
+        cache_write: Number = "cacheWrites",
+        cache_read: Number = "cacheReads",
+        cost: Fraction = "cost",
+        cancelled: Text<'a> = "cancelReason",
+        failure: Text<'a> = "streamingFailedMessage",
+        protocol: Text<'a> = "apiProtocol",
+    }
+    ignores the rest
+}
+
+record! {
+    /// JSON texts of other rows: a tool that was shown, a question, a retry, a compaction.
+    Details<'a> {
+        tool: Text<'a> = "tool",
+        path: Text<'a> = "path",
+        server: Text<'a> = "serverName",
+        tool_name: Text<'a> = "toolName",
+        question: Text<'a> = "question",
+        response: Text<'a> = "response",
+        status: Text<'a> = "status",
+        error: Text<'a> = "errorMessage",
+    }
+    ignores the rest
+}
+
+record! {
+    /// One message of `api_conversation_history.json`, or of an SDK session.
+    Message<'a> {
+        id: Text<'a> = "id",
+        kind: Text<'a> = "type",
+        role: Text<'a> = "role",
+        content: Content<'a> = "content",
+        text: Text<'a> = "text",
+        summary: Raw<'a> = "summary",
+        reasoning: Text<'a> = "reasoning_content",
+        at: Number = "ts",
+        model: Object<ModelInfo<'a>> = "modelInfo",
+        metrics: Object<Metrics<'a>> = "metrics",
+        metadata: Object<Metadata<'a>> = "metadata",
+        is_summary: Flag = "isSummary",
+        is_truncation: Flag = "isTruncationMarker",
+    }
+    ignores [
+        "encrypted_content", "condenseId", "condenseParent", "truncationId", "truncationParent", "reasoning_details",
+        "call_id", "signature",
+    ]
+}
+
+record! {
+    /// What a message cost: the first four are of an SDK session, `tokens` is of the extension.
+    Metrics<'a> {
+        input: Number = "inputTokens",
+        output: Number = "outputTokens",
+        cache_read: Number = "cacheReadTokens",
+        cache_write: Number = "cacheWriteTokens",
+        cost: Fraction = "cost",
+        tokens: Object<PromptTokens<'a>> = "tokens",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Tokens of a request as the extension keeps them beside the reply; `cached` is within `prompt`.
+    PromptTokens<'a> {
+        prompt: Number = "prompt",
+        completion: Number = "completion",
+        cached: Number = "cached",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What an SDK session says of a message.
+    Metadata<'a> {
+        kind: Text<'a> = "kind",
+        is_display_only: Flag = "displayOnly",
+        role: Text<'a> = "displayRole",
+    }
+    ignores the rest
+}
+
+record! {
+    /// One block of a content.
+    Block<'a> {
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+        thinking: Text<'a> = "thinking",
+        summary: Raw<'a> = "summary",
+        id: Text<'a> = "id",
+        name: Text<'a> = "name",
+        input: Raw<'a> = "input",
+        call: Text<'a> = "tool_use_id",
+        content: Raw<'a> = "content",
+        is_error: Flag = "is_error",
+    }
+    ignores the rest
+}
+
+/// The blocks of a message; a text is one text block, anything else is none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Content<'a>(pub(crate) Vec<Block<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        content::blocks(deserializer).map(|blocks| Self(blocks.unwrap_or_default()))
+    }
+}
+
+impl<'a> TextBlock<'a> for Block<'a> {
+    fn of_text(text: Cow<'a, str>) -> Self {
+        Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
+    }
+}
+
+record! {
+    /// Arguments of a tool call that columns are made of.
+    Arguments<'a> {
+        command: Text<'a> = "command",
+        commands: List<Raw<'a>> = "commands",
+        path: Text<'a> = "path" | "file_path" | "absolutePath",
+        server: Text<'a> = "server_name",
+        tool: Text<'a> = "tool_name",
+    }
+    ignores the rest
+}
+
+record! {
+    /// A command of an SDK session's list.
+    Command<'a> {
+        command: Text<'a> = "command",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The result of a tool, where it is an object.
+    ToolResult<'a> {
+        status: Text<'a> = "status",
+        success: Raw<'a> = "success",
+        exit_code: Number = "exitCode" | "exit_code",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `task_metadata.json`: the form of the extensions, and an older description's with totals.
+    TaskMetadata<'a> {
+        models: List<Object<ModelUse<'a>>> = "model_usage",
+        environments: List<Object<Environment<'a>>> = "environment_history",
+        task: Text<'a> = "taskId",
+        started: Moment = "startTime",
+        ended: Moment = "endTime",
+        model: Text<'a> = "model",
+        input: Number = "totalTokensIn",
+        output: Number = "totalTokensOut",
+        cost: Fraction = "totalCost",
+    }
+    ignores the rest
+}
+
+record! {
+    /// From when on a model was used.
+    ModelUse<'a> {
+        at: Number = "ts",
+        model: Text<'a> = "model_id",
+        provider: Text<'a> = "model_provider_id",
+    }
+    ignores the rest
+}
+
+record! {
+    /// From when on a version ran.
+    Environment<'a> {
+        at: Number = "ts",
+        version: Text<'a> = "cline_version",
+    }
+    ignores the rest
+}
+
+record! {
+    /// One task of `taskHistory.json` or `_index.json`, or that of `history_item.json`.
+    HistoryItem<'a> {
+        id: Text<'a> = "id",
+        at: Moment = "ts",
+        task: Text<'a> = "task",
+        input: Number = "tokensIn",
+        output: Number = "tokensOut",
+        cache_write: Number = "cacheWrites",
+        cache_read: Number = "cacheReads",
+        cost: Fraction = "totalCost",
+        cwd: Text<'a> = "cwdOnTaskInitialization",
+        workspace: Text<'a> = "workspace",
+        model: Text<'a> = "modelId",
+        root: Text<'a> = "rootTaskId",
+        parent: Text<'a> = "parentTaskId",
+        children: List<Text<'a>> = "childIds",
+        summary: Text<'a> = "completionResultSummary",
+        mode: Text<'a> = "mode",
+    }
+    ignores the rest
+}
+
+record! {
+    /// `<session>.json` beside the messages of an SDK session.
+    Manifest<'a> {
+        version: Text<'a> = "agent_version" | "cli_version" | "app_version",
+        provider: Text<'a> = "provider",
+        model: Text<'a> = "model",
+        cwd: Text<'a> = "cwd",
+        workspace: Text<'a> = "workspace_root",
+        parent: Text<'a> = "parent_session_id",
+        started: Moment = "started_at",
+        metadata: Object<ManifestMetadata<'a>> = "metadata",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a manifest says beside its columns.
+    ManifestMetadata<'a> {
+        title: Text<'a> = "title",
+        went_on: Raw<'a> = "legacyTask" | "migratedFromLegacyTask",
+    }
+    ignores the rest
+}

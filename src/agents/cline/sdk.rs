@@ -1,0 +1,162 @@
+//! Sessions of Cline's SDK: `sessions/<session>/*.messages.json`, one file an agent.
+
+use std::collections::HashSet;
+
+use super::dialect::Dialect;
+use super::history::{Form, History};
+use super::items;
+use super::keys;
+use super::record::{Manifest, Message};
+use super::rows::Rows;
+use super::timeline::moment;
+use crate::extract::{Facts, Reject, Sink, session_key};
+use crate::source::{Source, repair};
+
+/// What is known of a session before its messages are made rows.
+pub(super) struct Session<'f> {
+    survey: &'f Survey,
+    /// Whether the session went on with a task, and is torn before it says where.
+    is_torn_copy: bool,
+    pub(super) model: Option<String>,
+    pub(super) provider: Option<String>,
+}
+
+/// What a first look at the messages finds.
+#[derive(Default)]
+pub(super) struct Survey {
+    /// Message that says that those before it are a task's.
+    replayed_to: Option<i64>,
+    /// Replies whose numbers are those of their whole run.
+    runs: HashSet<i64>,
+    has_numbers: bool,
+    has_messages: bool,
+    next: i64,
+    run: Run,
+}
+
+/// What follows a prompt.
+#[derive(Default)]
+struct Run {
+    replies: u32,
+    billed: u32,
+    /// The last reply, when it has numbers.
+    last: Option<i64>,
+}
+
+impl Session<'_> {
+    /// Whether a message is a copy of one of a task that the session went on with.
+    pub(super) fn replays(&self, index: i64) -> bool {
+        self.survey.replayed_to.map_or(self.is_torn_copy, |end| index < end)
+    }
+
+    /// What a reply's numbers stand for. Those of a copied history are the task's, all on its last reply.
+    pub(super) fn grain_of(&self, index: i64) -> &'static str {
+        if self.replays(index) {
+            "session"
+        } else if self.survey.runs.contains(&index) {
+            "turn"
+        } else {
+            "response"
+        }
+    }
+}
+
+impl Survey {
+    fn take(&mut self, message: &Message<'_>) {
+        let index = self.next;
+        self.next += 1;
+        self.has_messages = true;
+        let has_results = message.content.0.iter().any(|block| block.kind.is("tool_result"));
+        if message.role.is("user") && !has_results {
+            self.end_run();
+            if message.content.tells_resumption() {
+                self.replayed_to = Some(index);
+            }
+        }
+        if message.role.is("assistant") {
+            let has_numbers = message.metrics.0.is_some();
+            self.has_numbers |= has_numbers;
+            self.run.replies += 1;
+            self.run.billed += u32::from(has_numbers);
+            self.run.last = has_numbers.then_some(index);
+        }
+    }
+
+    fn end_run(&mut self) {
+        let Run { replies, billed, last } = std::mem::take(&mut self.run);
+        if replies > 1 && billed == 1 {
+            self.runs.extend(last);
+        }
+    }
+}
+
+/// The session, and the agent within it where it is not the lead, that a path names.
+pub(super) fn names_of(source: &Source<'_>) -> (String, Option<String>) {
+    let folder = source.path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap_or_default();
+    let stem = source.stem().strip_suffix(".messages").unwrap_or(source.stem());
+    let agent = (stem != folder).then(|| stem.strip_prefix(&format!("{folder}__")).unwrap_or(stem).to_owned());
+    (folder.to_owned(), agent)
+}
+
+/// Reads one agent's messages.
+pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let (root, agent) = names_of(source);
+    let session = match &agent {
+        Some(agent) => format!("{root}__{agent}"),
+        None => root.clone(),
+    };
+    let mut survey = Survey::default();
+    let tally = items::read::<Message<'static>>(source, "messages", &mut |message, _| {
+        survey.take(message);
+        Ok(())
+    })?;
+    survey.end_run();
+    tally.tell(out);
+    if !survey.has_messages {
+        out.discard_session();
+        return Ok(());
+    }
+    let bytes = source.path.parent().and_then(|folder| source.sidecar(&folder.join(format!("{root}.json"))));
+    let text = bytes.as_deref().map(repair).unwrap_or_default();
+    let manifest: Manifest<'_> = serde_json::from_str(&text).unwrap_or_default();
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let metadata = manifest.metadata.0.as_ref();
+    let went_on = metadata.and_then(|metadata| metadata.went_on.json()).is_some_and(|told| told != "false");
+    let known = Session {
+        survey: &survey,
+        is_torn_copy: !tally.is_whole && went_on,
+        model: owned(manifest.model.get()).filter(|_| agent.is_none()),
+        provider: owned(manifest.provider.get()).filter(|_| agent.is_none()),
+    };
+    let folder = owned(manifest.cwd.get().or(manifest.workspace.get()));
+    let mut rows = Rows::new(out, dialect.agent, session.clone());
+    rows.folder.clone_from(&folder);
+    let mut history = History::new(&mut rows, Form::Session(known), &[]);
+    items::read::<Message<'static>>(&mut source.again(), "messages", &mut |message, _| history.take(message))?;
+    history.finish()?;
+    let (begun, folder) = (rows.begun, folder.or(rows.folder.take()));
+    if survey.has_numbers && agent.is_some() {
+        out.claim(keys::subagents(dialect.agent, &root), false);
+    }
+    out.claim(session_key(dialect.agent, &session), false);
+    let title = metadata.and_then(|metadata| metadata.title.get());
+    let parent = agent.as_ref().map(|_| root.clone()).or_else(|| owned(manifest.parent.get()));
+    let started = manifest.started.0.filter(|_| agent.is_none());
+    out.end_session(Facts {
+        session_id: session,
+        kind: if parent.is_some() { "subagent" } else { "session" },
+        agent_version: owned(manifest.version.get()),
+        project_path: folder,
+        title: owned(title).filter(|_| agent.is_none()),
+        is_subagent: parent.is_some(),
+        root_session_id: parent.clone(),
+        parent_session_id: parent,
+        first_moment: begun.into_iter().chain(started).min().or_else(|| named_moment(&root)),
+        ..Facts::default()
+    })
+}
+
+/// The moment that a session is named after, a little later: a task of that name goes before it. Microseconds since 1970.
+fn named_moment(session: &str) -> Option<i64> {
+    moment(session.get(..13)?.parse().ok()?).map(|moment| moment + 1)
+}

@@ -1,0 +1,116 @@
+//! What a request's `tokensIn` means: with or without the caches, by provider, extension and time.
+
+use super::dialect::Dialect;
+
+/// Input as a request tells it; each is null when it does not. Tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) input: Option<i64>,
+    pub(super) cache_read: Option<i64>,
+    pub(super) cache_write: Option<i64>,
+}
+
+/// Input as it is billed: three kinds that have nothing in common. Tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Split {
+    pub(super) input: Option<i64>,
+    pub(super) cache_read: Option<i64>,
+    pub(super) cache_write: Option<i64>,
+}
+
+/// What is known of a request beside its numbers.
+#[derive(Default)]
+pub(super) struct Circumstances<'a> {
+    pub(super) provider: Option<&'a str>,
+    pub(super) protocol: Option<&'a str>,
+    /// When it was made. Milliseconds since 1970.
+    pub(super) at: i64,
+    /// Whether the extension was built on the SDK, which takes the caches out itself.
+    pub(super) is_sdk_build: bool,
+}
+
+/// Providers whose `cacheWrites`, where it is not 0, counts what missed the cache; `tokensIn` is the whole prompt.
+const MISSES_AS_WRITES: [&str; 6] = ["openai", "fireworks", "xai", "qwen", "doubao", "hicap"];
+/// Providers that speak as OpenAI does, whose `tokensIn` is the whole prompt.
+const WHOLE_PROMPT: [&str; 10] =
+    ["litellm", "oca", "aihubmix", "lmstudio", "zai", "cerebras", "baseten", "huggingface", "together", "nebius"];
+
+impl Told {
+    /// Takes the caches out of the input, which is the whole prompt unless it is less than they are.
+    pub(super) fn split_whole(self) -> Split {
+        let Self { input, cache_read, cache_write } = self;
+        let caches = cache_read.unwrap_or(0).saturating_add(cache_write.unwrap_or(0));
+        let input = input.map(|input| if input < caches { input } else { input - caches });
+        Split { input, cache_read, cache_write }
+    }
+
+    /// Takes the caches out of the input where they are within it.
+    pub(super) fn split(self, dialect: &Dialect, of: &Circumstances<'_>) -> Split {
+        let Self { input, cache_read, cache_write } = self;
+        let (read, write) = (cache_read.unwrap_or(0), cache_write.unwrap_or(0));
+        if dialect.is_cline() && !of.is_sdk_build {
+            match of.provider {
+                Some("deepseek") => {
+                    let input = (input.is_some() || cache_write.is_some()).then(|| input.unwrap_or(0) + write);
+                    return Split { input, cache_read, cache_write: None };
+                }
+                Some(provider) if MISSES_AS_WRITES.contains(&provider) => {
+                    return Split { input: input.map(|input| (input - read).max(0)), cache_read, cache_write: None };
+                }
+                _ => {}
+            }
+        }
+        let holds_caches = match dialect.whole_prompt_since {
+            Some(since) => of.at >= since || of.protocol == Some("openai"),
+            None => !of.is_sdk_build && of.provider.is_some_and(|provider| WHOLE_PROMPT.contains(&provider)),
+        };
+        if holds_caches { self.split_whole() } else { Split { input, cache_read, cache_write } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DIALECT as CLINE;
+    use super::*;
+    use crate::agents::{kilo_code, roo_code};
+
+    const OLD: i64 = 1_750_000_000_000;
+    const NEW: i64 = 1_770_000_000_000;
+
+    fn split(dialect: &Dialect, provider: Option<&str>, protocol: Option<&str>, at: i64, told: [i64; 3]) -> [i64; 3] {
+        let [input, cache_read, cache_write] = told.map(Some);
+        let of = Circumstances { provider, protocol, at, is_sdk_build: false };
+        let split = Told { input, cache_read, cache_write }.split(dialect, &of);
+        [split.input, split.cache_read, split.cache_write].map(|count| count.unwrap_or(-1))
+    }
+
+    #[test]
+    fn cline_goes_by_the_provider() {
+        for (provider, told, billed) in [
+            (Some("deepseek"), [0, 900, 100], [100, 900, -1]),
+            (Some("openai"), [1000, 900, 0], [100, 900, -1]),
+            (Some("xai"), [1000, 900, 100], [100, 900, -1]),
+            (Some("litellm"), [1000, 700, 200], [100, 700, 200]),
+            (Some("litellm"), [100, 700, 200], [100, 700, 200]),
+            (Some("anthropic"), [1000, 700, 200], [1000, 700, 200]),
+            (Some("openrouter"), [1000, 700, 0], [1000, 700, 0]),
+            (None, [1000, 700, 200], [1000, 700, 200]),
+        ] {
+            assert_eq!(split(&CLINE, provider, None, NEW, told), billed, "{provider:?} {told:?}");
+        }
+    }
+
+    #[test]
+    fn roo_and_kilo_go_by_the_time_and_the_protocol() {
+        for dialect in [&roo_code::DIALECT, &kilo_code::DIALECT] {
+            assert_eq!(split(dialect, None, None, NEW, [3012, 0, 3000]), [12, 0, 3000]);
+            assert_eq!(split(dialect, None, Some("anthropic"), NEW, [3012, 0, 3000]), [12, 0, 3000]);
+            assert_eq!(split(dialect, None, Some("openai"), OLD, [3012, 0, 3000]), [12, 0, 3000]);
+            assert_eq!(split(dialect, None, Some("anthropic"), OLD, [3012, 0, 3000]), [3012, 0, 3000]);
+            assert_eq!(split(dialect, None, None, NEW, [12, 0, 3000]), [12, 0, 3000]);
+        }
+        let between = 1_762_500_000_000;
+        assert_eq!(split(&roo_code::DIALECT, None, None, between, [3012, 0, 3000]), [12, 0, 3000]);
+        assert_eq!(split(&kilo_code::DIALECT, None, None, between, [3012, 0, 3000]), [3012, 0, 3000]);
+    }
+}

@@ -1,0 +1,162 @@
+//! One task's folder: what the model was sent, what the person saw, and what lies beside.
+
+use std::path::Path;
+
+use super::billing::Billing;
+use super::chatter::Chatter;
+use super::companion::Companion;
+use super::dialect::Dialect;
+use super::history::{Form, History};
+use super::items;
+use super::keys;
+use super::record::{Message, Shown};
+use super::rows::{Bill, Rows};
+use super::split::Split;
+use super::timeline::Timeline;
+use crate::extract::{Facts, Kind, Reject, Sink, session_key};
+use crate::source::Source;
+
+/// What the model is sent.
+pub(super) const HISTORY: &str = "api_conversation_history.json";
+/// What the person sees; the second is its name of 2024.
+pub(super) const SHOWN: [&str; 2] = ["ui_messages.json", "claude_messages.json"];
+/// What lies beside.
+pub(super) const METADATA: &str = "task_metadata.json";
+pub(super) const ITEM: &str = "history_item.json";
+
+/// Reads the task whose folder the source's file lies in.
+pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let folder = source.path.parent().unwrap_or(Path::new(""));
+    let name = source.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let companion = if name == METADATA { metadata_alone(source, out)? } else { Companion::of(source, folder) };
+    let named = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let task = companion.totals.as_ref().and_then(|totals| totals.task.clone()).unwrap_or_else(|| named.to_owned());
+    let timeline = if SHOWN.contains(&name) { Some(Timeline::read(source, out)?) } else { None };
+    let mut rows = Rows::new(out, dialect.agent, task.clone());
+    let begun = timeline.as_ref().and_then(|timeline| timeline.begun);
+    rows.note_moment(begun);
+    rows.folder = timeline.as_ref().and_then(|timeline| timeline.folder.clone());
+    let has_history = if name == METADATA {
+        false
+    } else {
+        read_history(dialect, source, folder, timeline.as_ref(), &companion, &mut rows)?
+    };
+    if let Some(timeline) = timeline.as_ref().filter(|_| !has_history) {
+        let billing = Billing::new(dialect, &companion, timeline);
+        let mut chatter = Chatter::new(&mut rows, billing, timeline);
+        items::read::<Shown<'static>>(&mut source.again(), "", &mut |shown, place| chatter.take(shown, place))?;
+        chatter.finish()?;
+    }
+    // A file that is torn may have told more.
+    let is_told = timeline.as_ref().is_some_and(|timeline| timeline.has_tokens() || !timeline.tally.is_whole);
+    if !is_told {
+        sum_up(dialect, &companion, timeline.is_none(), &mut rows)?;
+    }
+    if timeline.is_some() && rows.has_rows {
+        rows.out.claim(keys::shown(dialect.agent, &task), false);
+    }
+    end(dialect, &task, &companion, rows)
+}
+
+/// Reads what the model was sent; whether there is anything.
+fn read_history(
+    dialect: &'static Dialect,
+    source: &mut Source<'_>,
+    folder: &Path,
+    timeline: Option<&Timeline>,
+    companion: &Companion,
+    rows: &mut Rows<'_, '_>,
+) -> Result<bool, Reject> {
+    let path = folder.join(HISTORY);
+    let mut beside = if timeline.is_some() { source.beside(&path) } else { Some(source.again()) };
+    let Some(source) = &mut beside else { return Ok(false) };
+    let children = companion.item.as_ref().map(|item| item.children.as_slice()).unwrap_or_default();
+    let mut has_history = false;
+    let billing = timeline.map(|timeline| Billing::new(dialect, companion, timeline));
+    let mut history = History::new(rows, Form::Task(billing), children);
+    let tally = items::read::<Message<'static>>(source, "", &mut |message, _| {
+        has_history = true;
+        history.take(message)
+    })?;
+    if has_history {
+        history.finish()?;
+        rows.out.claim(keys::history(dialect.agent, &rows.session), false);
+    }
+    tally.tell(rows.out);
+    Ok(has_history)
+}
+
+/// A folder that holds nothing but metadata.
+fn metadata_alone(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Companion, Reject> {
+    let mut companion = Companion::default();
+    let bytes = source.document()?.unwrap_or_default();
+    if bytes.is_empty() {
+        return Ok(companion);
+    }
+    out.line();
+    match serde_json::from_str(&crate::source::repair(&bytes)) {
+        Ok(metadata) => companion.take(&metadata),
+        Err(error) => out.problem(1, &format!("no metadata: {error}")),
+    }
+    Ok(companion)
+}
+
+/// Hands on the totals of a task whose requests tell no tokens; alone they are where the rows are missing which the
+/// person saw.
+fn sum_up(
+    dialect: &'static Dialect,
+    companion: &Companion,
+    are_alone: bool,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), Reject> {
+    let Some(totals) = &companion.totals else { return Ok(()) };
+    rows.note_moment(totals.started);
+    if totals.input.is_none() && totals.output.is_none() && totals.cost.is_none() {
+        return Ok(());
+    }
+    let id = format!("{}:{}", rows.session, if are_alone { "metadata" } else { "total" });
+    rows.bill(&Bill {
+        id: &id,
+        message: None,
+        seq: None,
+        at: totals.ended.or(totals.started),
+        model: totals.model.as_deref(),
+        provider: None,
+        split: Split { input: totals.input, cache_read: None, cache_write: None },
+        output: totals.output,
+        cost: totals.cost,
+        grain: "session",
+        is_copy: false,
+    })?;
+    let finer = if are_alone { keys::shown } else { keys::requests };
+    let finer = finer(dialect.agent, &rows.session);
+    rows.out.give_way(Kind::Response, &id, finer, None);
+    Ok(())
+}
+
+fn end(dialect: &'static Dialect, task: &str, companion: &Companion, rows: Rows<'_, '_>) -> Result<(), Reject> {
+    let Rows { out, folder, begun, has_rows, .. } = rows;
+    if !has_rows {
+        out.discard_session();
+        return Ok(());
+    }
+    out.claim(keys::folder(dialect.agent, task), false);
+    out.claim(session_key(dialect.agent, task), false);
+    let item = companion.item.as_ref();
+    let parent = item.and_then(|item| item.parent.clone());
+    let root = item.and_then(|item| item.root.clone()).or_else(|| parent.clone());
+    out.end_session(Facts {
+        session_id: task.to_owned(),
+        kind: if parent.is_some() { "subagent" } else { "session" },
+        agent_version: companion.version().map(str::to_owned),
+        project_path: item.and_then(|item| item.folder.clone()).or(folder),
+        title: item.and_then(|item| item.title.clone()),
+        summary: item.and_then(|item| item.summary.clone()),
+        is_subagent: parent.is_some(),
+        subagent_type: item.and_then(|item| item.mode.clone()).filter(|_| parent.is_some()),
+        root_session_id: root.filter(|_| parent.is_some()),
+        parent_session_id: parent,
+        first_moment: begun,
+        ..Facts::default()
+    })
+}

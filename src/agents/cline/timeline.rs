@@ -1,0 +1,364 @@
+//! What `ui_messages.json` tells of a task beside its texts: requests with their numbers, and what went wrong between.
+
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::content::{plain, without_surroundings};
+use super::items::{self, Tally};
+use super::record::{Details, RequestInfo, Shown};
+use super::split::Told;
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+use crate::source::records::{Number, Text};
+use crate::time::from_epoch;
+
+/// All requests and events of a task.
+#[derive(Default)]
+pub(super) struct Timeline {
+    pub(super) requests: Vec<Request>,
+    pub(super) events: Vec<Event>,
+    pub(super) totals: Vec<Total>,
+    /// When the first row was written. Microseconds since 1970.
+    pub(super) begun: Option<i64>,
+    /// Folder, where a request tells it.
+    pub(super) folder: Option<String>,
+    pub(super) tally: Tally,
+    /// Whether rows say after which message of the model's history they were written.
+    pub(super) has_indices: bool,
+    /// Place of the last row of each moment and name: it replaces those before it.
+    last: HashMap<(i64, u64), u64>,
+    removed_to: i64,
+    previous: Option<i64>,
+}
+
+/// One `api_req_started`.
+#[derive(Default)]
+pub(super) struct Request {
+    /// Milliseconds since 1970; it is its identity within the task.
+    pub(super) at: i64,
+    pub(super) told: Told,
+    pub(super) output: Option<i64>,
+    pub(super) cost: Option<f64>,
+    /// Last message of the model's history when it was made.
+    pub(super) index: Option<i64>,
+    pub(super) model: Option<String>,
+    pub(super) provider: Option<String>,
+    pub(super) protocol: Option<String>,
+    /// Whether the model was seen to answer.
+    pub(super) is_answered: bool,
+    /// Sums of removed requests before it.
+    pub(super) removals: usize,
+    place: u64,
+}
+
+/// Something that becomes a message.
+pub(super) struct Event {
+    /// Within the task.
+    pub(super) id: String,
+    pub(super) at: i64,
+    pub(super) kind: &'static str,
+    pub(super) text: Option<String>,
+    pub(super) index: Option<i64>,
+    /// Requests before it.
+    pub(super) requests: usize,
+    /// What it cost by itself. USD.
+    pub(super) cost: Option<f64>,
+    pub(super) place: u64,
+}
+
+/// Numbers of several requests in one.
+pub(super) struct Total {
+    pub(super) at: i64,
+    pub(super) told: Told,
+    pub(super) output: Option<i64>,
+    pub(super) cost: Option<f64>,
+    /// Of subagents, rather than of requests that were removed.
+    pub(super) is_of_subagents: bool,
+    /// When the row before it was written. Milliseconds since 1970.
+    pub(super) previous: Option<i64>,
+    place: u64,
+}
+
+/// Tokens never are negative; what is, is damage.
+fn count(number: Number) -> Option<i64> {
+    number.0.map(|tokens| tokens.max(0))
+}
+
+/// What a row is: what was said or asked.
+pub(super) fn name_of<'s>(shown: &'s Shown<'_>) -> &'s str {
+    shown.say.get().or(shown.ask.get()).unwrap_or("without a type")
+}
+
+/// Whether the model's answer is in it.
+fn is_reply(name: &str) -> bool {
+    matches!(
+        name,
+        "text"
+            | "reasoning"
+            | "tool"
+            | "command"
+            | "completion_result"
+            | "plan_completion_result"
+            | "use_mcp_server"
+            | "browser_action_launch"
+            | "browser_action"
+            | "plan_mode_respond"
+            | "act_mode_respond"
+            | "followup"
+            | "use_subagents"
+            | "new_task"
+            | "condense"
+            | "summarize_task"
+            | "report_bug"
+    )
+}
+
+/// Rows that tell nothing that is not told elsewhere.
+const SILENT: [&str; 38] = [
+    "task",
+    "user_feedback",
+    "user_feedback_diff",
+    "command_output",
+    "mcp_server_request_started",
+    "mcp_server_response",
+    "browser_action_result",
+    "subtask_result",
+    "checkpoint_created",
+    "checkpoint_saved",
+    "task_progress",
+    "info",
+    "hook_status",
+    "hook_output_stream",
+    "mcp_notification",
+    "api_req_retried",
+    "api_req_retry_delayed",
+    "api_req_rate_limit_wait",
+    "codebase_search_result",
+    "user_edit_todos",
+    "image",
+    "load_mcp_documentation",
+    "conditional_rules_applied",
+    "too_many_tools_warning",
+    "resume_task",
+    "resume_completed_task",
+    "generate_explanation",
+    "hook",
+    "subagent",
+    "use_skill",
+    "auto_approval_max_req_reached",
+    "mistake_limit_reached",
+    "inspect_site_result",
+    "browser_session_status",
+    "tool_progress",
+    "api_req_finished",
+    "payment_required_prompt",
+    "checkpoint_restored",
+];
+
+impl Timeline {
+    /// Reads the rows of a file.
+    pub(super) fn read(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Self, Reject> {
+        let mut timeline = Self { removed_to: -1, ..Self::default() };
+        let tally = items::read::<Shown<'static>>(source, "", &mut |shown, place| {
+            timeline.take(shown, place, out);
+            Ok(())
+        })?;
+        tally.tell(out);
+        timeline.tally = tally;
+        timeline.settle();
+        Ok(timeline)
+    }
+
+    /// Whether no later row replaces this one.
+    pub(super) fn is_current(&self, shown: &Shown<'_>, place: u64) -> bool {
+        let key = shown.at.0.map(|at| (at, xxh3_64(name_of(shown).as_bytes())));
+        key.is_none_or(|key| self.last.get(&key).is_none_or(|last| *last == place))
+    }
+
+    /// Whether any request told its tokens.
+    pub(super) fn has_tokens(&self) -> bool {
+        self.requests.iter().any(Request::is_billed)
+    }
+
+    /// Requests of one moment are one, the last; so are events.
+    fn settle(&mut self) {
+        let last: std::collections::HashSet<u64> = self.last.values().copied().collect();
+        let mut kept = 0;
+        let mut before = Vec::with_capacity(self.requests.len() + 1);
+        self.requests.retain(|request| {
+            before.push(kept);
+            let is_last = last.contains(&request.place);
+            kept += usize::from(is_last);
+            is_last
+        });
+        before.push(kept);
+        self.events.retain(|event| last.contains(&event.place));
+        self.totals.retain(|total| last.contains(&total.place));
+        for event in &mut self.events {
+            event.requests = before.get(event.requests).copied().unwrap_or(kept);
+        }
+    }
+
+    fn take(&mut self, shown: &Shown<'_>, place: u64, out: &mut Sink<'_>) {
+        let name = name_of(shown);
+        shown.unknown.iter().for_each(|field| out.unknown(&format!("field {field}")));
+        // A row without a moment has none of its own: its place tells it apart.
+        let at = shown.at.0.unwrap_or_else(|| i64::try_from(place).unwrap_or(i64::MAX));
+        self.last.insert((at, xxh3_64(name.as_bytes())), place);
+        self.begun = self.begun.or_else(|| moment(at));
+        self.has_indices |= shown.index.0.is_some();
+        self.note_removal(shown, at, place);
+        match name {
+            "api_req_started" => self.begin_request(shown, at, place),
+            "api_req_finished" => {
+                let text = plain(shown.text).unwrap_or_default();
+                if let (Some(request), Ok(info)) = (self.requests.last_mut(), serde_json::from_str(&text)) {
+                    request.take(&info);
+                }
+            }
+            "deleted_api_reqs" | "api_req_deleted" | "subagent_usage" => self.sum_up(shown, name, at, place),
+            "condense_context" => {
+                let condense = shown.condense.0.as_ref();
+                let summary = condense.and_then(|condense| condense.summary.get()).map(str::to_owned);
+                let cost = condense.and_then(|condense| condense.cost.0).filter(|cost| *cost > 0.0);
+                let event = self.event(shown, at, place, "compaction", summary);
+                self.events.push(Event { cost, ..event });
+            }
+            "sliding_window_truncation" => self.note(shown, at, place, "compaction", None),
+            "compaction" => {
+                let text = plain(shown.text).unwrap_or_default();
+                let details: Details<'_> = serde_json::from_str(&text).unwrap_or_default();
+                if details.status.is("completed") {
+                    self.note(shown, at, place, "compaction", None);
+                }
+            }
+            "api_req_failed" | "error_retry" => {
+                let text = plain(shown.text).map(|text| match serde_json::from_str::<Details<'_>>(&text) {
+                    Ok(Details { error: Text(Some(error)), .. }) => error.into_owned(),
+                    _ => text.to_string(),
+                });
+                self.note(shown, at, place, "api_error", text);
+            }
+            "mistake_limit_reached" | "auto_approval_max_req_reached" => {
+                let text = plain(shown.text).map(std::borrow::Cow::into_owned);
+                self.note(shown, at, place, "abort", text);
+            }
+            "error"
+            | "diff_error"
+            | "clineignore_error"
+            | "rooignore_error"
+            | "command_permission_denied"
+            | "condense_context_error" => {
+                let text = plain(shown.text).map(std::borrow::Cow::into_owned);
+                self.note(shown, at, place, "notice", text);
+            }
+            name if is_reply(name) => {
+                if let Some(request) = self.requests.last_mut() {
+                    request.is_answered = true;
+                }
+            }
+            name if SILENT.contains(&name)
+                || name.starts_with("shell_integration_warning")
+                || name.starts_with("hook_") => {}
+            name => out.unknown(&format!("row {name}")),
+        }
+        self.previous = Some(at);
+    }
+
+    fn begin_request(&mut self, shown: &Shown<'_>, at: i64, place: u64) {
+        let text = plain(shown.text).unwrap_or_default();
+        let info: RequestInfo<'_> = serde_json::from_str(&text).unwrap_or_default();
+        if self.folder.is_none() && memchr::memmem::find(text.as_bytes(), b"<environment_details>").is_some() {
+            let request = plain(info.request).unwrap_or_else(|| text.clone());
+            self.folder = without_surroundings(&request).1.folder.map(str::to_owned);
+        }
+        let model = shown.model.0.as_ref();
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let mut request = Request {
+            at,
+            index: shown.index.0,
+            model: owned(model.and_then(|model| model.model.get())),
+            provider: owned(model.and_then(|model| model.provider.get())),
+            removals: self.totals.iter().filter(|total| !total.is_of_subagents).count(),
+            place,
+            ..Request::default()
+        };
+        request.take(&info);
+        self.requests.push(request);
+        let (kind, text) = match info.cancelled.get() {
+            Some("user_cancelled") => ("abort", None),
+            Some(reason) => ("api_error", info.failure.get().or(Some(reason)).map(str::to_owned)),
+            None => return,
+        };
+        self.note(shown, at, place, kind, text);
+    }
+
+    fn note(&mut self, shown: &Shown<'_>, at: i64, place: u64, kind: &'static str, text: Option<String>) {
+        let event = self.event(shown, at, place, kind, text);
+        self.events.push(event);
+    }
+
+    fn event(&self, shown: &Shown<'_>, at: i64, place: u64, kind: &'static str, text: Option<String>) -> Event {
+        Event {
+            id: format!("ui:{at}:{}", name_of(shown)),
+            at,
+            kind,
+            text,
+            index: shown.index.0,
+            requests: self.requests.len(),
+            cost: None,
+            place,
+        }
+    }
+
+    /// Cline drops messages from the middle of what it sends: the range grows.
+    fn note_removal(&mut self, shown: &Shown<'_>, at: i64, place: u64) {
+        let Some(end) = shown.removed.0.get(1).and_then(|end| end.0) else { return };
+        if end > self.removed_to {
+            self.removed_to = end;
+            let event = self.event(shown, at, place, "compaction", None);
+            self.events.push(Event { id: format!("ui:{at}:truncation"), ..event });
+        }
+    }
+
+    fn sum_up(&mut self, shown: &Shown<'_>, name: &str, at: i64, place: u64) {
+        let text = plain(shown.text).unwrap_or_default();
+        let Ok(info) = serde_json::from_str::<RequestInfo<'_>>(&text) else { return };
+        let mut request = Request::default();
+        request.take(&info);
+        if !request.is_billed() {
+            return;
+        }
+        let Request { told, output, cost, .. } = request;
+        let is_of_subagents = name == "subagent_usage";
+        self.totals.push(Total { at, told, output, cost, is_of_subagents, previous: self.previous, place });
+    }
+}
+
+impl Request {
+    fn take(&mut self, info: &RequestInfo<'_>) {
+        let told =
+            Told { input: count(info.input), cache_read: count(info.cache_read), cache_write: count(info.cache_write) };
+        self.told = Told {
+            input: told.input.or(self.told.input),
+            cache_read: told.cache_read.or(self.told.cache_read),
+            cache_write: told.cache_write.or(self.told.cache_write),
+        };
+        self.output = count(info.output).or(self.output);
+        self.cost = info.cost.0.filter(|cost| *cost >= 0.0).or(self.cost);
+        self.protocol = info.protocol.get().map(str::to_owned).or(self.protocol.take());
+    }
+
+    /// Whether it tells any number; what does not is still running, or died before.
+    pub(super) fn is_billed(&self) -> bool {
+        let Told { input, cache_read, cache_write } = self.told;
+        [input, cache_read, cache_write, self.output].iter().any(Option::is_some) || self.cost.is_some()
+    }
+}
+
+/// A moment of a row. Microseconds since 1970.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
+pub(super) fn moment(at: i64) -> Option<i64> {
+    from_epoch(at as f64)
+}

@@ -1,0 +1,62 @@
+//! Roo Code, the fork of Cline.
+
+use std::path::{Path, PathBuf};
+
+use super::cline::{self, Dialect};
+use super::folders::first_moment;
+use super::{About, Agent, Found, Places};
+use crate::extract::{Reject, Sink};
+use crate::source::Source;
+
+/// The agent.
+pub struct RooCode;
+
+static ABOUT: About = About {
+    id: "roo-code",
+    title: "Roo Code",
+    paths: &["~/.config/*/User/globalStorage/rooveterinaryinc.roo-cline", "~/.vscode-mock/global-storage"],
+    environment: &["XDG_CONFIG_HOME", "APPDATA"],
+    versions: "2024-11 to 3.52",
+    records: cline::RECORDS,
+    retention_days: None,
+    parser_version: 1,
+};
+
+pub(super) static DIALECT: Dialect = Dialect {
+    agent: "roo-code",
+    extensions: &["rooveterinaryinc.roo-cline", "rooveterinaryinc.roo-code-nightly"],
+    storages: &[".vscode-mock/global-storage"],
+    takes_nameless: false,
+    // 3.29.5, of 2025-11-01.
+    whole_prompt_since: Some(1_761_955_200_000),
+};
+
+impl Agent for RooCode {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn discover(&self, places: &Places, found: &mut Found) {
+        cline::discover(&DIALECT, places, found);
+    }
+
+    fn claims(&self, path: &Path) -> Option<&'static str> {
+        cline::claims(&DIALECT, path)
+    }
+
+    fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        cline::companions(path)
+    }
+
+    fn streams(&self, kind: &str) -> bool {
+        cline::streams(kind)
+    }
+
+    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
+        first_moment(head, "ts")
+    }
+
+    fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        cline::extract(&DIALECT, source, out)
+    }
+}

@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+"""Count the tokens of every request that Cline recorded below a home folder, once each.
+
+    count_cline.py HOME
+
+An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+Roo Code and Kilo Code write the same files: count_roo_code.py and count_kilo_code.py use this one.
+"""
+import glob
+import json
+import math
+import os
+import re
+import sys
+
+LARGEST = 2**53 - 1  # the extensions are JavaScript: no whole number beyond this is exact
+BASES = (".config/*/User", "Library/Application Support/*/User", "AppData/Roaming/*/User", ".vscode-server/data/User",
+         ".vscode-server-insiders/data/User", ".vscode-remote/data/User", ".cursor-server/data/User",
+         ".windsurf-server/data/User", ".vscodium-server/data/User", ".local/share/code-server/User")
+MISSES_AS_WRITES = ("openai", "fireworks", "xai", "qwen", "doubao", "hicap")
+WHOLE_PROMPT = ("litellm", "oca", "aihubmix", "lmstudio", "zai", "cerebras", "baseten", "huggingface", "together",
+                "nebius")
+CONTINUED = ("[cline-legacy-resume-warning:v1]", "Warning: this is a legacy conversation")
+
+
+# ---------------------------------------------------------------- JSON
+
+def no_constants(name):
+    raise ValueError(name + " is not JSON")
+
+
+JSON = json.JSONDecoder(parse_constant=no_constants)
+
+
+def text_of(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read().removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"").decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def value(text):
+    try:
+        return JSON.decode(text)
+    except (ValueError, TypeError):
+        return None
+
+
+def fields(path):
+    found = value(text_of(path))
+    return found if isinstance(found, dict) else {}
+
+
+def items(path, name):
+    """The objects of a list, or of the list of that name; those before a tear. And whether it was whole."""
+    text = text_of(path)
+    whole = value(text)
+    if isinstance(whole, dict):
+        whole = whole.get(name)
+    if isinstance(whole, list):
+        return [item for item in whole if isinstance(item, dict)], True
+    if value(text) is not None:
+        return [], True
+    start = re.match(r"\s*\[", text) or re.search(r'"%s"\s*:\s*\[' % name, text)
+    found, rest = [], text[start.end():] if start else ""
+    while rest.strip():
+        try:
+            item, end = JSON.raw_decode(rest.lstrip())
+        except ValueError:
+            break
+        if isinstance(item, dict):
+            found.append(item)
+        rest = rest.lstrip()[end:].lstrip()
+        if not rest.startswith(","):
+            break
+        rest = rest[1:]
+    return found, False
+
+
+def number(found):
+    if isinstance(found, str):
+        try:
+            found = float(found)
+        except ValueError:
+            return None
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not math.isfinite(found):
+        return None
+    return found
+
+
+def count(found):
+    """A whole number up to LARGEST, never below 0; anything else is None."""
+    found = number(found)
+    return None if found is None or abs(found) > LARGEST else max(0, int(found))
+
+
+def moment(found):
+    found = number(found)
+    return None if found is None else int(found)
+
+
+def words(found):
+    return found if isinstance(found, str) and found else None
+
+
+# ---------------------------------------------------------------- numbers
+
+def row(model, tokens_in, read, write, out):
+    return {"model": model, "input_tokens": tokens_in or 0, "cache_read_tokens": read or 0,
+            "cache_write_5m_tokens": write or 0, "output_tokens": out or 0}
+
+
+def told(info):
+    names = ("tokensIn", "cacheReads", "cacheWrites", "tokensOut")
+    return [count(info.get(name)) for name in names]
+
+
+def has_numbers(info):
+    cost = number(info.get("cost"))
+    return any(part is not None for part in told(info)) or (cost is not None and cost >= 0)
+
+
+def whole(tokens_in, read, write):
+    caches = (read or 0) + (write or 0)
+    return (tokens_in or 0) - caches if (tokens_in or 0) >= caches else tokens_in
+
+
+def split(info, provider, at, since, is_sdk):
+    """Input, cache read, cache write: the page's table of cases."""
+    tokens_in, read, write, _ = told(info)
+    if since is None and not is_sdk:
+        if provider == "deepseek":
+            return (tokens_in or 0) + (write or 0), read, None
+        if provider in MISSES_AS_WRITES:
+            return max(0, (tokens_in or 0) - (read or 0)), read, None
+    if (tokens_in or 0) < (read or 0) + (write or 0):
+        return tokens_in, read, write
+    if since is not None:
+        inclusive = at >= since or info.get("apiProtocol") == "openai"
+    else:
+        inclusive = not is_sdk and provider in WHOLE_PROMPT
+    return (whole(tokens_in, read, write) if inclusive else tokens_in), read, write
+
+
+# ---------------------------------------------------------------- tasks
+
+def last_of_moment(rows):
+    """Rows of one moment and name are one, the last."""
+    last = {}
+    for place, shown in enumerate(rows):
+        at = moment(shown.get("ts"))
+        last[(place if at is None else at, shown.get("say") or shown.get("ask"))] = place
+    keep = set(last.values())
+    return [shown for place, shown in enumerate(rows) if place in keep]
+
+
+def requests_of(rows):
+    """Requests with their JSON, numbers of `api_req_finished` put in; and sums: (place, row, info)."""
+    found = []
+    for place, shown in enumerate(rows):
+        say = shown.get("say")
+        info = value(shown.get("text"))
+        info = info if isinstance(info, dict) else {}
+        if say == "api_req_started":
+            found.append([place, shown, info])
+        elif say == "api_req_finished":
+            started = [one for one in found if one[1].get("say") == "api_req_started"]
+            if started:
+                started[-1][2].update(info)
+        elif say in ("deleted_api_reqs", "api_req_deleted", "subagent_usage"):
+            found.append([place, shown, info])
+        elif say == "condense_context":
+            found.append([place, shown, info])
+    return found
+
+
+def stamps(folder):
+    """Models that the surroundings name, with the moment of the message they stand in."""
+    found = []
+    for message in items(os.path.join(folder, "api_conversation_history.json"), "")[0]:
+        blocks = message.get("content")
+        for block in blocks if isinstance(blocks, list) else [{"type": "text", "text": blocks}]:
+            text = block.get("text") if isinstance(block, dict) and message.get("role") == "user" else None
+            details = re.search(r"<environment_details>(.*)</environment_details>", text or "", re.S)
+            model = details and re.search(r"<model>(.*?)</model>", details.group(1))
+            if model:
+                found.append((moment(message.get("ts")) or 0, model.group(1).strip()))
+    return found
+
+
+def is_sdk_build(versions, at):
+    usable = [version for since, version in versions if since <= at] or [version for _, version in versions[:1]]
+    numbers = [int(part) if part.isdigit() else 0 for part in re.split(r"[.-]", usable[-1])[:3]] if usable else [0]
+    return numbers == [4, 0, 0] or numbers >= [4, 1, 0]
+
+
+def task_rows(folder, task, since):
+    """{id: row} of a task's folder, and whether its requests told tokens."""
+    names = ("ui_messages.json", "claude_messages.json")
+    shown_at = next((path for path in (os.path.join(folder, name) for name in names) if os.path.isfile(path)), None)
+    metadata = fields(os.path.join(folder, "task_metadata.json"))
+    history, _ = items(os.path.join(folder, "api_conversation_history.json"), "")
+    found, finer, is_whole = {}, False, True
+    if shown_at:
+        rows, is_whole = items(shown_at, "")
+        all_rows = requests_of(last_of_moment(rows))
+        finer = ask_rows(all_rows, task, since, metadata, stamps(folder), found)
+    else:
+        for place, message in enumerate(history):
+            metrics = message.get("metrics")
+            tokens = metrics.get("tokens") if isinstance(metrics, dict) else None
+            if message.get("role") == "assistant" and isinstance(tokens, dict):
+                read = count(tokens.get("cached"))
+                model = words((message.get("modelInfo") or {}).get("modelId"))
+                tokens_in = whole(count(tokens.get("prompt")), read, 0)
+                found["%s:api:%d" % (task, place)] = row(model, tokens_in, read, None, count(tokens.get("completion")))
+    totals = [count(metadata.get("totalTokensIn")), count(metadata.get("totalTokensOut"))]
+    if is_whole and not finer and any(total is not None for total in totals):
+        found[task + ":total"] = row(words(metadata.get("model")), totals[0], None, None, totals[1])
+    return found
+
+
+def ask_rows(asked, task, since, metadata, stamped, found):
+    models = [one for one in metadata.get("model_usage") or [] if isinstance(one, dict)]
+    versions = [(moment(one.get("ts")) or 0, one.get("cline_version") or "")
+                for one in metadata.get("environment_history") or [] if isinstance(one, dict)]
+    starts = [(moment(shown.get("ts")), shown) for _, shown, _ in asked if shown.get("say") == "api_req_started"]
+    finer = False
+    for _, shown, info in asked:
+        at = moment(shown.get("ts")) or 0
+        say = shown.get("say")
+        # A sum, or a compaction, is of the request before it.
+        own = [(when, start) for when, start in starts if (when or 0) <= at]
+        start = shown if say == "api_req_started" else own[-1][1] if own else {}
+        begun = moment(start.get("ts")) or 0
+        later = [when for when, _ in starts if when is not None and when > begun]
+        before = [one for one in models if not later or (moment(one.get("ts")) or 0) < min(later)]
+        used = (before or models[:1] or [{}])[-1]
+        of_row = start.get("modelInfo") if isinstance(start.get("modelInfo"), dict) else {}
+        model = words(of_row.get("modelId")) or words(used.get("model_id")) or words(metadata.get("model"))
+        provider = words(of_row.get("providerId")) or words(used.get("model_provider_id"))
+        is_sdk = is_sdk_build(versions, at)
+        if say == "condense_context":
+            condense = shown.get("contextCondense")
+            cost = number(condense.get("cost")) if isinstance(condense, dict) else None
+            if cost and cost > 0:
+                found["%s:%d:compaction" % (task, at)] = row(model, None, None, None, None)
+            continue
+        if not has_numbers(info):
+            continue
+        out = told(info)[3]
+        if say == "subagent_usage":
+            found["%s:%d:subagents" % (task, at)] = row(None, told(info)[0], None, None, out)
+        elif say == "api_req_started":
+            finer = True
+            known = [name for when, name in stamped if when <= at] or [name for _, name in stamped[:1]]
+            found["%s:%d" % (task, at)] = row(model or (known[-1] if known else None),
+                                              *split(info, provider, at, since, is_sdk), out)
+        else:
+            found["%s:%d:removed" % (task, at)] = row(None, *split(info, provider, at, since, is_sdk), out)
+    return finer
+
+
+# ---------------------------------------------------------------- SDK sessions
+
+def blocks_of(message):
+    content = message.get("content")
+    return [one for one in content if isinstance(one, dict)] if isinstance(content, list) else [{"text": content}]
+
+
+def session_rows(path, tasks):
+    """{id: row} of one agent's messages, and whether it is a subagent's."""
+    folder = os.path.dirname(path)
+    root = os.path.basename(folder)
+    agent = os.path.basename(path)[:-len(".messages.json")]
+    session = root if agent == root else "%s__%s" % (root, agent)
+    manifest = fields(os.path.join(folder, root + ".json")) if agent == root else {}
+    messages, _ = items(path, "messages")
+    replayed = max((place for place, message in enumerate(messages) if message.get("role") == "user" for block in
+                    blocks_of(message) if any(mark in (block.get("text") or "") for mark in CONTINUED)), default=-1)
+    found = {}
+    for place, message in enumerate(messages):
+        metrics = message.get("metrics")
+        if message.get("role") != "assistant" or not isinstance(metrics, dict):
+            continue
+        if place < replayed and session in tasks:
+            continue
+        names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
+        tokens_in, read, write, out = (count(metrics.get(name)) for name in names)
+        if all(part is None for part in (tokens_in, read, write, out)):
+            continue
+        model = words((message.get("modelInfo") or {}).get("id")) or words(manifest.get("model"))
+        name = "%s#%s" % (session, message["id"]) if message.get("id") else "%s:sdk:%d" % (session, place)
+        found[name] = row(model, whole(tokens_in, read, write), read, write, out)
+    return found, session, root
+
+
+# ---------------------------------------------------------------- all
+
+def total(home, extensions, storages, since):
+    roots = [os.path.join(glob.escape(home), base, "globalStorage", one) for base in BASES for one in extensions]
+    found_roots = [path for root in roots for path in sorted(glob.glob(root))]
+    found_roots += [os.path.join(home, storage) for storage in storages]
+    rows, tasks, sessions = {}, set(), set()
+
+    def add(more):
+        for name, one in more.items():
+            if name not in rows or rows[name]["output_tokens"] < one["output_tokens"]:
+                rows[name] = one
+
+    for root in found_roots:
+        for folder in sorted(glob.glob(os.path.join(glob.escape(root), "tasks", "*", ""))):
+            folder = folder.rstrip("/")
+            task = fields(os.path.join(folder, "task_metadata.json")).get("taskId") or os.path.basename(folder)
+            more = task_rows(folder, task, since)
+            add(more)
+            if more or items(os.path.join(folder, "api_conversation_history.json"), "")[0] or any(
+                    items(os.path.join(folder, name), "")[0] for name in ("ui_messages.json", "claude_messages.json")):
+                tasks.add(task)
+    told_by_subagents = set()
+    for root in found_roots:
+        for path in sorted(glob.glob(os.path.join(glob.escape(root), "sessions", "*", "*.messages.json"))):
+            more, session, top = session_rows(path, tasks)
+            add(more)
+            sessions.add(session)
+            if session != top and more:
+                told_by_subagents.add(top)
+    for name in [name for name in rows if name.endswith(":subagents") and name.split(":")[0] in told_by_subagents]:
+        del rows[name]
+    for root in found_roots:
+        for index in ("state/taskHistory.json", "tasks/_index.json"):
+            for item in items(os.path.join(root, index), "entries")[0]:
+                if item.get("id") in tasks or item.get("id") in sessions or not item.get("id"):
+                    continue
+                tokens_in, read, write, out = told(item)
+                if any((tokens_in, read, write, out)) or (number(item.get("totalCost")) or 0) > 0:
+                    add({item["id"] + ":index": row(words(item.get("modelId")), tokens_in, read, write, out)})
+    return rows
+
+
+def show(rows):
+    models = {}
+    for one in rows.values():
+        model = models.setdefault(one["model"] or "null", {"responses": 0, "cache_write_1h_tokens": 0})
+        model["responses"] += 1
+        for kind in ("input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "output_tokens"):
+            model[kind] = model.get(kind, 0) + one[kind]
+    json.dump(models, sys.stdout, indent=2, sort_keys=True)
+    print()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    show(total(sys.argv[1], ("saoudrizwan.claude-dev", "saoudrizwan.cline-nightly"), (".cline/data",), None))
