@@ -669,3 +669,24 @@ exit 1
 error: a query is one statement; run several one by one
 "#);
 }
+
+#[test]
+fn chats_are_found_in_projects_that_other_sessions_named() {
+    let home = Home::new();
+    let project = home.path().join("elsewhere/api");
+    let line = serde_json::json!({
+        "type": "user", "uuid": "1", "sessionId": "s", "timestamp": "2026-02-01T10:00:00Z", "cwd": project,
+        "message": {"role": "user", "content": "hello"},
+    });
+    home.write(".claude/projects/-api/s.jsonl", &format!("{line}\n"));
+    home.write(
+        "elsewhere/api/.aider.chat.history.md",
+        "\n# aider chat started at 2026-02-01 11:00:00\n\n> Aider v0.86.1  \n\n#### add a route  \n\nDone.\n",
+    );
+    for agents in ["claude-code\n", "aider\nclaude-code\n"] {
+        let extracted = home.command(&["etl"]).output().unwrap();
+        assert!(extracted.status.success(), "{}", home.show(&extracted));
+        let found = home.command(&["sql", "select agent from sessions order by 1"]).output().unwrap();
+        assert_eq!(String::from_utf8(found.stdout).unwrap(), format!("agent\n{agents}"));
+    }
+}
