@@ -105,7 +105,7 @@ fn extract(
     let clock = Instant::now();
     let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
-    let databases = Databases::default();
+    let databases = Databases::copied_into(layout.staging());
     let plan = plan(options, &manifest, &policy(options), &databases)?;
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;

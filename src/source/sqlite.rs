@@ -39,7 +39,7 @@ impl Deref for Database {
 
 impl Database {
     pub(super) fn open(path: &Path) -> Result<Self, Reject> {
-        let copy = private_copy(path)?.map(Arc::new);
+        let copy = private_copy(path, None)?.map(Arc::new);
         Self::open_with(path, copy)
     }
 
@@ -69,7 +69,11 @@ impl Database {
 /// The databases of a run whose sessions are read one by one: each is copied at most once, and what holds for all of its
 /// sessions is found out once.
 #[derive(Default)]
-pub struct Databases(Mutex<HashMap<PathBuf, Arc<Held>>>);
+pub struct Databases {
+    /// Where copies go; the system's folder for temporary files, which may lie in memory, when none is named.
+    folder: Option<PathBuf>,
+    held: Mutex<HashMap<PathBuf, Arc<Held>>>,
+}
 
 #[derive(Default)]
 struct Held {
@@ -87,8 +91,13 @@ enum PrivateCopy {
 }
 
 impl Databases {
+    /// Databases whose copies go into a folder.
+    pub(crate) fn copied_into(folder: PathBuf) -> Self {
+        Self { folder: Some(folder), ..Self::default() }
+    }
+
     fn held(&self, path: &Path) -> Arc<Held> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(all.entry(path.to_owned()).or_default())
     }
 
@@ -96,7 +105,7 @@ impl Databases {
         let held = self.held(path);
         let mut copy = held.copy.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*copy, PrivateCopy::NotMade) {
-            let made = private_copy(path)?;
+            let made = private_copy(path, self.folder.as_deref())?;
             *copy = made.map_or(PrivateCopy::NotNeeded, |folder| PrivateCopy::In(Arc::new(folder)));
         }
         match &*copy {
@@ -122,10 +131,10 @@ impl Databases {
 }
 
 /// A copy of a database and its write-ahead log, where there is one that holds anything.
-fn private_copy(path: &Path) -> Result<Option<tempfile::TempDir>, Reject> {
+fn private_copy(path: &Path, folder: Option<&Path>) -> Result<Option<tempfile::TempDir>, Reject> {
     let log = sibling(path, "-wal");
     let has_log = std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0);
-    has_log.then(|| copy_pair(path, &log)).transpose().map_err(Reject::Io)
+    has_log.then(|| copy_pair(path, &log, folder)).transpose().map_err(Reject::Io)
 }
 
 fn sibling(path: &Path, suffix: &str) -> PathBuf {
@@ -151,8 +160,8 @@ fn hex(digit: u8) -> char {
 }
 
 /// Copies database and log so that neither changed meanwhile.
-fn copy_pair(path: &Path, log: &Path) -> io::Result<tempfile::TempDir> {
-    let folder = tempfile::tempdir()?;
+fn copy_pair(path: &Path, log: &Path, into: Option<&Path>) -> io::Result<tempfile::TempDir> {
+    let folder = into.map_or_else(tempfile::tempdir, tempfile::tempdir_in)?;
     for _ in 0..COPIES {
         let before = (stamp(path)?, stamp(log).ok());
         copy_into(path, folder.path())?;
