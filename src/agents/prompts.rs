@@ -63,24 +63,14 @@ impl Typed {
                 session_id: session,
                 seq,
                 message_id: &format!("{session}#{seq}"),
-                parent_id: None,
                 turn: Some(seq + 1),
                 timestamp: prompt.timestamp,
                 role: "user",
                 kind: prompt.kind,
                 text: Some(&prompt.text),
-                thinking: None,
-                model: None,
-                response_id: None,
-                stop_reason: None,
-                is_sidechain: false,
-                is_abandoned: false,
-                is_error: false,
                 cwd: self.project.as_deref(),
-                git_branch: None,
-                attachments: 0,
                 source_line: i64::try_from(prompt.line).ok(),
-                gone_at: None,
+                ..MessageRow::default()
             };
             out.message_claimed_by(prompt.claim, row, true)?;
         }

@@ -176,7 +176,7 @@ impl ColumnDef {
     }
 }
 
-/// Declares a table once. The row struct borrows its texts; a forgotten column does not compile.
+/// Declares a table once. The row struct borrows its texts; what a row does not say is null, 0 or false.
 macro_rules! table {
     (
         $(#[doc = $table_doc:literal])+
@@ -198,7 +198,7 @@ macro_rules! table {
         };
 
         $(#[doc = $table_doc])+
-        #[derive(Debug, Clone)]
+        #[derive(Debug, Clone, Default)]
         pub struct $row<'a> {
             $($(#[doc = $doc])+ pub $column: <$kind as $crate::tables::columns::Column>::In<'a>,)+
         }

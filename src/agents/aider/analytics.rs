@@ -128,24 +128,13 @@ impl Log<'_, '_> {
             session_id: &launch.session,
             seq: launch.seq,
             message_id: &id,
-            parent_id: None,
-            turn: None,
             timestamp: record.time.0,
             role: "system",
             kind,
             text: Some(text),
-            thinking: None,
-            model: None,
-            response_id: None,
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
             is_error: kind == "api_error",
-            cwd: None,
-            git_branch: None,
-            attachments: 0,
             source_line: i64::try_from(line).ok(),
-            gone_at: None,
+            ..MessageRow::default()
         };
         launch.seq += 1;
         self.out.message(row, false)?;
@@ -159,33 +148,17 @@ impl Log<'_, '_> {
         let model = record.properties.0.as_ref().and_then(|properties| properties.model.get());
         let row = UsageRow {
             session_id: &launch.session,
-            message_id: None,
             response_id: &id,
-            request_id: None,
-            turn: None,
             timestamp: Some(send.time),
             model,
-            model_key: None,
             provider: model.and_then(provider),
             input_tokens: Some(send.sent),
-            cache_read_tokens: None,
-            cache_write_5m_tokens: None,
-            cache_write_1h_tokens: None,
             output_tokens: Some(send.received),
-            reasoning_tokens: None,
-            total_tokens: 0,
-            web_searches: None,
             cost_usd: send.cost,
-            cost_source: None,
-            duration_ms: None,
-            stop_reason: None,
-            service_tier: None,
             grain: "turn",
             is_partial: true,
-            copies: 0,
-            is_sidechain: false,
             source_line: i64::try_from(line).ok(),
-            gone_at: None,
+            ..UsageRow::default()
         };
         let seq = launch.seq - 1;
         self.out.usage(row, seq, true)?;

@@ -110,24 +110,13 @@ fn push(inputs: &[Input], project: Option<&str>, chat: u64, out: &mut Sink<'_>) 
             session_id: &session,
             seq,
             message_id: &id,
-            parent_id: None,
             turn: Some(seq + 1),
             timestamp,
             role: "user",
             kind: kind_of(&input.text),
             text: Some(&input.text),
-            thinking: None,
-            model: None,
-            response_id: None,
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
-            is_error: false,
-            cwd: None,
-            git_branch: None,
-            attachments: 0,
             source_line: i64::try_from(input.line).ok(),
-            gone_at: None,
+            ..MessageRow::default()
         };
         out.message(row, true)?;
         out.give_way(Kind::Message, &id, chat, timestamp);

@@ -315,25 +315,12 @@ impl Run {
 fn row<'r>(session: &'r str, message: &Message<'r>) -> MessageRow<'r> {
     MessageRow {
         session_id: session,
-        seq: 0,
-        message_id: "",
-        parent_id: None,
-        turn: None,
         timestamp: message.timestamp,
         role: message.role,
         kind: message.kind,
         text: Some(message.text),
-        thinking: None,
-        model: None,
-        response_id: None,
-        stop_reason: None,
-        is_sidechain: false,
-        is_abandoned: false,
         is_error: message.kind == "api_error",
-        cwd: None,
-        git_branch: None,
-        attachments: 0,
         source_line: i64::try_from(message.line).ok(),
-        gone_at: None,
+        ..MessageRow::default()
     }
 }

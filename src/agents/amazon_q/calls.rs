@@ -63,11 +63,10 @@ impl Call {
             output_bytes: end.output.as_ref().and_then(|output| i64::try_from(output.len()).ok()),
             started_at: self.started_at,
             ended_at: end.ended_at,
-            duration_ms: None,
             child_session_id: self.child.as_deref(),
             is_sidechain: self.is_sidechain,
             source_line: self.line,
-            gone_at: None,
+            ..ToolCallRow::default()
         };
         out.tool_call(row, false)
     }

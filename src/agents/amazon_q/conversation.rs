@@ -311,27 +311,5 @@ fn asked(original: Raw<'_>, repaired: Raw<'_>) -> Option<String> {
 
 /// A message with nothing in it yet.
 pub(in crate::agents) fn blank<'r>(role: &'r str, kind: &'r str, id: &'r str) -> MessageRow<'r> {
-    MessageRow {
-        session_id: "",
-        seq: 0,
-        message_id: id,
-        parent_id: None,
-        turn: None,
-        timestamp: None,
-        role,
-        kind,
-        text: None,
-        thinking: None,
-        model: None,
-        response_id: None,
-        stop_reason: None,
-        is_sidechain: false,
-        is_abandoned: false,
-        is_error: false,
-        cwd: None,
-        git_branch: None,
-        attachments: 0,
-        source_line: None,
-        gone_at: None,
-    }
+    MessageRow { message_id: id, role, kind, ..MessageRow::default() }
 }

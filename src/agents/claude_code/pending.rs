@@ -68,10 +68,8 @@ impl Reply {
     pub(super) fn row(&self) -> MessageRow<'_> {
         let is_filler = self.model.is_none() && self.text.as_deref() == Some(FILLER);
         MessageRow {
-            session_id: "",
             seq: self.seq,
             message_id: &self.message_id,
-            parent_id: None,
             turn: self.turn,
             timestamp: self.timestamp,
             role: "assistant",
@@ -82,13 +80,11 @@ impl Reply {
             response_id: self.response_id.as_deref(),
             stop_reason: self.stop_reason.as_deref(),
             is_sidechain: self.is_sidechain,
-            is_abandoned: false,
             is_error: self.is_error && !is_filler,
             cwd: self.cwd.as_deref(),
             git_branch: self.git_branch.as_deref(),
-            attachments: 0,
             source_line: self.source_line,
-            gone_at: None,
+            ..MessageRow::default()
         }
     }
 }
@@ -231,16 +227,14 @@ impl PendingCall {
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status,
-            exit_code: None,
             output,
             output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: self.started_at,
             ended_at,
-            duration_ms: None,
             child_session_id: self.child.as_deref(),
             is_sidechain: self.is_sidechain,
             source_line: self.source_line,
-            gone_at: None,
+            ..ToolCallRow::default()
         }
     }
 }

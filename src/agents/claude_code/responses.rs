@@ -247,7 +247,6 @@ impl Response {
             turn: self.turn,
             timestamp: self.timestamp,
             model: self.model.as_deref(),
-            model_key: None,
             provider: Some("anthropic"),
             input_tokens: Some(self.numbers.input),
             cache_read_tokens: Some(self.numbers.cache_read),
@@ -255,10 +254,8 @@ impl Response {
             cache_write_1h_tokens: Some(self.numbers.cache_write_1h),
             output_tokens: Some(self.numbers.output),
             reasoning_tokens: self.reasoning,
-            total_tokens: 0,
             web_searches: self.web_searches,
             cost_usd: self.cost,
-            cost_source: None,
             duration_ms: self.duration_ms,
             stop_reason: self.stop_reason.as_deref(),
             service_tier: self.tier.as_deref(),
@@ -267,7 +264,7 @@ impl Response {
             copies: self.lines - 1,
             is_sidechain: self.is_sidechain,
             source_line: self.source_line,
-            gone_at: None,
+            ..UsageRow::default()
         }
     }
 

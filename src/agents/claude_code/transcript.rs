@@ -240,27 +240,17 @@ impl<'o, 'a> Transcript<'o, 'a> {
     /// A row with what every line carries.
     fn blank_row<'r>(&self, spot: &Spot<'r, '_>) -> MessageRow<'r> {
         MessageRow {
-            session_id: "",
             seq: self.seq,
             message_id: spot.uuid,
-            parent_id: None,
             turn: self.turn,
             timestamp: spot.line.timestamp.0,
             role: "assistant",
             kind: "reply",
-            text: None,
-            thinking: None,
-            model: None,
-            response_id: None,
-            stop_reason: None,
             is_sidechain: spot.line.is_sidechain.0,
-            is_abandoned: false,
-            is_error: false,
             cwd: spot.line.cwd.get(),
             git_branch: spot.line.branch.get(),
-            attachments: 0,
             source_line: i64::try_from(spot.number).ok(),
-            gone_at: None,
+            ..MessageRow::default()
         }
     }
 

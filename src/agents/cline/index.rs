@@ -27,26 +27,14 @@ fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -
     if let Some(text) = item.task.get() {
         let row = MessageRow {
             session_id: task,
-            seq: 0,
             message_id: &format!("{task}:index"),
-            parent_id: None,
             turn: Some(1),
             timestamp: begun,
             role: "user",
             kind: "prompt",
             text: Some(text),
-            thinking: None,
-            model: None,
-            response_id: None,
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
-            is_error: false,
             cwd: folder,
-            git_branch: None,
-            attachments: 0,
-            source_line: None,
-            gone_at: None,
+            ..MessageRow::default()
         };
         out.message_claimed_by(session, row, true)?;
     }

@@ -118,15 +118,10 @@ impl<'o, 's> Rows<'o, 's> {
             thinking: said.thinking.filter(|text| !text.is_empty()),
             model: said.model,
             response_id: said.response,
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
             is_error: said.is_error,
             cwd: self.folder.as_deref(),
-            git_branch: None,
             attachments: said.attachments,
-            source_line: None,
-            gone_at: None,
+            ..MessageRow::default()
         };
         self.out.message(row, said.is_copy)?;
         Ok(seq)
@@ -185,11 +180,8 @@ impl<'o, 's> Rows<'o, 's> {
             output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: call.at,
             ended_at: result.at.filter(|_| output.is_some()),
-            duration_ms: None,
             child_session_id: result.child,
-            is_sidechain: false,
-            source_line: None,
-            gone_at: None,
+            ..ToolCallRow::default()
         };
         self.out.tool_call(row, call.is_copy)
     }
@@ -202,31 +194,17 @@ impl<'o, 's> Rows<'o, 's> {
             session_id: &self.session,
             message_id: bill.message,
             response_id: bill.id,
-            request_id: None,
             turn: self.turn(),
             timestamp: bill.at,
             model: bill.model,
-            model_key: None,
             provider: bill.provider,
             input_tokens: bill.split.input,
             cache_read_tokens: bill.split.cache_read,
             cache_write_5m_tokens: bill.split.cache_write,
-            cache_write_1h_tokens: None,
             output_tokens: bill.output,
-            reasoning_tokens: None,
-            total_tokens: 0,
-            web_searches: None,
             cost_usd: bill.cost,
-            cost_source: None,
-            duration_ms: None,
-            stop_reason: None,
-            service_tier: None,
             grain: bill.grain,
-            is_partial: false,
-            copies: 0,
-            is_sidechain: false,
-            source_line: None,
-            gone_at: None,
+            ..UsageRow::default()
         };
         self.out.usage(row, bill.seq.unwrap_or(self.next), bill.is_copy)
     }

@@ -135,11 +135,9 @@ impl Billed {
             session_id,
             message_id: self.message_id.as_deref(),
             response_id: &self.response_id,
-            request_id: None,
             turn: self.turn,
             timestamp: self.timestamp,
             model: self.model.as_deref(),
-            model_key: None,
             provider,
             input_tokens: Some(input - read - written),
             cache_read_tokens: Some(read),
@@ -147,19 +145,10 @@ impl Billed {
             cache_write_1h_tokens: Some(0),
             output_tokens: Some(output),
             reasoning_tokens: reasoning.map(|reasoning| reasoning.min(output)),
-            total_tokens: 0,
-            web_searches: None,
-            cost_usd: None,
-            cost_source: None,
-            duration_ms: None,
-            stop_reason: None,
-            service_tier: None,
             grain: "response",
-            is_partial: false,
             copies: self.copies,
-            is_sidechain: false,
             source_line: self.source_line,
-            gone_at: None,
+            ..UsageRow::default()
         }
     }
 }

@@ -341,27 +341,12 @@ impl<'o, 'a> Rollout<'o, 'a> {
 /// A row with what its line tells.
 fn blank(id: &str, spot: Spot) -> MessageRow<'_> {
     MessageRow {
-        session_id: "",
-        seq: 0,
         message_id: id,
-        parent_id: None,
-        turn: None,
         timestamp: spot.moment,
         role: "system",
         kind: "meta",
-        text: None,
-        thinking: None,
-        model: None,
-        response_id: None,
-        stop_reason: None,
-        is_sidechain: false,
-        is_abandoned: false,
-        is_error: false,
-        cwd: None,
-        git_branch: None,
-        attachments: 0,
         source_line: i64::try_from(spot.number).ok(),
-        gone_at: None,
+        ..MessageRow::default()
     }
 }
 

@@ -63,27 +63,20 @@ impl Call {
             turn: self.turn,
             timestamp: self.timestamp,
             model: self.model.as_deref(),
-            model_key: None,
-            provider: None,
             input_tokens: self.numbers.input,
             cache_read_tokens: self.numbers.cache_read,
             cache_write_5m_tokens: five_minutes,
             cache_write_1h_tokens: one_hour,
             output_tokens: self.numbers.output,
             reasoning_tokens: self.numbers.reasoning,
-            total_tokens: 0,
-            web_searches: None,
             cost_usd: self.cost,
-            cost_source: None,
             duration_ms: self.duration_ms,
             stop_reason: self.finish.as_deref(),
-            service_tier: None,
             grain: self.grain,
             is_partial: self.is_partial,
-            copies: 0,
             is_sidechain: self.thread > 0,
             source_line: Some(self.line).filter(|line| *line > 0),
-            gone_at: None,
+            ..UsageRow::default()
         }
     }
 }

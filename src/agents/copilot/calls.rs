@@ -123,16 +123,10 @@ impl PendingCall {
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: self.decision.unwrap_or(unfinished),
-            exit_code: None,
-            output: None,
-            output_bytes: None,
             started_at: self.started_at.or(self.requested_at),
-            ended_at: None,
-            duration_ms: None,
-            child_session_id: None,
             is_sidechain: self.thread > 0,
             source_line: Some(self.line),
-            gone_at: None,
+            ..ToolCallRow::default()
         }
     }
 

@@ -89,18 +89,8 @@ impl<'c> Reader<'c, '_, '_> {
             role,
             kind,
             text,
-            thinking: None,
             model: self.chat.model.get().filter(|_| kind == "reply"),
-            response_id: None,
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
-            is_error: false,
-            cwd: None,
-            git_branch: None,
-            attachments: 0,
-            source_line: None,
-            gone_at: None,
+            ..MessageRow::default()
         };
         self.out.message(row, false)?;
         self.out.give_way(Kind::Message, &id, session_key(AGENT, self.session), None);
@@ -145,11 +135,9 @@ impl<'c> Reader<'c, '_, '_> {
             seq: self.seq,
             call_id: &id,
             message_id: Some(message),
-            response_id: None,
             turn: self.turn,
             name,
             category,
-            mcp_server: None,
             input: input.as_deref(),
             input_key: key.as_deref(),
             command: arguments.command.get().filter(|_| tools::runs_command(name)),
@@ -160,11 +148,7 @@ impl<'c> Reader<'c, '_, '_> {
             output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: at,
             ended_at: ended.and_then(|entry| entry.timestamp.0),
-            duration_ms: None,
-            child_session_id: None,
-            is_sidechain: false,
-            source_line: None,
-            gone_at: None,
+            ..ToolCallRow::default()
         };
         self.out.tool_call(row, false)?;
         self.out.give_way(Kind::ToolCall, &id, session_key(AGENT, self.session), None);

@@ -129,15 +129,11 @@ impl Transcript<'_, '_> {
             thinking: Some(reply.thinking.as_str()).filter(|text| !text.is_empty()),
             model: reply.model.as_deref(),
             response_id: Some(&reply.response),
-            stop_reason: None,
             is_sidechain,
-            is_abandoned: false,
-            is_error: false,
             cwd: thread.cwd.as_deref(),
             git_branch: thread.branch.as_deref(),
-            attachments: 0,
             source_line: Some(reply.line),
-            gone_at: None,
+            ..MessageRow::default()
         };
         self.out.message(row, false)?;
         Ok(())
@@ -156,27 +152,15 @@ impl Transcript<'_, '_> {
         let seq = thread.next_seq();
         let parent = thread.last_message.replace(spot.id.to_owned());
         let described = describe(MessageRow {
-            session_id: "",
             seq,
             message_id: spot.id,
-            parent_id: None,
             turn: thread.turn,
             timestamp: spot.timestamp,
             role: "system",
             kind: "notice",
-            text: None,
-            thinking: None,
-            model: None,
-            response_id: None,
-            stop_reason: None,
             is_sidechain,
-            is_abandoned: false,
-            is_error: false,
-            cwd: None,
-            git_branch: None,
-            attachments: 0,
             source_line: Some(spot.line),
-            gone_at: None,
+            ..MessageRow::default()
         });
         let row = MessageRow {
             session_id: &thread.session,

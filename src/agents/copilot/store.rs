@@ -235,18 +235,7 @@ impl Turn {
             role,
             kind,
             text: Some(text),
-            thinking: None,
-            model: None,
-            response_id: None,
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
-            is_error: false,
-            cwd: None,
-            git_branch: None,
-            attachments: 0,
-            source_line: None,
-            gone_at: None,
+            ..MessageRow::default()
         }
     }
 }

@@ -140,34 +140,5 @@ impl Billed {
 }
 
 fn blank<'r>(session_id: &'r str, response_id: &'r str) -> UsageRow<'r> {
-    UsageRow {
-        session_id,
-        message_id: None,
-        response_id,
-        request_id: None,
-        turn: None,
-        timestamp: None,
-        model: None,
-        model_key: None,
-        provider: None,
-        input_tokens: None,
-        cache_read_tokens: None,
-        cache_write_5m_tokens: None,
-        cache_write_1h_tokens: None,
-        output_tokens: None,
-        reasoning_tokens: None,
-        total_tokens: 0,
-        web_searches: None,
-        cost_usd: None,
-        cost_source: None,
-        duration_ms: None,
-        stop_reason: None,
-        service_tier: None,
-        grain: "response",
-        is_partial: false,
-        copies: 0,
-        is_sidechain: false,
-        source_line: None,
-        gone_at: None,
-    }
+    UsageRow { session_id, response_id, grain: "response", ..UsageRow::default() }
 }

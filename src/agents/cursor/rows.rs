@@ -87,7 +87,6 @@ impl<'o, 's> Rows<'o, 's> {
             session_id: &self.session,
             seq: self.seq,
             message_id: said.id,
-            parent_id: None,
             turn: self.turn,
             timestamp,
             role: said.role,
@@ -96,15 +95,10 @@ impl<'o, 's> Rows<'o, 's> {
             thinking: said.thinking,
             model: said.model,
             response_id: said.response_id,
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
             is_error: said.kind == "api_error",
-            cwd: None,
-            git_branch: None,
             attachments: said.attachments,
             source_line: said.line,
-            gone_at: None,
+            ..MessageRow::default()
         };
         self.seq += 1;
         self.count += 1;
@@ -144,12 +138,9 @@ impl<'o, 's> Rows<'o, 's> {
             output: called.output,
             output_bytes: called.output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: called.started_at,
-            ended_at: None,
-            duration_ms: None,
             child_session_id: called.child,
-            is_sidechain: false,
             source_line: called.line,
-            gone_at: None,
+            ..ToolCallRow::default()
         };
         self.out.tool_call(row, self.weak)?;
         if let Some(key) = self.gives_way_to {

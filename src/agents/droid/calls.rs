@@ -189,7 +189,6 @@ impl Call {
             seq: self.seq,
             call_id: &self.id,
             message_id: self.message_id.as_deref(),
-            response_id: None,
             turn: self.turn,
             name: &self.name,
             category: self.category,
@@ -199,16 +198,9 @@ impl Call {
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: "pending",
-            exit_code: None,
-            output: None,
-            output_bytes: None,
             started_at: self.started_at,
-            ended_at: None,
-            duration_ms: None,
-            child_session_id: None,
-            is_sidechain: false,
             source_line: self.source_line,
-            gone_at: None,
+            ..ToolCallRow::default()
         }
     }
 }

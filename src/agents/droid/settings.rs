@@ -95,33 +95,14 @@ impl Total {
     pub(super) fn row<'r>(&self, session_id: &'r str, response_id: &'r str) -> UsageRow<'r> {
         UsageRow {
             session_id,
-            message_id: None,
             response_id,
-            request_id: None,
-            turn: None,
-            timestamp: None,
-            model: None,
-            model_key: None,
-            provider: None,
             input_tokens: self.input,
             cache_read_tokens: self.cache_read,
             cache_write_5m_tokens: self.cache_write,
-            cache_write_1h_tokens: None,
             output_tokens: self.output,
             reasoning_tokens: self.reasoning,
-            total_tokens: 0,
-            web_searches: None,
-            cost_usd: None,
-            cost_source: None,
-            duration_ms: None,
-            stop_reason: None,
-            service_tier: None,
             grain: "session",
-            is_partial: false,
-            copies: 0,
-            is_sidechain: false,
-            source_line: None,
-            gone_at: None,
+            ..UsageRow::default()
         }
     }
 }

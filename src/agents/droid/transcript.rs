@@ -167,27 +167,5 @@ impl Transcript<'_, '_> {
 
 /// A message of which nothing is known yet.
 pub(super) fn blank_row(message_id: &str) -> MessageRow<'_> {
-    MessageRow {
-        session_id: "",
-        seq: 0,
-        message_id,
-        parent_id: None,
-        turn: None,
-        timestamp: None,
-        role: "system",
-        kind: "notice",
-        text: None,
-        thinking: None,
-        model: None,
-        response_id: None,
-        stop_reason: None,
-        is_sidechain: false,
-        is_abandoned: false,
-        is_error: false,
-        cwd: None,
-        git_branch: None,
-        attachments: 0,
-        source_line: None,
-        gone_at: None,
-    }
+    MessageRow { message_id, role: "system", kind: "notice", ..MessageRow::default() }
 }

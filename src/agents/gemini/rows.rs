@@ -52,15 +52,10 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             thinking: thinking.as_deref(),
             model: entry.model.as_deref(),
             response_id: Some(&*id).filter(|_| entry.kind == "reply"),
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
             is_error: kind == Some("error"),
-            cwd: None,
-            git_branch: None,
             attachments: content.attachments,
             source_line: self.origin.line(entry.first_line),
-            gone_at: None,
+            ..MessageRow::default()
         };
         let place = self.out.message(row, self.origin.is_document)?;
         if entry.is_left {
@@ -117,11 +112,9 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             output_bytes: output.as_deref().and_then(|output| i64::try_from(output.len()).ok()),
             started_at: entry.timestamp,
             ended_at: call.timestamp.0.filter(|_| outcome.status != "pending"),
-            duration_ms: None,
             child_session_id: child.as_deref(),
-            is_sidechain: false,
             source_line: self.origin.line(entry.first_line),
-            gone_at: None,
+            ..ToolCallRow::default()
         };
         // Where another file of the session knows how the call ended, that one tells.
         self.out.tool_call(row, self.origin.is_document || outcome.status == "pending")
@@ -142,11 +135,9 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
                 session_id: self.session_id,
                 message_id: Some(&id),
                 response_id: &id,
-                request_id: None,
                 turn: entry.turn,
                 timestamp: entry.timestamp,
                 model: entry.model.as_deref(),
-                model_key: None,
                 provider: Some("google"),
                 input_tokens: Some(numbers.input),
                 cache_read_tokens: Some(numbers.cache_read),
@@ -154,19 +145,10 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
                 cache_write_1h_tokens: Some(0),
                 output_tokens: Some(numbers.output),
                 reasoning_tokens: numbers.reasoning,
-                total_tokens: 0,
-                web_searches: None,
-                cost_usd: None,
-                cost_source: None,
-                duration_ms: None,
-                stop_reason: None,
-                service_tier: None,
                 grain: "response",
-                is_partial: false,
                 copies: entry.billed - 1,
-                is_sidechain: false,
                 source_line: self.origin.line(entry.first_line),
-                gone_at: None,
+                ..UsageRow::default()
             };
             self.out.usage(row, entry.seq, self.origin.is_document)?;
         }

@@ -192,14 +192,10 @@ impl<'o, 'a> Rows<'o, 'a> {
             model: said.model,
             response_id: said.response,
             stop_reason: said.stop_reason,
-            is_sidechain: false,
-            is_abandoned: false,
             is_error: said.is_error,
             cwd: self.cwd.as_deref().or(self.known.directory.as_deref()),
-            git_branch: None,
             attachments: said.attachments,
-            source_line: None,
-            gone_at: None,
+            ..MessageRow::default()
         };
         let place = self.out.message(row, identity.is_copy() || said.is_bare)?;
         identity.give_way(Kind::Message, identity.id(), self.out);
@@ -264,9 +260,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             ended_at: call.end,
             duration_ms: call.duration_ms,
             child_session_id: call.child.as_deref(),
-            is_sidechain: false,
-            source_line: None,
-            gone_at: None,
+            ..ToolCallRow::default()
         };
         self.out.tool_call(row, identity.is_copy())?;
         identity.give_way(Kind::ToolCall, id, self.out);
@@ -280,31 +274,21 @@ impl<'o, 'a> Rows<'o, 'a> {
             session_id: &self.known.id,
             message_id: Some(identity.id()),
             response_id: response.id,
-            request_id: None,
             turn: Some(self.turns).filter(|turns| *turns > 0),
             timestamp: response.timestamp,
             model: response.model,
-            model_key: None,
             provider: response.provider,
             input_tokens: input,
             cache_read_tokens: cache_read,
             cache_write_5m_tokens: cache_write,
-            cache_write_1h_tokens: None,
             output_tokens: output,
             reasoning_tokens: reasoning,
-            total_tokens: 0,
-            web_searches: None,
             cost_usd: response.cost.filter(|cost| *cost >= 0.0),
-            cost_source: None,
             duration_ms: response.duration_ms,
             stop_reason: response.stop_reason,
-            service_tier: None,
             grain: response.grain,
             is_partial: response.is_partial,
-            copies: 0,
-            is_sidechain: false,
-            source_line: None,
-            gone_at: None,
+            ..UsageRow::default()
         };
         self.out.usage(row, response.seq, identity.is_copy())?;
         identity.give_way(Kind::Response, response.id, self.out);

@@ -248,27 +248,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
     /// A row with what every entry carries.
     fn blank_row<'r>(&self, spot: &'r Spot<'_, '_>) -> MessageRow<'r> {
         MessageRow {
-            session_id: "",
             seq: self.seq,
             message_id: &spot.id,
-            parent_id: None,
             turn: self.turn,
             timestamp: spot.timestamp,
             role: "system",
             kind: "meta",
-            text: None,
-            thinking: None,
-            model: None,
-            response_id: None,
-            stop_reason: None,
-            is_sidechain: false,
-            is_abandoned: false,
-            is_error: false,
-            cwd: None,
-            git_branch: None,
-            attachments: 0,
             source_line: i64::try_from(spot.number).ok(),
-            gone_at: None,
+            ..MessageRow::default()
         }
     }
 

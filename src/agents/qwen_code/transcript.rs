@@ -198,27 +198,5 @@ fn set(field: &mut Option<String>, told: Option<&str>) {
 
 /// A message of which nothing is known yet.
 fn blank_row(role: &'static str, kind: &'static str) -> MessageRow<'static> {
-    MessageRow {
-        session_id: "",
-        seq: 0,
-        message_id: "",
-        parent_id: None,
-        turn: None,
-        timestamp: None,
-        role,
-        kind,
-        text: None,
-        thinking: None,
-        model: None,
-        response_id: None,
-        stop_reason: None,
-        is_sidechain: false,
-        is_abandoned: false,
-        is_error: false,
-        cwd: None,
-        git_branch: None,
-        attachments: 0,
-        source_line: None,
-        gone_at: None,
-    }
+    MessageRow { role, kind, ..MessageRow::default() }
 }

@@ -196,22 +196,17 @@ impl Run {
             turn: (self.turn > 0).then_some(self.turn),
             name: call.name,
             category: call.category,
-            mcp_server: None,
             input: call.input.as_deref(),
             input_key: key.as_deref(),
             command: call.command,
             file_path: call.path,
             status: call.status,
-            exit_code: None,
             output: call.output,
             output_bytes: call.output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: call.time,
             ended_at: call.time,
-            duration_ms: None,
-            child_session_id: None,
-            is_sidechain: false,
             source_line: i64::try_from(call.line).ok(),
-            gone_at: None,
+            ..ToolCallRow::default()
         };
         self.seq += 1;
         out.tool_call(row, false)

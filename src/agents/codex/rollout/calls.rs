@@ -277,9 +277,8 @@ impl Rollout<'_, '_> {
             ended_at: answer.and_then(|answer| answer.ended_at),
             duration_ms: answer.map_or(call.end.duration_ms, |answer| answer.outcome.duration_ms),
             child_session_id: call.child.as_deref(),
-            is_sidechain: false,
             source_line: call.source_line,
-            gone_at: None,
+            ..ToolCallRow::default()
         };
         self.out.tool_call(row, call.weak)
     }

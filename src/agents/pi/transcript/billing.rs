@@ -77,34 +77,19 @@ impl Transcript<'_, '_> {
 
     fn usage_row<'r>(&self, spot: &'r Spot<'_, '_>, response_id: &'r str, billed: Billed) -> UsageRow<'r> {
         UsageRow {
-            session_id: "",
-            message_id: None,
             response_id,
-            request_id: None,
             turn: self.turn,
             timestamp: spot.timestamp,
-            model: None,
-            model_key: None,
-            provider: None,
             input_tokens: billed.input,
             cache_read_tokens: billed.cache_read,
             cache_write_5m_tokens: billed.cache_write_5m,
             cache_write_1h_tokens: billed.cache_write_1h,
             output_tokens: billed.output,
             reasoning_tokens: billed.reasoning,
-            total_tokens: 0,
-            web_searches: None,
             cost_usd: billed.cost,
-            cost_source: None,
-            duration_ms: None,
-            stop_reason: None,
-            service_tier: None,
             grain: "response",
-            is_partial: false,
-            copies: 0,
-            is_sidechain: false,
             source_line: i64::try_from(spot.number).ok(),
-            gone_at: None,
+            ..UsageRow::default()
         }
     }
 }

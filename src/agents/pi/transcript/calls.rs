@@ -58,16 +58,9 @@ impl OpenCall {
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: self.status,
-            exit_code: None,
-            output: None,
-            output_bytes: None,
             started_at: self.started_at,
-            ended_at: None,
-            duration_ms: None,
-            child_session_id: None,
-            is_sidechain: false,
             source_line: self.source_line,
-            gone_at: None,
+            ..ToolCallRow::default()
         }
     }
 }

@@ -54,16 +54,10 @@ impl OpenCall {
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: "pending",
-            exit_code: None,
-            output: None,
-            output_bytes: None,
             started_at: self.started_at,
-            ended_at: None,
             duration_ms: self.duration_ms,
-            child_session_id: None,
-            is_sidechain: false,
             source_line: self.source_line,
-            gone_at: None,
+            ..ToolCallRow::default()
         }
     }
 }
