@@ -112,10 +112,12 @@ impl Rebuilt {
         rebuilt
     }
 
-    /// Gives every record of the sources its place. A record that the lake knows keeps its place or moves behind; none
-    /// takes the place of one that is only in the lake. What two sources hold has one place; what gives way has none.
+    /// Gives every record of the sources its place. Where rows are only in the lake, a record that it knows keeps its place
+    /// or moves behind, and none takes the place of one of those. What two sources hold has one place; what gives way has
+    /// none.
     fn place(&mut self, reads: Vec<ReadSession>, old_places: &KeyMap<i64>, superseded: &KeySet) {
-        let is_simple = reads.len() <= 1 && self.carry.is_empty();
+        let has_old_rows = !self.carry.is_empty();
+        let is_simple = reads.len() <= 1 && !has_old_rows;
         let mut next = 0;
         let mut placed: KeyMap<i64> = KeyMap::default();
         for mut read in reads {
@@ -136,7 +138,8 @@ impl Rebuilt {
                         moved.insert(i64::from(claim.seq), *place);
                         continue;
                     }
-                    let mut place = old_places.get(&claim.key).copied().unwrap_or(0).max(next);
+                    let old_place = old_places.get(&claim.key).filter(|_| has_old_rows);
+                    let mut place = old_place.copied().unwrap_or(0).max(next);
                     while self.carry.holds(place) {
                         place += 1;
                     }

@@ -75,7 +75,9 @@ pub(crate) trait RecordReader<'s> {
             }
         }
         let Some(error) = error else { return Ok(()) };
-        if let Some(record) = split_glued(&repaired, Self::STARTS).find_map(|text| serde_json::from_str(text).ok()) {
+        // A line that is still being written may end behind a whole object that is only a part of it.
+        let mut behind = split_glued(&repaired, Self::STARTS).filter(|_| line.ended);
+        if let Some(record) = behind.find_map(|text| serde_json::from_str(text).ok()) {
             self.sink().problem(line.number, "a torn record; the one behind it on the line was read");
             return if whole == 0 { self.take(&record, line.number) } else { Ok(()) };
         }

@@ -201,8 +201,13 @@ fn list_by_directory(database: &Database, into: &mut Survey) -> Result<(), Rejec
 }
 
 fn add(into: &mut Survey, id: String, place: Place, stamp: u64, length: i64, began: Option<i64>) {
-    let new = || Listed { id: id.clone(), stamp: 0, bytes: 0, began, rows: Vec::new() };
-    let listed = into.conversations.entry(id.clone()).or_insert_with(new);
+    let listed = into.conversations.entry(id.clone()).or_insert_with(|| Listed {
+        id,
+        stamp: 0,
+        bytes: 0,
+        began,
+        rows: Vec::new(),
+    });
     let place_stamp = xxh3_64(format!("{} {} {stamp}", place.table, place.directory).as_bytes());
     listed.stamp ^= place_stamp;
     listed.bytes = listed.bytes.saturating_add(u64::try_from(length).unwrap_or(0));
