@@ -52,6 +52,11 @@ impl Planned {
         self.agent.has_sections(&self.path, self.kind)
     }
 
+    /// What there is to be read of it: of a source with sections, they are read. Bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        if self.section.is_none() && self.has_sections() { 0 } else { self.print.bytes }
+    }
+
     fn is_streamed(&self) -> bool {
         self.print.bytes >= streamed_from() && self.agent.streams(self.kind)
     }
@@ -96,12 +101,7 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<
 
 fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Result<(), Reject> {
     let progress = |bytes| shared.read_bytes(bytes);
-    let none = |_| ();
-    let mut source = match &planned.section {
-        // The bytes of the file that it is a section of are counted once.
-        Some(_) => Source::new(&planned.path, planned.kind, planned.print.bytes, &none),
-        None => Source::new(&planned.path, planned.kind, planned.print.bytes, &progress),
-    };
+    let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress);
     if planned.has_sections() {
         let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
         source = source.scoped(scope, shared.databases);

@@ -121,8 +121,7 @@ fn extract(
     let redactor = Redactor::new(options.redact, manifest.redaction_key);
     let groups = groups(&plan, &manifest, now);
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
-    let files = sources.iter().filter(|planned| planned.section.is_none());
-    progress.start(sources.len() as u64, files.map(|planned| planned.print.bytes).sum());
+    progress.start(sources.len() as u64, sources.iter().map(|planned| planned.bytes()).sum());
     progress.stage("extracting");
     let read_again: HashSet<String> = sources.iter().map(|planned| planned.name.clone()).collect();
     let mut notes = Notes::default();

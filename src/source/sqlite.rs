@@ -1,11 +1,13 @@
 //! SQLite databases of agents that may be running: every row is read, nothing beside the file is made or changed.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -24,8 +26,9 @@ const COPIES: usize = 5;
 /// With a non-empty write-ahead log beside it, the pair is copied to a private folder and opened there: opening it in
 /// place could make or checkpoint files beside it, and ignoring the log loses rows. Without one, the file alone is the
 /// whole database, and is opened as immutable, so that no lock is taken.
+#[derive(Clone)]
 pub struct Database {
-    connection: Connection,
+    connection: Rc<Connection>,
     _copy: Option<Arc<tempfile::TempDir>>,
 }
 
@@ -55,7 +58,7 @@ impl Database {
         };
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
         connection.execute_batch("PRAGMA query_only = 1; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
-        Ok(Self { connection, _copy: copy })
+        Ok(Self { connection: Rc::new(connection), _copy: copy })
     }
 
     /// The columns of a table; empty when there is no such table.
@@ -90,6 +93,11 @@ enum PrivateCopy {
     In(Arc<tempfile::TempDir>),
 }
 
+thread_local! {
+    /// The database whose sections this thread reads: to open it costs more than to read a small one.
+    static OPENED: RefCell<Option<(Arc<Held>, Database)>> = const { RefCell::new(None) };
+}
+
 impl Databases {
     /// Databases whose copies go into a folder.
     pub(crate) fn copied_into(folder: PathBuf) -> Self {
@@ -103,6 +111,19 @@ impl Databases {
 
     pub(super) fn open(&self, path: &Path) -> Result<Database, Reject> {
         let held = self.held(path);
+        OPENED.with_borrow_mut(|opened| {
+            if let Some((of, database)) = opened
+                && Arc::ptr_eq(of, &held)
+            {
+                return Ok(database.clone());
+            }
+            let database = self.open_held(&held, path)?;
+            *opened = Some((held, database.clone()));
+            Ok(database)
+        })
+    }
+
+    fn open_held(&self, held: &Held, path: &Path) -> Result<Database, Reject> {
         let mut copy = held.copy.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*copy, PrivateCopy::NotMade) {
             let made = private_copy(path, self.folder.as_deref())?;
