@@ -18,6 +18,7 @@ pub(crate) use compressed::{decompress, lines_of_blob};
 pub use lines::{Line, Lines};
 pub use repair::{repair, split_glued};
 pub use sqlite::{Database, Databases};
+pub(crate) use sqlite::{value_bytes, value_text};
 pub(crate) use unescape::unescape;
 
 use crate::extract::Reject;

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Statement};
 
 use crate::extract::Reject;
 
@@ -66,6 +67,20 @@ impl Database {
         let mut statement = self.connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
         let names = statement.query_map([table], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
         Ok(names)
+    }
+
+    /// A statement that gives columns of a table, and what of it `rest` asks for; none when there is no such table. Columns
+    /// came with the agents' versions: those that are not there are null.
+    pub fn select(&self, table: &str, columns: &[&str], rest: &str) -> Result<Option<Statement<'_>>, Reject> {
+        let there = self.columns(table)?;
+        if there.is_empty() {
+            return Ok(None);
+        }
+        let known = |column: &&str| {
+            if there.iter().any(|name| name == column) { (*column).to_owned() } else { "NULL".to_owned() }
+        };
+        let columns: Vec<String> = columns.iter().map(known).collect();
+        Ok(Some(self.connection.prepare(&format!("SELECT {} FROM {table} {rest}", columns.join(", ")))?))
     }
 }
 
@@ -156,6 +171,24 @@ fn private_copy(path: &Path, folder: Option<&Path>) -> Result<Option<tempfile::T
     let log = sibling(path, "-wal");
     let has_log = std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0);
     has_log.then(|| copy_pair(path, &log, folder)).transpose().map_err(Reject::Io)
+}
+
+/// The bytes of a text or blob; anything else has none.
+pub(crate) fn value_bytes(value: ValueRef<'_>) -> Option<&[u8]> {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Null => None,
+    }
+}
+
+/// A value as text, numbers too.
+pub(crate) fn value_text(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Null => None,
+    }
 }
 
 fn sibling(path: &Path, suffix: &str) -> PathBuf {

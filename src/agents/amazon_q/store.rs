@@ -12,7 +12,7 @@ use super::conversation::Conversation;
 use crate::agents::torn::Torn;
 use crate::extract::{Reject, Sink};
 use crate::source::records::Text;
-use crate::source::{Database, Scope, Section, Source, repair};
+use crate::source::{Database, Scope, Section, Source, repair, value_bytes};
 use crate::time::from_epoch;
 
 /// One row a directory.
@@ -148,7 +148,7 @@ fn read_row(
     let mut statement = database.prepare_cached(&query)?;
     let mut rows = statement.query(params![place.directory, id])?;
     while let Some(row) = rows.next()? {
-        if let Some(bytes) = bytes_of(row.get_ref(0)?) {
+        if let Some(bytes) = value_bytes(row.get_ref(0)?) {
             take(bytes)?;
         }
     }
@@ -188,7 +188,7 @@ fn list_by_directory(database: &Database, into: &mut Survey) -> Result<(), Rejec
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let Some(directory) = text_of(row, 0)? else { continue };
-        let value = bytes_of(row.get_ref(1)?).unwrap_or_default();
+        let value = value_bytes(row.get_ref(1)?).unwrap_or_default();
         let Some(id) = conversation_id(value) else {
             into.strangers += 1;
             continue;
@@ -240,15 +240,8 @@ fn last_request(value: &[u8]) -> i64 {
     digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
 }
 
-fn bytes_of(value: ValueRef<'_>) -> Option<&[u8]> {
-    match value {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
-        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Null => None,
-    }
-}
-
 fn text_of(row: &Row<'_>, column: usize) -> Result<Option<String>, rusqlite::Error> {
-    Ok(bytes_of(row.get_ref(column)?).map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+    Ok(value_bytes(row.get_ref(column)?).map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
 fn number_of(row: &Row<'_>, column: usize) -> Result<Option<i64>, rusqlite::Error> {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::transcript::{self, Identity};
 use crate::extract::{Reject, Sink};
-use crate::source::{Database, Source};
+use crate::source::{Database, Source, value_text};
 
 /// Reads the database: each row becomes the line that a transcript would have had.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -77,7 +77,7 @@ fn read_session(statement: &mut Statement<'_>, session: &str, lines: &mut Vec<St
 }
 
 fn line_of(row: &Row<'_>, session: &str) -> Result<String, rusqlite::Error> {
-    let text = |column| -> Result<Option<String>, rusqlite::Error> { Ok(text_of(row.get_ref(column)?)) };
+    let text = |column| -> Result<Option<String>, rusqlite::Error> { Ok(value_text(row.get_ref(column)?)) };
     let number = |column| -> Result<Option<f64>, rusqlite::Error> { Ok(number_of(row.get_ref(column)?)) };
     let raw = |json: Option<String>| json.and_then(|json| RawValue::from_string(json).ok());
     let kind = text(3)?;
@@ -140,19 +140,10 @@ fn summaries(database: &Database) -> Result<Vec<String>, Reject> {
     let mut rows = statement.query([])?;
     let mut lines = Vec::new();
     while let Some(row) = rows.next()? {
-        let (leaf, summary) = (text_of(row.get_ref(0)?), text_of(row.get_ref(1)?));
+        let (leaf, summary) = (value_text(row.get_ref(0)?), value_text(row.get_ref(1)?));
         lines.push(json!({"type": "summary", "leafUuid": leaf, "summary": summary}).to_string());
     }
     Ok(lines)
-}
-
-fn text_of(value: ValueRef<'_>) -> Option<String> {
-    match value {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Integer(number) => Some(number.to_string()),
-        ValueRef::Real(number) => Some(number.to_string()),
-        ValueRef::Null => None,
-    }
 }
 
 fn number_of(value: ValueRef<'_>) -> Option<f64> {

@@ -65,14 +65,7 @@ fn each_row(
     order: &str,
     mut take: impl FnMut(&Row<'_>) -> Result<(), rusqlite::Error>,
 ) -> Result<(), Reject> {
-    let known = database.columns(table)?;
-    if known.is_empty() {
-        return Ok(());
-    }
-    let column =
-        |name: &&str| if known.iter().any(|known| known == name) { (*name).to_owned() } else { "NULL".to_owned() };
-    let columns: Vec<String> = columns.iter().map(column).collect();
-    let mut statement = database.prepare(&format!("SELECT {} FROM {table} ORDER BY {order}", columns.join(", ")))?;
+    let Some(mut statement) = database.select(table, columns, &format!("ORDER BY {order}"))? else { return Ok(()) };
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         take(row)?;

@@ -14,12 +14,16 @@ use super::index::Listed;
 use crate::agents::pi::{Known, Transcript};
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::jsonl::RecordReader;
-use crate::source::{Database, Line, Scope, Section, Source, decompress, lines_of_blob, repair};
+use crate::source::{
+    Database, Line, Scope, Section, Source, decompress, lines_of_blob, repair, value_bytes, value_text,
+};
 
 const EVENTS: &str = "transcript_events";
 const ARCHIVES: &str = "session_transcript_archives";
 const WINDOWS: &str = "session_windows";
 const NODES: &str = "session_nodes";
+/// The rows of a session by the third column that is asked for.
+const IN_ORDER: &str = "WHERE session_id = ?1 ORDER BY 3";
 
 /// What holds for all sessions of a database.
 struct Survey {
@@ -62,8 +66,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 }
 
 fn extract_session(database: &Database, family: &Family, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let mut archives = prepare(database, ARCHIVES, &["encoding", "archive_blob"], "created_at")?;
-    let mut events = prepare(database, EVENTS, &["event_json", "event_zstd"], "seq")?;
+    let mut archives = database.select(ARCHIVES, &["encoding", "archive_blob", "created_at"], IN_ORDER)?;
+    let mut events = database.select(EVENTS, &["event_json", "event_zstd", "seq"], IN_ORDER)?;
     let known = Known { session_id: Some(session.to_owned()), ..family.known(session) };
     let mut reader = Reader { transcript: Transcript::new(&DIALECT, known, out), number: 0 };
     let read =
@@ -96,28 +100,6 @@ pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> 
         Section { began: survey.family.began(&id), id, stamp, bytes, modified: None }
     };
     Ok(sessions.into_iter().map(section).collect())
-}
-
-/// A statement that gives columns of a session's rows, in order; none when there is no such table. Columns came with the
-/// versions; those that are not there are null.
-fn prepare<'d>(
-    database: &'d Database,
-    table: &str,
-    columns: &[&str],
-    order: &str,
-) -> Result<Option<Statement<'d>>, Reject> {
-    let there = database.columns(table)?;
-    if there.is_empty() {
-        return Ok(None);
-    }
-    let columns: Vec<&str> = columns.iter().map(|column| known_or_null(&there, column)).collect();
-    let order = known_or_null(&there, order);
-    let query = format!("SELECT {} FROM {table} WHERE session_id = ?1 ORDER BY {order}", columns.join(", "));
-    Ok(Some(database.prepare(&query)?))
-}
-
-fn known_or_null<'c>(there: &[String], column: &'c str) -> &'c str {
-    if there.iter().any(|name| name == column) { column } else { "NULL" }
 }
 
 /// The rows of a session, as far as an index tells: their number, and the sum of their row ids.
@@ -161,7 +143,7 @@ impl Reader<'_, '_> {
         let mut rows = statement.query([session])?;
         while let Some(row) = rows.next()? {
             let is_compressed = text_of(row.get_ref(0)?).is_none_or(|encoding| encoding == "zstd");
-            let Some(blob) = bytes_of(row.get_ref(1)?) else { continue };
+            let Some(blob) = value_bytes(row.get_ref(1)?) else { continue };
             let mut lines = lines_of_blob(blob.to_vec(), is_compressed).map_err(Reject::Io)?;
             while let Some(line) = lines.next_line() {
                 self.number += 1;
@@ -188,7 +170,7 @@ impl Reader<'_, '_> {
     fn read_event(&mut self, row: &Row<'_>) -> Result<(), Reject> {
         let number = self.number;
         let unpacked;
-        let bytes = match (bytes_of(row.get_ref(0)?), bytes_of(row.get_ref(1)?)) {
+        let bytes = match (value_bytes(row.get_ref(0)?), value_bytes(row.get_ref(1)?)) {
             (Some(text), _) => text,
             (None, Some(blob)) => match decompress(blob) {
                 Ok(bytes) => {
@@ -286,12 +268,7 @@ fn each_row<const N: usize>(
     columns: &[&str; N],
     mut take: impl FnMut([Option<String>; N]),
 ) -> Result<(), Reject> {
-    let there = database.columns(table)?;
-    if there.is_empty() {
-        return Ok(());
-    }
-    let columns = columns.map(|column| known_or_null(&there, column));
-    let mut statement = database.prepare(&format!("SELECT {} FROM {table}", columns.join(", ")))?;
+    let Some(mut statement) = database.select(table, columns, "")? else { return Ok(()) };
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let mut texts = [const { None }; N];
@@ -303,20 +280,7 @@ fn each_row<const N: usize>(
     Ok(())
 }
 
-fn bytes_of(value: ValueRef<'_>) -> Option<&[u8]> {
-    match value {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
-        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Null => None,
-    }
-}
-
 /// A value as text; an empty one counts as none.
 fn text_of(value: ValueRef<'_>) -> Option<String> {
-    let text = match value {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Real(number) => number.to_string(),
-        ValueRef::Null => return None,
-    };
-    Some(text).filter(|text| !text.is_empty())
+    value_text(value).filter(|text| !text.is_empty())
 }

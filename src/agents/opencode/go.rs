@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::ids::{Identity, Traits};
 use super::rows::{Known, Response, Rows, Said};
-use super::store::{bytes, each, moment, number, prepare, report, text};
+use super::store::{bytes, each, moment, number, report, text};
 use super::tokens::Billed;
 use super::tools::Call;
 use super::transcript::append;
@@ -51,7 +51,7 @@ pub(super) fn extract(database: &Database, path: &Path, out: &mut Sink<'_>) -> R
     let project = folder.and_then(Path::parent).and_then(Path::to_str);
     let mut sessions: Vec<(Known, Option<f64>)> = Vec::new();
     let columns = ["id", "parent_session_id", "title", "cost", "created_at"];
-    let Some(mut statement) = prepare(database, "sessions", &columns, "1 ORDER BY created_at, id")? else {
+    let Some(mut statement) = database.select("sessions", &columns, "ORDER BY created_at, id")? else {
         return Ok(());
     };
     let read = each(&mut statement, [], |row| {
@@ -68,8 +68,8 @@ pub(super) fn extract(database: &Database, path: &Path, out: &mut Sink<'_>) -> R
     })?;
     report(read, out);
     let columns = ["id", "role", "parts", "model", "created_at"];
-    let which = "session_id = ?1 ORDER BY created_at, rowid";
-    let Some(mut messages) = prepare(database, "messages", &columns, which)? else { return Ok(()) };
+    let which = "WHERE session_id = ?1 ORDER BY created_at, rowid";
+    let Some(mut messages) = database.select("messages", &columns, which)? else { return Ok(()) };
     for (known, cost) in sessions {
         let id = known.id.clone();
         let mut session = GoSession::new(known, out);

@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use rusqlite::{Row, Statement};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::store::{SESSIONS, each, moment, number, prepare, text};
+use super::store::{SESSIONS, each, moment, number, text};
 use crate::extract::Reject;
 use crate::source::{Database, Section};
 
@@ -37,7 +37,7 @@ pub(super) fn sessions(database: &Database) -> Result<Listing, Reject> {
     let mut counted: BTreeMap<String, Counted> = BTreeMap::new();
     for table in SESSIONS {
         if let Some(mut rows) =
-            prepare(database, table, &["id", "time_created", "time_updated", "title", "revert"], "1")?
+            database.select(table, &["id", "time_created", "time_updated", "title", "revert"], "")?
         {
             let read = each(&mut rows, [], |row| {
                 let Some(id) = text(row, 0) else { return Ok(()) };
@@ -82,10 +82,10 @@ pub(super) fn sessions(database: &Database) -> Result<Listing, Reject> {
 
 /// Adds when the last message of each session and its parts were last written to: what is being written changes there.
 fn add_last(database: &Database, counted: &mut BTreeMap<String, Counted>) -> Result<(), Reject> {
-    let newest = "session_id = ?1 ORDER BY time_created DESC, id DESC LIMIT 1";
-    let mut messages = prepare(database, "message", &["time_updated", "id"], newest)?;
-    let mut events = prepare(database, "session_message", &["time_updated", "id"], newest)?;
-    let mut parts = prepare(database, "part", &["time_updated"], "message_id = ?1")?;
+    let newest = "WHERE session_id = ?1 ORDER BY time_created DESC, id DESC LIMIT 1";
+    let mut messages = database.select("message", &["time_updated", "id"], newest)?;
+    let mut events = database.select("session_message", &["time_updated", "id"], newest)?;
+    let mut parts = database.select("part", &["time_updated"], "WHERE message_id = ?1")?;
     for (id, session) in counted {
         let message = messages.as_mut().and_then(|statement| last(statement, id));
         let event = events.as_mut().and_then(|statement| last(statement, id));

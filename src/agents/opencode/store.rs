@@ -11,7 +11,7 @@ use super::rows::Known;
 use super::transcript::Transcript;
 use super::{go, listing};
 use crate::extract::{Reject, Sink};
-use crate::source::{Database, Scope, Section, Source};
+use crate::source::{Database, Scope, Section, Source, value_bytes, value_text};
 
 /// The tables that sessions stand in, the newest first.
 pub(super) const SESSIONS: [&str; 2] = ["session_v2", "session"];
@@ -62,10 +62,10 @@ struct Store<'d> {
 
 impl<'d> Store<'d> {
     fn open(database: &'d Database) -> Result<Self, Reject> {
-        let by_session = "session_id = ?1 ORDER BY";
+        let by_session = "WHERE session_id = ?1 ORDER BY";
         let mut sessions = Vec::new();
         for table in SESSIONS {
-            sessions.extend(prepare(database, table, &SESSION_COLUMNS, "id = ?1")?);
+            sessions.extend(database.select(table, &SESSION_COLUMNS, "WHERE id = ?1")?);
         }
         let has = |table, column: &str| Ok::<_, Reject>(database.columns(table)?.iter().any(|name| name == column));
         let has_messages = has("message", "id")?;
@@ -75,17 +75,16 @@ impl<'d> Store<'d> {
                       AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = part.message_id)";
         let has_events =
             "SELECT 1 FROM session_message WHERE session_id = ?1 AND type IN ('user', 'assistant') LIMIT 1";
-        let events = prepare(database, "session_message", &EVENT_COLUMNS, &format!("{by_session} {event_order}"))?;
+        let events = database.select("session_message", &EVENT_COLUMNS, &format!("{by_session} {event_order}"))?;
         Ok(Self {
             sessions,
-            project: prepare(database, "project", &["worktree", "vcs"], "id = ?1")?,
-            messages: prepare(
-                database,
+            project: database.select("project", &["worktree", "vcs"], "WHERE id = ?1")?,
+            messages: database.select(
                 "message",
                 &["id", "time_created", "data"],
                 &format!("{by_session} time_created, id"),
             )?,
-            parts: prepare(database, "part", &["id", "data"], "message_id = ?1 ORDER BY id")?,
+            parts: database.select("part", &["id", "data"], "WHERE message_id = ?1 ORDER BY id")?,
             strays: if has_messages && has_parts { Some(database.prepare(strays)?) } else { None },
             has_events: if events.is_some() { Some(database.prepare(has_events)?) } else { None },
             events,
@@ -229,24 +228,6 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
     }
 }
 
-/// A statement that gives columns of the rows of a table that are asked for; none when there is no such table. Columns
-/// came with the versions; those that are not there are null.
-pub(super) fn prepare<'d>(
-    database: &'d Database,
-    table: &str,
-    columns: &[&str],
-    which: &str,
-) -> Result<Option<Statement<'d>>, Reject> {
-    let there = database.columns(table)?;
-    if there.is_empty() {
-        return Ok(None);
-    }
-    let known =
-        |column: &&str| if there.iter().any(|name| name == column) { (*column).to_owned() } else { "NULL".to_owned() };
-    let columns: Vec<String> = columns.iter().map(known).collect();
-    Ok(Some(database.prepare(&format!("SELECT {} FROM {table} WHERE {which}", columns.join(", ")))?))
-}
-
 /// Hands on the rows that a statement gives. A damaged page ends them, and is no failure: it is what is given back.
 pub(super) fn each(
     statement: &mut Statement<'_>,
@@ -279,21 +260,12 @@ fn damage(error: &rusqlite::Error, out: &mut Sink<'_>) {
 
 /// A column's bytes; none are an empty text.
 pub(super) fn bytes<'r>(row: &'r Row<'_>, column: usize) -> &'r [u8] {
-    match row.get_ref(column) {
-        Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => bytes,
-        _ => &[],
-    }
+    row.get_ref(column).ok().and_then(value_bytes).unwrap_or_default()
 }
 
 /// A column as text; an empty one counts as none.
 pub(super) fn text(row: &Row<'_>, column: usize) -> Option<String> {
-    let text = match row.get_ref(column).ok()? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Real(number) => number.to_string(),
-        ValueRef::Null => return None,
-    };
-    Some(text).filter(|text| !text.is_empty())
+    value_text(row.get_ref(column).ok()?).filter(|text| !text.is_empty())
 }
 
 /// A column as a whole number.
