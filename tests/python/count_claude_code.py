@@ -17,6 +17,8 @@ import sys
 import threading
 import urllib.parse
 
+import lines
+
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
 START = re.compile(r'\{"(?:parentUuid|type|uuid)"')  # how a record begins
 LARGEST = 2**53 - 1  # Claude Code is JavaScript: no whole number beyond this is exact
@@ -42,36 +44,12 @@ def transcripts(root):
 
 # ---------------------------------------------------------------- lines
 
-def no_constants(name):
-    raise ValueError(name + " is not JSON")
-
-
-JSON = json.JSONDecoder(parse_constant=no_constants)
-
-
-def objects(line):
-    """The values of one line: one, or more if a line break was lost; what is torn is skipped."""
-    while line:
-        try:
-            value, end = JSON.raw_decode(line)
-            yield value
-            line = line[end:].lstrip()
-        except (ValueError, RecursionError):
-            for start in START.finditer(line, 1):
-                try:
-                    yield JSON.decode(line[start.start():])
-                    return
-                except (ValueError, RecursionError):
-                    pass
-            return
-
-
 def records(path):
     with open(path, "rb") as file:
         content = file.read()
     for line in content.split(b"\n"):
         line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
-        for value in objects(line.decode("utf-8", "replace").strip()):
+        for value in lines.objects(line.decode("utf-8", "replace").strip(), START):
             if isinstance(value, dict):
                 yield value
 
@@ -169,12 +147,12 @@ def identity(record):
     return ("uuid", uuid) if uuid else ("nameless", id(record))
 
 
-def best(lines):
+def best(copies):
     """The line that tells the response's numbers: greatest output, then one with a stop reason, then the last."""
-    main = {line.request for line in lines if not line.sidechain and line.request}
+    main = {line.request for line in copies if not line.sidechain and line.request}
     if main:  # a side question replays the parent's answers under requests of its own
-        lines = [line for line in lines if not line.sidechain or not line.request or line.request in main]
-    return max(enumerate(lines), key=lambda item: (item[1].tokens["output_tokens"], item[1].stopped, item[0]))[1]
+        copies = [line for line in copies if not line.sidechain or not line.request or line.request in main]
+    return max(enumerate(copies), key=lambda item: (item[1].tokens["output_tokens"], item[1].stopped, item[0]))[1]
 
 
 # ---------------------------------------------------------------- the old database
@@ -188,7 +166,7 @@ def stored(path):
         for row in database.execute("SELECT * FROM assistant_messages ORDER BY rowid"):
             row = dict(row)
             try:
-                message = JSON.decode(row.get("message") or "")
+                message = lines.JSON.decode(row.get("message") or "")
             except ValueError:
                 continue
             if isinstance(message, dict):
@@ -229,8 +207,8 @@ def total(home):
         if any(numbers.values()):
             models[model or "null"].update({"responses": 1, **numbers})
 
-    for lines in responses.values():
-        line = best(lines)
+    for copies in responses.values():
+        line = best(copies)
         add(line.model, line.tokens)
         if line.advisor:
             add(*line.advisor)

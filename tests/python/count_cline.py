@@ -14,6 +14,8 @@ import os
 import re
 import sys
 
+import lines
+
 LARGEST = 2**53 - 1  # the extensions are JavaScript: no whole number beyond this is exact
 BASES = (".config/*/User", "Library/Application Support/*/User", "AppData/Roaming/*/User", ".vscode-server/data/User",
          ".vscode-server-insiders/data/User", ".vscode-remote/data/User", ".cursor-server/data/User",
@@ -26,13 +28,6 @@ CONTINUED = ("[cline-legacy-resume-warning:v1]", "Warning: this is a legacy conv
 
 # ---------------------------------------------------------------- JSON
 
-def no_constants(name):
-    raise ValueError(name + " is not JSON")
-
-
-JSON = json.JSONDecoder(parse_constant=no_constants)
-
-
 def text_of(path):
     try:
         with open(path, "rb") as file:
@@ -43,7 +38,7 @@ def text_of(path):
 
 def value(text):
     try:
-        return JSON.decode(text)
+        return lines.JSON.decode(text)
     except (ValueError, TypeError):
         return None
 
@@ -67,7 +62,7 @@ def items(path, name):
     found, rest = [], text[start.end():] if start else ""
     while rest.strip():
         try:
-            item, end = JSON.raw_decode(rest.lstrip())
+            item, end = lines.JSON.raw_decode(rest.lstrip())
         except ValueError:
             break
         if isinstance(item, dict):

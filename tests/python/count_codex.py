@@ -17,6 +17,8 @@ import subprocess
 import sys
 import threading
 
+import lines
+
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)
 START = re.compile(r'\{"(?:timestamp|type|id|ordinal)"')  # how a record begins
 LARGEST = 2**53 - 1
@@ -79,30 +81,6 @@ def stored_blocks(data):
 
 # ---------------------------------------------------------------- lines
 
-def no_constants(name):
-    raise ValueError(name + " is not JSON")
-
-
-JSON = json.JSONDecoder(parse_constant=no_constants)
-
-
-def objects(line):
-    """The values of one line: one, or more if a line break was lost; what is torn is skipped."""
-    while line:
-        try:
-            value, end = JSON.raw_decode(line)
-            yield value
-            line = line[end:].lstrip()
-        except (ValueError, RecursionError):
-            for start in START.finditer(line, 1):
-                try:
-                    yield JSON.decode(line[start.start():])
-                    return
-                except (ValueError, RecursionError):
-                    pass
-            return
-
-
 def records(path):
     with open(path, "rb") as file:
         content = file.read()
@@ -110,7 +88,7 @@ def records(path):
         content = unpacked(content, path)
     for number, line in enumerate(content.split(b"\n"), 1):
         line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
-        for value in objects(line.decode("utf-8", "replace").strip()):
+        for value in lines.objects(line.decode("utf-8", "replace").strip(), START):
             if isinstance(value, dict):
                 yield number, value
 

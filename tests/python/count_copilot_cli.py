@@ -17,6 +17,8 @@ import sqlite3
 import sys
 import urllib.parse
 
+import lines
+
 LARGEST = 2**53 - 1
 FIELDS = ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"]
 
@@ -77,33 +79,7 @@ def version(value):
 
 # ---------------------------------------------------------------- files
 
-def no_constants(name):
-    raise ValueError(name + " is not JSON")
-
-
-JSON = json.JSONDecoder(parse_constant=no_constants)
 START = re.compile(r'\{"(?:type|id)":')
-
-
-def objects(line):
-    """The values of one line: one, or more if a line break was lost; what is torn is skipped."""
-    whole = 0
-    while line:
-        try:
-            value, end = JSON.raw_decode(line)
-            yield value
-            whole += 1
-            line = line[end:].lstrip()
-        except (ValueError, RecursionError):
-            for start in START.finditer(line, 1):
-                try:
-                    value, _ = JSON.raw_decode(line[start.start():])
-                except (ValueError, RecursionError):
-                    continue
-                if not whole:
-                    yield value
-                return
-            return
 
 
 def events(path):
@@ -111,7 +87,7 @@ def events(path):
         content = file.read()
     for number, line in enumerate(content.split(b"\n"), 1):
         line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
-        for value in objects(line.decode("utf-8", "replace").strip()):
+        for value in lines.objects(line.decode("utf-8", "replace").strip(), START):
             if isinstance(value, dict):
                 yield number, value
 

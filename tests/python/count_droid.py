@@ -13,6 +13,9 @@ import os
 import re
 import sys
 
+import lines
+
+START = re.compile(r'\{"type"')  # how a record begins
 LARGEST = 2**53 - 1  # no whole number beyond this is exact
 KINDS = ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"]
 STREAM = {"system", "message", "tool_call", "tool_result", "completion", "error"}
@@ -53,32 +56,12 @@ def model_name(stored):
 
 # ---------------------------------------------------------------- lines
 
-DECODER = json.JSONDecoder()
-
-
-def objects(line):
-    """The values of one line: one, or more if a line break was lost; what is torn is skipped."""
-    while line:
-        try:
-            value, end = DECODER.raw_decode(line)
-        except (ValueError, RecursionError):
-            for start in re.finditer(r'\{"type"', line[1:]):
-                try:
-                    yield DECODER.decode(line[1 + start.start():])
-                    return
-                except (ValueError, RecursionError):
-                    pass
-            return
-        yield value
-        line = line[end:].lstrip()
-
-
 def records(path):
     with open(path, "rb") as file:
         content = file.read()
     for line in content.split(b"\n"):
         line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
-        for value in objects(line.decode("utf-8", "replace").strip()):
+        for value in lines.objects(line.decode("utf-8", "replace").strip(), START):
             if isinstance(value, dict):
                 yield value
 

@@ -13,6 +13,8 @@ import os
 import re
 import sys
 
+import lines
+
 START = re.compile(r'\{"(?:id|\$set|sessionId|\$rewindTo)"')  # how a record begins
 LARGEST = 2**53 - 1  # Gemini CLI is JavaScript: no whole number beyond this is exact
 UUID = re.compile(r"\{?[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}?")
@@ -37,43 +39,14 @@ def chats(home):
 
 # ---------------------------------------------------------------- records
 
-def no_constants(name):
-    raise ValueError(name + " is not JSON")
-
-
-JSON = json.JSONDecoder(parse_constant=no_constants)
-
-
 def sound(content):
     content = content.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"")
     return content.decode("utf-8", "replace")
 
 
-def objects(line):
-    """The values of one line: one, or more if a line break was lost; what is torn is skipped."""
-    line = line.strip()
-    found = 0
-    while line:
-        try:
-            value, end = JSON.raw_decode(line)
-        except ValueError:
-            for start in START.finditer(line, 1):
-                try:
-                    value = JSON.decode(line[start.start():])
-                except ValueError:
-                    continue
-                if not found:
-                    yield value
-                return
-            return
-        yield value
-        found += 1
-        line = line[end:].lstrip()
-
-
 def records_of_lines(content):
     for line in content.split(b"\n"):
-        for value in objects(sound(line)):
+        for value in lines.objects(sound(line), START):
             if isinstance(value, dict):
                 yield value
 
@@ -81,7 +54,7 @@ def records_of_lines(content):
 def document(text):
     """A document, torn or not: its fields and messages before the tear, and whether it is whole."""
     try:
-        whole = JSON.decode(text)
+        whole = lines.JSON.decode(text)
         return (whole if isinstance(whole, dict) else {}), True
     except ValueError:
         pass
@@ -89,12 +62,12 @@ def document(text):
     session = re.search(r'"sessionId"\s*:\s*("(?:[^"\\]|\\.)*")', text)
     opening = re.search(r'"messages"\s*:\s*\[', text)
     if session:
-        fields["sessionId"] = JSON.decode(session.group(1))
+        fields["sessionId"] = lines.JSON.decode(session.group(1))
     messages = fields["messages"] = []
     rest = text[opening.end():] if opening else ""
     while rest.strip():
         try:
-            message, end = JSON.raw_decode(rest.lstrip())
+            message, end = lines.JSON.raw_decode(rest.lstrip())
         except ValueError:
             break
         messages.append(message)

@@ -15,6 +15,9 @@ import os
 import re
 import sys
 
+import lines
+
+START = re.compile(r'\{"type"')  # how a record begins
 ORDER = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
          "output_tokens"]
 LARGEST = 2**53 - 1
@@ -22,35 +25,11 @@ LARGEST = 2**53 - 1
 
 # ---------------------------------------------------------------- lines
 
-def no_constants(name):
-    raise ValueError(name + " is not JSON")
-
-
-JSON = json.JSONDecoder(parse_constant=no_constants)
-
-
-def objects(line):
-    """The objects of one line: one, or more if a line break was lost; of a torn one what stands behind it."""
-    while line:
-        try:
-            value, end = JSON.raw_decode(line)
-            yield value
-            line = line[end:].lstrip()
-        except (ValueError, RecursionError):
-            for start in re.finditer(r'\{"type"', line[1:]):
-                try:
-                    yield JSON.decode(line[1:][start.start():])
-                    return
-                except (ValueError, RecursionError):
-                    pass
-            return
-
-
 def entries(content):
     """The entries in the bytes of a transcript."""
     for line in content.split(b"\n"):
         line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
-        for value in objects(line.decode("utf-8", "replace").strip()):
+        for value in lines.objects(line.decode("utf-8", "replace").strip(), START):
             if isinstance(value, dict):
                 yield value
 

@@ -9,41 +9,16 @@ Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model i
 import collections
 import glob
 import json
+import re
 import math
 import os
 import sys
 
+import lines
+
 LARGEST = 2**53 - 1  # Qwen Code is JavaScript: no whole number beyond this is exact
-START = '{"uuid"'  # how a record begins
+START = re.compile(r'\{"uuid"')  # how a record begins
 PLACES = ("chats/*.jsonl", "subagents/*/agent-*.jsonl")
-
-
-def no_constants(name):
-    raise ValueError(name + " is not JSON")
-
-
-JSON = json.JSONDecoder(parse_constant=no_constants)
-
-
-def objects(line):
-    """The values of one line: one, or more if a line break was lost; what is torn is skipped."""
-    line = line.strip()
-    is_first = True
-    while line:
-        try:
-            value, end = JSON.raw_decode(line)
-        except ValueError:
-            start = line.find(START, 1)
-            while is_first and start > 0:
-                try:
-                    yield JSON.decode(line[start:])
-                    return
-                except ValueError:
-                    start = line.find(START, start + 1)
-            return
-        yield value
-        is_first = False
-        line = line[end:].lstrip()
 
 
 def count(value):
@@ -75,7 +50,7 @@ def responses(path):
     with open(path, "rb") as file:
         content = file.read().replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
     for number, line in enumerate(content.split(b"\n"), 1):
-        for record in objects(line.decode("utf-8", "replace")):
+        for record in lines.objects(line.decode("utf-8", "replace"), START):
             if not isinstance(record, dict) or record.get("type") != "assistant":
                 continue
             usage = record.get("usageMetadata")
