@@ -107,7 +107,8 @@ impl<'a> Context<'a> {
     }
 }
 
-fn prices(own: Option<&Path>) -> Result<RecordBatch> {
+/// Every price, the user's own before those that come with llrem.
+pub(super) fn prices(own: Option<&Path>) -> Result<RecordBatch> {
     let mut table = PriceTable::bundled();
     if let Some(path) = own {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;

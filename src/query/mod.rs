@@ -3,6 +3,7 @@
 mod builtin;
 pub mod canned;
 mod context;
+pub mod duckdb;
 pub mod nearest;
 mod pinned;
 mod refusal;
@@ -18,7 +19,7 @@ use futures::StreamExt;
 
 use crate::lake::Lake;
 use crate::{Error, Result};
-use context::Context;
+use context::{Context, prices};
 pub use context::cores;
 
 /// A query and the values of its parameters.
