@@ -19,8 +19,8 @@ use futures::StreamExt;
 
 use crate::lake::Lake;
 use crate::{Error, Result};
-use context::{Context, prices};
 pub use context::cores;
+use context::{Context, prices};
 
 /// A query and the values of its parameters.
 #[derive(Debug, Clone, Default)]
