@@ -20,6 +20,15 @@ pub static LAKE_TABLES: [&TableDef; 4] = [&SESSIONS, &MESSAGES, &TOOL_CALLS, &US
 /// The tables that `llrem sql` makes from the lake's state.
 pub static STATE_TABLES: [&TableDef; 3] = [&SOURCES, &RUNS, &PRICES];
 
+/// Stands for the names and types of all columns of the lake's tables: another value, other files.
+pub(crate) fn fingerprint() -> String {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    for column in LAKE_TABLES.into_iter().flat_map(|table| table.columns) {
+        hasher.update(format!("{} {:?} {};", column.name, (column.data_type)(), column.nullable).as_bytes());
+    }
+    format!("{:016x}", hasher.digest())
+}
+
 /// The hive partition columns of every lake table, outermost first: name and meaning.
 pub const PARTITION_COLUMNS: [(&str, &str); 3] = [
     ("machine", "Machine that the session ran on: the configured name, else the host name when the lake was made."),
