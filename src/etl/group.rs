@@ -137,7 +137,12 @@ fn rebuild(
                 && !session.sources.is_empty()
                 && sources.all(|it| entry.sources.contains(it))
         });
-        if !is_same || shared.options.full || group.is_outdated || group.forced.contains(&session.id) || !session.carry.is_empty() {
+        if !is_same
+            || shared.options.full
+            || group.is_outdated
+            || group.forced.contains(&session.id)
+            || !session.carry.is_empty()
+        {
             rebuilt.push(session);
         } else {
             same.push(session.id);

@@ -26,7 +26,8 @@ impl OldLake {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/worked-example/home");
-        for file in walkdir::WalkDir::new(&fixture).into_iter().map(Result::unwrap).filter(|it| it.file_type().is_file())
+        for file in
+            walkdir::WalkDir::new(&fixture).into_iter().map(Result::unwrap).filter(|it| it.file_type().is_file())
         {
             let copy = folder.path().join("home").join(file.path().strip_prefix(&fixture).unwrap());
             std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
@@ -79,7 +80,8 @@ impl OldLake {
 fn without(path: &Path, table: &TableDef, column: &str) -> FileEntry {
     let batches: Vec<RecordBatch> = part::read(path, table).unwrap().map(Result::unwrap).collect();
     let narrow = |batch: &RecordBatch| {
-        let kept: Vec<usize> = (0..batch.num_columns()).filter(|at| batch.schema().field(*at).name() != column).collect();
+        let kept: Vec<usize> =
+            (0..batch.num_columns()).filter(|at| batch.schema().field(*at).name() != column).collect();
         batch.project(&kept).unwrap()
     };
     let first = narrow(&batches[0]);

@@ -111,7 +111,8 @@ fn difference(schema: &Schema, table: &TableDef) -> Option<String> {
 }
 
 fn decoding_problem(path: &Path, table: &TableDef, rows: u64) -> Option<String> {
-    let decode = || -> Result<u64> { part::read(path, table)?.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64)) };
+    let decode =
+        || -> Result<u64> { part::read(path, table)?.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64)) };
     match decode() {
         Ok(decoded) if decoded == rows => None,
         Ok(decoded) => Some(format!("gives {decoded} rows, its footer says {rows}")),
