@@ -22,7 +22,7 @@ use arrow::datatypes::SchemaRef;
 use llrem::etl::{self, Options, Silent};
 use llrem::lake::Lake;
 use llrem::query::canned::Library;
-use llrem::query::{self, Receiver, Scope, Statement};
+use llrem::query::{self, Receiver, Scope, Statement, findings};
 use serde_json::Value;
 
 use script::Scripts;
@@ -79,7 +79,7 @@ impl Receiver for Rows {
 impl Rows {
     fn of(lake: &Path, statement: &Statement) -> Self {
         let lake = Lake::open(lake).unwrap();
-        let scope = Scope { lake: &lake, zone: chrono_tz::UTC, prices: None };
+        let scope = Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: &findings::builtin };
         let mut rows = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(query::run(scope, statement, &mut rows)).unwrap();
@@ -95,9 +95,9 @@ impl Rows {
     }
 }
 
-fn lake_of(scripts: &Scripts, folder: &Path) -> PathBuf {
-    for session in &scripts.session {
-        session.write_below(&folder.join("home"));
+fn lake_of<'s>(scripts: impl IntoIterator<Item = &'s Scripts>, folder: &Path) -> PathBuf {
+    for scripts in scripts {
+        scripts.write_below(&folder.join("home"));
     }
     let lake = folder.join("lake");
     let options = Options {
@@ -112,10 +112,9 @@ fn lake_of(scripts: &Scripts, folder: &Path) -> PathBuf {
 
 /// What is wrong with a detector's findings.
 fn check(name: &str, path: &Path, problems: &mut String) {
-    let scripts: Scripts =
-        toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let scripts = Scripts::load(path);
     let folder_of_test = tempfile::tempdir().unwrap();
-    let lake = lake_of(&scripts, folder_of_test.path());
+    let lake = lake_of([&scripts], folder_of_test.path());
     let library = Library::load(&[folder("sql/detectors")]).unwrap();
     let given: Vec<(String, String)> = scripts.parameters.clone().into_iter().collect();
     let statement = library.find(name).unwrap().bind(&given, chrono_tz::UTC, &|_, _| panic!("a moment")).unwrap();
@@ -228,4 +227,120 @@ fn every_detector_has_scripts() {
     let detectors: BTreeSet<String> = files(&folder("sql/detectors"), "sql").into_keys().collect();
     let scripts: BTreeSet<String> = files(&folder("tests/detectors"), "toml").into_keys().collect();
     assert_eq!(detectors, scripts);
+}
+
+/// A lake of the sessions of all scripts.
+fn lake_of_all(folder_of_test: &Path) -> PathBuf {
+    let scripts = files(&folder("tests/detectors"), "toml");
+    let scripts: Vec<Scripts> = scripts.iter().map(|(name, path)| Scripts::load(path).prefixed(name)).collect();
+    lake_of(&scripts, folder_of_test)
+}
+
+#[test]
+fn findings_count_each_token_and_dollar_once() {
+    let folder_of_test = tempfile::tempdir().unwrap();
+    let lake = lake_of_all(folder_of_test.path());
+    let ask = |sql: &str| Rows::of(&lake, &Statement { sql: sql.to_owned(), parameters: Vec::new() }).values();
+    let findings = ask("select * from findings");
+    let detectors: BTreeSet<&str> = findings.iter().map(|row| row["detector"].as_str().unwrap()).collect();
+    assert_eq!(detectors, llrem::query::canned::detector_names().into_iter().collect());
+
+    let mut problems = String::new();
+    told_of_spending(&lake, &findings, &mut |text| writeln!(problems, "{text}").unwrap());
+    let wastes = |row: &&Value| row["wasted_tokens"].as_i64() > Some(0) || row["wasted_cost_usd"].as_f64() > Some(0.0);
+    let wasting: Vec<&Value> = findings.iter().filter(wastes).collect();
+    for (place, a) in wasting.iter().enumerate() {
+        for b in wasting.iter().skip(place + 1).filter(|b| b["session_id"] == a["session_id"]) {
+            let seq = |row: &Value, end: &str, missing| row[end].as_i64().unwrap_or(missing);
+            let overlap = seq(a, "first_seq", 0) <= seq(b, "last_seq", i64::MAX)
+                && seq(b, "first_seq", 0) <= seq(a, "last_seq", i64::MAX);
+            assert!(!overlap, "both count:\n{a}\n{b}");
+        }
+    }
+    assert_eq!(problems, "");
+    let alone = ask("select count(*) as n from findings where wasted_cost_usd > alone_cost_usd + 1e-9");
+    assert_eq!(alone[0]["n"], 0);
+}
+
+fn llrem(folder_of_test: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut command = assert_cmd::Command::cargo_bin("llrem").unwrap();
+    command.env_clear().env("HOME", folder_of_test).env("TZ", "UTC").current_dir(folder_of_test);
+    command.args(["--lake", "lake"]).args(arguments).output().unwrap()
+}
+
+#[test]
+fn detect_filters_ranks_and_fails_on_what_it_is_told_to() {
+    let folder_of_test = tempfile::tempdir().unwrap();
+    lake_of_all(folder_of_test.path());
+    let run = |arguments: &[&str]| llrem(folder_of_test.path(), arguments);
+    let lines = |arguments: &[&str]| -> Vec<Value> {
+        let output = run(&[&["detect", "-f", "ndjson"], arguments].concat());
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let all = lines(&[]);
+    let costs: Vec<f64> = all.iter().map(|row| row["wasted_cost_usd"].as_f64().unwrap_or(-1.0)).collect();
+    assert!(costs.is_sorted_by(|a, b| a >= b), "{costs:?}");
+
+    // One detector is enough for what all share.
+    let cascades = |arguments: &[&str]| lines(&[&["error_cascades"], arguments].concat());
+    let found = cascades(&[]);
+    assert!(!found.is_empty() && found.iter().all(|row| row["detector"] == "error_cascades"));
+    assert_eq!(cascades(&["-n", "1"]), found[..1]);
+    let longest = cascades(&["--param", "min_run=12"]);
+    assert!(longest.len() < found.len());
+    assert_eq!(cascades(&["-p", "error_cascades.min_run=12"]), longest);
+    let of = |keeps: &dyn Fn(&Value) -> bool| found.iter().filter(|row| keeps(row)).cloned().collect::<Vec<_>>();
+    assert_eq!(cascades(&["--severity", "high"]), of(&|row| row["severity"] == "high"));
+    assert_eq!(cascades(&["--min-cost", "0.1"]), of(&|row| row["wasted_cost_usd"].as_f64() >= Some(0.1)));
+    let session = "error_cascades-three-failures";
+    assert_eq!(cascades(&["--session", session]), of(&|row| row["session_id"] == session));
+    assert_eq!(cascades(&["--since", "2030-01-01"]), Vec::<Value>::new());
+    assert_eq!(cascades(&["--project", "nothing"]), Vec::<Value>::new());
+
+    let failing = run(&["detect", "error_cascades", "--fail-on", "high"]);
+    assert_eq!(failing.status.code(), Some(4));
+    assert!(!failing.stdout.is_empty());
+    assert_eq!(run(&["detect", "error_cascades", "--fail-on", "low", "--project", "nothing"]).status.code(), Some(0));
+    for (arguments, said) in [
+        (["detect", "error_cascade"], "did you mean `error_cascades`?"),
+        (["detect", "cost_by_day"], "`cost_by_day` is a report; run it with `llrem query cost_by_day`"),
+        (["detect", "--param=nothing=1"], "no detector chosen takes a parameter `nothing`"),
+        (["detect", "--param=error_cascades.min_run=many"], "`many` is no whole number"),
+    ] {
+        let output = run(&arguments);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && stderr.contains(said), "{arguments:?}: {stderr}");
+    }
+    let explained = String::from_utf8(run(&["detect", "--explain", "error_cascades"]).stdout).unwrap();
+    assert!(explained.contains("min_run int = 3") && explained.contains("wasted_cost_usd"), "{explained}");
+}
+
+#[test]
+fn a_detector_of_the_user_is_one_more() {
+    let folder_of_test = tempfile::tempdir().unwrap();
+    lake_of_all(folder_of_test.path());
+    let detectors = folder_of_test.path().join("own/detectors");
+    std::fs::create_dir_all(&detectors).unwrap();
+    let header = |name: &str| format!("-- name: {name}\n-- title: Own\n-- about: Of the user.\n");
+    let columns = "agent, session_id, project, started_at, 'low' as severity, 1 as occurrences, total_tokens as wasted_tokens, \
+                   cost_usd * 2 as wasted_cost_usd, null as first_seq, null as last_seq, 'e' as evidence, 'x' as explanation, \
+                   'estimated' as basis, machine";
+    let own = format!("{}select 'everything' as detector, {columns} from sessions", header("everything"));
+    std::fs::write(detectors.join("everything.sql"), own).unwrap();
+    let config = folder_of_test.path().join("llrem.toml");
+    std::fs::write(&config, "query_folders = ['own']").unwrap();
+    let run = |arguments: &[&str]| llrem(folder_of_test.path(), &[&["--config", "llrem.toml"], arguments].concat());
+
+    let sums = "select sum(f.wasted) <= sum(s.cost_usd) + 1e-9 as within from (select session_id, sum(wasted_cost_usd) \
+                as wasted from findings group by session_id) f join sessions s on s.session_id = f.session_id";
+    let within = run(&["sql", sums, "-f", "csv"]);
+    assert_eq!(String::from_utf8(within.stdout).unwrap(), "within\ntrue\n");
+    let found = run(&["detect", "everything", "-f", "csv"]);
+    assert!(String::from_utf8(found.stdout).unwrap().lines().count() > 2);
+
+    std::fs::write(detectors.join("broken.sql"), format!("{}select 1 as detector", header("broken"))).unwrap();
+    let broken = run(&["detect"]);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(String::from_utf8(broken.stderr).unwrap().contains("detector `broken` gives no column `agent`"));
 }

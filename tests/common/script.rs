@@ -118,6 +118,33 @@ fn sonnet() -> String {
     "claude-sonnet-4-5".to_owned()
 }
 
+impl Scripts {
+    /// Reads a file of scripts.
+    pub fn load(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap();
+        toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// The same with other names, so that the sessions of several files can be in one home.
+    pub fn prefixed(mut self, prefix: &str) -> Self {
+        for session in &mut self.session {
+            session.name = format!("{prefix}-{}", session.name);
+            session.parent = session.parent.as_ref().map(|parent| format!("{prefix}-{parent}"));
+            for step in &mut session.steps {
+                step.agent = step.agent.as_ref().map(|agent| format!("{prefix}-{agent}"));
+            }
+        }
+        self
+    }
+
+    /// Writes all sessions where Claude Code would.
+    pub fn write_below(&self, home: &Path) {
+        for session in &self.session {
+            session.write_below(home);
+        }
+    }
+}
+
 impl Session {
     /// Its id in the lake.
     pub fn id(&self) -> String {
