@@ -201,8 +201,10 @@ impl<'a> Sink<'a> {
     /// Tells something about a row of whatever source it is in.
     pub fn note(&mut self, field: NoteField, key: u64, rank: i64, text: &str) {
         let text = match field {
-            NoteField::ProjectPath => Some(self.context.redactor.redact(text, &mut self.report.redactions)),
-            _ => self.clean(Some(text)),
+            NoteField::Title | NoteField::Summary => self.clean(Some(text)),
+            NoteField::SubagentType | NoteField::ChildSession | NoteField::ProjectPath => {
+                Some(self.context.redactor.redact(text, &mut self.report.redactions))
+            }
         };
         if let Some(text) = text {
             self.notes.push(Note { key, field, rank, text: text.into_owned() });
