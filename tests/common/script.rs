@@ -149,7 +149,7 @@ impl Session {
     /// Its id in the lake.
     pub fn id(&self) -> String {
         match &self.parent {
-            Some(_) => format!("agent-{}", self.name),
+            Some(parent) => format!("{parent}/agent-{}", self.name),
             None => self.name.clone(),
         }
     }
