@@ -10,6 +10,9 @@ fn main() -> io::Result<()> {
     let mut files: Vec<(String, String)> = Vec::new();
     for folder in fs::read_dir(&root)? {
         let folder = folder?.path();
+        if !folder.is_dir() {
+            continue;
+        }
         println!("cargo::rerun-if-changed={}", folder.display());
         for file in fs::read_dir(&folder)? {
             let file = file?.path();

@@ -12,7 +12,7 @@
 # # What did last month cost, and what of it was wasted?
 #
 # The first half follows the money: by day, project, model, and by what the tokens were. The second half asks the
-# detectors (`sql/detectors/`) what of it bought nothing, and why. Set `LLREM_MONTH=2026-01` for another month.
+# detectors (`llrem query` lists them) what of it bought nothing, and why. Set `LLREM_MONTH=2026-01` for another month.
 
 # %%
 import os
@@ -101,14 +101,14 @@ sessions[["started_at", "project", "title", "cost_usd", "agent"]].head(10)
 # ## What was wasted
 #
 # Each detector looks for one pattern, and names the sessions and records in which it found it, what that wasted, and why
-# it says so. Findings of different detectors may be about the same responses; no sum below counts more for a session
-# than it has cost.
+# it says so. Where findings overlap, only the largest counts: `wasted_cost_usd` adds up, and comes to no more than a
+# session has cost. What a finding would waste alone is in `alone_cost_usd`.
 
 # %%
 # What did the detectors find?
 found = llrem_lake.findings(connection, **span).df()
-print(f"{len(found)} findings by {len(llrem_lake.queries('detectors'))} detectors")
-found[["detector", "severity", "project", "wasted_cost_usd", "occurrences", "explanation"]].head(20)
+print(f"{len(found)} findings by {found['detector'].nunique()} detectors, of sessions that began in the month")
+found[["detector", "severity", "project", "wasted_cost_usd", "alone_cost_usd", "basis", "explanation"]].head(20)
 
 # %%
 # Which patterns wasted most?
@@ -126,9 +126,9 @@ if not found.empty:
 by_detector
 
 # %%
-# What part of each project's cost was wasted? A session wastes at most what it has cost.
-wasted = found.groupby(["agent", "session_id"], as_index=False)["wasted_cost_usd"].sum()
-spent = sessions.merge(wasted, on=["agent", "session_id"], how="left")
+# What part of each project's cost was wasted? Of a session that went on after the month, no more than the month's part.
+session = ["machine", "agent", "session_id"]
+spent = sessions.merge(found.groupby(session, as_index=False)["wasted_cost_usd"].sum(), on=session, how="left")
 spent["wasted_usd"] = spent["wasted_cost_usd"].fillna(0).clip(upper=spent["cost_usd"].fillna(0))
 by_project = spent.assign(project=spent["project"].fillna("(no project)")).groupby("project")[["cost_usd", "wasted_usd"]].sum()
 by_project = by_project[by_project["cost_usd"] > 0].sort_values("cost_usd", ascending=False)
@@ -142,7 +142,7 @@ axes.set(title=f"Waste within the cost of projects, {month}", xlabel="USD")
 by_project.assign(share=by_project["wasted_usd"] / by_project["cost_usd"]).round(4).head(12)
 
 # %%
-# Which findings are worth a look? The evidence says where: `first_seq` to `last_seq` are places in the session.
+# Which findings are worth a look? `first_seq` to `last_seq` are places in the session.
 columns = ["detector", "agent", "session_id", "first_seq", "last_seq", "wasted_cost_usd", "evidence"]
 found.sort_values("wasted_cost_usd", ascending=False)[columns].head(10)
 
@@ -151,5 +151,5 @@ found.sort_values("wasted_cost_usd", ascending=False)[columns].head(10)
 print(f"{month}: ${cost:,.2f} spent, ${waste:,.2f} of it wasted" + (f" ({waste / cost:.0%})" if cost else ""))
 
 # %% [markdown]
-# `llrem detect --since … --until …` gives the same findings on the command line. To see a finding in its session:
+# `llrem detect --since … --until …` gives such findings on the command line. To see a finding in its session:
 # `llrem sql "select seq, kind, text from messages where session_id = '…' and seq between … and … order by seq"`.

@@ -11,24 +11,6 @@ import duckdb
 
 SQL = Path(__file__).resolve().parent.parent / "sql"
 
-# What every detector gives.
-FINDING = {
-    "detector": "text",
-    "agent": "text",
-    "session_id": "text",
-    "project": "text",
-    "started_at": "timestamptz",
-    "severity": "text",
-    "occurrences": "bigint",
-    "wasted_tokens": "bigint",
-    "wasted_cost_usd": "double",
-    "first_seq": "bigint",
-    "last_seq": "bigint",
-    "evidence": "text",
-    "explanation": "text",
-}
-
-
 def lake():
     """Folder of the lake: LLREM_LAKE, else the one that llrem uses by default."""
     if named := os.environ.get("LLREM_LAKE"):
@@ -124,12 +106,19 @@ def report(connection, name, **given):
     return queries("reports")[name].run(connection, **given)
 
 
-def findings(connection, **given):
-    """What all detectors found, most wasted cost first: filters such as `since` go to every detector that takes them."""
-    connection.execute(
-        f"create or replace temp table found ({', '.join(f'{name} {kind}' for name, kind in FINDING.items())})"
+def findings(connection, since=None, until=None, project=None, agent=None):
+    """What all detectors found, most wasted cost first, as `llrem detect` has it: each dollar of a session counts once.
+
+    The detectors run with their defaults, each time that the relation is asked; the moments are those of a session's start.
+    """
+    return connection.sql(
+        """
+        from findings
+        where ($since is null or started_at >= $since)
+          and ($until is null or started_at < $until)
+          and ($project is null or project = $project)
+          and ($agent is null or agent = $agent)
+        order by wasted_cost_usd desc nulls last, alone_cost_usd desc nulls last, detector, agent, session_id, first_seq
+        """,
+        params={"since": since, "until": until, "project": project, "agent": agent},
     )
-    for query in queries("detectors").values():
-        values = query.defaults | {name: value for name, value in given.items() if name in query.defaults}
-        connection.execute(f"insert into found select {', '.join(FINDING)} from (\n{query.sql}\n)", values)
-    return connection.sql("from found order by wasted_cost_usd desc nulls last, detector, agent, session_id, first_seq")

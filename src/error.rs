@@ -90,6 +90,12 @@ pub enum Error {
         /// Number of problems.
         count: usize,
     },
+    /// `llrem detect` found what it was told to fail on.
+    #[error("{count} findings of the severity to fail on")]
+    Found {
+        /// Number of such findings.
+        count: usize,
+    },
     /// The person interrupted the command.
     #[error("interrupted")]
     Interrupted,
@@ -114,6 +120,7 @@ impl Error {
         match self {
             Self::Usage(_) => 2,
             Self::BadInput { .. } => 3,
+            Self::Found { .. } => 4,
             Self::NoLake { .. } => 10,
             Self::Locked { .. } => 11,
             Self::Interrupted => 130,

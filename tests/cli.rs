@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Output;
 
 use assert_cmd::Command;
+use llrem::query::canned::{Library, Purpose};
 use tempfile::TempDir;
 
 /// A home of its own, with nothing of the user's environment.
@@ -61,7 +62,8 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 9] = ["etl", "sql", "query", "schema", "sources", "agents", "verify", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["etl", "sql", "query", "detect", "schema", "sources", "agents", "verify", "completions", "man"];
 
 #[test]
 fn short_help() {
@@ -74,6 +76,7 @@ Commands:
   etl          Extract what changed into the lake
   sql          SQL over the lake
   query        Canned queries; without a name, their list
+  detect       What was wasted: the findings of all detectors, the most expensive first
   schema       Tables, columns, types, units, meaning
   sources      Every file known: its state, bad lines, rows made of it
   agents       What each agent has on this machine, what it records and what it will soon delete
@@ -363,9 +366,35 @@ prices,usd_per_million,double,USD,false,"Price. USD for a million tokens (for on
     let tables: std::collections::BTreeSet<&str> = whole.iter().map(|row| row["table"].as_str().unwrap()).collect();
     assert_eq!(
         tables.into_iter().collect::<Vec<_>>(),
-        ["messages", "prices", "runs", "sessions", "sources", "tool_calls", "usage"]
+        ["findings", "messages", "prices", "runs", "sessions", "sources", "tool_calls", "usage"]
     );
     assert!(whole.iter().any(|row| row["column"] == "input_tokens" && row["unit"] == "tokens"));
+}
+
+#[test]
+fn schema_for_duckdb_is_of_a_lake_that_it_can_read() {
+    let home = Home::new();
+    assert!(home.run(&["schema", "-f", "duckdb"]).starts_with("exit 10\n"));
+    insta::assert_snapshot!(home.run(&["schema", "usag", "-f", "duckdb"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: unknown table `usag`; did you mean `usage`?
+"#);
+    for lake in ["lake", "agent=x/lake"] {
+        let etl = home.run(&["etl", "--lake", lake, "--home", "."]);
+        assert!(etl.starts_with("exit 0\n"), "{etl}");
+    }
+    insta::assert_snapshot!(home.run(&["schema", "--lake", "agent=x/lake", "-f", "duckdb"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: DuckDB cannot read `[HOME]/agent=x/lake/sessions`: it takes the folder `agent=x` for a partition; make a link to the lake
+"#);
+    let script = home.run(&["schema", "runs", "--lake", "lake", "-f", "duckdb", "--timezone", "Europe/Berlin"]);
+    let lines: Vec<&str> = script.lines().skip(2).filter(|line| !line.starts_with(['-', '{'])).collect();
+    assert_eq!(lines[1..4], ["set timezone = 'Europe/Berlin';", "", "create or replace table runs as"], "{script}");
+    assert_eq!(script.matches("create or replace").count(), 1);
 }
 
 #[test]
@@ -413,9 +442,12 @@ fn a_closed_pipe_is_no_failure() {
 fn queries_are_listed_and_shown() {
     let listed = stdout(&["query"]);
     let lines: Vec<&str> = listed.lines().collect();
-    assert_eq!(lines.first(), Some(&"name,title,parameters"));
-    assert!(lines.contains(&r#"cost_by_day,Cost by day,"since, until, project, agent""#), "{listed}");
-    assert!(lines.contains(&r#"billing_blocks,Five-hour blocks,"since, until, project, agent, hours=5""#), "{listed}");
+    assert_eq!(lines.first(), Some(&"name,title,kind,parameters"));
+    assert!(lines.contains(&r#"cost_by_day,Cost by day,report,"since, until, project, agent""#), "{listed}");
+    assert!(
+        lines.contains(&r#"billing_blocks,Five-hour blocks,report,"since, until, project, agent, hours=5""#),
+        "{listed}"
+    );
     assert_eq!(lines.len() - 1, llrem::query::canned::Library::load(&[]).unwrap().queries.len());
     let shown = stdout(&["query", "cost-by-day", "--show"]);
     assert_eq!(shown, include_str!("../sql/reports/cost_by_day.sql"));
@@ -428,7 +460,7 @@ fn a_users_queries_are_listed_too() {
     home.write(".config/llrem/queries/mine.sql", "-- name: mine\n-- title: Mine\n-- about: Mine.\nselect 1");
     home.write(".config/llrem/queries/broken.sql", "-- nam: broken\nselect 1");
     let list = home.run(&["query"]);
-    assert!(list.contains("mine,Mine,"), "{list}");
+    assert!(list.contains("mine,Mine,report,"), "{list}");
     assert!(
         list.contains("warning: `[HOME]/.config/llrem/queries/broken.sql` is no query: line 1: unknown key `nam`"),
         "{list}"
@@ -559,13 +591,16 @@ fn rows(home: &Home, arguments: &[&str]) -> Vec<serde_json::Value> {
 #[test]
 fn every_canned_query_runs_and_its_columns_are_those_of_its_header() {
     let home = home_with_lake();
-    let library = llrem::query::canned::Library::load(&[]).unwrap();
+    let library = Library::load(&[]).unwrap();
     for canned in &library.queries {
         let output = home.command(&["query", &canned.name]).output().unwrap();
         assert!(output.status.success(), "{}: {}", canned.name, home.show(&output));
         let text = String::from_utf8(output.stdout).unwrap();
         let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
-        let declared: Vec<&str> = canned.columns.iter().map(|(name, _)| name.as_str()).collect();
+        let declared: Vec<&str> = match canned.purpose {
+            Purpose::Report => canned.columns.iter().map(|(name, _)| name.as_str()).collect(),
+            Purpose::Detector => llrem::query::findings::columns(),
+        };
         assert_eq!(columns, declared, "{}", canned.name);
     }
     assert!(rows(&home, &["query", "cost_by_project"]).iter().any(|row| row["responses"].as_i64() > Some(0)));

@@ -73,6 +73,9 @@ pub enum Command {
     /// Canned queries; without a name, their list
     #[command(after_long_help = help::QUERY)]
     Query(Query),
+    /// What was wasted: the findings of all detectors, the most expensive first
+    #[command(after_long_help = help::DETECT)]
+    Detect(Detect),
     /// Tables, columns, types, units, meaning
     #[command(after_long_help = help::SCHEMA)]
     Schema(Schema),
@@ -162,9 +165,65 @@ pub struct Query {
     /// Only this agent
     #[arg(long, value_name = "AGENT", requires = "name")]
     pub agent: Option<String>,
-    /// Print the query's text, with its parameters and columns, and do not run it
+    /// Print the query's text, and do not run it
     #[arg(long, requires = "name")]
     pub show: bool,
+    /// Print what the query answers, its parameters and columns, and do not run it
+    #[arg(long, requires = "name", conflicts_with = "show")]
+    pub explain: bool,
+}
+
+/// `llrem detect`
+#[derive(Debug, Args)]
+pub struct Detect {
+    /// Only these detectors [default: all]
+    #[arg(value_name = "NAME", value_parser = Offered(canned::detector_names), hide_possible_values = true)]
+    pub names: Vec<String>,
+    /// Set a parameter of every detector that has it, or of one as DETECTOR.NAME=VALUE; may be repeated
+    #[arg(short, long = "param", value_name = "NAME=VALUE")]
+    pub params: Vec<String>,
+    /// Only sessions that started then or later: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+    /// Only sessions that started before then; a date or day counts to its end
+    #[arg(long, value_name = "WHEN")]
+    pub until: Option<String>,
+    /// Only this project
+    #[arg(long, value_name = "PROJECT")]
+    pub project: Option<String>,
+    /// Only this agent
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+    /// Only this session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Only findings of this severity or a higher one
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub severity: Option<Severity>,
+    /// Only findings that wasted so many US dollars or more
+    #[arg(long, value_name = "USD")]
+    pub min_cost: Option<f64>,
+    /// Print only the first N
+    #[arg(short = 'n', long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Exit with 4 when there is a finding of this severity or a higher one
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub fail_on: Option<Severity>,
+    /// Print what a detector looks for, its parameters and columns, and run nothing
+    #[arg(long, value_name = "NAME", conflicts_with = "names")]
+    #[arg(value_parser = Offered(canned::detector_names), hide_possible_values = true)]
+    pub explain: Option<String>,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Severity {
+    /// Worth knowing
+    Low,
+    /// Worth looking at
+    Medium,
+    /// Worth changing something
+    High,
 }
 
 /// `llrem schema`

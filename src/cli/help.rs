@@ -6,11 +6,12 @@ Examples:
   llrem etl                                  extract what changed into the lake
   llrem query                                the list of canned queries
   llrem query cost_by_day --since 7d         what the last week cost
+  llrem detect --since 7d                    what of it was wasted
   llrem sql \"select count(*) from sessions\"  any SQL
 
 Exit codes:
   0 done · 1 failed · 2 wrong usage · 3 done, but some input was bad (etl --strict)
-  10 no lake there · 11 another etl holds the lake · 130 interrupted";
+  4 detect --fail-on found something · 10 no lake there · 11 another etl holds the lake · 130 interrupted";
 
 /// `llrem etl --help`
 pub(super) const ETL: &str = "\
@@ -35,7 +36,7 @@ Examples:
   llrem sql 'select * from usage' -o usage.parquet
 
 -f takes a format when its value is one of the formats' names, and a file to read the query from otherwise.
-Tables: sessions, messages, tool_calls, usage, sources, runs, prices; `llrem schema` describes them.
+Tables: sessions, messages, tool_calls, usage, sources, runs, prices, findings; `llrem schema` describes them.
 Queries only read. Moments are shown in the session's time zone (--timezone); the lake stores UTC.";
 
 /// `llrem query --help`
@@ -45,10 +46,26 @@ Examples:
   llrem query cost_by_day --since monday
   llrem query cost_by_project --since 2026-01-01 --until 2026-01-31 -f markdown
   llrem query cache_hit_rate --param project=website
+  llrem query cost_by_model --explain          what it answers, parameters, columns
   llrem query cost_by_model --show             its text, to run it elsewhere
 
 --since, --until, --project and --agent set the parameters of these names.
 Your own queries: name their folders under `query_folders` in the configuration.";
+
+/// `llrem detect --help`
+pub(super) const DETECT: &str = "\
+Examples:
+  llrem detect                                 everything, the most expensive first
+  llrem detect --since 7d --project website
+  llrem detect tool_retry_loops cache_misses --min-cost 0.10
+  llrem detect error_cascades --param min_run=5
+  llrem detect --fail-on high --quiet          for a nightly job: exit code 4 when something is found
+  llrem detect --explain cache_misses          what it looks for
+  llrem sql \"select detector, sum(wasted_cost_usd) from findings group by detector\"
+
+A session's findings count each of its dollars once: what overlaps a larger finding is told with nothing wasted, and with
+what it wastes alone under `alone_cost_usd`. `basis` says whether the waste is what responses cost, or an estimate.
+Your own detectors: SQL files in a folder `detectors` within one of `query_folders` of the configuration.";
 
 /// `llrem schema --help`
 pub(super) const SCHEMA: &str = "\
@@ -58,8 +75,8 @@ Examples:
   llrem schema -f markdown     for a document
   llrem schema -f duckdb -o lake.sql     the lake's tables for a session of DuckDB: duckdb -init lake.sql
 
-With -f duckdb, sessions, messages, tool_calls and usage are views over the lake's files, which show what later runs
-add; runs, sources and prices are copies of the moment. The session's time zone is llrem's.";
+With -f duckdb, sessions, messages, tool_calls, usage and findings are views over the lake's files, which show what
+later runs add; runs, sources and prices are copies of the moment. The session's time zone is llrem's.";
 
 /// `llrem sources --help`
 pub(super) const SOURCES: &str = "\

@@ -4,6 +4,7 @@ mod agents;
 pub mod args;
 mod completions;
 mod config;
+mod detect;
 pub mod environment;
 mod etl;
 mod help;
@@ -67,6 +68,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Etl(typed) => etl::run(&settings, typed),
         Command::Sql(typed) => sql::run(&settings, &typed),
         Command::Query(typed) => query::run(&settings, &typed),
+        Command::Detect(typed) => detect::run(&settings, &typed),
         Command::Schema(typed) => schema::run(&settings, &typed),
         Command::Sources(typed) => sources::run(&settings, &typed),
         Command::Agents(typed) => agents::run(&settings, typed),

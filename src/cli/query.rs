@@ -20,24 +20,35 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     if typed.show {
         return output::raw(&settings.output, canned.sql.as_bytes());
     }
-    let moments = |parameter: &str, text: &str| {
-        let bound = if parameter == "until" { Bound::End } else { Bound::Start };
-        settings.clock.moment(text, bound)
-    };
-    let statement = canned.bind(&given(typed)?, settings.clock.zone, &moments)?;
+    if typed.explain {
+        return explain(settings, canned);
+    }
+    let options =
+        [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
+    let given = typed_parameters(&typed.params, options)?;
+    let statement = canned.bind(&given, settings.clock.zone, &moments(settings))?;
     sql::print(settings, &statement)
 }
 
+/// Reads moments as they were typed; a day that ends a span counts to its end.
+pub(super) fn moments(settings: &Settings) -> impl Fn(&str, &str) -> Result<i64> {
+    |parameter: &str, text: &str| {
+        let bound = if parameter == "until" { Bound::End } else { Bound::Start };
+        settings.clock.moment(text, bound)
+    }
+}
+
 /// `--param NAME=VALUE`, and the options that set the parameters of their names.
-fn given(typed: &Query) -> Result<Vec<(String, String)>> {
-    let named = typed.params.iter().map(|text| {
+pub(super) fn typed_parameters(
+    params: &[String],
+    options: [(&str, &Option<String>); 4],
+) -> Result<Vec<(String, String)>> {
+    let named = params.iter().map(|text| {
         let (name, value) = text
             .split_once('=')
             .ok_or_else(|| Error::Usage(format!("`--param {text}` has no value; write --param {text}=VALUE")))?;
         Ok((name.to_owned(), value.to_owned()))
     });
-    let options =
-        [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     let options = options.into_iter().filter_map(|(name, value)| Some(Ok((name.to_owned(), value.clone()?))));
     named.chain(options).collect()
 }
@@ -47,11 +58,12 @@ fn list(settings: &Settings, library: &Library) -> Result<()> {
         settings.printer.warn(&format!("`{}` is no query: {reason}", path.display()));
     }
     let column = |text: fn(&Canned) -> String| -> ArrayRef {
-        Arc::new(library.queries.iter().map(|canned| Some(text(canned))).collect::<StringArray>())
+        Arc::new(library.reports().chain(library.detectors()).map(|canned| Some(text(canned))).collect::<StringArray>())
     };
     let rows = RecordBatch::try_from_iter([
         ("name", column(|canned| canned.name.clone())),
         ("title", column(|canned| canned.title.clone())),
+        ("kind", column(|canned| canned.purpose.name().to_owned())),
         ("parameters", column(|canned| parameters(&canned.parameters))),
     ])?;
     Output::new(&settings.output, Format::Csv)?.wrapping().print(&rows)
@@ -64,4 +76,9 @@ fn parameters(parameters: &[Parameter]) -> String {
         Some(default) => format!("{}={default}", parameter.name),
     });
     shown.collect::<Vec<_>>().join(", ")
+}
+
+/// Prints what a query answers, its parameters and its columns.
+pub(super) fn explain(settings: &Settings, canned: &Canned) -> Result<()> {
+    output::raw(&settings.output, canned.explanation().as_bytes())
 }

@@ -8,7 +8,8 @@ use arrow::array::{BooleanArray, RecordBatch, StringArray};
 use super::args::Schema;
 use super::output::{self, Format, Output};
 use super::settings::Settings;
-use crate::query::{Scope, duckdb, nearest};
+use crate::query::canned::Library;
+use crate::query::{Scope, duckdb, findings, nearest};
 use crate::tables::{ColumnDef, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
@@ -17,7 +18,8 @@ pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
     let rows = rows(typed.table.as_deref())?;
     if settings.format_as_file.as_deref() == Some(Path::new(DUCKDB)) {
         let lake = settings.open_lake()?;
-        let scope = Scope { lake: &lake, zone: settings.clock.zone, prices: settings.prices() };
+        let detectors = || findings::with_defaults(&Library::load(settings.query_folders())?);
+        let scope = Scope { lake: &lake, zone: settings.clock.zone, prices: settings.prices(), detectors: &detectors };
         let script = duckdb::script(scope, typed.table.as_deref())?;
         return output::raw(&settings.output, script.as_bytes());
     }

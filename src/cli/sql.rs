@@ -7,7 +7,9 @@ use super::args::Sql;
 use super::interrupt;
 use super::output::{Format, Output};
 use super::settings::Settings;
-use crate::query::{self, Scope, Statement};
+use crate::query::canned::Library;
+use crate::query::findings::{self, Detectors};
+use crate::query::{self, Receiver, Scope, Statement};
 use crate::{Error, Result};
 
 /// Runs the command.
@@ -49,14 +51,26 @@ fn read_file(path: &Path) -> Result<String> {
 
 /// Runs a query over the lake and prints its rows as they come.
 pub(super) fn print(settings: &Settings, statement: &Statement) -> Result<()> {
-    let lake = settings.open_lake()?;
     let mut output = Output::new(&settings.output, Format::Csv)?;
+    let detectors = || findings::with_defaults(&Library::load(settings.query_folders())?);
+    ask(settings, statement, &detectors, &mut output)?;
+    output.finish()
+}
+
+/// Runs a query over the lake; the table `findings` is what these detectors find.
+pub(super) fn ask(
+    settings: &Settings,
+    statement: &Statement,
+    detectors: Detectors<'_>,
+    receiver: &mut dyn Receiver,
+) -> Result<()> {
+    let lake = settings.open_lake()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(query::cores())
         .build()
         .map_err(|error| Error::Query(format!("cannot start threads: {error}")))?;
-    let scope = Scope { lake: &lake, zone: settings.clock.zone, prices: settings.prices() };
-    let work = query::run(scope, statement, &mut output);
+    let scope = Scope { lake: &lake, zone: settings.clock.zone, prices: settings.prices(), detectors };
+    let work = query::run(scope, statement, receiver);
     let outcome = runtime.block_on(async {
         tokio::select! {
             biased;
@@ -65,6 +79,5 @@ pub(super) fn print(settings: &Settings, statement: &Statement) -> Result<()> {
         }
     });
     runtime.shutdown_background();
-    outcome?;
-    output.finish()
+    outcome
 }

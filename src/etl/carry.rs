@@ -55,7 +55,7 @@ pub(super) fn rows(
         if file.is_none() {
             continue;
         }
-        for batch in part::read(&layout.root().join(Layout::part(table, machine, name)))? {
+        for batch in part::read(&layout.root().join(Layout::part(table, machine, name)), table)? {
             let batch = batch?;
             for row in 0..batch.num_rows() {
                 match place {

@@ -169,7 +169,7 @@ impl Folding<'_> {
 fn sessions(layout: &Layout, machine: &str, parts: &[(PartName, PartEntry)]) -> Result<arrow::array::RecordBatch> {
     let mut batches = Vec::new();
     for (name, _) in parts.iter().filter(|(_, part)| part.files.first().is_some_and(Option::is_some)) {
-        for batch in part::read(&layout.root().join(Layout::part(&SESSIONS, machine, name)))? {
+        for batch in part::read(&layout.root().join(Layout::part(&SESSIONS, machine, name)), &SESSIONS)? {
             batches.push(batch?);
         }
     }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, StringArray};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::carry::{self, Carry};
 use super::read::{Planned, Read, ReadSession, read};
@@ -18,7 +17,7 @@ use crate::extract::KeySet;
 use crate::lake::claims::{self, Replica};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{PartEntry, SessionEntry};
-use crate::lake::part::{self, PartWriter, StagedFile};
+use crate::lake::part::{self, PartReader, PartWriter, StagedFile};
 use crate::tables::LAKE_TABLES;
 
 /// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
@@ -34,6 +33,8 @@ pub(super) struct Group {
     pub(super) sources: BTreeMap<String, Planned>,
     /// Sessions that are put together anew although no source of theirs has changed.
     pub(super) forced: BTreeSet<String>,
+    /// Whether its parts are written anew although no session of theirs has changed.
+    pub(super) is_outdated: bool,
 }
 
 /// What became of a group: parts that wait in the staging folder.
@@ -136,7 +137,12 @@ fn rebuild(
                 && !session.sources.is_empty()
                 && sources.all(|it| entry.sources.contains(it))
         });
-        if !is_same || shared.options.full || group.forced.contains(&session.id) || !session.carry.is_empty() {
+        if !is_same
+            || shared.options.full
+            || group.is_outdated
+            || group.forced.contains(&session.id)
+            || !session.carry.is_empty()
+        {
             rebuilt.push(session);
         } else {
             same.push(session.id);
@@ -184,6 +190,9 @@ fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>) -> Res
     let mut targets: BTreeMap<PartName, Vec<Rebuilt>> = BTreeMap::new();
     let ids: BTreeSet<String> = rebuilt.iter().map(|session| session.id.clone()).collect();
     let mut dirty: BTreeSet<PartName> = rebuilt.iter().filter_map(|session| session.old_part.clone()).collect();
+    if group.is_outdated {
+        dirty.extend(group.parts.iter().cloned());
+    }
     let mut new: BTreeMap<String, Vec<Rebuilt>> = BTreeMap::new();
     for session in rebuilt {
         let month = crate::time::month_of(session.begun());
@@ -371,7 +380,7 @@ pub(super) struct OldTables {
 }
 
 struct OldTable {
-    reader: ParquetRecordBatchReader,
+    reader: PartReader,
     pending: Option<RecordBatch>,
 }
 
@@ -381,7 +390,7 @@ impl OldTables {
         for ((slot, table), file) in tables.iter_mut().zip(LAKE_TABLES.iter().skip(1)).zip(part.files.iter().skip(1)) {
             if file.is_some() {
                 let path = layout.root().join(Layout::part(table, machine, name));
-                *slot = Some(OldTable { reader: part::read(&path)?, pending: None });
+                *slot = Some(OldTable { reader: part::read(&path, table)?, pending: None });
             }
         }
         Ok(Self { tables })

@@ -16,6 +16,8 @@ mod resolve;
 mod run;
 mod sessions;
 mod totals;
+#[cfg(test)]
+mod upgrade_tests;
 mod usage;
 
 use std::collections::{HashMap, HashSet};

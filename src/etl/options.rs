@@ -45,6 +45,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether nothing narrows the run to a part of the sources.
+    pub(super) fn looks_at_everything(&self) -> bool {
+        self.agents.is_empty() && self.sources.is_empty() && self.since.is_none()
+    }
+
     /// All sources of the user's own home, as `llrem etl` reads them when nothing else is said; without waiting.
     pub fn new(lake: PathBuf) -> Self {
         Self {

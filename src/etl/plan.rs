@@ -10,11 +10,12 @@ use walkdir::WalkDir;
 use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
 use super::read::Planned;
-use crate::agents::{AGENTS, Agent, Found, Places};
+use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
 use crate::source::{Databases, Fingerprint, Scope, Source, head};
+use crate::tables;
 
 /// Bytes looked at for the moment that a source begins; more when it is not among them.
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];
@@ -198,6 +199,9 @@ pub(super) fn groups(plan: &Plan, manifest: &Manifest, now: i64) -> Vec<Group> {
     if !manifest.parts.is_empty() {
         add_known(plan, manifest, &by_name, &mut groups);
     }
+    if is_outdated(manifest) {
+        add_all(manifest, &mut groups);
+    }
     add_new(plan, manifest, now, &mut groups);
     groups.finish()
 }
@@ -212,6 +216,23 @@ fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Planned>
             let sources = session.sources.iter().filter_map(|source| by_name.get(source.as_str()).copied().cloned());
             groups.add(Some(name), sources.collect());
         }
+    }
+}
+
+/// Whether the lake's files were written by an llrem whose tables had other columns: all files of a table have the same.
+pub(super) fn is_outdated(manifest: &Manifest) -> bool {
+    !manifest.parts.is_empty() && !manifest.policy.ends_with(&tables::fingerprint())
+}
+
+fn add_all(manifest: &Manifest, groups: &mut Groups) {
+    for name in manifest.parts.keys() {
+        let Some(agent) = agents::by_id(&name.agent) else { continue };
+        groups.merge(Group {
+            agent: agent.about().id,
+            parts: BTreeSet::from([name.clone()]),
+            is_outdated: true,
+            ..Group::default()
+        });
     }
 }
 
@@ -274,7 +295,7 @@ impl Groups {
     fn add(&mut self, part: Option<&PartName>, sources: Vec<Planned>) {
         let Some(agent) = sources.first().map(Planned::agent_id) else { return };
         let sources = sources.into_iter().map(|planned| (planned.name.clone(), planned)).collect();
-        self.merge(Group { agent, parts: part.into_iter().cloned().collect(), sources, forced: BTreeSet::new() });
+        self.merge(Group { agent, parts: part.into_iter().cloned().collect(), sources, ..Group::default() });
     }
 
     /// Adds a group; those that share a part or a source with it become one with it.
@@ -287,6 +308,7 @@ impl Groups {
                 group.parts.extend(other.parts);
                 group.sources.extend(other.sources);
                 group.forced.extend(other.forced);
+                group.is_outdated |= other.is_outdated;
             }
         }
         let place = self.groups.len();

@@ -50,6 +50,7 @@ pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &Ha
             parts: BTreeSet::from([part.clone()]),
             sources: sources.map(|planned| (planned.name.clone(), planned)).collect(),
             forced: BTreeSet::from([session]),
+            ..Group::default()
         };
         match holders.get(&part) {
             Some(place) => widen(&mut wider, *place, outcomes, group),

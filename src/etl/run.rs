@@ -12,7 +12,7 @@ use super::fold::fold;
 use super::group::{NewPart, Outcome, SessionOut, process};
 use super::notes::Notes;
 use super::old::OldClaims;
-use super::plan::{Plan, groups, plan};
+use super::plan::{Plan, groups, is_outdated, plan};
 use super::read::{Planned, Read};
 use super::{Options, Progress, Registry, Shared, Summary, projects, report, resolve, sessions};
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ use crate::lake::{RunRecord, append_run, fs};
 use crate::pricing::{PriceTable, Pricer};
 use crate::redact::Redactor;
 use crate::source::Databases;
-use crate::tables::LAKE_TABLES;
+use crate::tables::{self, LAKE_TABLES};
 
 /// How often decisions may be taken anew before a run gives up; one is what it takes.
 const ROUNDS: usize = 8;
@@ -80,7 +80,7 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
 }
 
 fn policy(options: &Options) -> String {
-    format!("redact={:?} content={:?}", options.redact, options.content)
+    format!("redact={:?} content={:?} tables={}", options.redact, options.content, tables::fingerprint())
 }
 
 fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
@@ -109,7 +109,7 @@ fn extract(
     let plan = plan(options, &manifest, &policy(options), &databases)?;
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;
-    if plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake {
+    if plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake && !is_outdated(&manifest) {
         fold(layout, &mut manifest, now)?;
         return Ok(Summary { seconds: clock.elapsed().as_secs_f64(), ..report::summary(&plan, &[], &manifest) });
     }
@@ -195,7 +195,10 @@ struct Finished {
 fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Finished> {
     let mut manifest = shared.manifest.clone();
     manifest.generation += 1;
-    manifest.policy = policy(shared.options);
+    // A run that looks at a part of the sources leaves the others to be read by the new policy.
+    if manifest.policy.is_empty() || shared.options.looks_at_everything() {
+        manifest.policy = policy(shared.options);
+    }
     let mut notes = resolve::session_notes(shared);
     let mut parts: Vec<NewPart> = Vec::new();
     let mut reads: Vec<Read> = Vec::new();

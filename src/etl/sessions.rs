@@ -127,7 +127,9 @@ fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<OldRows> {
     if part.files.first().is_none_or(Option::is_none) {
         return Ok(rows);
     }
-    for batch in part::read(&shared.layout.root().join(Layout::part(&SESSIONS, &shared.manifest.machine, name)))? {
+    for batch in
+        part::read(&shared.layout.root().join(Layout::part(&SESSIONS, &shared.manifest.machine, name)), &SESSIONS)?
+    {
         let batch = batch?;
         for row in 0..batch.num_rows() {
             rows.insert(SessionRow::read(&batch, row).session_id.to_owned(), (batch.clone(), row));

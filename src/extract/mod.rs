@@ -2,6 +2,7 @@
 
 mod claims;
 mod keys;
+mod likeness;
 mod rows;
 mod session;
 
@@ -200,8 +201,10 @@ impl<'a> Sink<'a> {
     /// Tells something about a row of whatever source it is in.
     pub fn note(&mut self, field: NoteField, key: u64, rank: i64, text: &str) {
         let text = match field {
-            NoteField::ProjectPath => Some(self.context.redactor.redact(text, &mut self.report.redactions)),
-            _ => self.clean(Some(text)),
+            NoteField::Title | NoteField::Summary => self.clean(Some(text)),
+            NoteField::SubagentType | NoteField::ChildSession | NoteField::ProjectPath => {
+                Some(self.context.redactor.redact(text, &mut self.report.redactions))
+            }
         };
         if let Some(text) = text {
             self.notes.push(Note { key, field, rank, text: text.into_owned() });
@@ -260,8 +263,11 @@ impl<'a> Sink<'a> {
             if matches!(self.mode, Mode::ClaimsOnly) {
                 rows.places.get_or_insert_default().push(place);
             }
+            let prompt = text.as_deref().or(row.text).filter(|_| row.kind == "prompt");
+            let sketch = prompt.and_then(likeness::text_sketch);
             rows.messages.push(key, &[text.as_deref(), thinking.as_deref()]).push(MessageRow {
                 text: text.as_deref(),
+                text_sketch: sketch.as_deref(),
                 thinking: thinking.as_deref(),
                 cwd: cwd.as_deref(),
                 git_branch: git_branch.as_deref(),
@@ -288,10 +294,17 @@ impl<'a> Sink<'a> {
             rows.childless.insert(key);
         }
         if keeps {
+            let shape = input.as_deref().or(row.input).map(|input| likeness::input_shape(row.name, input));
+            let told = output.as_deref().or(row.output);
+            let output_key = told.map(likeness::output_key);
+            let error_key = told.filter(|_| row.status == "error").and_then(likeness::error_key);
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
                 input: input.as_deref(),
+                input_shape: shape.as_deref(),
                 command: command.as_deref(),
                 output: output.as_deref(),
+                output_key: output_key.as_deref(),
+                error_key: error_key.as_deref(),
                 file_path: file_path.as_deref(),
                 ..row
             });

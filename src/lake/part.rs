@@ -3,9 +3,12 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayData, RecordBatch, make_array, new_null_array};
 use arrow::compute::concat_batches;
+use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::error::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, ZstdLevel};
@@ -21,8 +24,19 @@ use crate::tables::{LAKE_TABLES, TableDef};
 /// Texts: no dictionary and no statistics, which would only repeat them.
 const TEXTS: [&str; 8] = ["text", "thinking", "input", "output", "command", "title", "summary", "source_path"];
 /// Identities: nearly every value is another one, so that a dictionary would only cost.
-const IDENTITIES: [&str; 7] =
-    ["message_id", "parent_id", "call_id", "response_id", "request_id", "input_key", "child_session_id"];
+const IDENTITIES: [&str; 11] = [
+    "message_id",
+    "parent_id",
+    "text_sketch",
+    "call_id",
+    "response_id",
+    "request_id",
+    "input_key",
+    "input_shape",
+    "output_key",
+    "error_key",
+    "child_session_id",
+];
 
 /// Numbers that differ from row to row. With the texts and the identities, they are what is worth compressing: a
 /// compressor is set up for each column of each row group, which costs more than the other columns hold.
@@ -195,9 +209,43 @@ impl Write for HashedFile {
     }
 }
 
-/// Reads the rows of a data file in order.
-pub(crate) fn read(path: &Path) -> Result<ParquetRecordBatchReader> {
+/// Reads the rows of a table's data file in order.
+pub(crate) fn read(path: &Path, table: &TableDef) -> Result<PartReader> {
     let file = File::open(path).map_err(Error::io("read", path))?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
-    reader.with_batch_size(READ_ROWS).build().map_err(Error::parquet(path))
+    let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::parquet(path))?;
+    Ok(PartReader { reader, schema: table.schema() })
+}
+
+/// The rows of a data file, with the columns that its table has now.
+pub(crate) struct PartReader {
+    reader: ParquetRecordBatchReader,
+    schema: SchemaRef,
+}
+
+impl Iterator for PartReader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.reader.next()?;
+        Some(batch.and_then(|batch| with_columns_of(&self.schema, batch)))
+    }
+}
+
+/// A batch that another version wrote, with the columns of this one: what it did not know is null, 0 or false.
+fn with_columns_of(schema: &SchemaRef, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let (found, wanted) = (batch.schema_ref().fields().iter(), schema.fields().iter());
+    if found.map(|field| field.name()).eq(wanted.map(|field| field.name())) {
+        return Ok(batch);
+    }
+    let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
+        Some(column) => Ok(Arc::clone(column)),
+        None if field.is_nullable() => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        None => {
+            let zeros = ArrayData::new_null(field.data_type(), batch.num_rows());
+            Ok(make_array(zeros.into_builder().nulls(None).build()?))
+        }
+    };
+    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, ArrowError>>()?;
+    RecordBatch::try_new(Arc::clone(schema), columns)
 }

@@ -20,12 +20,17 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
+use datafusion::sql::parser::Statement as ParsedStatement;
 
+use super::findings::{self, Detector};
 use super::pinned::PinnedFiles;
 use super::{Failure, Scope, Statement, refusal};
 use crate::pricing::{PriceTable, Pricer};
-use crate::tables::{LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
+use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
+
+/// Table of what detectors found, while `findings` is made of it.
+const FOUND: &str = "found";
 
 /// The lake's tables, ready for queries.
 pub(super) struct Context<'a> {
@@ -54,14 +59,28 @@ impl<'a> Context<'a> {
 
     /// Plans and starts a query.
     pub(super) async fn rows(&self, statement: &Statement) -> Result<SendableRecordBatchStream, Failure> {
+        if self.tables_of(statement)?.contains(FINDINGS.name) {
+            self.fill_findings().await?;
+        }
+        Ok(self.frame(statement).await?.execute_stream().await?)
+    }
+
+    fn parsed(&self, statement: &Statement) -> Result<ParsedStatement, Failure> {
         let state = self.session.state();
         let dialect = state.config_options().sql_parser.dialect;
         let parsed = state.sql_to_statement(&statement.sql, &dialect)?;
         refusal::check(&parsed)?;
-        let named: HashSet<String> =
-            state.resolve_table_references(&parsed)?.iter().map(|table| table.table().to_owned()).collect();
-        self.fill_state_tables(&named)?;
+        Ok(parsed)
+    }
 
+    fn tables_of(&self, statement: &Statement) -> Result<HashSet<String>, Failure> {
+        let tables = self.session.state().resolve_table_references(&self.parsed(statement)?)?;
+        Ok(tables.iter().map(|table| table.table().to_owned()).collect())
+    }
+
+    async fn frame(&self, statement: &Statement) -> Result<DataFrame, Failure> {
+        let parsed = self.parsed(statement)?;
+        self.fill_state_tables(&self.tables_of(statement)?)?;
         let mut plan = self.session.state().statement_to_plan(parsed).await?;
         if !statement.parameters.is_empty() {
             let values = statement.parameters.iter().map(|(name, value)| (name.clone(), value.clone().into()));
@@ -69,7 +88,35 @@ impl<'a> Context<'a> {
         }
         let only_reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         only_reading.verify_plan(&plan)?;
-        Ok(DataFrame::new(self.session.state(), plan).execute_stream().await?)
+        Ok(DataFrame::new(self.session.state(), plan))
+    }
+
+    /// Runs the detectors one after the other, and counts what they found once.
+    async fn fill_findings(&self) -> Result<(), Failure> {
+        let schema = in_zone(&FINDINGS.schema(), self.scope.zone);
+        let given = findings::found_schema(&schema);
+        let mut found = Vec::new();
+        for detector in (self.scope.detectors)()? {
+            for batch in self.batches(&detector).await? {
+                found.push(findings::found(&detector.name, &batch, &given)?);
+            }
+        }
+        self.session.register_table(FOUND, Arc::new(MemTable::try_new(given, vec![found])?))?;
+        let counted = self.session.sql(findings::SQL).await?.collect().await?;
+        self.session.deregister_table(FOUND)?;
+        self.session.deregister_table(FINDINGS.name)?;
+        self.register_rows(&FINDINGS, &counted)
+    }
+
+    async fn batches(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {
+        let ran = async { Ok::<_, Failure>(self.frame(&detector.statement).await?.collect().await?) };
+        ran.await.map_err(|failure| match failure {
+            Failure::Query(error) if !refusal::is_replaced_file(&error) => {
+                let reason = refusal::explain(&error);
+                Failure::Other(Error::Query(format!("detector `{}`: {reason}", detector.name)))
+            }
+            failure => failure,
+        })
     }
 
     fn register_stored(&self, table: &TableDef) -> Result<(), Failure> {
@@ -98,6 +145,7 @@ impl<'a> Context<'a> {
             let rows = match table.name {
                 "sources" => self.scope.lake.sources()?,
                 "runs" => self.scope.lake.runs()?,
+                "findings" => continue,
                 _ => prices(self.scope.prices)?,
             };
             self.session.deregister_table(table.name)?;

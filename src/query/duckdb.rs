@@ -5,14 +5,18 @@ use std::path::{Component, Path};
 
 use arrow::array::RecordBatch;
 use arrow::json::LineDelimitedWriter;
+use datafusion::scalar::ScalarValue;
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::{Scope, prices};
-use crate::tables::{LAKE_TABLES, PARTITION_COLUMNS, PRICES, RUNS, SOURCES, TableDef};
+use super::findings::{self, Detector};
+use super::{Scope, Statement, prices};
+use crate::tables::{ColumnDef, FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, PRICES, RUNS, SOURCES, TableDef};
 use crate::{Error, Result};
 
 const HEAD: &str = "\
 -- A lake of llrem for DuckDB: run it in a session, or begin one with it: duckdb -init FILE.
--- sessions, messages, tool_calls and usage are views over the lake's files; runs, sources and prices are copies.
+-- sessions, messages, tool_calls, usage and findings are views over the lake's files; runs, sources and prices copies.
 ";
 
 /// One statement for each table; with a name, for that table only. The lake's own tables are views, which go with the
@@ -37,6 +41,7 @@ fn statements(scope: Scope<'_>) -> Result<Vec<(&'static str, String)>> {
     statements.push((RUNS.name, copy(&RUNS, &scope.lake.runs()?)?));
     statements.push((SOURCES.name, copy(&SOURCES, &scope.lake.sources()?)?));
     statements.push((PRICES.name, copy(&PRICES, &prices(scope.prices)?)?));
+    statements.push((FINDINGS.name, findings_view(&(scope.detectors)()?)?));
     Ok(statements)
 }
 
@@ -46,16 +51,73 @@ fn view(table: &TableDef, folder: &Path) -> Result<String> {
     let columns = table.columns.iter().map(|column| (column.name, column.type_name()));
     let columns: Vec<_> = columns.chain(PARTITION_COLUMNS.map(|(name, _)| (name, "text"))).collect();
     let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let typed = columns.iter().map(|(name, kind)| format!("cast(null as {kind}) as {name}"));
-    let typed = typed.collect::<Vec<_>>().join(", ");
     // Only a younger DuckDB knows the option; every one reads a lake with files.
     let empty = if has_files(folder) { "" } else { ", allow_empty = true" };
     Ok(format!(
-        "create or replace view {name} as\nselect {names}\nfrom (\n  select {typed} where false\n  union all by name\n  \
-         from read_parquet({files}, union_by_name = true, hive_partitioning = true, hive_types_autocast = false{empty})\n)",
+        "create or replace view {name} as\nselect {names}\nfrom (\n  {no_row}\n  union all by name\n  \
+         from read_parquet({files}, hive_partitioning = true, hive_types_autocast = false{empty})\n)",
         name = table.name,
+        no_row = no_row(&columns),
         files = text(&pattern(folder)?),
     ))
+}
+
+fn no_row(columns: &[(&str, &str)]) -> String {
+    let typed = columns.iter().map(|(name, kind)| format!("cast(null as {kind}) as {name}"));
+    format!("select {} where false", typed.collect::<Vec<_>>().join(", "))
+}
+
+/// A view that runs the detectors, and counts what they find once.
+fn findings_view(detectors: &[Detector]) -> Result<String> {
+    let columns: Vec<_> =
+        findings::columns().into_iter().zip(FINDINGS.columns.iter().map(ColumnDef::type_name)).collect();
+    let given = columns.iter().map(|(name, kind)| format!("cast({name} as {kind}) as {name}"));
+    let given = given.collect::<Vec<_>>().join(", ");
+    let mut found = no_row(&columns);
+    for detector in detectors {
+        let _ =
+            write!(found, "\nunion all\nselect {given} from (\n{}\n)", with_values(&detector.statement)?.trim_end());
+    }
+    let counted = findings::SQL.trim_end();
+    Ok(format!(
+        "create or replace view {} as\nwith found as (\n{found}\n)\nselect * from (\n{counted}\n)",
+        FINDINGS.name
+    ))
+}
+
+/// The text with the values of its parameters in their places: a view takes none.
+fn with_values(statement: &Statement) -> Result<String> {
+    let wrong = |error: String| Error::Query(format!("a detector cannot be a view: {error}"));
+    let tokens = Tokenizer::new(&GenericDialect {}, &statement.sql).with_unescape(false).tokenize();
+    let mut text = String::new();
+    for token in tokens.map_err(|error| wrong(error.to_string()))? {
+        let value = match &token {
+            Token::Placeholder(name) => {
+                statement.parameters.iter().find(|(known, _)| Some(known.as_str()) == name.strip_prefix('$'))
+            }
+            _ => None,
+        };
+        match value {
+            Some((_, value)) => text.push_str(&literal(value).map_err(wrong)?),
+            None => {
+                let _ = write!(text, "{token}");
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn literal(value: &ScalarValue) -> Result<String, String> {
+    Ok(match value {
+        value if value.is_null() => "null".to_owned(),
+        ScalarValue::Boolean(Some(truth)) => truth.to_string(),
+        ScalarValue::Int64(Some(number)) => format!("cast({number} as bigint)"),
+        ScalarValue::Float64(Some(number)) => format!("cast({number:e} as double)"),
+        ScalarValue::Utf8(Some(value)) => text(value),
+        ScalarValue::Date32(Some(_)) => format!("cast('{value}' as date)"),
+        ScalarValue::TimestampMicrosecond(Some(micros), _) => format!("make_timestamptz({micros})"),
+        other => return Err(format!("`{other}` is no value of a parameter")),
+    })
 }
 
 /// A table with these rows. `DuckDB` reads them from JSON in a tenth of the time that it takes for `values`.
@@ -129,6 +191,27 @@ mod tests {
         let pattern = |path: &str| pattern(Path::new(path)).unwrap();
         assert_eq!(pattern("/a b/*[x]?/{y}/usage"), "/a b/[*][[]x][?]/{y}/usage/**/*.parquet");
         assert_eq!(text(&pattern("/it's/usage")), "'/it''s/usage/**/*.parquet'");
+    }
+
+    #[test]
+    fn values_stand_in_the_places_of_parameters_and_nothing_else_changes() {
+        let sql = "select $a, $ab, '$a''s', $t -- not $a\nfrom t /* nor $a */ where $n is null or x >= $n\n";
+        let parameters = [
+            ("a", ScalarValue::Int64(Some(-3))),
+            ("ab", ScalarValue::Float64(Some(0.1))),
+            ("t", ScalarValue::Utf8(Some("it's".to_owned()))),
+            ("n", ScalarValue::TimestampMicrosecond(None, Some("UTC".into()))),
+        ];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        let text = with_values(&Statement { sql: sql.to_owned(), parameters }).unwrap();
+        assert_eq!(
+            text,
+            "select cast(-3 as bigint), cast(1e-1 as double), '$a''s', 'it''s' -- not $a\nfrom t /* nor $a */ where null is null or x >= null\n"
+        );
+        for detector in findings::builtin().unwrap() {
+            let sql = detector.statement.sql;
+            assert_eq!(with_values(&Statement { sql: sql.clone(), parameters: Vec::new() }).unwrap(), sql);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod builtin;
 pub mod canned;
 mod context;
 pub mod duckdb;
+pub mod findings;
 pub mod nearest;
 mod pinned;
 mod refusal;
@@ -40,6 +41,8 @@ pub struct Scope<'a> {
     pub zone: Tz,
     /// The user's own price file.
     pub prices: Option<&'a Path>,
+    /// What fills the table `findings`.
+    pub detectors: findings::Detectors<'a>,
 }
 
 /// Takes the rows of a result as they come.

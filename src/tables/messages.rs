@@ -21,6 +21,9 @@ table! {
         kind: Str,
         /// Text; null for tool results, whose text is in `tool_calls.output`.
         text: Opt<Str>,
+        /// Sketch of a prompt's words, 32 places of two hex digits; the share of equal places of two sketches estimates how
+        /// alike the texts are. Null for all but prompts.
+        text_sketch: Opt<Str>,
         /// The model's visible thinking.
         thinking: Opt<Str>,
         /// Model that wrote it, as stored.

@@ -10,15 +10,26 @@ mod usage;
 pub use columns::{ColumnDef, TableDef, timestamp_type};
 pub use messages::{MESSAGES, MessageRow, Messages};
 pub use sessions::{SESSIONS, SessionRow, Sessions};
-pub use state::{PRICES, PriceTableRow, Prices, RUNS, RunRow, Runs, SOURCES, SourceRow, Sources};
+pub use state::{
+    FINDINGS, FindingRow, Findings, PRICES, PriceTableRow, Prices, RUNS, RunRow, Runs, SOURCES, SourceRow, Sources,
+};
 pub use tool_calls::{TOOL_CALLS, ToolCallRow, ToolCalls};
 pub use usage::{USAGE, Usage, UsageRow};
 
 /// The tables that the lake stores as Parquet, in the order in which a session is written.
 pub static LAKE_TABLES: [&TableDef; 4] = [&SESSIONS, &MESSAGES, &TOOL_CALLS, &USAGE];
 
-/// The tables that `llrem sql` makes from the lake's state.
-pub static STATE_TABLES: [&TableDef; 3] = [&SOURCES, &RUNS, &PRICES];
+/// The tables that `llrem sql` makes when a query names them: from the lake's state, or by the detectors.
+pub static STATE_TABLES: [&TableDef; 4] = [&SOURCES, &RUNS, &PRICES, &FINDINGS];
+
+/// Stands for the names and types of all columns of the lake's tables: another value, other files.
+pub(crate) fn fingerprint() -> String {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    for column in LAKE_TABLES.into_iter().flat_map(|table| table.columns) {
+        hasher.update(format!("{} {:?} {};", column.name, (column.data_type)(), column.nullable).as_bytes());
+    }
+    format!("{:016x}", hasher.digest())
+}
 
 /// The hive partition columns of every lake table, outermost first: name and meaning.
 pub const PARTITION_COLUMNS: [(&str, &str); 3] = [

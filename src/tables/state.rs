@@ -1,4 +1,4 @@
-//! Tables made from the lake's state and from the price table; they are not stored as Parquet.
+//! Tables made from the lake's state, from the price table and by the detectors; they are not stored as Parquet.
 
 use super::columns::{F64, I64, Opt, Str, Ts, table};
 
@@ -101,5 +101,43 @@ table! {
         threshold: Opt<I64>,
         /// Price. USD for a million tokens (for one search, where kind is web_search).
         usd_per_million: F64,
+    }
+}
+
+table! {
+    /// One row for each finding of a detector; each dollar and token of a session counts in one finding at most.
+    FINDINGS = "findings", row FindingRow, builder Findings {
+        /// Detector that found it; `llrem detect --explain NAME` says how.
+        detector: Str,
+        /// Coding agent.
+        agent: Str,
+        /// Session that it was found in.
+        session_id: Str,
+        /// Short name of the session's project.
+        project: Opt<Str>,
+        /// When the session started.
+        started_at: Opt<Ts>,
+        /// low, medium or high.
+        severity: Str,
+        /// How often it happened within the finding. Count.
+        occurrences: I64,
+        /// What was wasted, as far as no larger finding that overlaps it counts it; null when unknown. Tokens.
+        wasted_tokens: Opt<I64>,
+        /// What was wasted, as far as no larger finding that overlaps it counts it; null when unknown. USD.
+        wasted_cost_usd: Opt<F64>,
+        /// Where it begins in the session: `seq` of a message or tool call; null when it is about the whole session.
+        first_seq: Opt<I64>,
+        /// Where it ends in the session.
+        last_seq: Opt<I64>,
+        /// What to look at.
+        evidence: Str,
+        /// What happened, in a sentence.
+        explanation: Str,
+        /// Where the waste comes from: measured (what responses cost) or estimated.
+        basis: Str,
+        /// Machine that the session ran on.
+        machine: Str,
+        /// What the finding wastes when it is looked at alone. USD.
+        alone_cost_usd: Opt<F64>,
     }
 }

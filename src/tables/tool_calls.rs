@@ -25,6 +25,8 @@ table! {
         input: Opt<Str>,
         /// Hash of tool and normalised arguments: equal keys, same request.
         input_key: Opt<Str>,
+        /// Hash of tool and the letters of the arguments; equal shapes, nearly the same request.
+        input_shape: Opt<Str>,
         /// Command line of a shell call.
         command: Opt<Str>,
         /// File that the call reads or changes.
@@ -37,6 +39,10 @@ table! {
         output: Opt<Str>,
         /// Length of the result text as recorded. Bytes.
         output_bytes: Opt<I64>,
+        /// Hash of the result text; equal keys, same result.
+        output_key: Opt<Str>,
+        /// Hash of an error's words without paths, numbers and ids; equal keys, same error. Null unless the call failed.
+        error_key: Opt<Str>,
         /// When the call was made.
         started_at: Opt<Ts>,
         /// When the result was recorded.

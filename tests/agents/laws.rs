@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use llrem::agents::{AGENTS, Found, Places};
+use llrem::etl::Content;
 use serde_json::Value;
 
 use crate::common::home::agents;
@@ -127,4 +128,47 @@ fn each_source_is_one_agents() {
             }
         }
     }
+}
+
+/// Columns that hold what was said, and the keys made of it: a secret in it is another text than what stands for it.
+const SAID: [&str; 11] = [
+    "text",
+    "text_sketch",
+    "thinking",
+    "input",
+    "input_shape",
+    "command",
+    "output",
+    "output_key",
+    "error_key",
+    "title",
+    "summary",
+];
+
+#[test]
+fn without_contents_only_what_was_said_is_missing() {
+    for case in Case::all() {
+        let home = Home::of(&case);
+        let bare = Built::new(&home, "bare");
+        bare.run_with(|options| options.content = Content::None);
+        let full = Built::full(&home).rows().without_runs();
+        let bare = bare.rows().without_runs();
+        let texts = SAID.iter().filter(|column| !column.ends_with("_key") && !column.ends_with("_shape"));
+        for column in texts.filter(|column| **column != "text_sketch") {
+            for table in ["sessions", "messages", "tool_calls"] {
+                assert!(bare.values(table).iter().all(|row| row[column].is_null()), "{}: {column}", case.name);
+            }
+        }
+        for table in ["sessions", "messages", "tool_calls", "usage"] {
+            assert_eq!(unsaid(&bare, table), unsaid(&full, table), "{}: {table}", case.name);
+        }
+    }
+}
+
+fn unsaid(rows: &Rows, table: &str) -> Vec<Value> {
+    let mut rows = rows.values(table);
+    for row in &mut rows {
+        row.as_object_mut().unwrap().retain(|column, _| !SAID.contains(&column.as_str()));
+    }
+    rows
 }

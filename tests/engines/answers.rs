@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use chrono_tz::Tz;
 use llrem::lake::Lake;
-use llrem::query::{self, Receiver, Scope, Statement};
+use llrem::query::{self, Receiver, Scope, Statement, findings};
 
 /// The rows of a result.
 #[derive(Default)]
@@ -33,7 +33,11 @@ impl Answer {
         let lake = Lake::open(lake)?;
         let mut answer = Self::default();
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-        runtime.block_on(query::run(Scope { lake: &lake, zone, prices: None }, statement, &mut answer))?;
+        runtime.block_on(query::run(
+            Scope { lake: &lake, zone, prices: None, detectors: &findings::builtin },
+            statement,
+            &mut answer,
+        ))?;
         Ok(answer)
     }
 

@@ -40,6 +40,8 @@ def kind(field):
         return "text"
     if kinds.is_timestamp(held):
         return "moment" if held.tz else "time without a zone"
+    if kinds.is_list(held):
+        return f"list of {kind(held.value_field)}"
     return str(held)
 
 

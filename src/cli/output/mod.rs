@@ -84,6 +84,11 @@ impl Output {
         Ok(Self { format, zone: settings.zone, overlong: Overlong::Cut, target, rows: None })
     }
 
+    /// Whether people look at it, rather than programs.
+    pub fn is_table(&self) -> bool {
+        self.format == Format::Table
+    }
+
     /// In a table, long texts go on in the next line instead of being cut: for texts that are there to be read.
     #[must_use]
     pub fn wrapping(self) -> Self {

@@ -75,7 +75,7 @@ fn problem(path: &Path, table: &TableDef, entries: [Option<&FileEntry>; 2], read
     if let Some(difference) = difference(&schema, table) {
         return Ok(Some(format!("does not have the schema of `{}`: {difference}", table.name)));
     }
-    if read_data { Ok(decoding_problem(path, rows)) } else { Ok(None) }
+    if read_data { Ok(decoding_problem(path, table, rows)) } else { Ok(None) }
 }
 
 fn hash(path: &Path) -> Result<[u8; 32]> {
@@ -110,8 +110,9 @@ fn difference(schema: &Schema, table: &TableDef) -> Option<String> {
     (found != declared).then(|| format!("it has {found} columns, and should have {declared}"))
 }
 
-fn decoding_problem(path: &Path, rows: u64) -> Option<String> {
-    let decode = || -> Result<u64> { part::read(path)?.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64)) };
+fn decoding_problem(path: &Path, table: &TableDef, rows: u64) -> Option<String> {
+    let decode =
+        || -> Result<u64> { part::read(path, table)?.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64)) };
     match decode() {
         Ok(decoded) if decoded == rows => None,
         Ok(decoded) => Some(format!("gives {decoded} rows, its footer says {rows}")),

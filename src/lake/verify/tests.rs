@@ -47,7 +47,7 @@ impl Subject {
         let path = self.layout.root().join(Layout::part(LAKE_TABLES[place], &self.manifest.machine, name));
         let syncer = Syncer::start();
         let mut writer = PartWriter::new(&self.layout.state(), "changed", &syncer);
-        for batch in part::read(&path).unwrap() {
+        for batch in part::read(&path, LAKE_TABLES[place]).unwrap() {
             writer.write(place, &change(batch.unwrap())).unwrap();
         }
         let staged = writer.finish().unwrap().into_iter().flatten().next();

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::{Canned, Kind, Parameter};
+use super::{Canned, Kind, Parameter, Purpose};
 
 /// Reads a whole file; the header is strict, so that lists and completions can rely on it.
 pub(super) fn parse(stem: &str, text: &str) -> Result<Canned, String> {
     let mut canned = Canned {
+        purpose: Purpose::default(),
         name: String::new(),
         title: String::new(),
         about: String::new(),

@@ -1,5 +1,6 @@
 //! Canned queries: SQL files whose header says what they answer, which parameters they take and which columns they give.
 
+mod explain;
 mod header;
 mod value;
 
@@ -12,9 +13,31 @@ use crate::{Error, Result};
 
 pub use value::Kind;
 
+/// What a canned query is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// Answers a question.
+    #[default]
+    Report,
+    /// Finds waste; gives the columns of `findings`.
+    Detector,
+}
+
+impl Purpose {
+    /// Its name in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Report => "report",
+            Self::Detector => "detector",
+        }
+    }
+}
+
 /// A canned query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Canned {
+    /// What it is for: detectors lie in a folder `detectors`.
+    pub purpose: Purpose,
     /// Name; the file's, too.
     pub name: String,
     /// What it is, in a few words.
@@ -42,6 +65,9 @@ pub struct Parameter {
     pub doc: String,
 }
 
+/// Folder of the detectors, among llrem's own queries and within a folder of the user's.
+const DETECTORS: &str = "detectors";
+
 /// Reads a moment as people type it, for the parameter of that name. Microseconds since 1970.
 pub type Moments<'a> = &'a dyn Fn(&str, &str) -> Result<i64>;
 
@@ -59,19 +85,38 @@ impl Library {
     pub fn load(folders: &[PathBuf]) -> Result<Self> {
         let mut library = Self::default();
         for (path, text) in builtin::FILES {
-            let canned = Canned::parse(stem(Path::new(path)), text);
+            let canned = Canned::parse(Path::new(path), text);
             library.add(canned.map_err(|reason| Error::Query(format!("`sql/{path}`: {reason}")))?);
         }
         for folder in folders {
-            for path in sql_files(folder)? {
+            let mut paths = sql_files(folder)?;
+            let detectors = folder.join(DETECTORS);
+            if detectors.is_dir() {
+                paths.extend(sql_files(&detectors)?);
+            }
+            for path in paths {
                 let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
-                match text.and_then(|text| Canned::parse(stem(&path), &text)) {
+                match text.and_then(|text| Canned::parse(&path, &text)) {
                     Ok(canned) => library.add(canned),
                     Err(reason) => library.problems.push((path, reason)),
                 }
             }
         }
         Ok(library)
+    }
+
+    /// The reports: llrem's by name, then the user's.
+    pub fn reports(&self) -> impl Iterator<Item = &Canned> {
+        self.of(Purpose::Report)
+    }
+
+    /// The detectors: llrem's by name, then the user's.
+    pub fn detectors(&self) -> impl Iterator<Item = &Canned> {
+        self.of(Purpose::Detector)
+    }
+
+    fn of(&self, purpose: Purpose) -> impl Iterator<Item = &Canned> {
+        self.queries.iter().filter(move |canned| canned.purpose == purpose)
     }
 
     fn add(&mut self, canned: Canned) {
@@ -83,21 +128,28 @@ impl Library {
 
     /// The query of that name; `-` is as good as `_`.
     pub fn find(&self, name: &str) -> Result<&Canned> {
+        self.find_among(name, self.queries.iter())
+    }
+
+    /// The same; a name that is none is likely to be meant for one of these.
+    pub fn find_among<'l>(&'l self, name: &str, likely: impl Iterator<Item = &'l Canned>) -> Result<&'l Canned> {
         let wanted = name.replace('-', "_");
         if let Some((path, reason)) = self.problems.iter().find(|(path, _)| stem(path) == wanted) {
             return Err(Error::Query(format!("`{}`: {reason}", path.display())));
         }
         self.queries.iter().find(|canned| canned.name == wanted).ok_or_else(|| {
-            let guess = nearest::suggestion(name, self.queries.iter().map(|canned| canned.name.as_str()));
+            let guess = nearest::suggestion(name, likely.map(|canned| canned.name.as_str()));
             Error::Usage(format!("unknown query `{name}`{guess} (`llrem query` lists them)"))
         })
     }
 }
 
 impl Canned {
-    /// Reads a file of that name.
-    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
-        header::parse(name, text)
+    /// Reads a file's text.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, String> {
+        let is_detector = path.parent().and_then(Path::file_name).is_some_and(|folder| folder == DETECTORS);
+        let purpose = if is_detector { Purpose::Detector } else { Purpose::Report };
+        Ok(Self { purpose, ..header::parse(stem(path), text)? })
     }
 
     /// The query with a value for each parameter: what was given, else the default.
@@ -120,7 +172,8 @@ impl Canned {
         Ok(Statement { parameters: bound.collect::<Result<_>>()?, sql: self.sql.clone() })
     }
 
-    fn parameter(&self, name: &str) -> Option<&Parameter> {
+    /// The parameter of that name.
+    pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| parameter.name == name)
     }
 }
@@ -128,6 +181,12 @@ impl Canned {
 /// Names of the queries that come with llrem.
 pub fn names() -> Vec<&'static str> {
     builtin::FILES.iter().map(|(path, _)| stem(Path::new(*path))).collect()
+}
+
+/// Names of the detectors that come with llrem.
+pub fn detector_names() -> Vec<&'static str> {
+    let detectors = builtin::FILES.iter().filter(|(path, _)| Path::new(path).starts_with(DETECTORS));
+    detectors.map(|(path, _)| stem(Path::new(*path))).collect()
 }
 
 fn stem(path: &Path) -> &str {

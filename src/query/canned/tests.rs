@@ -1,12 +1,14 @@
+use std::path::Path;
+
 use chrono_tz::Tz;
 use datafusion::scalar::ScalarValue;
 
-use super::{Canned, Library};
+use super::{Canned, Library, Purpose};
 
 const HEADER: &str = "-- name: q\n-- title: A query\n-- about: It answers\n-- about: something.\n";
 
 fn parse(rest: &str) -> Result<Canned, String> {
-    Canned::parse("q", &format!("{HEADER}{rest}"))
+    Canned::parse(Path::new("q.sql"), &format!("{HEADER}{rest}"))
 }
 
 fn bind(canned: &Canned, given: &[(&str, &str)]) -> crate::Result<Vec<(String, ScalarValue)>> {
@@ -20,7 +22,8 @@ fn every_query_that_comes_with_llrem_is_right() {
     assert!(!library.queries.is_empty());
     for canned in &library.queries {
         assert!(bind(canned, &[]).is_ok(), "{} cannot run without parameters", canned.name);
-        assert!(!canned.columns.is_empty(), "{} does not say what its columns mean", canned.name);
+        let has_own_columns = canned.purpose == Purpose::Report;
+        assert_eq!(!canned.columns.is_empty(), has_own_columns, "columns of {}", canned.name);
     }
 }
 
@@ -48,7 +51,7 @@ fn wrong_headers_are_refused() {
     insta::assert_snapshot!(reason("-- param: x number = 1 -- X.\nselect $x"), @"line 5: unknown type `number`; there are int, float, text, bool, date, timestamp");
     insta::assert_snapshot!(reason("-- param: x int = one -- X.\nselect $x"), @"line 5: default of `x`: `one` is no whole number");
     insta::assert_snapshot!(reason("-- title: again\nselect 1"), @"line 5: `title` stands twice");
-    insta::assert_snapshot!(Canned::parse("other", &format!("{HEADER}select 1")).unwrap_err(), @"the header's name is `q`, the file's `other`");
+    insta::assert_snapshot!(Canned::parse(Path::new("other.sql"), &format!("{HEADER}select 1")).unwrap_err(), @"the header's name is `q`, the file's `other`");
 }
 
 #[test]

@@ -1,0 +1,100 @@
+-- name: error_cascades
+-- title: Tool calls that failed one after the other
+-- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one
+-- about: try, because their errors are one lesson; calls that the person declined are no errors, and end no run.
+-- about: Wasted are the responses that made the calls after the first: each was a try that failed.
+-- param: min_run int = 3 -- Failed tries in a row that make a cascade. Count.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  select s.machine, s.agent, s.session_id, s.project, s.started_at
+  from sessions s
+  where s.tool_errors >= $min_run
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+calls as (
+  select
+    t.machine, t.agent, t.session_id, t.seq, t.response_id, t.status, t.error_key, t.is_sidechain,
+    coalesce(t.response_id, t.message_id, t.call_id) as try_id,
+    t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '') as call
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.status in ('ok', 'error')
+),
+tries as (
+  select
+    machine, agent, session_id, is_sidechain, try_id,
+    min(seq) as first_seq,
+    max(seq) as last_seq,
+    min(response_id) as response_id,
+    min(call) as call,
+    max(error_key) as error_key,
+    bool_and(status = 'error') as failed
+  from calls
+  group by machine, agent, session_id, is_sidechain, try_id
+),
+numbered as (
+  select
+    *,
+    sum(case when failed then 0 else 1 end) over (
+      partition by machine, agent, session_id, is_sidechain order by first_seq, try_id
+      rows between unbounded preceding and current row
+    ) as run
+  from tries
+),
+failures as (
+  select
+    n.*,
+    row_number() over (partition by machine, agent, session_id, is_sidechain, run order by first_seq, try_id) as place
+  from numbered n
+  where n.failed
+),
+costs as (
+  select u.machine, u.agent, u.session_id, u.response_id, sum(u.total_tokens) as tokens, sum(u.cost_usd) as cost
+  from usage u
+  join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
+  group by u.machine, u.agent, u.session_id, u.response_id
+),
+runs as (
+  select
+    f.machine, f.agent, f.session_id, f.is_sidechain, f.run,
+    count(*) as occurrences,
+    count(distinct f.error_key) as errors,
+    max(case when f.place = 1 then f.call end) as first_call,
+    min(f.first_seq) as first_seq,
+    max(f.last_seq) as last_seq,
+    sum(case when f.place > 1 then k.tokens end) as wasted_tokens,
+    sum(round(case when f.place > 1 then k.cost end * 1e9)) / 1e9 as wasted_cost_usd
+  from failures f
+  left join costs k
+    on k.machine = f.machine and k.agent = f.agent and k.session_id = f.session_id and k.response_id = f.response_id
+  group by f.machine, f.agent, f.session_id, f.is_sidechain, f.run
+  having count(*) >= $min_run
+)
+select
+  'error_cascades' as detector,
+  r.agent,
+  r.session_id,
+  c.project,
+  c.started_at,
+  case when r.wasted_cost_usd >= 5 or r.occurrences >= 10 then 'high'
+       when r.wasted_cost_usd >= 0.5 or r.occurrences >= 5 then 'medium'
+       else 'low' end as severity,
+  r.occurrences,
+  r.wasted_tokens,
+  r.wasted_cost_usd,
+  r.first_seq,
+  r.last_seq,
+  r.first_call || ' and ' || cast(r.occurrences - 1 as text) || ' more' as evidence,
+  cast(r.occurrences as text) || ' tries in a row failed, with ' || cast(r.errors as text) || ' different error'
+    || case when r.errors = 1 then '' else 's' end || '.' as explanation,
+  'measured' as basis,
+  r.machine
+from runs r
+join chosen c on c.machine = r.machine and c.agent = r.agent and c.session_id = r.session_id
+order by r.wasted_cost_usd desc nulls last, r.occurrences desc, c.started_at, r.agent, r.machine, r.session_id, r.first_seq

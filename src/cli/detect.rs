@@ -1,0 +1,179 @@
+//! `llrem detect`: what was wasted, as the detectors find it.
+
+use std::collections::BTreeSet;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::datatypes::SchemaRef;
+
+use super::args::{Detect, Severity};
+use super::output::{Format, Output, money};
+use super::query::{explain, typed_parameters};
+use super::settings::Settings;
+use super::sql;
+use crate::query::canned::{Canned, Library, Purpose};
+use crate::query::findings::Detector;
+use crate::query::{Receiver, Statement};
+use crate::tables::{FINDINGS, FindingRow};
+use crate::{Error, Result};
+
+/// Columns that fit on a terminal; every other format has them all.
+const SHOWN: [&str; 8] =
+    ["severity", "wasted_cost_usd", "detector", "project", "session_id", "first_seq", "explanation", "evidence"];
+
+/// Runs the command.
+pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
+    let library = Library::load(settings.query_folders())?;
+    if let Some(name) = &typed.explain {
+        return explain(settings, detector(&library, name)?);
+    }
+    let chosen: Vec<&Canned> = match typed.names.as_slice() {
+        [] => library.detectors().collect(),
+        names => names.iter().map(|name| detector(&library, name)).collect::<Result<_>>()?,
+    };
+    let detectors = bind(settings, typed, &chosen)?;
+    let output = Output::new(&settings.output, Format::Csv)?;
+    let statement = Statement { sql: format!("select * from {}", FINDINGS.name), parameters: Vec::new() };
+    let mut all = All::default();
+    sql::ask(settings, &statement, &|| Ok(detectors.clone()), &mut all)?;
+    let findings = wanted(&all.rows()?, typed)?;
+    let tally = Tally::of(&findings);
+    print(output, &findings, typed.limit)?;
+    settings.printer.say(&tally.line());
+    match typed.fail_on.map(|level| tally.at_least(level)) {
+        Some(count) if count > 0 => Err(Error::Found { count }),
+        _ => Ok(()),
+    }
+}
+
+fn detector<'l>(library: &'l Library, name: &str) -> Result<&'l Canned> {
+    let canned = library.find_among(name, library.detectors())?;
+    match canned.purpose {
+        Purpose::Detector => Ok(canned),
+        Purpose::Report => Err(Error::Usage(format!("`{name}` is a report; run it with `llrem query {name}`"))),
+    }
+}
+
+/// The detectors with their parameters. A parameter goes to every detector that has it; to one, as `NAME.PARAMETER`.
+fn bind(settings: &Settings, typed: &Detect, chosen: &[&Canned]) -> Result<Vec<Detector>> {
+    let filters =
+        [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
+    let given = typed_parameters(&typed.params, filters)?;
+    let moments = super::query::moments(settings);
+    let takes = |canned: &Canned, name: &str| match name.split_once('.') {
+        Some((detector, name)) => detector == canned.name && canned.parameter(name).is_some(),
+        None => canned.parameter(name).is_some(),
+    };
+    if let Some((unknown, _)) = given.iter().find(|(name, _)| !chosen.iter().any(|canned| takes(canned, name))) {
+        return Err(Error::Usage(format!("no detector chosen takes a parameter `{unknown}`")));
+    }
+    let bound = chosen.iter().map(|canned| {
+        let own = given.iter().filter(|(name, _)| takes(canned, name));
+        let own = own.map(|(name, value)| {
+            (name.split_once('.').map_or(name.as_str(), |(_, name)| name).to_owned(), value.clone())
+        });
+        let statement = canned.bind(&own.collect::<Vec<_>>(), settings.clock.zone, &moments)?;
+        Ok(Detector { name: canned.name.clone(), statement })
+    });
+    bound.collect()
+}
+
+/// Keeps all rows of a result; findings are few.
+#[derive(Default)]
+struct All {
+    schema: Option<SchemaRef>,
+    batches: Vec<RecordBatch>,
+}
+
+impl Receiver for All {
+    fn schema(&mut self, schema: &SchemaRef) -> Result<()> {
+        self.schema = Some(schema.clone());
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.batches.push(batch.clone());
+        Ok(())
+    }
+}
+
+impl All {
+    fn rows(&self) -> Result<RecordBatch> {
+        let schema = self.schema.clone().unwrap_or_else(|| FINDINGS.schema());
+        Ok(concat_batches(&schema, &self.batches)?)
+    }
+}
+
+fn rows(findings: &RecordBatch) -> impl Iterator<Item = FindingRow<'_>> {
+    (0..findings.num_rows()).map(|row| FindingRow::read(findings, row))
+}
+
+fn wanted(findings: &RecordBatch, typed: &Detect) -> Result<RecordBatch> {
+    let mask: BooleanArray = rows(findings)
+        .map(|finding| {
+            let is_bad_enough = typed.severity.is_none_or(|level| severity(&finding) >= Some(level));
+            let is_dear_enough = typed.min_cost.is_none_or(|cost| finding.wasted_cost_usd.unwrap_or(0.0) >= cost);
+            let is_here = typed.session.as_ref().is_none_or(|session| finding.session_id == session);
+            Some(is_bad_enough && is_dear_enough && is_here)
+        })
+        .collect();
+    Ok(filter_record_batch(findings, &mask)?)
+}
+
+fn severity(finding: &FindingRow<'_>) -> Option<Severity> {
+    match finding.severity {
+        "low" => Some(Severity::Low),
+        "medium" => Some(Severity::Medium),
+        "high" => Some(Severity::High),
+        _ => None,
+    }
+}
+
+fn print(output: Output, findings: &RecordBatch, limit: Option<usize>) -> Result<()> {
+    let first = findings.slice(0, limit.unwrap_or(usize::MAX).min(findings.num_rows()));
+    if !output.is_table() {
+        return output.print(&first);
+    }
+    let shown = SHOWN.iter().filter_map(|name| FINDINGS.index_of(name)).collect::<Vec<_>>();
+    output.wrapping().print(&first.project(&shown)?)
+}
+
+/// What the findings come to.
+#[derive(Default)]
+struct Tally<'r> {
+    severities: Vec<Severity>,
+    sessions: BTreeSet<(&'r str, &'r str, &'r str)>,
+    measured: f64,
+    estimated: f64,
+}
+
+impl<'r> Tally<'r> {
+    fn of(findings: &'r RecordBatch) -> Self {
+        let mut tally = Self::default();
+        for finding in rows(findings) {
+            tally.severities.extend(severity(&finding));
+            tally.sessions.insert((finding.machine, finding.agent, finding.session_id));
+            let cost = finding.wasted_cost_usd.unwrap_or(0.0);
+            *if finding.basis == "measured" { &mut tally.measured } else { &mut tally.estimated } += cost;
+        }
+        tally
+    }
+
+    fn at_least(&self, level: Severity) -> usize {
+        self.severities.iter().filter(|severity| **severity >= level).count()
+    }
+
+    fn line(&self) -> String {
+        let count = |level| self.severities.iter().filter(|severity| **severity == level).count();
+        format!(
+            "{} findings ({} high, {} medium, {} low) in {} sessions; wasted: ${} measured, ${} estimated",
+            self.severities.len(),
+            count(Severity::High),
+            count(Severity::Medium),
+            count(Severity::Low),
+            self.sessions.len(),
+            money(self.measured),
+            money(self.estimated)
+        )
+    }
+}

@@ -1,0 +1,158 @@
+//! What tells whether two texts are the same, or nearly: hashes and sketches that every SQL engine compares alike, where
+//! their own functions for it differ.
+
+use std::fmt::Write;
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Whether two outputs are equal: a hash of all bytes.
+pub(super) fn output_key(output: &str) -> String {
+    hex(xxh3_64(output.as_bytes()))
+}
+
+/// Bytes of a text that are looked at word by word; what lies behind counts as it stands.
+const LOOKED_AT: usize = 4 << 10;
+
+/// Whether two requests are nearly the same: a hash of the tool and the letters of its arguments. Numbers, white space,
+/// punctuation and case do not count, so that `head -50` is as good as `head -100`.
+pub(super) fn input_shape(tool: &str, input: &str) -> String {
+    let (head, rest) = split(input);
+    let mut hasher = Xxh3::new();
+    hasher.update(tool.as_bytes());
+    hasher.update(&[0]);
+    hasher.update(&head.bytes().filter_map(letter).collect::<Vec<_>>());
+    hasher.update(rest.as_bytes());
+    hex(hasher.digest())
+}
+
+/// Whether two errors are the same: a hash of the words of the first lines. What names a place or a thing does not count:
+/// paths, and words with digits (numbers, ids, addresses, times). Nothing where no word is left.
+pub(super) fn error_key(output: &str) -> Option<String> {
+    let (head, _) = split(output);
+    let mut hasher = Xxh3::new();
+    let mut has_words = false;
+    for word in head.split_ascii_whitespace().filter(|word| !names_something(word)) {
+        let letters: Vec<u8> = word.bytes().filter_map(letter).collect();
+        if !letters.is_empty() {
+            has_words = true;
+            hasher.update(&letters);
+            hasher.update(b" ");
+        }
+    }
+    has_words.then(|| hex(hasher.digest()))
+}
+
+fn names_something(word: &str) -> bool {
+    word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'/' || byte == b'\\')
+}
+
+/// A letter in lower case; of other alphabets, each byte as it is.
+fn letter(byte: u8) -> Option<u8> {
+    (byte.is_ascii_alphabetic() || !byte.is_ascii()).then(|| byte.to_ascii_lowercase())
+}
+
+/// The part that is looked at closely, and the rest.
+fn split(text: &str) -> (&str, &str) {
+    text.split_at(text.floor_char_boundary(LOOKED_AT))
+}
+
+/// Numbers in a sketch.
+const SKETCHED: usize = 32;
+
+/// How alike two texts are: for each of 32 orders of all there is, the first of the text's words and pairs of words, as two
+/// hex digits. The share of equal places of two sketches estimates which share of their words and pairs two texts have in
+/// common (`MinHash`; the error is about 0.09). Nothing for a text without words.
+pub(super) fn text_sketch(text: &str) -> Option<String> {
+    let (head, _) = split(text);
+    let mut least = [u64::MAX; SKETCHED];
+    let mut previous = None;
+    for word in head.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let word = xxh3_64(word.to_lowercase().as_bytes());
+        take(&mut least, word);
+        if let Some(previous) = previous.replace(word) {
+            take(&mut least, word ^ u64::rotate_left(previous, 1));
+        }
+    }
+    previous?;
+    let mut sketch = String::with_capacity(2 * SKETCHED);
+    for hash in least {
+        // The low digits: the high ones of a least hash are nearly always zero.
+        let _ = write!(sketch, "{:02x}", hash & 0xff);
+    }
+    Some(sketch)
+}
+
+/// Keeps the hash wherever it comes first in an order; each order is another mixing of all hashes.
+fn take(least: &mut [u64; SKETCHED], hash: u64) {
+    for (order, least) in (1_u64..).zip(least) {
+        let mixed = mix(hash ^ order.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        *least = (*least).min(mixed);
+    }
+}
+
+/// The finisher of `SplitMix64`: every bit of the hash moves every bit of the result.
+fn mix(hash: u64) -> u64 {
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+fn hex(hash: u64) -> String {
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn requests_that_differ_in_numbers_and_spaces_are_nearly_the_same() {
+        let shape = |input| input_shape("Bash", input);
+        assert_eq!(shape("cargo test 2>&1 | tail -50"), shape("cargo  test 2>&1 | tail -100"));
+        assert_ne!(shape("cargo test"), shape("cargo check"));
+        assert_ne!(shape("ls"), input_shape("Glob", "ls"));
+        let long = "x".repeat(2 * LOOKED_AT);
+        assert_ne!(shape(&long), shape(&format!("{long}1")));
+    }
+
+    #[test]
+    fn errors_that_differ_in_place_and_number_are_the_same() {
+        let key = |output| error_key(output).unwrap();
+        let error = "error[E0425]: cannot find value `x` in this scope\n --> src/main.rs:4:5";
+        let elsewhere = "error[E0425]: cannot find value `x` in this scope\n --> src/other/lib.rs:118:21";
+        assert_eq!(key(error), key(elsewhere));
+        assert_ne!(key(error), key("error[E0425]: cannot find value `y` in this scope\n --> src/main.rs:4:5"));
+        assert_eq!(key("Connection to 10.0.0.1:8080 refused"), key("connection to 10.0.0.2:9090 refused"));
+        assert_eq!(error_key("127"), None);
+        assert_eq!(error_key(""), None);
+    }
+
+    #[test]
+    fn sketches_tell_how_alike_texts_are() {
+        let alike = |a, b| share(&text_sketch(a).unwrap(), &text_sketch(b).unwrap());
+        let asked = "Please fix the failing test in the parser, it breaks on empty input";
+        assert!(alike(asked, asked) > 0.99);
+        assert!(alike(asked, "please fix the failing test in the parser: it breaks on empty input!") > 0.99);
+        assert!(alike(asked, "Fix the failing test in the parser, it breaks on empty input now") > 0.6);
+        assert!(alike(asked, "Now write the documentation of the new command and commit") < 0.3);
+        assert_eq!(text_sketch("  … !"), None);
+    }
+
+    /// Share of equal places.
+    fn share(a: &str, b: &str) -> f64 {
+        let equal = a.as_bytes().chunks(2).zip(b.as_bytes().chunks(2)).filter(|(a, b)| a == b).count();
+        f64::from(u32::try_from(equal).unwrap()) / 32.0
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_its_keys(text in any::<String>(), tool in any::<String>()) {
+            prop_assert_eq!(input_shape(&tool, &text).len(), 16);
+            prop_assert_eq!(output_key(&text).len(), 16);
+            prop_assert!(error_key(&text).is_none_or(|key| key.len() == 16));
+            prop_assert!(text_sketch(&text).is_none_or(|sketch| sketch.len() == 64));
+        }
+    }
+}

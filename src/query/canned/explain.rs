@@ -1,0 +1,35 @@
+//! What a canned query answers, in words.
+
+use std::fmt::Write;
+
+use super::{Canned, Purpose};
+use crate::tables::FINDINGS;
+
+impl Canned {
+    /// Title, what it answers, parameters and columns, as lines of text.
+    pub fn explanation(&self) -> String {
+        let mut text = format!("{}: {}\n\n{}\n", self.name, self.title, self.about);
+        if !self.parameters.is_empty() {
+            text.push_str("\nParameters:\n");
+            for parameter in &self.parameters {
+                let default = parameter.default.as_ref().map_or_else(String::new, |default| format!(" = {default}"));
+                let declared = format!("{} {}{default}", parameter.name, parameter.kind.name());
+                let _ = writeln!(text, "  {declared:<30} {}", parameter.doc);
+            }
+        }
+        text.push_str("\nColumns:\n");
+        for (name, doc) in self.described_columns() {
+            let _ = writeln!(text, "  {name:<30} {doc}");
+        }
+        text
+    }
+
+    fn described_columns(&self) -> Vec<(&str, &str)> {
+        let own = self.columns.iter().map(|(name, doc)| (name.as_str(), doc.as_str()));
+        let of_findings = FINDINGS.columns.iter().map(|column| (column.name, column.doc.trim()));
+        match self.purpose {
+            Purpose::Detector if self.columns.is_empty() => of_findings.collect(),
+            _ => own.collect(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Findings of all detectors as one table, in which nothing is counted twice.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::cast;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+
+use super::Statement;
+use super::canned::Library;
+use crate::tables::FINDINGS;
+use crate::{Error, Result};
+
+/// Makes one table of what detectors found, which is in a table `found`.
+pub const SQL: &str = include_str!("../../sql/findings.sql");
+
+/// Columns of `findings` that are made of the others.
+const MADE: usize = 1;
+
+/// A detector with a value for each parameter.
+#[derive(Debug, Clone)]
+pub struct Detector {
+    /// Its name.
+    pub name: String,
+    /// What it runs.
+    pub statement: Statement,
+}
+
+/// The detectors behind the table `findings`, when a query names it.
+pub type Detectors<'a> = &'a dyn Fn() -> Result<Vec<Detector>>;
+
+/// Every detector that comes with llrem, with its defaults.
+pub fn builtin() -> Result<Vec<Detector>> {
+    with_defaults(&Library::load(&[])?)
+}
+
+/// Every detector of a library, with its defaults.
+pub fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
+    let bound = library.detectors().map(|canned| {
+        let no_moment = |name: &str, _: &str| Err(Error::Query(format!("`{}`: `{name}` has a default", canned.name)));
+        let statement = canned.bind(&[], chrono_tz::UTC, &no_moment)?;
+        Ok(Detector { name: canned.name.clone(), statement })
+    });
+    bound.collect()
+}
+
+/// The columns that every detector gives, in the types of `findings`.
+pub(super) fn found_schema(findings: &Schema) -> SchemaRef {
+    let given = findings.fields().iter().take(findings.fields().len().saturating_sub(MADE));
+    Arc::new(Schema::new(given.map(|field| Field::clone(field).with_nullable(true)).collect::<Vec<_>>()))
+}
+
+/// What a detector gave, in the columns that all give.
+pub(super) fn found(detector: &str, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = schema.fields().iter().map(|field| {
+        let missing = || Error::Query(format!("detector `{detector}` gives no column `{}`", field.name()));
+        let column = batch.column_by_name(field.name()).ok_or_else(missing)?;
+        cast(column, field.data_type()).map_err(|error| {
+            Error::Query(format!("column `{}` of detector `{detector}` does not fit: {error}", field.name()))
+        })
+    });
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_>>()?)?)
+}
+
+/// Columns that a detector has to give, in order.
+pub fn columns() -> Vec<&'static str> {
+    let given = FINDINGS.columns.len().saturating_sub(MADE);
+    FINDINGS.columns.iter().take(given).map(|column| column.name).collect()
+}
