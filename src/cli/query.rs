@@ -5,27 +5,32 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
 use super::args::Query;
-use super::output::{self, Format, Output};
+use super::output::{self, Format, Output, OutputSettings, Printer};
 use super::settings::Settings;
 use super::sql;
 use super::when::Bound;
+use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Parameter};
 use crate::{Error, Result};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     let library = Library::load(settings.query_folders())?;
-    let Some(name) = &typed.name else { return list(settings, &library) };
+    let Some(name) = &typed.name else { return list(&settings.output, settings.printer, &library) };
     let canned = library.find(name)?;
     if typed.show {
         return output::raw(&settings.output, canned.sql.as_bytes());
     }
+    sql::print(settings, &bind(settings, canned, &given(typed)?)?, typed.limit)
+}
+
+/// The query with its values; moments are read as people type them.
+pub(super) fn bind(settings: &Settings, canned: &Canned, given: &[(String, String)]) -> Result<Statement> {
     let moments = |parameter: &str, text: &str| {
         let bound = if parameter == "until" { Bound::End } else { Bound::Start };
         settings.clock.moment(text, bound)
     };
-    let statement = canned.bind(&given(typed)?, settings.clock.zone, &moments)?;
-    sql::print(settings, &statement)
+    canned.bind(given, settings.clock.zone, &moments)
 }
 
 /// `--param NAME=VALUE`, and the options that set the parameters of their names.
@@ -42,9 +47,10 @@ fn given(typed: &Query) -> Result<Vec<(String, String)>> {
     named.chain(options).collect()
 }
 
-fn list(settings: &Settings, library: &Library) -> Result<()> {
+/// Prints the list of queries.
+pub(super) fn list(output: &OutputSettings, printer: Printer, library: &Library) -> Result<()> {
     for (path, reason) in &library.problems {
-        settings.printer.warn(&format!("`{}` is no query: {reason}", path.display()));
+        printer.warn(&format!("`{}` is no query: {reason}", path.display()));
     }
     let column = |text: fn(&Canned) -> String| -> ArrayRef {
         Arc::new(library.queries.iter().map(|canned| Some(text(canned))).collect::<StringArray>())
@@ -54,7 +60,7 @@ fn list(settings: &Settings, library: &Library) -> Result<()> {
         ("title", column(|canned| canned.title.clone())),
         ("parameters", column(|canned| parameters(&canned.parameters))),
     ])?;
-    Output::new(&settings.output, Format::Csv)?.wrapping().print(&rows)
+    Output::new(output, Format::Csv)?.wrapping().print(&rows)
 }
 
 fn parameters(parameters: &[Parameter]) -> String {

@@ -1,6 +1,6 @@
 //! A `DataFusion` context over one lake. Nothing is listed or opened before a query needs it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -19,10 +19,12 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
 
 use super::pinned::PinnedFiles;
 use super::{Failure, Scope, Statement, refusal};
+use crate::lake::Lake;
 use crate::pricing::{PriceTable, Pricer};
 use crate::tables::{LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
@@ -39,7 +41,8 @@ impl<'a> Context<'a> {
         let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(cores());
         config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
         let memory = Arc::new(FairSpillPool::new(memory_limit()));
-        let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).build_arc()?;
+        // What was listed for one query may be gone at the next.
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).with_object_list_cache_limit(0).build_arc()?;
         runtime.register_object_store(ObjectStoreUrl::local_filesystem().as_ref(), Arc::new(PinnedFiles::default()));
         let session = SessionContext::new_with_config_rt(config, runtime);
         let context = Self { scope, session };
@@ -69,7 +72,18 @@ impl<'a> Context<'a> {
         }
         let only_reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         only_reading.verify_plan(&plan)?;
-        Ok(DataFrame::new(self.session.state(), plan).execute_stream().await?)
+        let rows = DataFrame::new(self.session.state(), plan).execute_stream().await?;
+        // In a task of its own, so that the caller can go away while it computes.
+        Ok(spawn_buffered(rows, 1))
+    }
+
+    /// Names of all functions, in order.
+    pub(super) fn functions(&self) -> Vec<String> {
+        let state = self.session.state();
+        let rows = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        let all = rows.chain(state.window_functions().keys()).chain(state.table_functions().keys());
+        let distinct: BTreeSet<&String> = all.collect();
+        distinct.into_iter().cloned().collect()
     }
 
     fn register_stored(&self, table: &TableDef) -> Result<(), Failure> {
@@ -96,7 +110,7 @@ impl<'a> Context<'a> {
     fn fill_state_tables(&self, named: &HashSet<String>) -> Result<(), Failure> {
         for table in STATE_TABLES.into_iter().filter(|table| named.contains(table.name)) {
             let rows = match table.name {
-                "sources" => self.scope.lake.sources()?,
+                "sources" => Lake::open(self.scope.lake.root())?.sources()?,
                 "runs" => self.scope.lake.runs()?,
                 _ => prices(self.scope.prices)?,
             };
