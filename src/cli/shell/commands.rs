@@ -153,7 +153,8 @@ impl Command {
         let mut words = words(line.trim().trim_end_matches(';')).map_err(Error::Usage)?.into_iter();
         let name = words.next().unwrap_or_default();
         let Some(declared) = declared(&name) else {
-            let known = COMMANDS.iter().flat_map(|declared| declared.names).copied();
+            // Any letter is as near to any other.
+            let known = COMMANDS.iter().flat_map(|declared| declared.names).copied().filter(|name| name.len() > 2);
             let guess = nearest::suggestion(&name, known);
             return Err(Error::Usage(format!("unknown command `{name}`{guess} (`\\?` lists them)")));
         };
@@ -271,7 +272,19 @@ mod tests {
             "\\limit many",
             "\\run a b='c",
         ];
-        insta::assert_snapshot!(lines.map(refusal).join("\n"), @"");
+        insta::assert_snapshot!(lines.map(refusal).join("\n"), @r"
+        unknown command `\timng`; did you mean `\timing`? (`\?` lists them)
+        unknown command `\x` (`\?` lists them)
+        unknown command `\` (`\?` lists them)
+        `\timing maybe` is wrong; write `\timing [on|off]`
+        `\d a b` is wrong; write `\d [TABLE]`
+        `\run` is wrong; write `\run NAME [PARAMETER=VALUE …]`
+        `since` has no value; write PARAMETER=VALUE
+        `jsn` is no format; did you mean `json`? (table, json, ndjson, csv, markdown, parquet, arrow)
+        parquet is no text; `\o FILE.parquet` writes it into a file
+        `many` is no limit; write a number of rows, or off
+        `\run a b='c` lacks a closing '
+        ");
     }
 
     #[test]

@@ -343,20 +343,22 @@ fn distinct(names: Vec<String>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use proptest::prelude::*;
 
     use super::*;
     use crate::query::canned::Library;
 
-    fn names() -> Names {
+    static NAMES: LazyLock<Names> = LazyLock::new(|| {
         let functions = ["avg", "count", "generate_series", "sum"].map(str::to_owned).to_vec();
         Names::new(functions, &Library::load(&[]).unwrap().queries)
-    }
+    });
 
     /// Completions at the `|`, without the word itself.
     fn at(text: &str) -> Vec<String> {
         let (before, after) = text.split_once('|').unwrap();
-        let (start, found) = names().complete(&format!("{before}{after}"), before.len());
+        let (start, found) = NAMES.complete(&format!("{before}{after}"), before.len());
         assert!(start <= before.len());
         found
     }
@@ -365,7 +367,7 @@ mod tests {
     fn tables_behind_from_and_join() {
         let all = ["sessions", "messages", "tool_calls", "usage", "sources", "runs", "prices"];
         assert_eq!(at("select * from |"), all);
-        assert_eq!(at("select * from use|"), ["usage"]);
+        assert_eq!(at("select * from usa|"), ["usage"]);
         assert_eq!(at("select * from usage u join ses|"), ["sessions"]);
         assert_eq!(at("select * from usage, to|"), ["tool_calls"]);
         assert_eq!(at("select * from gen|"), ["generate_series("]);
@@ -373,8 +375,8 @@ mod tests {
 
     #[test]
     fn columns_of_the_named_tables_come_first() {
-        assert_eq!(at("select mod| from usage"), ["model", "model_key", "modified_at", "models"]);
-        assert_eq!(at("select * from prices where mod|"), ["model", "modified_at", "models", "model_key"]);
+        assert_eq!(at("select mod| from usage"), ["model", "model_key", "models", "modified_at"]);
+        assert_eq!(at("select * from prices where mod|"), ["model", "models", "model_key", "modified_at"]);
         assert_eq!(at("select | from runs")[..2], ["started_at", "ended_at"]);
         assert_eq!(at("select 1 from usage; select |"), [""; 0]);
         assert_eq!(at("select valid| ; select 1 from usage"), ["valid_from", "valid_until"]);
@@ -395,7 +397,7 @@ mod tests {
         assert_eq!(at("sel|"), ["select"]);
         assert_eq!(at("SEL|"), ["SELECT"]);
         assert_eq!(at("select cou|"), ["count("]);
-        assert_eq!(at("select * from usage whe|"), ["where"]);
+        assert_eq!(at("select * from usage wher|"), ["where"]);
         assert_eq!(at("|"), [""; 0]);
     }
 
@@ -437,7 +439,7 @@ mod tests {
         ) {
             let cursors: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
             let cursor = *cut.get(&cursors);
-            let (start, found) = names().complete(&text, cursor);
+            let (start, found) = NAMES.complete(&text, cursor);
             let word = text.get(start..cursor).unwrap().to_lowercase();
             prop_assert!(found.iter().all(|name| name.to_lowercase().starts_with(&word)));
         }

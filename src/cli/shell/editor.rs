@@ -14,6 +14,7 @@ use rustyline::validate::Validator;
 use rustyline::{Context, Editor, Helper};
 
 use super::completion::Names;
+use super::ending;
 use crate::cli::output::Printer;
 use crate::lake::fs;
 use crate::{Error, Result};
@@ -65,7 +66,10 @@ impl Lines {
         if let Some(assistant) = self.editor.helper_mut() {
             earlier.clone_into(&mut assistant.earlier);
         }
-        match self.editor.readline(prompt) {
+        ending::at_prompt(true);
+        let read = if ending::asked() { Err(ReadlineError::Interrupted) } else { self.editor.readline(prompt) };
+        ending::at_prompt(false);
+        match read {
             Ok(text) => Ok(Line::Text(text)),
             Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Ok(Line::Cancelled),
             Err(ReadlineError::Eof) => Ok(Line::End),

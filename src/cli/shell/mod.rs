@@ -3,6 +3,7 @@
 mod commands;
 mod completion;
 mod editor;
+mod ending;
 mod statements;
 mod tokens;
 
@@ -35,6 +36,7 @@ pub(super) fn run(settings: &Settings, limit: Option<Limit>) -> Result<()> {
     let runner = Runner::start(settings, &lake)?;
     let library = Library::load(settings.query_folders())?;
     let names = Names::new(runner.functions(), &library.queries);
+    ending::listen();
     let mut lines = Lines::open(names, settings.history(), settings.printer)?;
     let place = lake.root().display();
     settings.printer.say(&format!("llrem {}, lake {place}; `\\?` lists commands", env!("CARGO_PKG_VERSION")));
@@ -65,7 +67,7 @@ impl Shell<'_> {
         // Of a text of several lines: what is not yet run, and all that was typed.
         let (mut rest, mut typed) = (String::new(), String::new());
         let mut end = End::Whole;
-        loop {
+        while !ending::asked() {
             match lines.read(prompt(&rest, end), &rest)? {
                 Line::End => return Ok(()),
                 Line::Cancelled => (rest, typed) = (String::new(), String::new()),
@@ -87,6 +89,7 @@ impl Shell<'_> {
                 }
             }
         }
+        Err(Error::Interrupted)
     }
 
     /// Runs one after the other, also behind one that fails; one that is interrupted is the last.
@@ -97,6 +100,7 @@ impl Shell<'_> {
                 Ok(Next::GoOn) => {}
                 Ok(Next::End) => return Ok(Next::End),
                 Err(error) if error.is_broken_pipe() => return Err(error),
+                Err(Error::Interrupted) if ending::asked() => return Ok(Next::GoOn),
                 Err(Error::Interrupted) => {
                     self.settings.printer.answer("interrupted");
                     return Ok(Next::GoOn);

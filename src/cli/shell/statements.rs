@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn what_is_no_sql_is_left_to_the_engine() {
-        assert_eq!(steps("select 1._a ;"), [statement("select 1._a ;")]);
-        assert_eq!(split("select 1._a").rest, "select 1._a");
+        assert_eq!(steps("select (1)._a ;"), [statement("select (1)._a ;")]);
+        assert_eq!(split("select (1)._a").rest, "select (1)._a");
     }
 
     fn piece() -> impl Strategy<Value = &'static str> {

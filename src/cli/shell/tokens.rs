@@ -96,7 +96,7 @@ mod tests {
             assert_eq!(ends(text), End::Within(open), "{text}");
         }
         assert_eq!(ends("select 'a', \"b\", $$c$$, $t$ d $t$ /* e */ -- f"), End::Whole);
-        assert_eq!(ends("select 1._a"), End::Wrong);
+        assert_eq!(ends("select (1)._a"), End::Wrong);
     }
 
     proptest! {
