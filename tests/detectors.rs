@@ -22,7 +22,8 @@ use arrow::datatypes::SchemaRef;
 use llrem::etl::{self, Options, Silent};
 use llrem::lake::Lake;
 use llrem::query::canned::Library;
-use llrem::query::{self, Receiver, Scope, Statement, findings};
+use llrem::query::findings::Detectors;
+use llrem::query::{Engine, Receiver, Scope, Statement};
 use serde_json::Value;
 
 use script::Scripts;
@@ -79,10 +80,11 @@ impl Receiver for Rows {
 impl Rows {
     fn of(lake: &Path, statement: &Statement) -> Self {
         let lake = Lake::open(lake).unwrap();
-        let scope = Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: &findings::builtin };
+        let scope = Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: Detectors::All(&[]) };
         let mut rows = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(query::run(scope, statement, &mut rows)).unwrap();
+        let mut engine = Engine::open(scope).unwrap();
+        runtime.block_on(engine.run(statement, &mut rows)).unwrap();
         rows
     }
 

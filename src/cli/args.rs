@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use super::output::Format;
+use super::output::{Format, Limit};
 use super::{environment, help};
 use crate::agents::AGENTS;
 use crate::query::canned;
@@ -137,11 +137,14 @@ pub struct Etl {
 /// `llrem sql`
 #[derive(Debug, Args)]
 pub struct Sql {
-    /// The query; `-` or nothing reads it from a pipe
+    /// The query; `-` reads it from stdin, as nothing does in a pipe; without one, a terminal gets a shell
     pub query: Option<String>,
     /// Read the query from FILE
     #[arg(long, value_name = "FILE", conflicts_with = "query", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
+    /// Rows of a table that a terminal shows, or `off` for all [default: 1000]
+    #[arg(long, value_name = "N|off")]
+    pub limit: Option<Limit>,
 }
 
 /// `llrem query`
@@ -171,6 +174,9 @@ pub struct Query {
     /// Print what the query answers, its parameters and columns, and do not run it
     #[arg(long, requires = "name", conflicts_with = "show")]
     pub explain: bool,
+    /// Rows of a table that a terminal shows, or `off` for all [default: 1000]
+    #[arg(long, value_name = "N|off", requires = "name")]
+    pub limit: Option<Limit>,
 }
 
 /// `llrem detect`

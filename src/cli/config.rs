@@ -28,14 +28,40 @@ pub(super) struct Config {
     pub project_roots: Vec<PathBuf>,
     /// How results are written.
     pub format: Option<String>,
+    /// Rows of a table that a terminal shows.
+    pub limit: Option<Rows>,
+    /// File of the history of `llrem sql`, or `off`.
+    pub history: Option<PathBuf>,
     /// The user's own price file.
     pub prices: Option<PathBuf>,
     /// Folders of the user's own queries.
     pub query_folders: Vec<PathBuf>,
 }
 
-const KEYS: [&str; 10] =
-    ["lake", "machine", "timezone", "redact", "content", "jobs", "project_roots", "format", "prices", "query_folders"];
+/// A number of rows, or `off`.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "expected a number of rows, or \"off\"")]
+pub(super) enum Rows {
+    /// So many.
+    Number(u64),
+    /// A word.
+    Text(String),
+}
+
+const KEYS: [&str; 12] = [
+    "lake",
+    "machine",
+    "timezone",
+    "redact",
+    "content",
+    "jobs",
+    "project_roots",
+    "format",
+    "limit",
+    "history",
+    "prices",
+    "query_folders",
+];
 
 impl Config {
     /// Reads the named file, else the usual one, which need not be there.
@@ -74,6 +100,9 @@ impl Config {
         for path in paths {
             *path = resolved(path, folder);
         }
+        if let Some(history) = self.history.as_mut().filter(|history| history.as_os_str() != "off") {
+            *history = resolved(history, folder);
+        }
         if let Some(lake) = self.lake.as_mut().filter(|lake| !lake.contains("://")) {
             *lake = resolved(Path::new(lake), folder).to_string_lossy().into_owned();
         }
@@ -111,18 +140,28 @@ mod tests {
     fn every_declared_key_is_known_and_paths_begin_at_the_file() {
         let config = parse(
             "lake = 'lake'\nmachine = 'm'\ntimezone = 'UTC'\nredact = 'strict'\ncontent = 'none'\njobs = 2\n\
-             project_roots = ['/src', 'work']\nformat = 'json'\nprices = 'prices.json'\nquery_folders = ['sql']",
+             project_roots = ['/src', 'work']\nformat = 'json'\nprices = 'prices.json'\nquery_folders = ['sql']\n\
+             limit = 50\nhistory = 'history'",
         )
         .unwrap();
         assert_eq!(config.lake.as_deref(), Some("/etc/llrem/lake"));
         assert_eq!(config.project_roots, [PathBuf::from("/src"), PathBuf::from("/etc/llrem/work")]);
         assert_eq!(config.query_folders, [PathBuf::from("/etc/llrem/sql")]);
+        assert_eq!(config.history, Some(PathBuf::from("/etc/llrem/history")));
+        assert!(matches!(config.limit, Some(Rows::Number(50))));
         assert_eq!(config.prices, Some(PathBuf::from("/etc/llrem/prices.json")));
     }
 
     #[test]
     fn an_address_stays_as_it_is() {
         assert_eq!(parse("lake = 's3://bucket/lake'").unwrap().lake.as_deref(), Some("s3://bucket/lake"));
+    }
+
+    #[test]
+    fn what_is_off_is_no_path() {
+        let config = parse("limit = 'off'\nhistory = 'off'").unwrap();
+        assert_eq!(config.history, Some(PathBuf::from("off")));
+        assert!(matches!(config.limit, Some(Rows::Text(text)) if text == "off"));
     }
 
     #[test]

@@ -34,6 +34,8 @@ Examples:
   llrem sql --file report.sql --format csv    the same options, spelled out
   echo 'select * from runs' | llrem sql
   llrem sql 'select * from usage' -o usage.parquet
+  llrem sql                                   a shell, on a terminal; `\\?` lists its commands
+  llrem sql --limit off 'select * from runs'  every row, also on a terminal
 
 -f takes a format when its value is one of the formats' names, and a file to read the query from otherwise.
 Tables: sessions, messages, tool_calls, usage, sources, runs, prices, findings; `llrem schema` describes them.

@@ -1,6 +1,6 @@
 //! `llrem schema`: tables, columns, types, units, meaning.
 
-use arrow::array::{BooleanArray, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use std::sync::Arc;
 
 use super::args::Schema;
@@ -25,7 +25,18 @@ struct Column {
     meaning: &'static str,
 }
 
-fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
+/// Every table, and what one row of it is.
+pub(super) fn tables() -> Result<RecordBatch> {
+    let tables = LAKE_TABLES.into_iter().chain(STATE_TABLES);
+    let column = |text: fn(&TableDef) -> &str| tables.clone().map(|table| Some(text(table))).collect::<StringArray>();
+    Ok(RecordBatch::try_from_iter([
+        ("table", Arc::new(column(|table| table.name)) as ArrayRef),
+        ("meaning", Arc::new(column(|table| table.doc.trim()))),
+    ])?)
+}
+
+/// Every column, or those of one table.
+pub(super) fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
     let stored = LAKE_TABLES.into_iter().map(|table| (table, true));
     let state = STATE_TABLES.into_iter().map(|table| (table, false));
     let tables: Vec<(&TableDef, bool)> = stored.chain(state).collect();
