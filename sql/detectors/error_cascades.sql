@@ -1,8 +1,11 @@
 -- name: error_cascades
 -- title: Tool calls that failed one after the other
 -- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one
--- about: try, because their errors are one lesson; calls that the person declined are no errors, and end no run.
+-- about: try, because their errors are one lesson; calls that the person declined are no errors, and neither they nor
+-- about: notes on a todo list end a run. A command that looks for something and says no with exit code 1 (grep, rg, test,
+-- about: diff, which and their like) has not failed, and ends a run as a success does.
 -- about: Wasted are the responses that made the calls after the first: each was a try that failed.
+-- about: Severity by what was wasted, or by count: medium from 5 tries on, high from 10.
 -- param: min_run int = 3 -- Failed tries in a row that make a cascade. Count.
 -- param: since timestamp = null -- Only sessions that started then or later.
 -- param: until timestamp = null -- Only sessions that started before then.
@@ -20,11 +23,37 @@ with chosen as (
 calls as (
   select
     t.machine, t.agent, t.session_id, t.seq, t.response_id, t.status, t.error_key, t.is_sidechain,
+    coalesce(t.exit_code, 1) = 1
+      and (t.exit_code is not null or t.error_key is null or coalesce(t.output_bytes, 0) <= 30) as may_say_no,
+    case
+      -- The last command decides on the exit code: quoted texts, all before the last separator and variables are cut off.
+      when t.status = 'error' and t.category = 'shell' then regexp_replace(
+        regexp_replace(coalesce(t.command, ''), '"(\\.|[^"\\])*"|''[^'']*''', 'x', 'g'),
+        '^([\s\S]*(&&|[|;\n]))?\s*([A-Za-z_]+=\S*\s+)*', '')
+      else ''
+    end as last_command,
     coalesce(t.response_id, t.message_id, t.call_id) as try_id,
     t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '') as call
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  where t.status in ('ok', 'error')
+  where t.status in ('ok', 'error') and t.category <> 'todo'
+),
+judged as (
+  select
+    *,
+    status = 'error' and not (
+      may_say_no
+      and (
+        split_part(last_command, ' ', 1) in (
+          'grep', 'egrep', 'fgrep', 'zgrep', 'rg', 'ag', 'ack', 'diff', 'cmp', 'test', '[', '[[', 'which', 'command',
+          'type', 'pgrep', 'lsof'
+        )
+        or last_command like 'git grep %'
+        or last_command like 'git diff %'
+        or (last_command like 'find %' and error_key is null)
+      )
+    ) as has_failed
+  from calls
 ),
 tries as (
   select
@@ -34,8 +63,8 @@ tries as (
     min(response_id) as response_id,
     min(call) as call,
     max(error_key) as error_key,
-    bool_and(status = 'error') as failed
-  from calls
+    bool_and(has_failed) as failed
+  from judged
   group by machine, agent, session_id, is_sidechain, try_id
 ),
 numbered as (
@@ -91,8 +120,12 @@ select
   r.first_seq,
   r.last_seq,
   r.first_call || ' and ' || cast(r.occurrences - 1 as text) || ' more' as evidence,
-  cast(r.occurrences as text) || ' tries in a row failed, with ' || cast(r.errors as text) || ' different error'
-    || case when r.errors = 1 then '' else 's' end || '.' as explanation,
+  cast(r.occurrences as text) || ' tries in a row failed'
+    || case r.errors
+      when 0 then '.'
+      when 1 then ', all with the same error: what it lacks is worth a line in the project''s instructions for agents.'
+      else ', with ' || cast(r.errors as text) || ' different errors.'
+    end as explanation,
   'measured' as basis,
   r.machine
 from runs r
