@@ -99,12 +99,12 @@ select
   project,
   started_at,
   case when nanos >= 5e9 then 'high' when nanos >= 5e8 then 'medium' else 'low' end as severity,
-  responses as occurrences,
+  greatest(responses, 1) as occurrences,
   wasted_tokens,
   nanos / 1e9 as wasted_cost_usd,
   first_seq,
   last_seq,
-  coalesce(subagent_type, 'subagent') || coalesce(': ' || replace(substr(title, 1, 80), chr(10), ' '), '') as evidence,
+  coalesce(subagent_type, 'subagent') || coalesce(': ' || nullif(trim(replace(substr(title, 1, 80), chr(10), ' ')), ''), '') as evidence,
   'It used ' || cast(total_tokens as text) || ' tokens and changed nothing. The answer has about ' || cast(yield_tokens as text)
     || '; up to ' || cast($max_ratio as text) || ' used for each are fair. '
     || case when runaways = 1 then 'Ask it for less, or name the files.'
