@@ -29,7 +29,7 @@ calls as (
       -- The last command decides on the exit code: quoted texts, all before the last separator and variables are cut off.
       when t.status = 'error' and t.category = 'shell' then regexp_replace(
         regexp_replace(coalesce(t.command, ''), '"(\\.|[^"\\])*"|''[^'']*''', 'x', 'g'),
-        '^([\s\S]*(&&|[|;\n]))?\s*([A-Za-z_]+=\S*\s+)*', '')
+        '^([\s\S]*(&&|[|;\n]))? *([A-Za-z0-9_]+=[^ \n]* +)*', '')
       else ''
     end as last_command,
     coalesce(t.response_id, t.message_id, t.call_id) as try_id,
