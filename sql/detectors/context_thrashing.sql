@@ -16,7 +16,9 @@
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
-  select s.machine, s.agent, s.session_id, s.project, s.started_at, s.turns
+  select
+    s.machine, s.agent, s.session_id, s.project, s.started_at, s.turns,
+    dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.compactions >= least($min_in_window, $min_in_session)
     and ($since is null or s.started_at >= $since)
@@ -26,9 +28,9 @@ with chosen as (
 ),
 steps as (
   select
-    m.machine, m.agent, m.session_id, m.is_sidechain, m.seq, m.kind, m.message_id, m.response_id, c.turns,
+    c.number, m.is_sidechain, m.seq, m.kind, c.turns,
     round((extract(epoch from m.timestamp) - extract(epoch from lag(m.timestamp) over (
-      partition by m.machine, m.agent, m.session_id, m.is_sidechain order by m.seq
+      partition by c.number, m.is_sidechain order by m.seq
     ))) * 1e3) as pause_ms
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
@@ -37,122 +39,123 @@ timed as (
   select
     *,
     sum(case when pause_ms > 0 and pause_ms < 300000 then pause_ms else 0 end) over thread as active_ms,
-    sum(case when kind = 'compaction' then 1 else 0 end) over thread as number,
-    sum(case when kind = 'compaction' then 1 else 0 end) over (
-      partition by machine, agent, session_id, is_sidechain
-    ) as compactions
+    sum(case when kind = 'compaction' then 1 else 0 end) over thread as piece
   from steps
   window thread as (
-    partition by machine, agent, session_id, is_sidechain order by seq
-    rows between unbounded preceding and current row
+    partition by number, is_sidechain order by seq rows between unbounded preceding and current row
   )
 ),
--- The compaction, its summary and the first reply are what a compaction makes one pay for.
-paid as (
-  select
-    *,
-    sum(case when kind = 'reply' then 1 else 0 end) over (
-      partition by machine, agent, session_id, is_sidechain, number order by seq
-      rows between unbounded preceding and current row
-    ) as reply
-  from timed
-  where number >= 1 and (kind in ('compaction', 'summary') or (kind = 'reply' and response_id is not null))
-),
+-- Each compaction with the end of what it makes one pay for: its summary and the first reply.
 compacted as (
   select
+    number, is_sidechain, piece,
+    min(turns) as turns,
+    min(case when kind = 'compaction' then seq end) as first_seq,
+    min(case when kind = 'compaction' then active_ms end) as active_ms,
+    coalesce(
+      min(case when kind = 'reply' then seq end),
+      max(case when kind in ('compaction', 'summary') then seq end)
+    ) as last_seq
+  from timed
+  where piece >= 1
+  group by number, is_sidechain, piece
+),
+spaced as (
+  select
     *,
-    active_ms - lag(active_ms) over (
-      partition by machine, agent, session_id, is_sidechain order by number
-    ) as since_last_ms
-  from paid
-  where kind = 'compaction'
+    active_ms - lag(active_ms) over (partition by number, is_sidechain order by piece) as since_last_ms,
+    count(*) over (partition by number, is_sidechain) >= $min_in_session
+      and count(*) over (partition by number, is_sidechain) * 100.0 >= turns * $min_per_100_turns as is_whole
+  from compacted
 ),
 chained as (
   select
-    machine, agent, session_id, is_sidechain, number, since_last_ms,
-    case when compactions >= $min_in_session and compactions * 100.0 >= turns * $min_per_100_turns then 0 else sum(
-      case when since_last_ms <= $window_minutes * 60000.0 then 0 else 1 end
-    ) over (
-      partition by machine, agent, session_id, is_sidechain order by number
-      rows between unbounded preceding and current row
-    ) end as episode,
-    compactions >= $min_in_session and compactions * 100.0 >= turns * $min_per_100_turns as is_whole
-  from compacted
+    *,
+    case when is_whole then 0 else sum(case when since_last_ms <= $window_minutes * 60000.0 then 0 else 1 end) over (
+      partition by number, is_sidechain order by piece rows between unbounded preceding and current row
+    ) end as episode
+  from spaced
 ),
-costs as (
-  select u.machine, u.agent, u.session_id, u.message_id, u.response_id, sum(u.total_tokens) as tokens, sum(u.cost_usd) as cost
-  from usage u
-  join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
-  group by u.machine, u.agent, u.session_id, u.message_id, u.response_id
+placed as (
+  select *, row_number() over (partition by number, is_sidechain, episode order by piece) as place
+  from chained
 ),
 episodes as (
   select
-    machine, agent, session_id, is_sidechain, episode,
-    bool_or(is_whole) as is_whole,
-    min(number) as first_number,
-    max(number) as last_number,
-    count(*) as occurrences
-  from chained
-  group by machine, agent, session_id, is_sidechain, episode
+    number, is_sidechain, episode,
+    count(*) as occurrences,
+    min(case when place > 1 then since_last_ms end) as least_ms,
+    min(first_seq) as first_seq,
+    max(last_seq) as last_seq
+  from placed
+  group by number, is_sidechain, episode
+  having bool_or(is_whole) or count(*) >= $min_in_window
 ),
-closest as (
-  select e.machine, e.agent, e.session_id, e.is_sidechain, e.episode, min(d.since_last_ms) as least_ms
-  from episodes e
-  join chained d
-    on d.machine = e.machine and d.agent = e.agent and d.session_id = e.session_id
-    and d.is_sidechain = e.is_sidechain and d.episode = e.episode
-  where d.number > e.first_number
-  group by e.machine, e.agent, e.session_id, e.is_sidechain, e.episode
+-- A list without doubles is made before it is joined: engines would else join all messages by their places alone.
+located as (
+  select distinct c.machine, c.agent, c.session_id, p.is_sidechain, p.episode, p.first_seq, p.last_seq
+  from placed p
+  join chosen c on c.number = p.number
+  where p.place > 1
+),
+-- What was billed for them: responses, and summaries that are known by their message alone.
+paid as (
+  select distinct
+    l.machine, l.agent, l.session_id, l.is_sidechain, l.episode, m.response_id,
+    case when m.response_id is null then m.message_id end as message_id
+  from located l
+  join messages m
+    on m.machine = l.machine and m.agent = l.agent and m.session_id = l.session_id
+    and m.is_sidechain = l.is_sidechain and m.seq >= l.first_seq and m.seq <= l.last_seq
+  where m.kind in ('compaction', 'summary', 'reply')
+),
+costs as (
+  select p.machine, p.agent, p.session_id, p.is_sidechain, p.episode, u.total_tokens, u.cost_usd
+  from paid p
+  join usage u
+    on u.machine = p.machine and u.agent = p.agent and u.session_id = p.session_id and u.response_id = p.response_id
+  union all
+  select p.machine, p.agent, p.session_id, p.is_sidechain, p.episode, u.total_tokens, u.cost_usd
+  from paid p
+  join usage u
+    on u.machine = p.machine and u.agent = p.agent and u.session_id = p.session_id and u.message_id = p.message_id
 ),
 spent as (
   select
-    e.machine, e.agent, e.session_id, e.is_sidechain, e.episode,
-    min(p.seq) as first_seq,
-    max(p.seq) as last_seq,
-    sum(case when p.number > e.first_number then k.tokens end) as wasted_tokens,
-    sum(round(case when p.number > e.first_number then k.cost end * 1e9)) / 1e9 as wasted_cost_usd
-  from episodes e
-  join paid p
-    on p.machine = e.machine and p.agent = e.agent and p.session_id = e.session_id and p.is_sidechain = e.is_sidechain
-    and p.number >= e.first_number and p.number <= e.last_number and p.reply <= 1
-    and (p.kind <> 'summary' or p.reply = 0)
-  left join costs k
-    on k.machine = p.machine and k.agent = p.agent and k.session_id = p.session_id
-    and (k.response_id = p.response_id or (p.response_id is null and k.message_id = p.message_id))
-  group by e.machine, e.agent, e.session_id, e.is_sidechain, e.episode
+    machine, agent, session_id, is_sidechain, episode,
+    sum(total_tokens) as tokens,
+    sum(round(cost_usd * 1e9)) / 1e9 as cost
+  from costs
+  group by machine, agent, session_id, is_sidechain, episode
 )
 select
   'context_thrashing' as detector,
-  e.agent,
-  e.session_id,
+  c.agent,
+  c.session_id,
   c.project,
   c.started_at,
-  case when s.wasted_cost_usd >= 5 or e.occurrences >= 8 then 'high'
-       when s.wasted_cost_usd >= 0.5 or e.occurrences >= 4 then 'medium'
+  case when k.cost >= 5 or e.occurrences >= 8 then 'high'
+       when k.cost >= 0.5 or e.occurrences >= 4 then 'medium'
        else 'low' end as severity,
   e.occurrences,
-  s.wasted_tokens,
-  s.wasted_cost_usd,
-  s.first_seq,
-  s.last_seq,
+  k.tokens as wasted_tokens,
+  k.cost as wasted_cost_usd,
+  e.first_seq,
+  e.last_seq,
   cast(e.occurrences as text) || ' compactions in ' || cast(c.turns as text) || ' turn'
     || case when c.turns = 1 then ', ' else 's, ' end
     || cast(cast(floor(e.occurrences * 100.0 / greatest(c.turns, 1)) as bigint) as text) || ' per 100' as evidence,
   'The context was compacted ' || cast(e.occurrences as text) || ' times, at the closest '
-    || case when n.least_ms < 60000 then 'less than a minute'
-            when n.least_ms < 120000 then 'a minute'
-            else cast(cast(floor(n.least_ms / 60000.0) as bigint) as text) || ' minutes' end
+    || case when e.least_ms < 60000 then 'less than a minute'
+            when e.least_ms < 120000 then 'a minute'
+            else cast(cast(floor(e.least_ms / 60000.0) as bigint) as text) || ' minutes' end
     || ' of work apart. Each time the agent forgets what it read and pays for its context anew: begin a new session for'
     || ' each task, and let it read less.' as explanation,
   'measured' as basis,
-  e.machine
+  c.machine
 from episodes e
-join chosen c on c.machine = e.machine and c.agent = e.agent and c.session_id = e.session_id
-join closest n
-  on n.machine = e.machine and n.agent = e.agent and n.session_id = e.session_id
-  and n.is_sidechain = e.is_sidechain and n.episode = e.episode
-join spent s
-  on s.machine = e.machine and s.agent = e.agent and s.session_id = e.session_id
-  and s.is_sidechain = e.is_sidechain and s.episode = e.episode
-where e.is_whole or e.occurrences >= $min_in_window
-order by s.wasted_cost_usd desc nulls last, e.occurrences desc, c.started_at, e.agent, e.machine, e.session_id, s.first_seq
+join chosen c on c.number = e.number
+left join spent k
+  on k.machine = c.machine and k.agent = c.agent and k.session_id = c.session_id
+  and k.is_sidechain = e.is_sidechain and k.episode = e.episode
+order by k.cost desc nulls last, e.occurrences desc, c.started_at, c.agent, c.machine, c.session_id, e.first_seq

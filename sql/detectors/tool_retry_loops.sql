@@ -29,8 +29,13 @@ with chosen as (
 ),
 calls as (
   select
-    c.number, t.is_sidechain, t.seq, t.turn, t.response_id, t.name, t.category, t.status,
-    t.input_key, t.input_shape, t.output_key, t.output_bytes, t.error_key, t.command, t.file_path,
+    c.number, t.is_sidechain, t.seq, t.turn, t.name, t.category, t.status, t.output_bytes, t.error_key, t.command,
+    -- Engines keep short texts in place; within a session, 12 digits tell keys apart.
+    substr(t.input_key, 1, 12) as input,
+    substr(t.input_shape, 1, 12) as shape,
+    substr(t.output_key, 1, 12) as output,
+    substr(t.error_key, 1, 12) as error,
+    case when t.category in ('edit', 'write') then t.file_path end as edited,
     coalesce(t.exit_code, 1) = 1
       and (t.exit_code is not null or t.error_key is null or coalesce(t.output_bytes, 0) <= 30) as may_say_no,
     case
@@ -79,17 +84,16 @@ tries as (
     min(seq) as first_seq,
     max(seq) as last_seq,
     coalesce(min(turn), 0) as turn,
-    min(response_id) as response_id,
-    min(name) as name,
-    min(name) || max(name) || cast(count(*) as text) as tools,
-    min(input_key) || max(input_key) as input,
-    min(input_shape) || max(input_shape) as shape,
-    min(output_key) || max(output_key) as output,
-    min(error_key) || max(error_key) as error,
+    min(name) as tool,
+    count(*) as calls,
+    min(input) || max(input) as input,
+    min(shape) || max(shape) as shape,
+    min(output) || max(output) as output,
+    min(error) as error,
     bool_and(has_failed) as has_failed,
     bool_or(coalesce(is_wait, false)) as is_wait,
     bool_or(category in ('edit', 'write')) as is_edit,
-    min(case when category in ('edit', 'write') then file_path end) as edited,
+    min(edited) as edited,
     min(output_bytes) >= 100 as is_long
   from judged
   group by number, is_sidechain, try_id
@@ -106,7 +110,9 @@ compared as (
     coalesce(edited = lag(edited) over thread, false) as is_same_file,
     coalesce(error = lag(error) over thread, false) as is_same_error,
     coalesce(output = lag(output) over thread, false) as is_same_output,
-    coalesce(tools = lag(tools) over thread and turn = lag(turn) over thread, false) as is_same_tool
+    coalesce(
+      tool = lag(tool) over thread and calls = lag(calls) over thread and turn = lag(turn) over thread, false
+    ) as is_same_tool
   from tries
   window thread as (partition by number, is_sidechain order by first_seq, try_id)
 ),
@@ -159,7 +165,7 @@ runs as (
     sum(case when p.is_success then 0 else k.tokens end) as wasted_tokens,
     sum(round(case when p.is_success then 0 else k.cost end * 1e9)) / 1e9 as wasted_cost_usd
   from placed p
-  left join costs k on k.number = p.number and k.response_id = p.response_id
+  left join costs k on k.number = p.number and k.response_id = p.try_id
   group by p.number, p.is_sidechain, p.run
 )
 select
