@@ -28,7 +28,7 @@ with chosen as (
 ),
 steps as (
   select
-    c.number, m.is_sidechain, m.seq, m.kind, c.turns,
+    c.number, m.is_sidechain, m.seq, m.kind, c.turns, m.timestamp is not null as is_timed,
     round((extract(epoch from m.timestamp) - extract(epoch from lag(m.timestamp) over (
       partition by c.number, m.is_sidechain order by m.seq
     ))) * 1e3) as pause_ms
@@ -51,7 +51,7 @@ compacted as (
     number, is_sidechain, piece,
     min(turns) as turns,
     min(case when kind = 'compaction' then seq end) as first_seq,
-    min(case when kind = 'compaction' then active_ms end) as active_ms,
+    min(case when kind = 'compaction' and is_timed then active_ms end) as active_ms,
     coalesce(
       min(case when kind = 'reply' then seq end),
       max(case when kind in ('compaction', 'summary') then seq end)
@@ -145,11 +145,13 @@ select
   cast(e.occurrences as text) || ' compactions in ' || cast(c.turns as text) || ' turn'
     || case when c.turns = 1 then ', ' else 's, ' end
     || cast(cast(floor(e.occurrences * 100.0 / greatest(c.turns, 1)) as bigint) as text) || ' per 100' as evidence,
-  'The context was compacted ' || cast(e.occurrences as text) || ' times, at the closest '
-    || case when e.least_ms < 60000 then 'less than a minute'
-            when e.least_ms < 120000 then 'a minute'
-            else cast(cast(floor(e.least_ms / 60000.0) as bigint) as text) || ' minutes' end
-    || ' of work apart. Each time the agent forgets what it read and pays for its context anew: begin a new session for'
+  'The context was compacted ' || cast(e.occurrences as text) || case when e.occurrences = 1 then ' time' else ' times' end
+    || case when e.least_ms is null then '.'
+            when e.least_ms < 60000 then ', at the closest less than a minute of work apart.'
+            when e.least_ms < 120000 then ', at the closest a minute of work apart.'
+            else ', at the closest ' || cast(cast(floor(e.least_ms / 60000.0) as bigint) as text)
+              || ' minutes of work apart.' end
+    || ' Each time the agent forgets what it read and pays for its context anew: begin a new session for'
     || ' each task, and let it read less.' as explanation,
   'measured' as basis,
   c.machine
