@@ -20,7 +20,9 @@
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
-  select s.machine, s.agent, s.session_id, s.project, s.started_at, s.is_subagent
+  select
+    s.machine, s.agent, s.session_id, s.project, s.started_at, s.is_subagent,
+    dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.responses >= 2
     and s.cache_read_tokens + s.cache_write_tokens >= $min_tokens
@@ -31,7 +33,8 @@ with chosen as (
 ),
 requests as (
   select
-    u.machine, u.agent, u.session_id, u.response_id, u.model, u.timestamp, u.source_line,
+    c.machine, c.agent, c.session_id, c.number, u.response_id, u.turn, u.model,
+    u.timestamp, u.source_line,
     coalesce(u.input_tokens, 0) as uncached,
     coalesce(u.cache_read_tokens, 0) as cache_read,
     coalesce(u.cache_write_5m_tokens, 0) as short_write,
@@ -46,101 +49,88 @@ followed as (
   select
     r.*,
     lag(r.response_id) over thread as previous_id,
+    lag(r.timestamp) over thread as previous_at,
+    r.turn is distinct from lag(r.turn) over thread as is_new_turn,
     lag(r.model) over thread as previous_model,
     lag(r.cache_read + r.short_write + r.long_write) over thread as had_cached,
     sum(r.long_write) over (
-      partition by r.machine, r.agent, r.session_id order by r.timestamp, r.source_line, r.response_id
+      partition by r.number order by r.timestamp, r.source_line, r.response_id
       rows between unbounded preceding and 1 preceding
     ) as long_before
   from requests r
-  window thread as (partition by r.machine, r.agent, r.session_id order by r.timestamp, r.source_line, r.response_id)
+  window thread as (partition by r.number order by r.timestamp, r.source_line, r.response_id)
 ),
 suspects as (
   select
-    f.*,
-    least(f.had_cached, f.uncached + f.cache_read + f.short_write + f.long_write) - f.cache_read as missed
-  from followed f
-  where least(f.had_cached, f.uncached + f.cache_read + f.short_write + f.long_write) - f.cache_read >= $min_tokens
+    f.machine, f.agent, f.session_id, f.number, f.response_id, f.previous_id, f.timestamp, f.previous_at,
+    f.is_new_turn, f.model, f.missed,
+    coalesce(floor(extract(epoch from (f.timestamp - f.previous_at))), 0) as rest,
+    case when f.long_before > 0 then $long_life else $short_life end as life,
+    f.cost_usd
+      * (f.missed
+        * ((f.uncached + f.short_write * $short_write_price + f.long_write * $long_write_price)
+          / (f.uncached + f.short_write + f.long_write) - $read_price))
+      / (f.uncached + f.cache_read * $read_price + f.short_write * $short_write_price
+        + f.long_write * $long_write_price + f.output_tokens * $output_price) as wasted
+  from (
+    select *, least(had_cached, uncached + cache_read + short_write + long_write) - cache_read as missed from followed
+  ) as f
+  where f.missed >= $min_tokens
     and f.uncached + f.cache_read + f.short_write + f.long_write >= f.had_cached * $min_length
     and f.model is not distinct from f.previous_model
 ),
-suspected as (
-  select distinct machine, agent, session_id from suspects
-),
-lines as (
-  select
-    m.machine, m.agent, m.session_id, m.response_id, m.seq, m.is_abandoned,
-    lag(m.timestamp) over story as asked_at,
-    sum(case when m.kind in ('prompt', 'command') then 1 else 0 end) over story as prompts,
-    sum(case when m.kind in ('compaction', 'summary') then 1 else 0 end) over story as compactions
-  from messages m
-  join suspected s on s.machine = m.machine and s.agent = m.agent and s.session_id = m.session_id
-  window story as (partition by m.machine, m.agent, m.session_id order by m.seq)
-),
-places as (
-  select
-    machine, agent, session_id, response_id,
-    min(seq) as first_seq,
-    max(seq) as last_seq,
-    min(asked_at) as asked_at,
-    min(prompts) as prompts,
-    min(compactions) as compactions,
-    bool_or(is_abandoned) as is_abandoned
-  from lines
-  where response_id is not null
-  group by machine, agent, session_id, response_id
-),
 misses as (
   select
-    s.*,
-    p.first_seq,
-    p.last_seq,
-    p.prompts > b.prompts as after_prompt,
-    extract(epoch from (coalesce(p.asked_at, s.timestamp) - coalesce(b.asked_at, s.timestamp))) / 60 as rest,
-    case when s.long_before > 0 then $long_life else $short_life end as life,
-    s.cost_usd
-      * (s.missed
-        * ((s.uncached + s.short_write * $short_write_price + s.long_write * $long_write_price)
-          / (s.uncached + s.short_write + s.long_write) - $read_price))
-      / (s.uncached + s.cache_read * $read_price + s.short_write * $short_write_price
-        + s.long_write * $long_write_price + s.output_tokens * $output_price) as wasted
+    s.number, s.response_id,
+    max(s.model) as model,
+    max(s.missed) as missed,
+    max(s.life) as life,
+    max(s.wasted) as wasted,
+    max(s.rest) as rest,
+    bool_or(s.is_new_turn) as is_new_turn,
+    min(case when m.response_id = s.response_id then m.seq end) as first_seq,
+    max(case when m.response_id = s.response_id then m.seq end) as last_seq
   from suspects s
-  join places p
-    on p.machine = s.machine and p.agent = s.agent and p.session_id = s.session_id and p.response_id = s.response_id
-  join places b
-    on b.machine = s.machine and b.agent = s.agent and b.session_id = s.session_id and b.response_id = s.previous_id
-  where p.compactions = b.compactions and p.is_abandoned = b.is_abandoned
+  join messages m
+    on m.machine = s.machine and m.agent = s.agent and m.session_id = s.session_id
+    and (m.response_id in (s.response_id, s.previous_id)
+      or m.kind in ('compaction', 'summary') and m.timestamp >= s.previous_at and m.timestamp <= s.timestamp)
+  group by s.number, s.response_id
+  having not bool_or(m.kind in ('compaction', 'summary'))
+    and min(case when m.response_id = s.response_id then m.seq end) is not null
+    and bool_or(m.is_abandoned and m.response_id = s.response_id)
+      = bool_or(m.is_abandoned and m.response_id = s.previous_id)
 ),
 told_apart as (
-  select *, case when rest > life then 'idle' else 'rebuilt' end as cause from misses
+  select *, case when rest > life * 60 then 'idle' else 'rebuilt' end as cause from misses
 ),
 numbered as (
   select
     *,
-    row_number() over (partition by machine, agent, session_id order by first_seq, response_id)
-      - row_number() over (partition by machine, agent, session_id, cause order by first_seq, response_id) as episode
+    row_number() over (partition by number order by first_seq, response_id)
+      - row_number() over (partition by number, cause order by first_seq, response_id) as episode
   from told_apart
 ),
 episodes as (
   select
-    machine, agent, session_id, cause, episode,
+    number, cause, episode,
     count(*) as occurrences,
     sum(missed) as wasted_tokens,
     max(missed) as most,
-    sum(case when after_prompt then 1 else 0 end) as after_prompt,
+    sum(case when is_new_turn then 1 else 0 end) as after_prompt,
     max(life) as life,
-    cast(ceil(max(rest)) as bigint) as longest_rest,
+    cast(ceil(max(rest) / 60) as bigint) as longest_rest,
     sum(round(wasted * 1e9)) / 1e9 as wasted_cost_usd,
     min(first_seq) as first_seq,
     max(last_seq) as last_seq,
     max(model) as model
   from numbered
-  group by machine, agent, session_id, cause, episode
+  group by number, cause, episode
 )
 select
   'cache_misses' as detector,
-  e.agent,
-  e.session_id,
+  c.agent,
+  c.session_id,
   c.project,
   c.started_at,
   case when e.wasted_cost_usd >= 5 then 'high' when e.wasted_cost_usd >= 0.5 then 'medium' else 'low' end as severity,
@@ -164,7 +154,7 @@ select
                 || 'between prompts.' end
   end as explanation,
   'estimated' as basis,
-  e.machine
+  c.machine
 from episodes e
-join chosen c on c.machine = e.machine and c.agent = e.agent and c.session_id = e.session_id
-order by e.wasted_cost_usd desc nulls last, e.wasted_tokens desc, c.started_at, e.agent, e.machine, e.session_id, e.first_seq
+join chosen c on c.number = e.number
+order by e.wasted_cost_usd desc nulls last, e.wasted_tokens desc, c.started_at, c.agent, c.machine, c.session_id, e.first_seq
