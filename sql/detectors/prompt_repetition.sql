@@ -139,7 +139,7 @@ select
   f.first_seq,
   f.last_seq,
   f.text as evidence,
-  'You asked nearly the same ' || cast(f.occurrences as text) || ' times, because the answers before the last did not do. '
+  'You asked nearly the same ' || cast(f.occurrences as text) || ' times: most likely the answers before the last did not do. '
     || 'Say what was wrong with the answer, or rewind and ask differently, rather than asking again.' as explanation,
   'measured' as basis,
   f.machine
