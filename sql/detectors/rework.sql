@@ -1,11 +1,11 @@
 -- name: rework
 -- title: Files edited again and again, session after session
--- about: Files that at least `min_sessions` sessions of a project in a row edited, more than once on average: either the work does
--- about: not hold, or the file does too much. In a row means that no session of the project edited other files only, and that
--- about: each started within `max_days` of the one before. A session counts with its subagents and forks as one. Not judged are
--- about: files that every change touches: texts, lists of dependencies, locks, data and translations; and rows of sessions that
--- about: edited nothing but this file, as in a project of one script. The finding belongs to the latest session, for all of
--- about: its files; severity goes by sessions (10 medium, 20 high). What of it was wasted cannot be told, so that waste is null.
+-- about: Files that at least `min_sessions` sessions of a project in a row edited, more than once on average: either the work
+-- about: does not hold, or the file does too much. In a row means that no session of the project edited other files only, and
+-- about: that each started within `max_days` of the one before. A session counts with its subagents and forks as one. Not
+-- about: judged are files that every change touches: texts, lists of dependencies, locks, data and translations; and rows of
+-- about: sessions that edited nothing but this file, as in a project of one script. The finding belongs to the latest session,
+-- about: for all of its files; severity goes by sessions (10 medium, 20 high). What of it was wasted cannot be told: it is null.
 -- param: min_sessions int = 5 -- Sessions in a row that make a finding. Count.
 -- param: min_edits int = 2 -- Edits of the file by a session, on average over the row. Count.
 -- param: max_days int = 2 -- Sessions further apart do not follow each other. Days.

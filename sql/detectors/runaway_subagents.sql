@@ -104,7 +104,8 @@ select
   nanos / 1e9 as wasted_cost_usd,
   first_seq,
   last_seq,
-  coalesce(subagent_type, 'subagent') || coalesce(': ' || nullif(trim(replace(substr(title, 1, 80), chr(10), ' ')), ''), '') as evidence,
+  coalesce(subagent_type, 'subagent')
+    || coalesce(': ' || nullif(trim(replace(substr(title, 1, 80), chr(10), ' ')), ''), '') as evidence,
   'It used ' || cast(total_tokens as text) || ' tokens and changed nothing. The answer has about ' || cast(yield_tokens as text)
     || '; up to ' || cast($max_ratio as text) || ' used for each are fair. '
     || case when runaways = 1 then 'Ask it for less, or name the files.'
