@@ -255,11 +255,16 @@ impl Rebuilt {
     }
 }
 
-/// Takes out the records that now would give way and did not before: the finer line that told of them was dropped, and the
-/// row that the lake made of it says more than what is left.
+/// Takes out the records that now would give way and did not before, where the source has dropped something that it said to
+/// be there: the finer line that told of them went with it, and the row that the lake made of it says more than what is
+/// left. A source that dropped nothing of the kind only says more of its records than it did.
 fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
     let yields: KeySet = read.claims.iter().filter_map(Claim::yielding_record).collect();
     if yields.is_empty() {
+        return;
+    }
+    let present: KeySet = presences(&read.claims).map(|claim| claim.key).collect();
+    if presences(&old.claims).all(|claim| present.contains(&claim.key)) {
         return;
     }
     let gave_way: KeySet = old.claims.iter().filter_map(Claim::yielding_record).collect();
@@ -270,14 +275,19 @@ fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
     read.responses.retain(|copy| !told.contains(&copy.key));
 }
 
+/// What the claims say to be there.
+fn presences<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> impl Iterator<Item = &'c Claim> {
+    let claims = claims.into_iter();
+    claims.filter(|claim| claim.kind() == Kind::Presence && claim.yielding_record().is_none())
+}
+
 /// The records that give way to what the session's own sources tell.
 fn superseded(replicas: &[&Replica]) -> KeySet {
     let yields = |claim: &&Claim| claim.yielding_record().is_some();
     let claims = replicas.iter().flat_map(|replica| &replica.claims);
     let mut present: KeyMap<Vec<&Claim>> = KeyMap::default();
     if claims.clone().any(|claim| yields(&claim)) {
-        let presences = claims.clone().filter(|claim| claim.kind() == Kind::Presence && !yields(claim));
-        presences.for_each(|claim| present.entry(claim.key).or_default().push(claim));
+        presences(claims.clone()).for_each(|claim| present.entry(claim.key).or_default().push(claim));
     }
     let yielding = claims.filter(yields).filter(|claim| {
         present.get(&claim.key).is_some_and(|present| present.iter().any(|present| present.is_yielded_to_by(claim)))
