@@ -73,6 +73,9 @@ impl Rebuilt {
         for read in &mut reads {
             if let Some(old) = old.of_session(agent, &id).find(|old| old.stored.source == read.replica.source) {
                 forget_what_only_hints(&mut read.replica, old.replica());
+                if keep_gone(&read.replica.source) {
+                    keep_since(&mut read.replica, old.replica());
+                }
             }
         }
         let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(Claim::record).collect();
@@ -275,10 +278,29 @@ fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
     read.responses.retain(|copy| !told.contains(&copy.key));
 }
 
+/// Leaves it at the moment since when something was first known to be there: lines that the source dropped may move it, and
+/// what other sources tell of the time between would give way to nothing, or be there twice.
+fn keep_since(read: &mut Replica, old: &Replica) {
+    let known = presences(&old.claims).filter(|claim| claim.value != 0);
+    let known: KeyMap<i64> = known.map(|claim| (claim.key, claim.value)).collect();
+    if known.is_empty() {
+        return;
+    }
+    for claim in &mut read.claims {
+        if let Some(since) = known.get(&claim.key).filter(|_| is_presence(claim)) {
+            claim.value = *since;
+        }
+    }
+}
+
 /// What the claims say to be there.
 fn presences<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> impl Iterator<Item = &'c Claim> {
-    let claims = claims.into_iter();
-    claims.filter(|claim| claim.kind() == Kind::Presence && claim.yielding_record().is_none())
+    claims.into_iter().filter(|claim| is_presence(claim))
+}
+
+/// Whether a claim says that something is there, and not that a record gives way to it.
+fn is_presence(claim: &Claim) -> bool {
+    claim.kind() == Kind::Presence && claim.yielding_record().is_none()
 }
 
 /// The records that give way to what the session's own sources tell.

@@ -351,3 +351,28 @@ fn launches_of_one_second_are_one_session() {
     let exception = format!("{name}:message_send_exception");
     assert_eq!(ids, [format!("{name}:start"), exception.clone(), format!("{exception}.2")]);
 }
+
+/// A process's end and the next one's start are dropped: by what is left, calls were recorded since before the database
+/// told of them. The record of a call is dropped, and a record without a name may be that of its reply.
+#[test]
+fn what_a_transcript_dropped_takes_no_call_from_the_database_or_the_reply() {
+    let home = Home::of(&Case::named("usage-records"));
+    let path = paths(&home).into_iter().find(|path| path.ends_with("events.jsonl")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for dropped in [3..6, 8..9] {
+        write(&path, text.as_bytes());
+        let lake = Built::new(&home, &format!("without-{}", dropped.start));
+        lake.run();
+        let before = lake.rows().without_runs();
+        write(&path, [&lines[..dropped.start], &lines[dropped.end..]].concat().concat().as_bytes());
+        for full in [false, true] {
+            lake.run_with(|options| options.full = full);
+            let calls = |rows: &Rows| -> BTreeSet<String> {
+                let whole = rows.values("usage").into_iter().filter(|row| row["is_partial"] != true);
+                whole.map(|row| row["response_id"].to_string()).collect()
+            };
+            assert_eq!(calls(&before), calls(&lake.rows()), "without {dropped:?}, full {full}");
+        }
+    }
+}

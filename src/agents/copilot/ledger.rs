@@ -176,6 +176,11 @@ fn told_key(response: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("told:{response}"))
 }
 
+/// Key of the fact that there is a record of a reply's own call.
+fn record_key(response: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("record:{response}"))
+}
+
 /// Caches that live longer than this are the long ones. Seconds.
 const SHORT_CACHE: i64 = 300;
 
@@ -230,7 +235,7 @@ impl Transcript<'_, '_> {
             }
             // Should the record go, the reply alone must not take its place.
             if self.push_call(&call, None)? && joined.contains(&response) {
-                self.out.claim(told_key(&call.response), false);
+                self.out.claim(record_key(&call.response), false);
             }
         }
         let stored = self.stored(last);
