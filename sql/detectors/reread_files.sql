@@ -17,7 +17,7 @@ with chosen as (
   -- Sessions go by a number, because the windows below are over many rows.
   select
     s.machine, s.agent, s.session_id, s.project, s.started_at,
-    row_number() over (order by s.machine, s.agent, s.session_id) as session_no
+    dense_rank() over (order by s.machine, s.agent, s.session_id) as session_no
   from sessions s
   where s.tool_calls > $min_rereads
     and ($since is null or s.started_at >= $since)
