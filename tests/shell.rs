@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::panic,
     reason = "what fails here fails a test; files are the test's own"
 )]
 

@@ -434,7 +434,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_offered_begins_with_the_word(
-            text in r#"(select |from |join |usage |u |u\.|, |se|MO|'|\\d |é|;|\n){0,8}"#,
+            text in r"(select |from |join |usage |u |u\.|, |se|MO|'|\\d |é|;|\n){0,8}",
             cut in any::<prop::sample::Index>(),
         ) {
             let cursors: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
