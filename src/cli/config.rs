@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::query::nearest;
+use crate::remote;
 use crate::{Error, Result};
 
 /// What the configuration file may set; every key is optional.
@@ -36,6 +37,10 @@ pub(super) struct Config {
     pub prices: Option<PathBuf>,
     /// Folders of the user's own queries.
     pub query_folders: Vec<PathBuf>,
+    /// How object storage is reached.
+    pub storage: remote::Options,
+    /// What leaves with `upload`.
+    pub upload: Upload,
 }
 
 /// A number of rows, or `off`.
@@ -48,7 +53,17 @@ pub(super) enum Rows {
     Text(String),
 }
 
-const KEYS: [&str; 12] = [
+/// `[upload]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Upload {
+    /// What leaves: full, redacted or metrics.
+    pub profile: Option<String>,
+    /// Whether `metrics` keeps the names of projects.
+    pub keep_projects: bool,
+}
+
+const KEYS: [&str; 14] = [
     "lake",
     "machine",
     "timezone",
@@ -61,6 +76,8 @@ const KEYS: [&str; 12] = [
     "history",
     "prices",
     "query_folders",
+    "storage",
+    "upload",
 ];
 
 impl Config {
@@ -141,9 +158,21 @@ mod tests {
         let config = parse(
             "lake = 'lake'\nmachine = 'm'\ntimezone = 'UTC'\nredact = 'strict'\ncontent = 'none'\njobs = 2\n\
              project_roots = ['/src', 'work']\nformat = 'json'\nprices = 'prices.json'\nquery_folders = ['sql']\n\
-             limit = 50\nhistory = 'history'",
+             limit = 50\nhistory = 'history'\n\
+             [storage]\nendpoint = 'https://h'\nregion = 'r'\npath_style = false\nallow_http = true\n\
+             instance_credentials = true\nno_checksum = true\n[upload]\nprofile = 'metrics'\nkeep_projects = true",
         )
         .unwrap();
+        let storage = remote::Options {
+            endpoint: Some("https://h".to_owned()),
+            region: Some("r".to_owned()),
+            path_style: Some(false),
+            allow_http: true,
+            instance_credentials: true,
+            no_checksum: true,
+        };
+        assert_eq!(config.storage, storage);
+        assert_eq!((config.upload.profile.as_deref(), config.upload.keep_projects), (Some("metrics"), true));
         assert_eq!(config.lake.as_deref(), Some("/etc/llrem/lake"));
         assert_eq!(config.project_roots, [PathBuf::from("/src"), PathBuf::from("/etc/llrem/work")]);
         assert_eq!(config.query_folders, [PathBuf::from("/etc/llrem/sql")]);
@@ -169,6 +198,10 @@ mod tests {
         insta::assert_snapshot!(
             parse("machin = 'm'").unwrap_err(),
             @"unknown key `machin` in `/etc/llrem/config.toml`; did you mean `machine`?"
+        );
+        insta::assert_snapshot!(
+            parse("[storage]\nendpont = 'x'").unwrap_err(),
+            @"the configuration `/etc/llrem/config.toml` is wrong: line 2: unknown field `endpont`, expected one of `endpoint`, `region`, `path_style`, `allow_http`, `instance_credentials`, `no_checksum`"
         );
     }
 

@@ -16,6 +16,8 @@ pub const CONTENT: &str = "LLREM_CONTENT";
 pub const JOBS: &str = "LLREM_JOBS";
 /// The file of the history of `llrem sql`, or `off`; goes before `history` of the configuration.
 pub const HISTORY: &str = "LLREM_HISTORY";
+/// What leaves with `upload`; `--profile` goes first.
+pub const PROFILE: &str = "LLREM_PROFILE";
 /// Any value switches colour off, unless `--color always` is given.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// `dumb` switches colour off.

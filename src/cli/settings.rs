@@ -16,6 +16,7 @@ use crate::etl;
 use crate::lake::Lake;
 use crate::query::nearest;
 use crate::redact;
+use crate::upload;
 use crate::{Error, Result};
 
 /// Everything a command needs to know.
@@ -172,6 +173,21 @@ impl Settings {
             strict: typed.strict,
         })
     }
+
+    /// What `upload` is asked to do.
+    pub fn upload_options(&self, typed: &args::Upload) -> Result<upload::Options> {
+        let configured = &self.config.upload;
+        let profile = choice(typed.profile, configured.profile.as_deref(), "profile", args::Profile::Redacted)?;
+        Ok(upload::Options {
+            lake: self.lake_folder()?.to_owned(),
+            url: typed.url.clone(),
+            storage: self.config.storage.clone(),
+            profile: upload::Choice { profile: profile.into(), keep_projects: configured.keep_projects },
+            dry_run: typed.dry_run,
+            full: typed.full,
+            replace: typed.replace,
+        })
+    }
 }
 
 /// The last value that names a format, and the last one that does not.
@@ -256,6 +272,16 @@ impl From<args::Content> for etl::Content {
         match typed {
             args::Content::Full => Self::Full,
             args::Content::None => Self::None,
+        }
+    }
+}
+
+impl From<args::Profile> for upload::Profile {
+    fn from(typed: args::Profile) -> Self {
+        match typed {
+            args::Profile::Full => Self::Full,
+            args::Profile::Redacted => Self::Redacted,
+            args::Profile::Metrics => Self::Metrics,
         }
     }
 }
