@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use crate::remote::Trouble;
+
 /// A failure that ends a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -96,6 +98,44 @@ pub enum Error {
         /// Number of such findings.
         count: usize,
     },
+    /// Another `upload` of the lake is running.
+    #[error("another `llrem upload` of the lake `{}` is running{holder}", path.display())]
+    Uploading {
+        /// The lake.
+        path: PathBuf,
+        /// Who it is, as far as known; begins with a space.
+        holder: String,
+    },
+    /// A store did not do what it was asked.
+    #[error("cannot {action} `{url}`: {reason}")]
+    Remote {
+        /// What was tried: `read`, `write`, …
+        action: &'static str,
+        /// What it was tried on.
+        url: String,
+        /// What kind of trouble it is.
+        trouble: Trouble,
+        /// The store's reason, without anything secret.
+        reason: String,
+    },
+    /// Two uploads of one machine ran at the same time, and this one lost.
+    #[error("another upload of the machine `{machine}` to `{url}` came between; this one stopped")]
+    UploadConflict {
+        /// Where both went.
+        url: String,
+        /// The machine's name.
+        machine: String,
+    },
+    /// Two lakes have the same machine's name.
+    #[error("the machine `{machine}` at `{url}` is another lake's, uploaded last on {uploaded_at}")]
+    OtherLake {
+        /// Where the other lake is.
+        url: String,
+        /// The machine's name.
+        machine: String,
+        /// When the other lake was last uploaded.
+        uploaded_at: String,
+    },
     /// The person interrupted the command.
     #[error("interrupted")]
     Interrupted,
@@ -122,7 +162,7 @@ impl Error {
             Self::BadInput { .. } => 3,
             Self::Found { .. } => 4,
             Self::NoLake { .. } => 10,
-            Self::Locked { .. } => 11,
+            Self::Locked { .. } | Self::Uploading { .. } => 11,
             Self::Interrupted => 130,
             _ => 1,
         }
@@ -147,6 +187,16 @@ impl Error {
             }
             Self::Io { source, path, .. } => io_hint(source, path),
             Self::BadInput { .. } => Some("`llrem sources --bad` names them".to_owned()),
+            Self::Uploading { .. } => Some("wait for it to end, then run it again".to_owned()),
+            Self::Remote { trouble, .. } => trouble.hint().map(str::to_owned),
+            Self::UploadConflict { .. } => {
+                Some("run it again; upload a lake, and copies of it, from one place at a time".to_owned())
+            }
+            Self::OtherLake { .. } => Some(
+                "give each machine its own name (`machine` in the configuration) and extract into a new lake; \
+                 `--replace` replaces what is there with this lake"
+                    .to_owned(),
+            ),
             Self::NotVerified { .. } => Some("`llrem etl --full` writes what is still on disk again".to_owned()),
             _ => None,
         }

@@ -22,7 +22,8 @@ use arrow::datatypes::SchemaRef;
 use llrem::etl::{self, Options, Silent};
 use llrem::lake::Lake;
 use llrem::query::canned::Library;
-use llrem::query::{self, Receiver, Scope, Statement, findings};
+use llrem::query::findings::{Detector, Detectors};
+use llrem::query::{Engine, Receiver, Scope, Statement};
 use serde_json::Value;
 
 use script::Scripts;
@@ -78,11 +79,17 @@ impl Receiver for Rows {
 
 impl Rows {
     fn of(lake: &Path, statement: &Statement) -> Self {
+        Self::with(lake, statement, &[])
+    }
+
+    /// The table `findings` is what these detectors find.
+    fn with(lake: &Path, statement: &Statement, detectors: &[Detector]) -> Self {
         let lake = Lake::open(lake).unwrap();
-        let scope = Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: &findings::builtin };
+        let scope = Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: Detectors::These(detectors) };
         let mut rows = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(query::run(scope, statement, &mut rows)).unwrap();
+        let mut engine = Engine::open(scope).unwrap();
+        runtime.block_on(engine.run(statement, &mut rows)).unwrap();
         rows
     }
 
@@ -110,15 +117,19 @@ fn lake_of<'s>(scripts: impl IntoIterator<Item = &'s Scripts>, folder: &Path) ->
     lake
 }
 
+/// The detector with the parameters of its scripts.
+fn bound(name: &str, scripts: &Scripts) -> Statement {
+    let library = Library::load(&[folder("sql/detectors")]).unwrap();
+    let given: Vec<(String, String)> = scripts.parameters.clone().into_iter().collect();
+    library.find(name).unwrap().bind(&given, chrono_tz::UTC, &|_, _| panic!("a moment")).unwrap()
+}
+
 /// What is wrong with a detector's findings.
 fn check(name: &str, path: &Path, problems: &mut String) {
     let scripts = Scripts::load(path);
     let folder_of_test = tempfile::tempdir().unwrap();
     let lake = lake_of([&scripts], folder_of_test.path());
-    let library = Library::load(&[folder("sql/detectors")]).unwrap();
-    let given: Vec<(String, String)> = scripts.parameters.clone().into_iter().collect();
-    let statement = library.find(name).unwrap().bind(&given, chrono_tz::UTC, &|_, _| panic!("a moment")).unwrap();
-    let rows = Rows::of(&lake, &statement);
+    let rows = Rows::of(&lake, &bound(name, &scripts));
     let mut told = |text: String| writeln!(problems, "{name}: {text}").unwrap();
 
     if rows.columns != COLUMNS {
@@ -240,10 +251,17 @@ fn lake_of_all(folder_of_test: &Path) -> PathBuf {
 fn findings_count_each_token_and_dollar_once() {
     let folder_of_test = tempfile::tempdir().unwrap();
     let lake = lake_of_all(folder_of_test.path());
-    let ask = |sql: &str| Rows::of(&lake, &Statement { sql: sql.to_owned(), parameters: Vec::new() }).values();
+    let detectors: Vec<Detector> = files(&folder("tests/detectors"), "toml")
+        .into_iter()
+        .map(|(name, path)| Detector { statement: bound(&name, &Scripts::load(&path)), name })
+        .collect();
+    let ask = |sql: &str| {
+        let statement = Statement { sql: sql.to_owned(), parameters: Vec::new() };
+        Rows::with(&lake, &statement, &detectors).values()
+    };
     let findings = ask("select * from findings");
-    let detectors: BTreeSet<&str> = findings.iter().map(|row| row["detector"].as_str().unwrap()).collect();
-    assert_eq!(detectors, llrem::query::canned::detector_names().into_iter().collect());
+    let found_by: BTreeSet<&str> = findings.iter().map(|row| row["detector"].as_str().unwrap()).collect();
+    assert_eq!(found_by, llrem::query::canned::detector_names().into_iter().collect());
 
     let mut problems = String::new();
     told_of_spending(&lake, &findings, &mut |text| writeln!(problems, "{text}").unwrap());

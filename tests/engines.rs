@@ -10,14 +10,17 @@
 #[path = "engines/answers.rs"]
 mod answers;
 mod common;
-#[path = "../benches/corpus/mod.rs"]
-mod corpus;
 #[path = "engines/notebooks.rs"]
 mod notebooks;
+#[path = "engines/numbers.rs"]
+mod numbers;
 #[path = "engines/parity.rs"]
 mod parity;
 #[path = "engines/portable.rs"]
 mod portable;
+#[path = "common/script.rs"]
+#[allow(dead_code, reason = "what is found in the sessions is told elsewhere")]
+mod script;
 
 use common::{Built, Home};
 

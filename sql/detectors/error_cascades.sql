@@ -1,15 +1,20 @@
 -- name: error_cascades
 -- title: Tool calls that failed one after the other
 -- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one
--- about: try, because their errors are one lesson; calls that the person declined are no errors, and end no run.
+-- about: try, because their errors are one lesson; calls that the person declined are no errors, and neither they nor
+-- about: notes on a todo list end a run. A command that looks for something and says no with exit code 1 (grep, rg, test,
+-- about: diff, which and their like) has not failed, and ends a run as a success does.
 -- about: Wasted are the responses that made the calls after the first: each was a try that failed.
+-- about: Severity by what was wasted, or by count: medium from 5 tries on, high from 10.
 -- param: min_run int = 3 -- Failed tries in a row that make a cascade. Count.
 -- param: since timestamp = null -- Only sessions that started then or later.
 -- param: until timestamp = null -- Only sessions that started before then.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
-  select s.machine, s.agent, s.session_id, s.project, s.started_at
+  select
+    s.machine, s.agent, s.session_id, s.project, s.started_at,
+    dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.tool_errors >= $min_run
     and ($since is null or s.started_at >= $since)
@@ -19,67 +24,88 @@ with chosen as (
 ),
 calls as (
   select
-    t.machine, t.agent, t.session_id, t.seq, t.response_id, t.status, t.error_key, t.is_sidechain,
-    coalesce(t.response_id, t.message_id, t.call_id) as try_id,
-    t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '') as call
+    c.number, t.is_sidechain, t.seq, t.status, t.error_key,
+    coalesce(t.exit_code, 1) = 1
+      and (t.exit_code is not null or t.error_key is null or coalesce(t.output_bytes, 0) <= 30) as may_say_no,
+    case
+      -- The last command decides on the exit code: quoted texts, all before the last separator and variables are cut off.
+      when t.status = 'error' and t.category = 'shell' then regexp_replace(
+        regexp_replace(coalesce(t.command, ''), '"(\\.|[^"\\])*"|''[^'']*''', 'x', 'g'),
+        '^([\s\S]*(&&|[|;\n]))? *([A-Za-z0-9_]+=[^ \n]* +)*', '')
+      else ''
+    end as last_command,
+    coalesce(t.response_id, t.message_id, t.call_id) as try_id
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  where t.status in ('ok', 'error')
+  where t.status in ('ok', 'error') and t.category <> 'todo'
+),
+judged as (
+  select
+    *,
+    status = 'error' and not (
+      may_say_no
+      and (
+        split_part(last_command, ' ', 1) in (
+          'grep', 'egrep', 'fgrep', 'zgrep', 'rg', 'ag', 'ack', 'diff', 'cmp', 'test', '[', '[[', 'which', 'command',
+          'type', 'pgrep', 'lsof'
+        )
+        or last_command like 'git grep %'
+        or last_command like 'git diff %'
+        or (last_command like 'find %' and error_key is null)
+      )
+    ) as has_failed
+  from calls
 ),
 tries as (
   select
-    machine, agent, session_id, is_sidechain, try_id,
+    number, is_sidechain, try_id,
     min(seq) as first_seq,
     max(seq) as last_seq,
-    min(response_id) as response_id,
-    min(call) as call,
     max(error_key) as error_key,
-    bool_and(status = 'error') as failed
-  from calls
-  group by machine, agent, session_id, is_sidechain, try_id
+    bool_and(has_failed) as has_failed
+  from judged
+  group by number, is_sidechain, try_id
 ),
 numbered as (
   select
     *,
-    sum(case when failed then 0 else 1 end) over (
-      partition by machine, agent, session_id, is_sidechain order by first_seq, try_id
+    sum(case when has_failed then 0 else 1 end) over (
+      partition by number, is_sidechain order by first_seq, try_id
       rows between unbounded preceding and current row
     ) as run
   from tries
 ),
 failures as (
   select
-    n.*,
-    row_number() over (partition by machine, agent, session_id, is_sidechain, run order by first_seq, try_id) as place
-  from numbered n
-  where n.failed
+    *,
+    row_number() over (partition by number, is_sidechain, run order by first_seq, try_id) as place
+  from numbered
+  where has_failed
 ),
 costs as (
-  select u.machine, u.agent, u.session_id, u.response_id, sum(u.total_tokens) as tokens, sum(u.cost_usd) as cost
+  select c.number, u.response_id, sum(u.total_tokens) as tokens, sum(u.cost_usd) as cost
   from usage u
   join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
-  group by u.machine, u.agent, u.session_id, u.response_id
+  group by c.number, u.response_id
 ),
 runs as (
   select
-    f.machine, f.agent, f.session_id, f.is_sidechain, f.run,
+    f.number, f.is_sidechain, f.run,
     count(*) as occurrences,
     count(distinct f.error_key) as errors,
-    max(case when f.place = 1 then f.call end) as first_call,
     min(f.first_seq) as first_seq,
     max(f.last_seq) as last_seq,
     sum(case when f.place > 1 then k.tokens end) as wasted_tokens,
     sum(round(case when f.place > 1 then k.cost end * 1e9)) / 1e9 as wasted_cost_usd
   from failures f
-  left join costs k
-    on k.machine = f.machine and k.agent = f.agent and k.session_id = f.session_id and k.response_id = f.response_id
-  group by f.machine, f.agent, f.session_id, f.is_sidechain, f.run
+  left join costs k on k.number = f.number and k.response_id = f.try_id
+  group by f.number, f.is_sidechain, f.run
   having count(*) >= $min_run
 )
 select
   'error_cascades' as detector,
-  r.agent,
-  r.session_id,
+  c.agent,
+  c.session_id,
   c.project,
   c.started_at,
   case when r.wasted_cost_usd >= 5 or r.occurrences >= 10 then 'high'
@@ -90,11 +116,18 @@ select
   r.wasted_cost_usd,
   r.first_seq,
   r.last_seq,
-  r.first_call || ' and ' || cast(r.occurrences - 1 as text) || ' more' as evidence,
-  cast(r.occurrences as text) || ' tries in a row failed, with ' || cast(r.errors as text) || ' different error'
-    || case when r.errors = 1 then '' else 's' end || '.' as explanation,
+  t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '') || ' and ' || cast(r.occurrences - 1 as text) || ' more' as evidence,
+  cast(r.occurrences as text) || ' tries in a row failed'
+    || case r.errors
+      when 0 then '.'
+      when 1 then ', all with the same error: what it lacks is worth a line in the project''s instructions for agents.'
+      else ', with ' || cast(r.errors as text) || ' different errors.'
+    end as explanation,
   'measured' as basis,
-  r.machine
+  c.machine
 from runs r
-join chosen c on c.machine = r.machine and c.agent = r.agent and c.session_id = r.session_id
-order by r.wasted_cost_usd desc nulls last, r.occurrences desc, c.started_at, r.agent, r.machine, r.session_id, r.first_seq
+join chosen c on c.number = r.number
+join tool_calls t
+  on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = r.first_seq
+order by
+  r.wasted_cost_usd desc nulls last, r.occurrences desc, c.started_at, c.agent, c.machine, c.session_id, r.first_seq

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use super::output::Format;
+use super::output::{Format, Limit};
 use super::{environment, help};
 use crate::agents::AGENTS;
 use crate::query::canned;
@@ -85,6 +85,9 @@ pub enum Command {
     /// What each agent has on this machine, what it records and what it will soon delete
     #[command(after_long_help = help::AGENTS)]
     Agents(Agents),
+    /// Bring the lake to object storage; only what changed
+    #[command(after_long_help = help::UPLOAD)]
+    Upload(Upload),
     /// Check the lake against its own manifest and invariants
     #[command(after_long_help = help::VERIFY)]
     Verify(Verify),
@@ -137,11 +140,14 @@ pub struct Etl {
 /// `llrem sql`
 #[derive(Debug, Args)]
 pub struct Sql {
-    /// The query; `-` or nothing reads it from a pipe
+    /// The query; `-` reads it from stdin, as nothing does in a pipe; without one, a terminal gets a shell
     pub query: Option<String>,
     /// Read the query from FILE
     #[arg(long, value_name = "FILE", conflicts_with = "query", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
+    /// Rows of a table that a terminal shows, or `off` for all [default: 1000]
+    #[arg(long, value_name = "N|off")]
+    pub limit: Option<Limit>,
 }
 
 /// `llrem query`
@@ -171,6 +177,9 @@ pub struct Query {
     /// Print what the query answers, its parameters and columns, and do not run it
     #[arg(long, requires = "name", conflicts_with = "show")]
     pub explain: bool,
+    /// Rows of a table that a terminal shows, or `off` for all [default: 1000]
+    #[arg(long, value_name = "N|off", requires = "name")]
+    pub limit: Option<Limit>,
 }
 
 /// `llrem detect`
@@ -250,6 +259,26 @@ pub struct Agents {
     pub home: Option<PathBuf>,
 }
 
+/// `llrem upload`
+#[derive(Debug, Args)]
+pub struct Upload {
+    /// Where to: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER
+    #[arg(value_hint = ValueHint::Url)]
+    pub url: String,
+    /// What leaves [default: redacted]
+    #[arg(long, value_enum, value_name = "PROFILE", env = environment::PROFILE, hide_env_values = true)]
+    pub profile: Option<Profile>,
+    /// List what would be put and removed, change nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Put every file again, and remove what is there and not in the lake
+    #[arg(long)]
+    pub full: bool,
+    /// Replace what another lake uploaded under this machine's name
+    #[arg(long)]
+    pub replace: bool,
+}
+
 /// `llrem verify`
 #[derive(Debug, Args)]
 pub struct Verify {
@@ -294,6 +323,17 @@ pub enum Content {
     Full,
     /// Counts, times and tokens only
     None,
+}
+
+/// What leaves with `upload`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// Everything, as it is in the lake
+    Full,
+    /// Texts without secrets, e-mail and IP addresses and names of users
+    Redacted,
+    /// No texts; paths, branches and repositories as keyed hashes
+    Metrics,
 }
 
 fn agent_names() -> PossibleValuesParser {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::query::nearest;
+use crate::remote;
 use crate::{Error, Result};
 
 /// What the configuration file may set; every key is optional.
@@ -28,14 +29,56 @@ pub(super) struct Config {
     pub project_roots: Vec<PathBuf>,
     /// How results are written.
     pub format: Option<String>,
+    /// Rows of a table that a terminal shows.
+    pub limit: Option<Rows>,
+    /// File of the history of `llrem sql`, or `off`.
+    pub history: Option<PathBuf>,
     /// The user's own price file.
     pub prices: Option<PathBuf>,
     /// Folders of the user's own queries.
     pub query_folders: Vec<PathBuf>,
+    /// How object storage is reached.
+    pub storage: remote::Options,
+    /// What leaves with `upload`.
+    pub upload: Upload,
 }
 
-const KEYS: [&str; 10] =
-    ["lake", "machine", "timezone", "redact", "content", "jobs", "project_roots", "format", "prices", "query_folders"];
+/// A number of rows, or `off`.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "expected a number of rows, or \"off\"")]
+pub(super) enum Rows {
+    /// So many.
+    Number(u64),
+    /// A word.
+    Text(String),
+}
+
+/// `[upload]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Upload {
+    /// What leaves: full, redacted or metrics.
+    pub profile: Option<String>,
+    /// Whether `metrics` keeps the names of projects.
+    pub keep_projects: bool,
+}
+
+const KEYS: [&str; 14] = [
+    "lake",
+    "machine",
+    "timezone",
+    "redact",
+    "content",
+    "jobs",
+    "project_roots",
+    "format",
+    "limit",
+    "history",
+    "prices",
+    "query_folders",
+    "storage",
+    "upload",
+];
 
 impl Config {
     /// Reads the named file, else the usual one, which need not be there.
@@ -74,6 +117,9 @@ impl Config {
         for path in paths {
             *path = resolved(path, folder);
         }
+        if let Some(history) = self.history.as_mut().filter(|history| history.as_os_str() != "off") {
+            *history = resolved(history, folder);
+        }
         if let Some(lake) = self.lake.as_mut().filter(|lake| !lake.contains("://")) {
             *lake = resolved(Path::new(lake), folder).to_string_lossy().into_owned();
         }
@@ -111,12 +157,27 @@ mod tests {
     fn every_declared_key_is_known_and_paths_begin_at_the_file() {
         let config = parse(
             "lake = 'lake'\nmachine = 'm'\ntimezone = 'UTC'\nredact = 'strict'\ncontent = 'none'\njobs = 2\n\
-             project_roots = ['/src', 'work']\nformat = 'json'\nprices = 'prices.json'\nquery_folders = ['sql']",
+             project_roots = ['/src', 'work']\nformat = 'json'\nprices = 'prices.json'\nquery_folders = ['sql']\n\
+             limit = 50\nhistory = 'history'\n\
+             [storage]\nendpoint = 'https://h'\nregion = 'r'\npath_style = false\nallow_http = true\n\
+             instance_credentials = true\nno_checksum = true\n[upload]\nprofile = 'metrics'\nkeep_projects = true",
         )
         .unwrap();
+        let storage = remote::Options {
+            endpoint: Some("https://h".to_owned()),
+            region: Some("r".to_owned()),
+            path_style: Some(false),
+            allow_http: true,
+            instance_credentials: true,
+            no_checksum: true,
+        };
+        assert_eq!(config.storage, storage);
+        assert_eq!((config.upload.profile.as_deref(), config.upload.keep_projects), (Some("metrics"), true));
         assert_eq!(config.lake.as_deref(), Some("/etc/llrem/lake"));
         assert_eq!(config.project_roots, [PathBuf::from("/src"), PathBuf::from("/etc/llrem/work")]);
         assert_eq!(config.query_folders, [PathBuf::from("/etc/llrem/sql")]);
+        assert_eq!(config.history, Some(PathBuf::from("/etc/llrem/history")));
+        assert!(matches!(config.limit, Some(Rows::Number(50))));
         assert_eq!(config.prices, Some(PathBuf::from("/etc/llrem/prices.json")));
     }
 
@@ -126,10 +187,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_off_is_no_path() {
+        let config = parse("limit = 'off'\nhistory = 'off'").unwrap();
+        assert_eq!(config.history, Some(PathBuf::from("off")));
+        assert!(matches!(config.limit, Some(Rows::Text(text)) if text == "off"));
+    }
+
+    #[test]
     fn an_unknown_key_is_named_with_the_one_that_was_meant() {
         insta::assert_snapshot!(
             parse("machin = 'm'").unwrap_err(),
             @"unknown key `machin` in `/etc/llrem/config.toml`; did you mean `machine`?"
+        );
+        insta::assert_snapshot!(
+            parse("[storage]\nendpont = 'x'").unwrap_err(),
+            @"the configuration `/etc/llrem/config.toml` is wrong: line 2: unknown field `endpont`, expected one of `endpoint`, `region`, `path_style`, `allow_http`, `instance_credentials`, `no_checksum`"
         );
     }
 

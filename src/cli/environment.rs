@@ -14,6 +14,10 @@ pub const REDACT: &str = "LLREM_REDACT";
 pub const CONTENT: &str = "LLREM_CONTENT";
 /// Threads of `etl`; `--jobs` goes first.
 pub const JOBS: &str = "LLREM_JOBS";
+/// The file of the history of `llrem sql`, or `off`; goes before `history` of the configuration.
+pub const HISTORY: &str = "LLREM_HISTORY";
+/// What leaves with `upload`; `--profile` goes first.
+pub const PROFILE: &str = "LLREM_PROFILE";
 /// Any value switches colour off, unless `--color always` is given.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// `dumb` switches colour off.

@@ -11,7 +11,8 @@ Examples:
 
 Exit codes:
   0 done · 1 failed · 2 wrong usage · 3 done, but some input was bad (etl --strict)
-  4 detect --fail-on found something · 10 no lake there · 11 another etl holds the lake · 130 interrupted";
+  4 detect --fail-on found something · 10 no lake there · 11 another etl, or upload, holds the lake
+  130 interrupted";
 
 /// `llrem etl --help`
 pub(super) const ETL: &str = "\
@@ -34,6 +35,8 @@ Examples:
   llrem sql --file report.sql --format csv    the same options, spelled out
   echo 'select * from runs' | llrem sql
   llrem sql 'select * from usage' -o usage.parquet
+  llrem sql                                   a shell, on a terminal; `\\?` lists its commands
+  llrem sql --limit off 'select * from runs'  every row, also on a terminal
 
 -f takes a format when its value is one of the formats' names, and a file to read the query from otherwise.
 Tables: sessions, messages, tool_calls, usage, sources, runs, prices, findings; `llrem schema` describes them.
@@ -94,6 +97,19 @@ Examples:
 
 `expiring` counts the sources that their agent will delete within 7 days, judged by their age and the agent's
 default retention; `llrem etl` keeps their rows.";
+
+/// `llrem upload --help`
+pub(super) const UPLOAD: &str = "\
+Examples:
+  llrem upload s3://team-lake/llrem                    without secrets and personal data
+  llrem upload s3://team-lake/llrem --dry-run          what would leave: put or delete, path, bytes
+  llrem upload gs://team-lake/llrem --profile metrics  counts, times and tokens only
+  llrem upload file:///mnt/backup/lake --profile full  everything, into a folder
+
+Only what changed since the last upload is put; what is no longer in the lake is removed. Each machine has its own files,
+so that a team uploads to one URL, and `<URL>/<table>/**/*.parquet` is right for every reader at any moment.
+Credentials come from where the cloud's own tools take them: AWS_ACCESS_KEY_ID, AWS_PROFILE, GOOGLE_APPLICATION_CREDENTIALS,
+AZURE_STORAGE_ACCOUNT_NAME, and so on. Endpoint, region and the like: [storage] in the configuration.";
 
 /// `llrem verify --help`
 pub(super) const VERIFY: &str = "\

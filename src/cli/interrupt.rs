@@ -14,6 +14,11 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
+/// Takes an earlier request back: it was for work that has ended.
+pub(super) fn forget() {
+    INTERRUPTED.store(false, Ordering::Relaxed);
+}
+
 /// Makes Ctrl-C, and a request to terminate, set the flag. Where that is not possible, the system's own handling stays.
 pub(super) fn listen() {
     let _ = ctrlc::set_handler(|| {

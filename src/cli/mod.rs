@@ -12,11 +12,14 @@ pub mod interrupt;
 mod man;
 pub mod output;
 mod query;
+mod runner;
 mod schema;
 pub mod settings;
+mod shell;
 mod sources;
 mod sql;
 mod summary;
+mod upload;
 mod verify;
 pub mod when;
 
@@ -72,6 +75,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Schema(typed) => schema::run(&settings, &typed),
         Command::Sources(typed) => sources::run(&settings, &typed),
         Command::Agents(typed) => agents::run(&settings, typed),
+        Command::Upload(typed) => upload::run(&settings, &typed),
         Command::Verify(typed) => verify::run(&settings, &typed),
         Command::Completions(typed) => completions::run(&settings, &typed),
         Command::Man => man::run(&settings),

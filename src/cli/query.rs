@@ -5,17 +5,18 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
 use super::args::Query;
-use super::output::{self, Format, Output};
+use super::output::{self, Format, Output, OutputSettings, Printer};
 use super::settings::Settings;
 use super::sql;
 use super::when::Bound;
+use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Parameter};
 use crate::{Error, Result};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     let library = Library::load(settings.query_folders())?;
-    let Some(name) = &typed.name else { return list(settings, &library) };
+    let Some(name) = &typed.name else { return list(&settings.output, settings.printer, &library) };
     let canned = library.find(name)?;
     if typed.show {
         return output::raw(&settings.output, canned.sql.as_bytes());
@@ -26,8 +27,12 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     let options =
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     let given = typed_parameters(&typed.params, options)?;
-    let statement = canned.bind(&given, settings.clock.zone, &moments(settings))?;
-    sql::print(settings, &statement)
+    sql::print(settings, &bind(settings, canned, &given)?, typed.limit)
+}
+
+/// The query with its values; moments are read as people type them.
+pub(super) fn bind(settings: &Settings, canned: &Canned, given: &[(String, String)]) -> Result<Statement> {
+    canned.bind(given, settings.clock.zone, &moments(settings))
 }
 
 /// Reads moments as they were typed; a day that ends a span counts to its end.
@@ -53,9 +58,10 @@ pub(super) fn typed_parameters(
     named.chain(options).collect()
 }
 
-fn list(settings: &Settings, library: &Library) -> Result<()> {
+/// Prints the list of queries.
+pub(super) fn list(output: &OutputSettings, printer: Printer, library: &Library) -> Result<()> {
     for (path, reason) in &library.problems {
-        settings.printer.warn(&format!("`{}` is no query: {reason}", path.display()));
+        printer.warn(&format!("`{}` is no query: {reason}", path.display()));
     }
     let column = |text: fn(&Canned) -> String| -> ArrayRef {
         Arc::new(library.reports().chain(library.detectors()).map(|canned| Some(text(canned))).collect::<StringArray>())
@@ -66,7 +72,7 @@ fn list(settings: &Settings, library: &Library) -> Result<()> {
         ("kind", column(|canned| canned.purpose.name().to_owned())),
         ("parameters", column(|canned| parameters(&canned.parameters))),
     ])?;
-    Output::new(&settings.output, Format::Csv)?.wrapping().print(&rows)
+    Output::new(output, Format::Csv)?.wrapping().print(&rows)
 }
 
 fn parameters(parameters: &[Parameter]) -> String {

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 
 use super::args::Schema;
 use super::output::{self, Format, Output};
 use super::settings::Settings;
-use crate::query::canned::Library;
-use crate::query::{Scope, duckdb, findings, nearest};
+use crate::query::findings::Detectors;
+use crate::query::{Scope, duckdb, nearest};
 use crate::tables::{ColumnDef, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
@@ -18,8 +18,8 @@ pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
     let rows = rows(typed.table.as_deref())?;
     if settings.format_as_file.as_deref() == Some(Path::new(DUCKDB)) {
         let lake = settings.open_lake()?;
-        let detectors = || findings::with_defaults(&Library::load(settings.query_folders())?);
-        let scope = Scope { lake: &lake, zone: settings.clock.zone, prices: settings.prices(), detectors: &detectors };
+        let detectors = Detectors::All(settings.query_folders());
+        let scope = Scope { lake: &lake, zone: settings.clock.zone, prices: settings.prices(), detectors };
         let script = duckdb::script(scope, typed.table.as_deref())?;
         return output::raw(&settings.output, script.as_bytes());
     }
@@ -39,7 +39,18 @@ struct Column {
     meaning: &'static str,
 }
 
-fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
+/// Every table, and what one row of it is.
+pub(super) fn tables() -> Result<RecordBatch> {
+    let tables = LAKE_TABLES.into_iter().chain(STATE_TABLES);
+    let column = |text: fn(&TableDef) -> &str| tables.clone().map(|table| Some(text(table))).collect::<StringArray>();
+    Ok(RecordBatch::try_from_iter([
+        ("table", Arc::new(column(|table| table.name)) as ArrayRef),
+        ("meaning", Arc::new(column(|table| table.doc.trim()))),
+    ])?)
+}
+
+/// Every column, or those of one table.
+pub(super) fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
     let stored = LAKE_TABLES.into_iter().map(|table| (table, true));
     let state = STATE_TABLES.into_iter().map(|table| (table, false));
     let tables: Vec<(&TableDef, bool)> = stored.chain(state).collect();

@@ -8,14 +8,15 @@ use chrono_tz::Tz;
 use clap::ValueEnum;
 
 use super::args::{self, Global};
-use super::config::Config;
+use super::config::{Config, Rows};
 use super::environment;
-use super::output::{Format, OutputSettings, Printer, Style};
+use super::output::{Format, Limit, OutputSettings, Printer, Style};
 use super::when::Clock;
 use crate::etl;
 use crate::lake::Lake;
 use crate::query::nearest;
 use crate::redact;
+use crate::upload;
 use crate::{Error, Result};
 
 /// Everything a command needs to know.
@@ -57,7 +58,7 @@ impl Settings {
         let (format, format_as_file) = typed_format(&global.format);
         let format = match format {
             Some(format) => Some(format),
-            None => config.format.as_deref().map(format_of).transpose()?,
+            None => config.format.as_deref().map(Format::of_name).transpose()?,
         };
         let zone = zone(global.timezone.as_deref().or(config.timezone.as_deref()))?;
         let settings = Self {
@@ -76,7 +77,7 @@ impl Settings {
     /// A value of `-f` that is no format is a mistake, where the command does not know it.
     pub fn refuse_format_as_file(&self) -> Result<()> {
         match &self.format_as_file {
-            Some(path) => format_of(&path.to_string_lossy()).map(drop),
+            Some(path) => Format::of_name(&path.to_string_lossy()).map(drop),
             None => Ok(()),
         }
     }
@@ -102,6 +103,35 @@ impl Settings {
     /// Folders of the user's own queries.
     pub fn query_folders(&self) -> &[PathBuf] {
         &self.config.query_folders
+    }
+
+    /// Rows of a table that a terminal shows.
+    pub fn limit(&self, typed: Option<Limit>) -> Result<Limit> {
+        let configured = match &self.config.limit {
+            Some(Rows::Number(rows)) => Some(rows.to_string()),
+            Some(Rows::Text(text)) => Some(text.clone()),
+            None => None,
+        };
+        match (typed, configured) {
+            (Some(limit), _) => Ok(limit),
+            (None, Some(text)) => text.parse().map_err(Error::Usage),
+            (None, None) => Ok(Limit::default()),
+        }
+    }
+
+    /// File of the history of `llrem sql`; none where none is wanted, or no place for it is known.
+    pub fn history(&self) -> Option<PathBuf> {
+        use etcetera::BaseStrategy;
+        let named = environment::value(environment::HISTORY).map(PathBuf::from).or_else(|| self.config.history.clone());
+        match named {
+            Some(path) if path.as_os_str() == "off" => None,
+            Some(path) => Some(path),
+            None => {
+                let places = etcetera::choose_base_strategy().ok()?;
+                let folder = places.state_dir().unwrap_or_else(|| places.data_dir());
+                Some(folder.join("llrem").join("history"))
+            }
+        }
     }
 
     /// The user's own price file.
@@ -143,6 +173,21 @@ impl Settings {
             strict: typed.strict,
         })
     }
+
+    /// What `upload` is asked to do.
+    pub fn upload_options(&self, typed: &args::Upload) -> Result<upload::Options> {
+        let configured = &self.config.upload;
+        let profile = choice(typed.profile, configured.profile.as_deref(), "profile", args::Profile::Redacted)?;
+        Ok(upload::Options {
+            lake: self.lake_folder()?.to_owned(),
+            url: typed.url.clone(),
+            storage: self.config.storage.clone(),
+            profile: upload::Choice { profile: profile.into(), keep_projects: configured.keep_projects },
+            dry_run: typed.dry_run,
+            full: typed.full,
+            replace: typed.replace,
+        })
+    }
 }
 
 /// The last value that names a format, and the last one that does not.
@@ -150,14 +195,6 @@ fn typed_format(values: &[String]) -> (Option<Format>, Option<PathBuf>) {
     let format = values.iter().rev().find_map(|value| Format::named(value));
     let file = values.iter().rev().find(|value| Format::named(value).is_none());
     (format, file.map(PathBuf::from))
-}
-
-fn format_of(text: &str) -> Result<Format> {
-    Format::named(text).ok_or_else(|| {
-        let names = Format::ALL.map(Format::name);
-        let guess = nearest::suggestion(text, names);
-        Error::Usage(format!("`{text}` is no format{guess} ({})", names.join(", ")))
-    })
 }
 
 fn lake_place(named: Option<&str>) -> Result<LakePlace> {
@@ -235,6 +272,16 @@ impl From<args::Content> for etl::Content {
         match typed {
             args::Content::Full => Self::Full,
             args::Content::None => Self::None,
+        }
+    }
+}
+
+impl From<args::Profile> for upload::Profile {
+    fn from(typed: args::Profile) -> Self {
+        match typed {
+            args::Profile::Full => Self::Full,
+            args::Profile::Redacted => Self::Redacted,
+            args::Profile::Metrics => Self::Metrics,
         }
     }
 }

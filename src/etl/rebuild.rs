@@ -73,6 +73,9 @@ impl Rebuilt {
         for read in &mut reads {
             if let Some(old) = old.of_session(agent, &id).find(|old| old.stored.source == read.replica.source) {
                 forget_what_only_hints(&mut read.replica, old.replica());
+                if keep_gone(&read.replica.source) {
+                    keep_since(&mut read.replica, old.replica());
+                }
             }
         }
         let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(Claim::record).collect();
@@ -255,11 +258,16 @@ impl Rebuilt {
     }
 }
 
-/// Takes out the records that now would give way and did not before: the finer line that told of them was dropped, and the
-/// row that the lake made of it says more than what is left.
+/// Takes out the records that now would give way and did not before, where the source has dropped something that it said to
+/// be there: the finer line that told of them went with it, and the row that the lake made of it says more than what is
+/// left. A source that dropped nothing of the kind only says more of its records than it did.
 fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
     let yields: KeySet = read.claims.iter().filter_map(Claim::yielding_record).collect();
     if yields.is_empty() {
+        return;
+    }
+    let present: KeySet = presences(&read.claims).map(|claim| claim.key).collect();
+    if presences(&old.claims).all(|claim| present.contains(&claim.key)) {
         return;
     }
     let gave_way: KeySet = old.claims.iter().filter_map(Claim::yielding_record).collect();
@@ -270,14 +278,38 @@ fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
     read.responses.retain(|copy| !told.contains(&copy.key));
 }
 
+/// Leaves it at the moment since when something was first known to be there: lines that the source dropped may move it, and
+/// what other sources tell of the time between would give way to nothing, or be there twice.
+fn keep_since(read: &mut Replica, old: &Replica) {
+    let known = presences(&old.claims).filter(|claim| claim.value != 0);
+    let known: KeyMap<i64> = known.map(|claim| (claim.key, claim.value)).collect();
+    if known.is_empty() {
+        return;
+    }
+    for claim in &mut read.claims {
+        if let Some(since) = known.get(&claim.key).filter(|_| is_presence(claim)) {
+            claim.value = *since;
+        }
+    }
+}
+
+/// What the claims say to be there.
+fn presences<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> impl Iterator<Item = &'c Claim> {
+    claims.into_iter().filter(|claim| is_presence(claim))
+}
+
+/// Whether a claim says that something is there, and not that a record gives way to it.
+fn is_presence(claim: &Claim) -> bool {
+    claim.kind() == Kind::Presence && claim.yielding_record().is_none()
+}
+
 /// The records that give way to what the session's own sources tell.
 fn superseded(replicas: &[&Replica]) -> KeySet {
     let yields = |claim: &&Claim| claim.yielding_record().is_some();
     let claims = replicas.iter().flat_map(|replica| &replica.claims);
     let mut present: KeyMap<Vec<&Claim>> = KeyMap::default();
     if claims.clone().any(|claim| yields(&claim)) {
-        let presences = claims.clone().filter(|claim| claim.kind() == Kind::Presence && !yields(claim));
-        presences.for_each(|claim| present.entry(claim.key).or_default().push(claim));
+        presences(claims.clone()).for_each(|claim| present.entry(claim.key).or_default().push(claim));
     }
     let yielding = claims.filter(yields).filter(|claim| {
         present.get(&claim.key).is_some_and(|present| present.iter().any(|present| present.is_yielded_to_by(claim)))

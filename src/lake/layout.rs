@@ -58,6 +58,16 @@ impl Layout {
         self.state().join("staging")
     }
 
+    /// Held while the lake is uploaded.
+    pub(crate) fn upload_lock(&self) -> PathBuf {
+        self.state().join("upload-lock")
+    }
+
+    /// Where files are rewritten before they are uploaded.
+    pub(crate) fn outgoing(&self) -> PathBuf {
+        self.state().join("outgoing")
+    }
+
     pub(crate) fn table(&self, table: &TableDef) -> PathBuf {
         self.root.join(table.name)
     }
@@ -78,6 +88,17 @@ impl Layout {
     }
 }
 
+impl PartName {
+    /// The part that a file of a table belongs to, by its path relative to the lake; none for other files.
+    pub(crate) fn of_file(table: &TableDef, machine: &str, path: &str) -> Option<Self> {
+        let rest = path.strip_prefix(table.name)?.strip_prefix("/machine=")?.strip_prefix(machine)?;
+        let (agent, rest) = rest.strip_prefix("/agent=")?.split_once('/')?;
+        let (month, file) = rest.strip_prefix("month=")?.split_once('/')?;
+        let name = file.strip_suffix(".parquet").filter(|name| !name.contains('/'))?;
+        Some(Self { agent: agent.to_owned(), month: month.to_owned(), name: name.to_owned() })
+    }
+}
+
 /// A machine's name as it may stand in a path.
 pub(crate) fn machine_name(name: &str) -> String {
     let safe: String = name
@@ -92,6 +113,20 @@ pub(crate) fn machine_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_names_its_part() {
+        let part = PartName { agent: "codex".into(), month: "2026-01".into(), name: "2026-01-02-0000beef".into() };
+        let path = Layout::part(&crate::tables::USAGE, "m", &part);
+        assert_eq!(PartName::of_file(&crate::tables::USAGE, "m", &path), Some(part));
+        for (machine, path) in [
+            ("n", path.as_str()),
+            ("m", "usage/machine=m/x.parquet"),
+            ("m", "usage/machine=mm/agent=a/month=b/c.parquet"),
+        ] {
+            assert_eq!(PartName::of_file(&crate::tables::USAGE, machine, path), None, "{path}");
+        }
+    }
 
     #[test]
     fn a_machine_name_cannot_leave_its_folder() {

@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::fs;
@@ -17,15 +18,25 @@ pub(crate) struct Lock {
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Lock {
-    /// Takes the lock, waiting at most so long.
+    /// Takes the lock of those who write to the lake, waiting at most so long.
     pub(crate) fn take(layout: &Layout, wait: Duration) -> Result<Self> {
-        let path = layout.lock();
-        let mut file = fs::open_lock(&path)?;
+        let locked = |holder| Error::Locked { path: layout.root().to_owned(), holder };
+        Self::take_at(&layout.lock(), wait, locked)
+    }
+
+    /// Takes the lock of those who upload the lake, without waiting.
+    pub(crate) fn take_for_upload(layout: &Layout) -> Result<Self> {
+        let uploading = |holder| Error::Uploading { path: layout.root().to_owned(), holder };
+        Self::take_at(&layout.upload_lock(), Duration::ZERO, uploading)
+    }
+
+    fn take_at(path: &Path, wait: Duration, held: impl Fn(String) -> Error) -> Result<Self> {
+        let mut file = fs::open_lock(path)?;
         let deadline = Instant::now() + wait;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", path)(error)),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                     if crate::cli::interrupted() {
                         return Err(Error::Interrupted);
@@ -35,7 +46,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {
                     let mut holder = String::new();
                     let _ = (&file).take(200).read_to_string(&mut holder);
-                    return Err(Error::Locked { path: layout.root().to_owned(), holder });
+                    return Err(held(holder));
                 }
             }
         }

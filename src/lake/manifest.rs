@@ -152,6 +152,12 @@ impl Manifest {
         those.map(|(name, entry)| (name.as_str(), entry)).filter(|(_, entry)| entry.section.is_some())
     }
 
+    /// Stands for the lake, wherever it lies; tells nothing of the key that it is made of.
+    pub(crate) fn id(&self) -> [u8; 16] {
+        let hash = blake3::derive_key("llrem 2026 lake id", &self.redaction_key);
+        hash.first_chunk().copied().unwrap_or_default()
+    }
+
     /// The manifest of a lake; none where there is no lake.
     pub(crate) fn load(layout: &Layout) -> Result<Option<Self>> {
         let path = layout.manifest();

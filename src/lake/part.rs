@@ -83,7 +83,8 @@ pub struct PartWriter<'s> {
     tables: [Option<TableWriter>; 4],
 }
 
-struct TableWriter {
+/// Writes the file of one table.
+pub(crate) struct TableWriter {
     path: PathBuf,
     writer: ArrowWriter<HashedFile>,
     /// Rows of small sessions, which together are written in one go.
@@ -120,10 +121,7 @@ impl<'s> PartWriter<'s> {
         }
         if slot.is_none() {
             let path = self.folder.join(format!("{}.{}", self.stem, definition.name));
-            let file = HashedFile::create(&path)?;
-            let writer = ArrowWriter::try_new(file, definition.schema(), Some(properties(definition)))
-                .map_err(Error::parquet(&path))?;
-            *slot = Some(TableWriter { path, writer, small: Vec::new(), small_rows: 0, rows: 0 });
+            *slot = Some(TableWriter::create(&path, definition)?);
         }
         slot.as_mut().map_or(Ok(()), |table| table.add(batch))
     }
@@ -139,7 +137,14 @@ impl<'s> PartWriter<'s> {
 }
 
 impl TableWriter {
-    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn create(path: &Path, table: &TableDef) -> Result<Self> {
+        let file = HashedFile::create(path)?;
+        let writer = ArrowWriter::try_new(file, table.schema(), Some(properties(table)));
+        let writer = writer.map_err(Error::parquet(path))?;
+        Ok(Self { path: path.to_owned(), writer, small: Vec::new(), small_rows: 0, rows: 0 })
+    }
+
+    pub(crate) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.rows += batch.num_rows() as u64;
         if batch.num_rows() > SMALL_ROWS {
             self.write_small()?;
@@ -163,12 +168,19 @@ impl TableWriter {
         self.writer.write(batch).map_err(|error| write_error(error, &self.path))
     }
 
-    fn finish(mut self, syncer: &Syncer) -> Result<StagedFile> {
+    /// Completes the file; it is not yet on the disk.
+    pub(crate) fn close(mut self) -> Result<(File, FileEntry)> {
         self.write_small()?;
         let file = self.writer.into_inner().map_err(|error| write_error(error, &self.path))?;
         let entry = FileEntry { rows: self.rows, bytes: file.bytes, hash: *file.hasher.finalize().as_bytes() };
-        syncer.sync(file.file, &self.path)?;
-        Ok(StagedFile { path: self.path, entry })
+        Ok((file.file, entry))
+    }
+
+    fn finish(self, syncer: &Syncer) -> Result<StagedFile> {
+        let path = self.path.clone();
+        let (file, entry) = self.close()?;
+        syncer.sync(file, &path)?;
+        Ok(StagedFile { path, entry })
     }
 }
 
@@ -212,8 +224,13 @@ impl Write for HashedFile {
 /// Reads the rows of a table's data file in order.
 pub(crate) fn read(path: &Path, table: &TableDef) -> Result<PartReader> {
     let file = File::open(path).map_err(Error::io("read", path))?;
+    read_opened(file, path, table, READ_ROWS)
+}
+
+/// Reads the rows of an open data file in order, so many at a time.
+pub(crate) fn read_opened(file: File, path: &Path, table: &TableDef, rows: usize) -> Result<PartReader> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
-    let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::parquet(path))?;
+    let reader = reader.with_batch_size(rows).build().map_err(Error::parquet(path))?;
     Ok(PartReader { reader, schema: table.schema() })
 }
 

@@ -1,6 +1,6 @@
 //! A `DataFusion` context over one lake. Nothing is listed or opened before a query needs it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -19,12 +19,15 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
+use futures::TryStreamExt;
 
 use super::findings::{self, Detector};
 use super::pinned::PinnedFiles;
 use super::{Failure, Scope, Statement, refusal};
+use crate::lake::Lake;
 use crate::pricing::{PriceTable, Pricer};
 use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
@@ -44,7 +47,8 @@ impl<'a> Context<'a> {
         let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(cores());
         config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
         let memory = Arc::new(FairSpillPool::new(memory_limit()));
-        let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).build_arc()?;
+        // What was listed for one query may be gone at the next.
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).with_object_list_cache_limit(0).build_arc()?;
         runtime.register_object_store(ObjectStoreUrl::local_filesystem().as_ref(), Arc::new(PinnedFiles::default()));
         let session = SessionContext::new_with_config_rt(config, runtime);
         let context = Self { scope, session };
@@ -62,7 +66,7 @@ impl<'a> Context<'a> {
         if self.tables_of(statement)?.contains(FINDINGS.name) {
             self.fill_findings().await?;
         }
-        Ok(self.frame(statement).await?.execute_stream().await?)
+        started(self.frame(statement).await?).await
     }
 
     fn parsed(&self, statement: &Statement) -> Result<ParsedStatement, Failure> {
@@ -96,27 +100,37 @@ impl<'a> Context<'a> {
         let schema = in_zone(&FINDINGS.schema(), self.scope.zone);
         let given = findings::found_schema(&schema);
         let mut found = Vec::new();
-        for detector in (self.scope.detectors)()? {
-            for batch in self.batches(&detector).await? {
+        for detector in self.scope.detectors.all()?.iter() {
+            for batch in self.found_by(detector).await? {
                 found.push(findings::found(&detector.name, &batch, &given)?);
             }
         }
+        self.session.deregister_table(FOUND)?;
         self.session.register_table(FOUND, Arc::new(MemTable::try_new(given, vec![found])?))?;
-        let counted = self.session.sql(findings::SQL).await?.collect().await?;
+        let counted = collected(self.session.sql(findings::SQL).await?).await?;
         self.session.deregister_table(FOUND)?;
         self.session.deregister_table(FINDINGS.name)?;
         self.register_rows(&FINDINGS, &counted)
     }
 
-    async fn batches(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {
-        let ran = async { Ok::<_, Failure>(self.frame(&detector.statement).await?.collect().await?) };
-        ran.await.map_err(|failure| match failure {
+    async fn found_by(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {
+        let rows = async { collected(self.frame(&detector.statement).await?).await };
+        rows.await.map_err(|failure| match failure {
             Failure::Query(error) if !refusal::is_replaced_file(&error) => {
                 let reason = refusal::explain(&error);
                 Failure::Other(Error::Query(format!("detector `{}`: {reason}", detector.name)))
             }
             failure => failure,
         })
+    }
+
+    /// Names of all functions, in order.
+    pub(super) fn functions(&self) -> Vec<String> {
+        let state = self.session.state();
+        let rows = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        let all = rows.chain(state.window_functions().keys()).chain(state.table_functions().keys());
+        let distinct: BTreeSet<&String> = all.collect();
+        distinct.into_iter().cloned().collect()
     }
 
     fn register_stored(&self, table: &TableDef) -> Result<(), Failure> {
@@ -143,7 +157,7 @@ impl<'a> Context<'a> {
     fn fill_state_tables(&self, named: &HashSet<String>) -> Result<(), Failure> {
         for table in STATE_TABLES.into_iter().filter(|table| named.contains(table.name)) {
             let rows = match table.name {
-                "sources" => self.scope.lake.sources()?,
+                "sources" => Lake::open(self.scope.lake.root())?.sources()?,
                 "runs" => self.scope.lake.runs()?,
                 "findings" => continue,
                 _ => prices(self.scope.prices)?,
@@ -153,6 +167,15 @@ impl<'a> Context<'a> {
         }
         Ok(())
     }
+}
+
+/// Starts a query in a task of its own, so that the caller can go away while it computes.
+async fn started(query: DataFrame) -> Result<SendableRecordBatchStream, Failure> {
+    Ok(spawn_buffered(query.execute_stream().await?, 1))
+}
+
+async fn collected(query: DataFrame) -> Result<Vec<RecordBatch>, Failure> {
+    Ok(started(query).await?.try_collect().await?)
 }
 
 /// Every price, the user's own before those that come with llrem.

@@ -41,7 +41,7 @@ fn statements(scope: Scope<'_>) -> Result<Vec<(&'static str, String)>> {
     statements.push((RUNS.name, copy(&RUNS, &scope.lake.runs()?)?));
     statements.push((SOURCES.name, copy(&SOURCES, &scope.lake.sources()?)?));
     statements.push((PRICES.name, copy(&PRICES, &prices(scope.prices)?)?));
-    statements.push((FINDINGS.name, findings_view(&(scope.detectors)()?)?));
+    statements.push((FINDINGS.name, findings_view(&scope.detectors.all()?)?));
     Ok(statements)
 }
 
@@ -208,9 +208,9 @@ mod tests {
             text,
             "select cast(-3 as bigint), cast(1e-1 as double), '$a''s', 'it''s' -- not $a\nfrom t /* nor $a */ where null is null or x >= null\n"
         );
-        for detector in findings::builtin().unwrap() {
-            let sql = detector.statement.sql;
-            assert_eq!(with_values(&Statement { sql: sql.clone(), parameters: Vec::new() }).unwrap(), sql);
+        for detector in findings::Detectors::All(&[]).all().unwrap().iter() {
+            let sql = &detector.statement.sql;
+            assert_eq!(with_values(&Statement { sql: sql.clone(), parameters: Vec::new() }).unwrap(), *sql);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Findings of all detectors as one table, in which nothing is counted twice.
 
+use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -27,15 +29,25 @@ pub struct Detector {
 }
 
 /// The detectors behind the table `findings`, when a query names it.
-pub type Detectors<'a> = &'a dyn Fn() -> Result<Vec<Detector>>;
+#[derive(Debug, Clone, Copy)]
+pub enum Detectors<'a> {
+    /// All that come with llrem or lie in these folders of the user's, with their defaults.
+    All(&'a [PathBuf]),
+    /// These.
+    These(&'a [Detector]),
+}
 
-/// Every detector that comes with llrem, with its defaults.
-pub fn builtin() -> Result<Vec<Detector>> {
-    with_defaults(&Library::load(&[])?)
+impl Detectors<'_> {
+    pub(super) fn all(&self) -> Result<Cow<'_, [Detector]>> {
+        match self {
+            Self::All(folders) => with_defaults(&Library::load(folders)?).map(Cow::Owned),
+            Self::These(detectors) => Ok(Cow::Borrowed(detectors)),
+        }
+    }
 }
 
 /// Every detector of a library, with its defaults.
-pub fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
+fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
     let bound = library.detectors().map(|canned| {
         let no_moment = |name: &str, _: &str| Err(Error::Query(format!("`{}`: `{name}` has a default", canned.name)));
         let statement = canned.bind(&[], chrono_tz::UTC, &no_moment)?;

@@ -56,23 +56,70 @@ pub trait Receiver {
 /// A query begins anew so often, when files are replaced again and again.
 const ATTEMPTS: usize = 3;
 
-/// Runs a query. When a run of `llrem etl` replaced a file before the first row came, the query begins anew.
-pub async fn run(scope: Scope<'_>, statement: &Statement, receiver: &mut dyn Receiver) -> Result<()> {
-    let mut delivered = false;
-    for last in (0..ATTEMPTS).rev().map(|left| left == 0) {
-        match attempt(scope, statement, receiver, &mut delivered).await {
-            Err(Failure::Query(error)) if !last && !delivered && refusal::is_replaced_file(&error) => {}
-            Err(Failure::Query(error)) => return Err(refusal::explain(&error)),
-            Err(Failure::Other(error)) => return Err(error),
-            Ok(()) => break,
-        }
+/// The tables of a lake, registered once. Each query sees the lake as it is when the query begins.
+pub struct Engine<'a> {
+    scope: Scope<'a>,
+    context: Context<'a>,
+}
+
+impl<'a> Engine<'a> {
+    /// Registers the tables; opens none of their files.
+    pub fn open(scope: Scope<'a>) -> Result<Self> {
+        let context = Context::open(scope).map_err(Failure::explain)?;
+        Ok(Self { scope, context })
     }
-    Ok(())
+
+    /// Runs a query. When a run of `llrem etl` replaced a file before the first row came, the query begins anew.
+    pub async fn run(&mut self, statement: &Statement, receiver: &mut dyn Receiver) -> Result<()> {
+        let mut delivered = false;
+        for last in (0..ATTEMPTS).rev().map(|left| left == 0) {
+            match self.attempt(statement, receiver, &mut delivered).await {
+                Err(Failure::Query(error)) if !last && !delivered && refusal::is_replaced_file(&error) => {
+                    self.context = Context::open(self.scope).map_err(Failure::explain)?;
+                }
+                outcome => return outcome.map_err(Failure::explain),
+            }
+        }
+        Ok(())
+    }
+
+    async fn attempt(
+        &self,
+        statement: &Statement,
+        receiver: &mut dyn Receiver,
+        delivered: &mut bool,
+    ) -> Result<(), Failure> {
+        let mut rows = self.context.rows(statement).await?;
+        let first = rows.next().await.transpose()?;
+        *delivered = true;
+        receiver.schema(&rows.schema())?;
+        if let Some(batch) = first {
+            receiver.batch(&batch)?;
+        }
+        while let Some(batch) = rows.next().await {
+            receiver.batch(&batch?)?;
+        }
+        Ok(())
+    }
+
+    /// Names of the functions that queries may call, in order.
+    pub fn functions(&self) -> Vec<String> {
+        self.context.functions()
+    }
 }
 
 enum Failure {
     Query(DataFusionError),
     Other(Error),
+}
+
+impl Failure {
+    fn explain(self) -> Error {
+        match self {
+            Self::Query(error) => refusal::explain(&error),
+            Self::Other(error) => error,
+        }
+    }
 }
 
 impl From<DataFusionError> for Failure {
@@ -85,23 +132,4 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Other(error)
     }
-}
-
-async fn attempt(
-    scope: Scope<'_>,
-    statement: &Statement,
-    receiver: &mut dyn Receiver,
-    delivered: &mut bool,
-) -> Result<(), Failure> {
-    let mut rows = Context::open(scope)?.rows(statement).await?;
-    let first = rows.next().await.transpose()?;
-    *delivered = true;
-    receiver.schema(&rows.schema())?;
-    if let Some(batch) = first {
-        receiver.batch(&batch)?;
-    }
-    while let Some(batch) = rows.next().await {
-        receiver.batch(&batch?)?;
-    }
-    Ok(())
 }

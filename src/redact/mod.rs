@@ -4,6 +4,7 @@
 //! a second place to leak from, so every decoded string passes here before any builder, hash, log or problem sample.
 //! `HASH` is keyed: equal secrets of one lake stay joinable, and no table of hashes of known keys helps anybody.
 
+mod personal;
 mod rule;
 mod rules;
 mod scanner;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+pub(crate) use personal::{Personal, user_of};
 use scanner::{Found, Scanner};
 
 /// How much is taken for a secret.
@@ -52,7 +54,7 @@ impl Counts {
         self.0.is_empty()
     }
 
-    fn add(&mut self, kind: &'static str) {
+    pub(crate) fn add(&mut self, kind: &'static str) {
         *self.0.entry(kind).or_default() += 1;
     }
 }

@@ -131,6 +131,7 @@ proptest! {
         }
         lake.run();
         difference(&case.name, &Built::full(&home).rows().without_runs(), &lake.rows().without_runs())?;
+        assert_none_is_gone(&case.name, &lake.rows())?;
     }
 
     #[test]
@@ -174,6 +175,15 @@ proptest! {
         lake.run();
         assert_nothing_lost(&case.name, &before, &lake.rows())?;
     }
+}
+
+/// No row is marked as dropped from its file.
+fn assert_none_is_gone(name: &str, rows: &Rows) -> Result<(), TestCaseError> {
+    for table in ["messages", "tool_calls", "usage"] {
+        let gone: Vec<Value> = rows.values(table).into_iter().filter(|row| row.get("gone_at").is_some()).collect();
+        prop_assert!(gone.is_empty(), "{name}: gone from {table}: {gone:?}");
+    }
+    Ok(())
 }
 
 /// All rows are still there, under their places; what the file no longer gives is marked.
@@ -270,5 +280,99 @@ proptest! {
     #[test]
     fn any_order_of_everything_gives_the_same(batches in prop::collection::vec(prop::collection::vec(any::<Index>(), 1..40), 1..4)) {
         ALL.with(|homes| homes.iter().try_for_each(|(agent, home)| any_order_gives_the_same(agent, home, &batches)))?;
+    }
+}
+
+/// The session's file is torn where its last prompt has no answer yet, which says later what the prompt gives way to.
+#[test]
+fn a_prompt_gives_way_once_its_answer_is_written() {
+    let home = Home::of(&Case::named("sessions-and-logs"));
+    let path = paths(&home).into_iter().find(|path| path.ends_with("ide-s1.json")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let full = Built::full(&home).rows().without_runs();
+    for unanswered in ["h1", "h3", "h5"] {
+        let lake = Built::new(&home, unanswered);
+        let prompt = format!(r#""id": "{unanswered}"}}, "promptLogs": []}}"#);
+        let (before, _) = text.split_once(&prompt).unwrap();
+        write(&path, format!("{before}{prompt}").as_bytes());
+        lake.run();
+        let message = format!("ide-s1#{unanswered}");
+        assert!(lake.rows().values("messages").iter().any(|row| row["message_id"] == message.as_str()));
+        write(&path, text.as_bytes());
+        lake.run();
+        difference(unanswered, &full, &lake.rows().without_runs()).unwrap_or_else(|error| panic!("{error}"));
+        assert_none_is_gone(unanswered, &lake.rows()).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// An event is the same one whatever is dropped before it: of a log without its head too, and where the start of the next
+/// launch is gone.
+#[test]
+fn what_is_left_of_a_log_of_events_keeps_its_ids() {
+    let home = Home::of(&Case::named("analytics-alone"));
+    let path = paths(&home).remove(0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let sends = |rows: &Rows| -> Vec<(String, i64)> {
+        let send = |row: Value| (row["response_id"].to_string(), row["input_tokens"].as_i64().unwrap());
+        let mut sends: Vec<(String, i64)> = rows.values("usage").into_iter().map(send).collect();
+        sends.sort();
+        sends
+    };
+    for from in 0..lines.len() {
+        for until in from + 1..=lines.len() {
+            write(&path, text.as_bytes());
+            let lake = Built::new(&home, &format!("without-{from}-{until}"));
+            lake.run();
+            let before = lake.rows();
+            write(&path, [&lines[..from], &lines[until..]].concat().concat().as_bytes());
+            lake.run();
+            let after = lake.rows();
+            let name = format!("without lines {from} to {until}");
+            assert_nothing_lost(&name, &before, &after).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(sends(&before), sends(&after), "{name}: each send once");
+        }
+    }
+}
+
+#[test]
+fn launches_of_one_second_are_one_session() {
+    let home = Home::of(&Case::named("analytics-alone"));
+    let path = paths(&home).remove(0);
+    let event = |event: &str| {
+        format!("{{\"event\": \"{event}\", \"properties\": {{}}, \"user_id\": \"u-1\", \"time\": 1770717600}}\n")
+    };
+    let log = ["message_send_exception", "launched", "message_send_exception"].map(event);
+    write(&path, log.concat().as_bytes());
+    let lake = Built::full(&home);
+    assert_consistent(&lake.rows(), "one second");
+    let ids: Vec<Value> = lake.rows().values("messages").into_iter().map(|row| row["message_id"].clone()).collect();
+    let name = "aider-analytics:u-1:1770717600";
+    let exception = format!("{name}:message_send_exception");
+    assert_eq!(ids, [format!("{name}:start"), exception.clone(), format!("{exception}.2")]);
+}
+
+/// A process's end and the next one's start are dropped: by what is left, calls were recorded since before the database
+/// told of them. The record of a call is dropped, and a record without a name may be that of its reply.
+#[test]
+fn what_a_transcript_dropped_takes_no_call_from_the_database_or_the_reply() {
+    let home = Home::of(&Case::named("usage-records"));
+    let path = paths(&home).into_iter().find(|path| path.ends_with("events.jsonl")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for dropped in [3..6, 8..9] {
+        write(&path, text.as_bytes());
+        let lake = Built::new(&home, &format!("without-{}", dropped.start));
+        lake.run();
+        let before = lake.rows().without_runs();
+        write(&path, [&lines[..dropped.start], &lines[dropped.end..]].concat().concat().as_bytes());
+        for full in [false, true] {
+            lake.run_with(|options| options.full = full);
+            let calls = |rows: &Rows| -> BTreeSet<String> {
+                let whole = rows.values("usage").into_iter().filter(|row| row["is_partial"] != true);
+                whole.map(|row| row["response_id"].to_string()).collect()
+            };
+            assert_eq!(calls(&before), calls(&lake.rows()), "without {dropped:?}, full {full}");
+        }
     }
 }

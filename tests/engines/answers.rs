@@ -7,7 +7,9 @@ use arrow::datatypes::SchemaRef;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use chrono_tz::Tz;
 use llrem::lake::Lake;
-use llrem::query::{self, Receiver, Scope, Statement, findings};
+use llrem::query::findings::Detectors;
+use llrem::query::{Engine, Receiver, Scope, Statement};
+use tokio::runtime::Runtime;
 
 /// The rows of a result.
 #[derive(Default)]
@@ -28,19 +30,31 @@ impl Receiver for Answer {
     }
 }
 
-impl Answer {
-    pub(crate) fn of(lake: &Path, zone: Tz, statement: &Statement) -> llrem::Result<Self> {
-        let lake = Lake::open(lake)?;
-        let mut answer = Self::default();
-        let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-        runtime.block_on(query::run(
-            Scope { lake: &lake, zone, prices: None, detectors: &findings::builtin },
-            statement,
-            &mut answer,
-        ))?;
-        Ok(answer)
+/// Asks llrem one query after the other.
+pub(crate) struct Questioner<'l> {
+    engine: Engine<'l>,
+    runtime: Runtime,
+}
+
+impl<'l> Questioner<'l> {
+    pub(crate) fn new(lake: &'l Lake, zone: Tz) -> Self {
+        let engine = Engine::open(scope(lake, zone)).unwrap();
+        Self { engine, runtime: Runtime::new().unwrap() }
     }
 
+    pub(crate) fn ask(&mut self, statement: &Statement) -> llrem::Result<Answer> {
+        let mut answer = Answer::default();
+        self.runtime.block_on(self.engine.run(statement, &mut answer))?;
+        Ok(answer)
+    }
+}
+
+/// What comes with llrem, and nothing of the user's.
+pub(crate) fn scope(lake: &Lake, zone: Tz) -> Scope<'_> {
+    Scope { lake, zone, prices: None, detectors: Detectors::All(&[]) }
+}
+
+impl Answer {
     pub(crate) fn rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
@@ -58,7 +72,7 @@ impl Answer {
 /// The values of the one row that the query gives.
 pub(crate) fn row(lake: &Path, sql: &str) -> Vec<String> {
     let statement = Statement { sql: sql.to_owned(), parameters: Vec::new() };
-    let answer = Answer::of(lake, Tz::UTC, &statement).unwrap();
+    let answer = Questioner::new(&Lake::open(lake).unwrap(), Tz::UTC).ask(&statement).unwrap();
     assert_eq!(answer.rows(), 1, "{sql}");
     let batch = answer.batches.iter().find(|batch| batch.num_rows() == 1).unwrap();
     let options = FormatOptions::default();

@@ -8,24 +8,25 @@ use std::process::Stdio;
 use chrono_tz::Tz;
 use datafusion::scalar::ScalarValue;
 use llrem::lake::Lake;
-use llrem::query::canned::{Canned, Kind, Library};
-use llrem::query::{Scope, Statement, duckdb, findings};
+use llrem::query::canned::{Canned, Kind, Library, Purpose};
+use llrem::query::{Statement, duckdb};
 use llrem::tables::{LAKE_TABLES, STATE_TABLES};
 use serde_json::{Value, json};
 
-use crate::answers::{Answer, row};
+use crate::answers::{Questioner, row, scope};
 use crate::common::{Built, Home, python};
-use crate::{corpus, lake_of_all_fixtures};
+use crate::lake_of_all_fixtures;
+use crate::script::Scripts;
 
 /// Half an hour off, with a change of the clocks: what counts days or hours has to mind the zone.
 const ZONE: Tz = chrono_tz::America::St_Johns;
 
-/// Values for parameters, by what the set is about.
-type Sets = Vec<(&'static str, Vec<(&'static str, String)>)>;
+/// Values of parameters, by name.
+type Given = Vec<(String, String)>;
 
-/// Values that are in the lake: its busiest agent, this agent's busiest project, and moments of its responses. Half of
-/// what is in the lake lies between the moments; what is at the first is in, what is at the last is out.
-fn sets(lake: &Path) -> Sets {
+/// Values that are in the lake: its busiest agent, this agent's busiest project, and moments of its responses. What is
+/// at the first moment is in, what is at the last is out.
+fn filters(lake: &Path) -> Given {
     let value = |sql: &str| row(lake, sql).remove(0);
     let agent = value("select agent from usage group by agent order by count(*) desc, agent limit 1");
     let project = value(&format!(
@@ -33,42 +34,47 @@ fn sets(lake: &Path) -> Sets {
          s.session_id = u.session_id where s.agent = '{agent}' and s.project is not null \
          group by s.project order by count(*) desc, s.project limit 1"
     ));
-    let moment = |quarter: usize| {
+    let moment = |tenth: usize| {
         value(&format!(
-            "select timestamp from (select timestamp, ntile(4) over (order by timestamp) as quarter from usage \
-             where timestamp is not null) where quarter = {quarter} order by timestamp desc limit 1"
+            "select timestamp from (select u.timestamp, ntile(10) over (order by u.timestamp) as tenth from usage u join \
+             sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id where \
+             s.agent = '{agent}' and s.project = '{project}' and u.timestamp is not null) \
+             where tenth = {tenth} order by timestamp desc limit 1"
         ))
     };
-    let since = ("since", moment(1));
-    let until = ("until", moment(3));
-    vec![
-        ("since and until", vec![since.clone(), until.clone()]),
-        ("all filters", vec![since, until, ("project", project), ("agent", agent)]),
-    ]
+    let values = [("since", moment(1)), ("until", moment(9)), ("project", project), ("agent", agent)];
+    values.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-/// The queries that llrem comes with, with their defaults and with every set that means something to them.
-fn statements(sets: &Sets) -> Vec<(String, Statement)> {
+/// What a query is asked with: its defaults, filters, and other numbers than the defaults.
+const SETS: [&str; 3] = ["defaults", "filters", "numbers"];
+
+/// Sessions in which the detectors find something, by detector.
+fn scripts() -> BTreeMap<String, Scripts> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/detectors");
+    let paths = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let scripts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    scripts.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), Scripts::load(&path))).collect()
+}
+
+/// The queries of a kind, with every set that means something to them.
+fn statements(purpose: Purpose, filters: &Given) -> Vec<(String, Statement)> {
     let library = Library::load(&[]).unwrap();
+    let scripts = scripts();
     let moments = |_: &str, text: &str| Ok(llrem::time::parse_iso(text).unwrap());
     let mut statements = Vec::new();
-    for canned in &library.queries {
-        let mut bind = |label: &str, given: &[(String, String)]| {
-            let statement = canned.bind(given, ZONE, &moments).unwrap();
-            statements.push((format!("{} ({label})", canned.name), statement));
+    for canned in library.queries.iter().filter(|canned| canned.purpose == purpose) {
+        let known = |name: &str| canned.parameters.iter().any(|parameter| parameter.name == name);
+        let filters: Given = filters.iter().filter(|(name, _)| known(name)).cloned().collect();
+        let numbers = match scripts.get(&canned.name) {
+            Some(scripts) => scripts.parameters.clone().into_iter().collect(),
+            None => lowest(canned),
         };
-        bind("defaults", &[]);
-        for (label, values) in sets {
-            let takes = |name: &str| canned.parameters.iter().any(|parameter| parameter.name == name);
-            let given = values.iter().filter(|(name, _)| takes(name));
-            let given: Vec<_> = given.map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-            if !given.is_empty() {
-                bind(label, &given);
+        for (set, given) in SETS.into_iter().zip([Given::new(), filters, numbers]) {
+            if set == SETS[0] || !given.is_empty() {
+                let statement = canned.bind(&given, ZONE, &moments).unwrap();
+                statements.push((format!("{} ({set})", canned.name), statement));
             }
-        }
-        let low = lowest(canned);
-        if !low.is_empty() {
-            bind("whole numbers at 1", &low);
         }
     }
     statements
@@ -86,7 +92,7 @@ fn tables() -> Vec<(String, Statement)> {
 }
 
 /// Limits and thresholds at 1, so that more, or less, comes through than by default.
-fn lowest(canned: &Canned) -> Vec<(String, String)> {
+fn lowest(canned: &Canned) -> Given {
     let whole = canned.parameters.iter().filter(|parameter| parameter.kind == Kind::Int);
     whole.map(|parameter| (parameter.name.clone(), "1".to_owned())).collect()
 }
@@ -110,17 +116,17 @@ fn assert_same_rows(lake: &Path, statements: &[(String, Statement)]) -> BTreeMap
     let folder = tempfile::tempdir().unwrap();
     let mut rows = BTreeMap::new();
     let mut cases = Vec::new();
+    let lake = Lake::open(lake).unwrap();
+    let mut llrem = Questioner::new(&lake, ZONE);
     for (number, (name, statement)) in statements.iter().enumerate() {
-        let answer = Answer::of(lake, ZONE, statement).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let answer = llrem.ask(statement).unwrap_or_else(|error| panic!("{name}: {error}"));
         let expected = folder.path().join(format!("{number}.arrow"));
         answer.write(&expected);
         rows.insert(name.clone(), answer.rows());
         let parameters: serde_json::Map<_, _> = statement.parameters.iter().map(bound).collect();
         cases.push(json!({"name": name, "sql": statement.sql, "parameters": parameters, "expected": expected}));
     }
-    let open = Lake::open(lake).unwrap();
-    let setup =
-        duckdb::script(Scope { lake: &open, zone: ZONE, prices: None, detectors: &findings::builtin }, None).unwrap();
+    let setup = duckdb::script(scope(&lake, ZONE), None).unwrap();
     let job = folder.path().join("job.json");
     std::fs::write(&job, json!({"setup": setup, "cases": cases}).to_string()).unwrap();
     let output = python::script("engines.py").arg(&job).stderr(Stdio::inherit()).output().unwrap();
@@ -128,35 +134,44 @@ fn assert_same_rows(lake: &Path, statements: &[(String, Statement)]) -> BTreeMap
     rows
 }
 
-#[test]
-fn canned_queries_give_the_same_rows_over_all_fixtures() {
+/// A folder's name that no pattern or text may take for its own.
+const ODD: &str = if cfg!(windows) { "lake" } else { "it's a [lake] of *?, {x,y} and \"z\"" };
+
+/// Over every fixture and every session that the detectors are tested with, in which each query has to say something.
+fn assert_same_rows_of(purpose: Purpose, others: Vec<(String, Statement)>) {
     let home = Home::empty();
-    let lake = Built::new(&home, if cfg!(windows) { "lake" } else { "it's a [lake] of *?, {x,y} and \"z\"" });
+    let lake = Built::new(&home, ODD);
     lake_of_all_fixtures(&lake);
-    assert_same_rows(&lake.path, &tables());
-    let sets = sets(&lake.path);
-    let rows = assert_same_rows(&lake.path, &statements(&sets));
-    let silent: Vec<_> = rows.iter().filter(|(name, rows)| name.ends_with("(defaults)") && **rows == 0).collect();
-    assert!(silent.is_empty(), "no fixture makes these say anything: {silent:?}");
-    for (label, values) in sets {
-        let of_set = rows.iter().filter(|(name, _)| name.ends_with(&format!("({label})")));
-        let (saying, silent): (Vec<_>, Vec<_>) = of_set.partition(|(_, rows)| **rows > 0);
-        assert!(saying.len() > silent.len(), "{label} {values:?}: no rows of {silent:?}");
+    for (name, scripts) in scripts() {
+        scripts.prefixed(&name).write_below(home.path());
     }
+    lake.run();
+    let filters = filters(&lake.path);
+    let rows = assert_same_rows(&lake.path, &[others, statements(purpose, &filters)].concat());
+    let says = |query: &str, set: &str| rows.get(&format!("{query} ({set})")).is_some_and(|rows| *rows > 0);
+    let library = Library::load(&[]).unwrap();
+    let queries = library.queries.iter().filter(|canned| canned.purpose == purpose).map(|canned| &canned.name);
+    let silent: Vec<_> = queries.filter(|query| !SETS.iter().any(|set| says(query, set))).collect();
+    assert!(silent.is_empty(), "no session makes these say anything: {silent:?}");
+    let filtered = rows.iter().filter(|(name, rows)| name.ends_with("(filters)") && **rows > 0).count();
+    assert!(filtered > 3, "{filters:?} leave nothing over, but for {filtered} queries");
 }
 
 #[test]
-fn canned_queries_give_the_same_rows_over_many_sessions() {
-    let home = Home::empty();
-    corpus::generate(home.path(), &corpus::Params { bytes: 8_000_000, ..corpus::Params::default() }).unwrap();
-    let lake = Built::full(&home);
-    assert_same_rows(&lake.path, &statements(&sets(&lake.path)));
+fn reports_and_tables_give_the_same_rows() {
+    assert_same_rows_of(Purpose::Report, tables());
+}
+
+#[test]
+fn detectors_give_the_same_rows() {
+    assert_same_rows_of(Purpose::Detector, Vec::new());
 }
 
 #[test]
 fn an_empty_lake_has_the_same_columns() {
     let home = Home::empty();
     let lake = Built::full(&home);
-    assert_same_rows(&lake.path, &tables());
-    assert_same_rows(&lake.path, &statements(&Vec::new()));
+    let queries = [Purpose::Report, Purpose::Detector].map(|purpose| statements(purpose, &Given::new())).concat();
+    let defaults = queries.into_iter().filter(|(name, _)| name.ends_with("(defaults)")).collect();
+    assert_same_rows(&lake.path, &[tables(), defaults].concat());
 }

@@ -1,5 +1,7 @@
 //! The log of analytics: what was sent and received, to the token, and when. It names neither project nor text.
 
+use std::collections::HashMap;
+
 use super::{ANALYTICS, any_chat_key};
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
@@ -67,7 +69,7 @@ pub(super) fn beside(source: &Source<'_>) -> Vec<Send> {
 
 /// Reads a log into sessions, one for each start of Aider. Where there is any chat history, it tells the same.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let mut log = Log { out, launch: None };
+    let mut log = Log { out, launch: None, named: HashMap::new() };
     log.read_all(&mut source.lines()?)?;
     log.end()
 }
@@ -75,6 +77,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 struct Log<'s, 'o> {
     out: &'o mut Sink<'s>,
     launch: Option<Launch>,
+    /// How often each name of an event was given.
+    named: HashMap<String, u32>,
 }
 
 /// One start of Aider.
@@ -82,7 +86,6 @@ struct Launch {
     session: String,
     began: Option<i64>,
     version: Option<String>,
-    line: u64,
     seq: i64,
 }
 
@@ -97,11 +100,7 @@ impl<'s> RecordReader<'s> for Log<'s, '_> {
     fn take(&mut self, record: &Line<'_>, line: u64) -> Result<(), Reject> {
         let Some(event) = record.event.get() else { return Ok(()) };
         if event == "launched" || self.launch.is_none() {
-            self.end()?;
-            let user = record.user.get().unwrap_or_default();
-            let session = format!("aider-analytics:{user}:{}", record.time.0.unwrap_or_default() / 1_000_000);
-            self.launch = Some(Launch { session, began: record.time.0, version: None, line, seq: 0 });
-            self.tell(record, line, "meta", event)?;
+            self.launch(record, line, event)?;
         }
         let properties = record.properties.0.as_ref();
         if let (Some(version), Some(launch)) =
@@ -113,7 +112,8 @@ impl<'s> RecordReader<'s> for Log<'s, '_> {
             "message_send" => self.send(record, line),
             "message_send_exception" => {
                 let exception = properties.and_then(|properties| properties.exception.get());
-                self.tell(record, line, "api_error", exception.unwrap_or(event))
+                let id = self.id_of(record, event);
+                self.tell(record, line, &id, ("api_error", exception.unwrap_or(event)))
             }
             _ => Ok(()),
         }
@@ -121,13 +121,38 @@ impl<'s> RecordReader<'s> for Log<'s, '_> {
 }
 
 impl Log<'_, '_> {
-    fn tell(&mut self, record: &Line<'_>, line: u64, kind: &'static str, text: &str) -> Result<(), Reject> {
+    fn launch(&mut self, record: &Line<'_>, line: u64, event: &str) -> Result<(), Reject> {
+        let session = name_of(record);
+        // Started twice within a second.
+        if self.launch.as_ref().is_some_and(|launch| launch.session == session) {
+            return Ok(());
+        }
+        self.end()?;
+        let id = format!("{session}:start");
+        self.launch = Some(Launch { session, began: record.time.0, version: None, seq: 0 });
+        self.tell(record, line, &id, ("meta", event))
+    }
+
+    /// What an event is called: by itself and its moment, so that it is still the same one when lines before it are gone.
+    fn id_of(&mut self, record: &Line<'_>, what: &str) -> String {
+        let id = format!("{}:{what}", name_of(record));
+        let count = self.named.entry(id.clone()).or_default();
+        *count += 1;
+        if *count == 1 { id } else { format!("{id}.{count}") }
+    }
+
+    fn tell(
+        &mut self,
+        record: &Line<'_>,
+        line: u64,
+        id: &str,
+        (kind, text): (&'static str, &str),
+    ) -> Result<(), Reject> {
         let Some(launch) = &mut self.launch else { return Ok(()) };
-        let id = format!("{}#line-{}", launch.session, line - launch.line);
         let row = MessageRow {
             session_id: &launch.session,
             seq: launch.seq,
-            message_id: &id,
+            message_id: id,
             timestamp: record.time.0,
             role: "system",
             kind,
@@ -138,13 +163,14 @@ impl Log<'_, '_> {
         };
         launch.seq += 1;
         self.out.message(row, false)?;
-        self.out.give_way(Kind::Message, &id, any_chat_key(), record.time.0);
+        self.out.give_way(Kind::Message, id, any_chat_key(), record.time.0);
         Ok(())
     }
 
     fn send(&mut self, record: &Line<'_>, line: u64) -> Result<(), Reject> {
-        let (Some(launch), Some(send)) = (&self.launch, record.send()) else { return Ok(()) };
-        let id = format!("{}#line-{}", launch.session, line - launch.line);
+        let Some(send) = record.send() else { return Ok(()) };
+        let id = self.id_of(record, &format!("{}+{}", send.sent, send.received));
+        let Some(launch) = &self.launch else { return Ok(()) };
         let model = record.properties.0.as_ref().and_then(|properties| properties.model.get());
         let row = UsageRow {
             session_id: &launch.session,
@@ -176,6 +202,12 @@ impl Log<'_, '_> {
             ..Facts::default()
         })
     }
+}
+
+/// Who used Aider, and the second.
+fn name_of(record: &Line<'_>) -> String {
+    let user = record.user.get().unwrap_or_default();
+    format!("aider-analytics:{user}:{}", record.time.0.unwrap_or_default() / 1_000_000)
 }
 
 /// Provider that a model's name begins with: `openrouter/anthropic/claude-3-opus`.

@@ -176,6 +176,11 @@ fn told_key(response: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("told:{response}"))
 }
 
+/// Key of the fact that there is a record of a reply's own call.
+fn record_key(response: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("record:{response}"))
+}
+
 /// Caches that live longer than this are the long ones. Seconds.
 const SHORT_CACHE: i64 = 300;
 
@@ -228,7 +233,10 @@ impl Transcript<'_, '_> {
                 call.message_id.clone_from(&reply.message_id);
                 (call.seq, call.turn) = (reply.seq, reply.turn);
             }
-            self.push_call(&call, None)?;
+            // Should the record go, the reply alone must not take its place.
+            if self.push_call(&call, None)? && joined.contains(&response) {
+                self.out.claim(record_key(&call.response), false);
+            }
         }
         let stored = self.stored(last);
         for call in &replies {
@@ -267,19 +275,19 @@ impl Transcript<'_, '_> {
         self.ledger.recorded_since.is_none().then(|| (stored_key(&self.session), ended))
     }
 
-    /// Adds a row that gives way to each of the keys.
-    fn push_call(&mut self, call: &Call, finer: impl IntoIterator<Item = Finer>) -> Result<(), Reject> {
+    /// Adds a row that gives way to each of the keys; tells whether it did.
+    fn push_call(&mut self, call: &Call, finer: impl IntoIterator<Item = Finer>) -> Result<bool, Reject> {
         if call.numbers.is_zero() || !self.ledger.pushed.insert(key(AGENT, Kind::Response, &call.response)) {
-            return Ok(());
+            return Ok(false);
         }
         self.turn_to(call.thread);
-        let Some(thread) = self.threads.get_mut(call.thread) else { return Ok(()) };
+        let Some(thread) = self.threads.get_mut(call.thread) else { return Ok(false) };
         thread.has_rows = true;
         self.out.usage(call.row(&thread.session), call.seq, call.weak)?;
         for (key, at) in finer {
             self.out.give_way(Kind::Response, &call.response, key, at);
         }
-        Ok(())
+        Ok(true)
     }
 
     pub(super) fn take_shutdown(&mut self, spot: &Spot<'_>, shutdown: &Shutdown<'_>) -> Result<(), Reject> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::query::nearest;
 use crate::{Error, Result};
 
 /// How a result is written.
@@ -44,6 +45,15 @@ impl Format {
     /// The format of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// The format of that name, or what is wrong with the name.
+    pub fn of_name(name: &str) -> Result<Self> {
+        Self::named(name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            let guess = nearest::suggestion(name, names);
+            Error::Usage(format!("`{name}` is no format{guess} ({})", names.join(", ")))
+        })
     }
 
     /// The format that a file's suffix promises.

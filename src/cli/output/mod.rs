@@ -5,6 +5,7 @@ mod columnar;
 mod escape;
 mod fit;
 mod format;
+mod limit;
 mod printer;
 mod progress;
 mod table;
@@ -23,11 +24,13 @@ use chrono_tz::Tz;
 
 pub use cells::money;
 pub use format::Format;
+pub use limit::Limit;
 pub use printer::{Printer, Style, help, report};
 pub use progress::Bar;
 
 use crate::query::Receiver;
 use crate::{Error, Result};
+use limit::Limited;
 use table::Overlong;
 use target::Target;
 
@@ -55,6 +58,10 @@ trait Rows {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError>;
     /// Writes what comes after the last row.
     fn finish(&mut self) -> Result<(), ArrowError>;
+    /// Writes what is to be said when the rest of the rows will never come.
+    fn abandon(&mut self) -> Result<(), ArrowError> {
+        Ok(())
+    }
 }
 
 /// Takes the rows of one result and writes them.
@@ -62,6 +69,7 @@ pub struct Output {
     format: Format,
     zone: Tz,
     overlong: Overlong,
+    limit: Option<(Limit, &'static str)>,
     target: Target,
     rows: Option<Box<dyn Rows>>,
 }
@@ -81,7 +89,7 @@ impl Output {
             return Err(Error::Usage(format!("{} is no text; write it into a file with -o FILE", format.name())));
         }
         let target = path.map_or_else(|| Ok(Target::stdout(terminal)), Target::file)?;
-        Ok(Self { format, zone: settings.zone, overlong: Overlong::Cut, target, rows: None })
+        Ok(Self { format, zone: settings.zone, overlong: Overlong::Cut, limit: None, target, rows: None })
     }
 
     /// Whether people look at it, rather than programs.
@@ -93,6 +101,13 @@ impl Output {
     #[must_use]
     pub fn wrapping(self) -> Self {
         Self { overlong: Overlong::Wrap, ..self }
+    }
+
+    /// In a table on a terminal, no more rows than these are shown; `remedy` tells how all are to be had.
+    #[must_use]
+    pub fn limited(self, limit: Limit, remedy: &'static str) -> Self {
+        let limit = (self.format == Format::Table && self.target.is_terminal()).then_some((limit, remedy));
+        Self { limit, ..self }
     }
 
     /// Writes a whole result.
@@ -108,6 +123,18 @@ impl Output {
             rows.finish().map_err(|error| self.target.blame(error))?;
         }
         self.target.finish()
+    }
+
+    /// Ends the result as the work on it ended. Of a failed one stays what a terminal shows already.
+    pub fn end(mut self, outcome: Result<()>) -> Result<()> {
+        if outcome.is_ok() {
+            return self.finish();
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.abandon().map_err(|error| self.target.blame(error))?;
+            self.target.flush().map_err(|error| self.target.blame(error))?;
+        }
+        outcome
     }
 
     fn rows(&self, schema: &SchemaRef) -> Result<Box<dyn Rows>, ArrowError> {
@@ -127,7 +154,11 @@ impl Output {
 impl Receiver for Output {
     fn schema(&mut self, schema: &SchemaRef) -> Result<()> {
         let shown = cells::shown_schema(schema, self.zone);
-        self.rows = Some(self.rows(&shown).map_err(|error| self.target.blame(error))?);
+        let rows = self.rows(&shown).map_err(|error| self.target.blame(error))?;
+        self.rows = Some(match self.limit {
+            Some((limit, remedy)) => Box::new(Limited::new(rows, self.target.clone(), limit, remedy)),
+            None => rows,
+        });
         Ok(())
     }
 

@@ -111,6 +111,21 @@ impl Printer {
         }
     }
 
+    /// The answer to something that was asked for, which is wanted also where nothing else is.
+    pub fn answer(&self, line: &str) {
+        Self { quiet: false, ..*self }.say(line);
+    }
+
+    /// An error that does not end the program, and what to do about it.
+    pub fn report(&self, error: &Error, hint: Option<&str>) {
+        report(self.style, error, hint);
+    }
+
+    /// Whether colour is wanted.
+    pub fn colour(&self) -> bool {
+        self.style.colour
+    }
+
     /// Something that did not stop the work.
     pub fn warn(&self, text: &str) {
         if !self.quiet {

@@ -48,7 +48,8 @@ fn every_type() -> RecordBatch {
 
 fn bytes(format: Format, batches: &[RecordBatch], terminal: bool) -> Vec<u8> {
     let target = Target::memory(terminal);
-    let mut output = Output { format, zone: BERLIN, overlong: Overlong::Cut, target: target.clone(), rows: None };
+    let mut output =
+        Output { format, zone: BERLIN, overlong: Overlong::Cut, limit: None, target: target.clone(), rows: None };
     output.schema(&every_type().schema()).unwrap();
     for batch in batches {
         output.batch(batch).unwrap();
@@ -108,8 +109,14 @@ fn markdown() {
 fn table() {
     let plain = every_type().project(&[2, 3, 4, 5, 6, 7, 13]).unwrap();
     let target = Target::memory(false);
-    let mut output =
-        Output { format: Format::Table, zone: BERLIN, overlong: Overlong::Cut, target: target.clone(), rows: None };
+    let mut output = Output {
+        format: Format::Table,
+        zone: BERLIN,
+        overlong: Overlong::Cut,
+        limit: None,
+        target: target.clone(),
+        rows: None,
+    };
     output.schema(&plain.schema()).unwrap();
     output.batch(&plain).unwrap();
     output.finish().unwrap();

@@ -1,0 +1,163 @@
+-- name: context_thrashing
+-- title: Context compacted again and again
+-- about: Sessions whose context was compacted min_in_window times with no more than window_minutes of active time from one
+-- about: compaction to the next, or min_in_session times in all, unless the session is so long that these are less than
+-- about: min_per_100_turns. Active time leaves out pauses of 5 minutes and more. Side conversations are judged apart.
+-- about: It does not matter who asked for a compaction: a context that is full so often holds too much.
+-- about: Wasted are, for each compaction after the first, the response that wrote its summary, where the agent records
+-- about: one, and the first response after it, which pays for the new context from its first token on.
+-- about: Severity by what was wasted, or by count: medium from 4 compactions on, high from 8.
+-- param: min_in_window int = 2 -- Compactions close to each other that are thrashing. Count.
+-- param: window_minutes int = 60 -- Active time from one compaction to the next that is close. Minutes.
+-- param: min_in_session int = 3 -- Compactions of a whole session that are thrashing. Count.
+-- param: min_per_100_turns float = 1.0 -- Least rate at which min_in_session counts. Compactions in 100 turns.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  select
+    s.machine, s.agent, s.session_id, s.project, s.started_at, s.turns,
+    dense_rank() over (order by s.machine, s.agent, s.session_id) as number
+  from sessions s
+  where s.compactions >= least($min_in_window, $min_in_session)
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+steps as (
+  select
+    c.number, m.is_sidechain, m.seq, m.kind, c.turns, m.timestamp is not null as is_timed,
+    round((extract(epoch from m.timestamp) - extract(epoch from lag(m.timestamp) over (
+      partition by c.number, m.is_sidechain order by m.seq
+    ))) * 1e3) as pause_ms
+  from messages m
+  join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+),
+timed as (
+  select
+    *,
+    sum(case when pause_ms > 0 and pause_ms < 300000 then pause_ms else 0 end) over thread as active_ms,
+    sum(case when kind = 'compaction' then 1 else 0 end) over thread as piece
+  from steps
+  window thread as (
+    partition by number, is_sidechain order by seq rows between unbounded preceding and current row
+  )
+),
+-- Each compaction with the end of what it makes one pay for: its summary and the first reply.
+compacted as (
+  select
+    number, is_sidechain, piece,
+    min(turns) as turns,
+    min(case when kind = 'compaction' then seq end) as first_seq,
+    min(case when kind = 'compaction' and is_timed then active_ms end) as active_ms,
+    coalesce(
+      min(case when kind = 'reply' then seq end),
+      max(case when kind in ('compaction', 'summary') then seq end)
+    ) as last_seq
+  from timed
+  where piece >= 1
+  group by number, is_sidechain, piece
+),
+spaced as (
+  select
+    *,
+    active_ms - lag(active_ms) over (partition by number, is_sidechain order by piece) as since_last_ms,
+    count(*) over (partition by number, is_sidechain) >= $min_in_session
+      and count(*) over (partition by number, is_sidechain) * 100.0 >= turns * $min_per_100_turns as is_whole
+  from compacted
+),
+chained as (
+  select
+    *,
+    case when is_whole then 0 else sum(case when since_last_ms <= $window_minutes * 60000.0 then 0 else 1 end) over (
+      partition by number, is_sidechain order by piece rows between unbounded preceding and current row
+    ) end as episode
+  from spaced
+),
+placed as (
+  select *, row_number() over (partition by number, is_sidechain, episode order by piece) as place
+  from chained
+),
+episodes as (
+  select
+    number, is_sidechain, episode,
+    count(*) as occurrences,
+    min(case when place > 1 then since_last_ms end) as least_ms,
+    min(first_seq) as first_seq,
+    max(last_seq) as last_seq
+  from placed
+  group by number, is_sidechain, episode
+  having bool_or(is_whole) or count(*) >= $min_in_window
+),
+-- A list without doubles is made before it is joined: engines would else join all messages by their places alone.
+located as (
+  select distinct c.machine, c.agent, c.session_id, p.is_sidechain, p.episode, p.first_seq, p.last_seq
+  from placed p
+  join chosen c on c.number = p.number
+  where p.place > 1
+),
+-- What was billed for them: responses, and summaries that are known by their message alone.
+paid as (
+  select distinct
+    l.machine, l.agent, l.session_id, l.is_sidechain, l.episode, m.response_id,
+    case when m.response_id is null then m.message_id end as message_id
+  from located l
+  join messages m
+    on m.machine = l.machine and m.agent = l.agent and m.session_id = l.session_id
+    and m.is_sidechain = l.is_sidechain and m.seq >= l.first_seq and m.seq <= l.last_seq
+  where m.kind in ('compaction', 'summary', 'reply')
+),
+costs as (
+  select p.machine, p.agent, p.session_id, p.is_sidechain, p.episode, u.total_tokens, u.cost_usd
+  from paid p
+  join usage u
+    on u.machine = p.machine and u.agent = p.agent and u.session_id = p.session_id and u.response_id = p.response_id
+  union all
+  select p.machine, p.agent, p.session_id, p.is_sidechain, p.episode, u.total_tokens, u.cost_usd
+  from paid p
+  join usage u
+    on u.machine = p.machine and u.agent = p.agent and u.session_id = p.session_id and u.message_id = p.message_id
+),
+spent as (
+  select
+    machine, agent, session_id, is_sidechain, episode,
+    sum(total_tokens) as tokens,
+    sum(round(cost_usd * 1e9)) / 1e9 as cost
+  from costs
+  group by machine, agent, session_id, is_sidechain, episode
+)
+select
+  'context_thrashing' as detector,
+  c.agent,
+  c.session_id,
+  c.project,
+  c.started_at,
+  case when k.cost >= 5 or e.occurrences >= 8 then 'high'
+       when k.cost >= 0.5 or e.occurrences >= 4 then 'medium'
+       else 'low' end as severity,
+  e.occurrences,
+  k.tokens as wasted_tokens,
+  k.cost as wasted_cost_usd,
+  e.first_seq,
+  e.last_seq,
+  cast(e.occurrences as text) || ' compactions in ' || cast(c.turns as text) || ' turn'
+    || case when c.turns = 1 then ', ' else 's, ' end
+    || cast(cast(floor(e.occurrences * 100.0 / greatest(c.turns, 1)) as bigint) as text) || ' per 100' as evidence,
+  'The context was compacted ' || cast(e.occurrences as text) || case when e.occurrences = 1 then ' time' else ' times' end
+    || case when e.least_ms is null then '.'
+            when e.least_ms < 60000 then ', at the closest less than a minute of work apart.'
+            when e.least_ms < 120000 then ', at the closest a minute of work apart.'
+            else ', at the closest ' || cast(cast(floor(e.least_ms / 60000.0) as bigint) as text)
+              || ' minutes of work apart.' end
+    || ' Each time the agent forgets what it read and pays for its context anew: begin a new session for'
+    || ' each task, and let it read less.' as explanation,
+  'measured' as basis,
+  c.machine
+from episodes e
+join chosen c on c.number = e.number
+left join spent k
+  on k.machine = c.machine and k.agent = c.agent and k.session_id = c.session_id
+  and k.is_sidechain = e.is_sidechain and k.episode = e.episode
+order by k.cost desc nulls last, e.occurrences desc, c.started_at, c.agent, c.machine, c.session_id, e.first_seq

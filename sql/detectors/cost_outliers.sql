@@ -1,0 +1,100 @@
+-- name: cost_outliers
+-- title: Sessions that cost far more than the project's others
+-- about: Sessions whose own cost is above the usual upper bound of the project: the upper quartile times the ratio of the
+-- about: quartiles to the power of 1.5 (Tukey's fence on a logarithmic scale, because costs spread by factors), at least
+-- about: `min_ratio` times the median, and at least the session's turns times the upper quartile of the cost of a turn, so that
+-- about: a session is no outlier for being long. Compared are the sessions of one project and machine whose cost is known,
+-- about: subagents among themselves. The filters choose what is reported; what is usual always comes from all sessions. What is
+-- about: above the bound counts as wasted, which is an estimate: look what the session did that others did not need.
+-- param: min_sessions int = 10 -- Sessions of a project that tell what is usual. Count.
+-- param: min_ratio float = 3 -- An outlier costs more than so many times the median. Ratio.
+-- param: min_wasted_usd float = 1 -- Least excess over the bound. USD.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with priced as (
+  select
+    s.machine, s.agent, s.session_id, s.project, s.kind, s.started_at, s.title, s.turns, s.responses, s.compactions,
+    s.total_tokens,
+    round(s.cost_usd * 1e9) as nanos,
+    round(s.cost_usd * 1e9) / greatest(s.turns, 1) as nanos_a_turn
+  from sessions s
+  where s.project is not null and s.cost_usd > 0
+    and ($project is null or s.project = $project)
+),
+ranked as (
+  select
+    p.*,
+    count(*) over (partition by machine, project, kind) as sessions,
+    row_number() over (partition by machine, project, kind order by nanos, agent, session_id) as place,
+    row_number() over (partition by machine, project, kind order by nanos_a_turn, agent, session_id) as place_a_turn
+  from priced p
+),
+-- The first session at or above the share of all, so that no engine has to interpolate.
+quartiles as (
+  select
+    r.*,
+    max(case when place = floor((sessions + 3) / 4.0) then nanos end) over (partition by machine, project, kind) as lower,
+    max(case when place = floor((sessions + 1) / 2.0) then nanos end) over (partition by machine, project, kind) as middle,
+    max(case when place = floor((sessions * 3 + 3) / 4.0) then nanos end) over (
+      partition by machine, project, kind
+    ) as upper,
+    max(case when place_a_turn = floor((sessions * 3 + 3) / 4.0) then nanos_a_turn end) over (
+      partition by machine, project, kind
+    ) as upper_a_turn
+  from ranked r
+  where sessions >= $min_sessions
+),
+bounded as (
+  select q.*, ceil(greatest(upper * (upper / lower) * sqrt(upper / lower), middle * $min_ratio, turns * upper_a_turn)) as bound
+  from quartiles q
+),
+outliers as (
+  select *
+  from bounded
+  where nanos > bound
+    and nanos - bound >= $min_wasted_usd * 1e9
+    and ($since is null or started_at >= $since)
+    and ($until is null or started_at < $until)
+    and ($agent is null or agent = $agent)
+),
+places as (
+  select m.machine, m.agent, m.session_id, m.seq
+  from messages m
+  join outliers o on o.machine = m.machine and o.agent = m.agent and o.session_id = m.session_id
+  union all
+  select t.machine, t.agent, t.session_id, t.seq
+  from tool_calls t
+  join outliers o on o.machine = t.machine and o.agent = t.agent and o.session_id = t.session_id
+),
+spans as (
+  select machine, agent, session_id, min(seq) as first_seq, max(seq) as last_seq
+  from places
+  group by machine, agent, session_id
+)
+select
+  'cost_outliers' as detector,
+  o.agent,
+  o.session_id,
+  o.project,
+  o.started_at,
+  case when o.nanos - o.bound >= 5e9 then 'high' when o.nanos - o.bound >= 5e8 then 'medium' else 'low' end as severity,
+  1 as occurrences,
+  cast(floor(o.total_tokens * ((o.nanos - o.bound) / o.nanos)) as bigint) as wasted_tokens,
+  (o.nanos - o.bound) / 1e9 as wasted_cost_usd,
+  p.first_seq,
+  p.last_seq,
+  cast(o.turns as text) || ' turn' || case when o.turns = 1 then '' else 's' end || ', '
+    || cast(o.responses as text) || ' response' || case when o.responses = 1 then '' else 's' end
+    || case when o.compactions = 0 then '' when o.compactions = 1 then ', 1 compaction'
+       else ', ' || cast(o.compactions as text) || ' compactions' end
+    || coalesce(': ' || nullif(trim(replace(substr(o.title, 1, 80), chr(10), ' ')), ''), '') as evidence,
+  'It cost ' || cast(cast(floor(o.nanos / o.middle) as bigint) as text) || ' times the median of the '
+    || cast(o.sessions as text) || ' ' || case when o.kind = 'subagent' then 'subagents' else 'sessions' end
+    || ' of this project' || case when o.turns < 2 then '.' else ', and more than so many turns usually do.' end as explanation,
+  'estimated' as basis,
+  o.machine
+from outliers o
+left join spans p on p.machine = o.machine and p.agent = o.agent and p.session_id = o.session_id
+order by wasted_cost_usd desc nulls last, o.started_at, o.agent, o.machine, o.session_id, p.first_seq

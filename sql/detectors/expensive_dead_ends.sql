@@ -1,0 +1,151 @@
+-- name: expensive_dead_ends
+-- title: Work that was paid for and thrown away
+-- about: Branches that the conversation left (the person went back to an earlier prompt), and subagents whose call failed,
+-- about: was declined or interrupted, or that ended in an API error or an abort: all that they found out is lost. A
+-- about: subagent that was called again and then came to an end is none.
+-- about: Found is what cost more than min_cost, or more than min_share of its session (of a subagent: of the session that
+-- about: called it) and min_share_cost; where no price is known, more than that share of the tokens and min_share_tokens.
+-- about: Wasted is all that the branch or the subagent's session cost; sessions that a subagent called count for themselves.
+-- param: min_cost float = 0.5 -- Cost above which a dead end is expensive in any session. USD.
+-- param: min_share float = 0.1 -- Share of its session above which it is expensive. Fraction.
+-- param: min_share_cost float = 0.05 -- Least cost at which the share counts. USD.
+-- param: min_share_tokens int = 50000 -- Least tokens at which the share of tokens counts. Tokens.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  select s.machine, s.agent, s.session_id, s.project, s.started_at, s.cost_usd, s.total_tokens, s.responses,
+    s.is_subagent, s.parent_session_id, s.subagent_type, s.api_errors + s.aborts as stops
+  from sessions s
+  where ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+calls as (
+  select
+    t.machine, t.agent, t.child_session_id as session_id, t.name, t.status,
+    row_number() over (
+      partition by t.machine, t.agent, t.child_session_id order by t.started_at desc nulls last, t.session_id, t.seq desc
+    ) as place
+  from tool_calls t
+  where t.child_session_id is not null
+),
+ends as (
+  select
+    m.machine, m.agent, m.session_id, m.kind,
+    row_number() over (partition by m.machine, m.agent, m.session_id order by m.seq desc) as place
+  from messages m
+  join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+  where c.is_subagent and c.stops > 0 and m.kind in ('prompt', 'reply', 'tool_result', 'api_error', 'abort')
+),
+failed as (
+  select
+    c.machine, c.agent, c.session_id, c.cost_usd, c.total_tokens, c.responses, c.subagent_type, k.name,
+    case
+      when k.status = 'rejected' then 'was declined'
+      when k.status = 'interrupted' then 'was interrupted'
+      when e.kind = 'api_error' then 'ended in an API error'
+      when k.status = 'error' then 'failed'
+      else 'was interrupted'
+    end as ending,
+    p.cost_usd as session_cost,
+    p.total_tokens as session_tokens
+  from chosen c
+  left join calls k
+    on k.machine = c.machine and k.agent = c.agent and k.session_id = c.session_id and k.place = 1
+  left join ends e
+    on e.machine = c.machine and e.agent = c.agent and e.session_id = c.session_id and e.place = 1
+  left join sessions p
+    on p.machine = c.machine and p.agent = c.agent and p.session_id = c.parent_session_id
+  where c.is_subagent
+    and (k.status in ('rejected', 'interrupted', 'error') or e.kind in ('api_error', 'abort'))
+),
+steps as (
+  select
+    m.machine, m.agent, m.session_id, m.seq, m.response_id, m.is_abandoned,
+    sum(case when m.is_abandoned then 0 else 1 end) over (
+      partition by m.machine, m.agent, m.session_id order by m.seq rows between unbounded preceding and current row
+    ) as branch
+  from messages m
+  join (
+    select distinct machine, agent, session_id from messages where is_abandoned and response_id is not null
+  ) b on b.machine = m.machine and b.agent = m.agent and b.session_id = m.session_id
+  where m.kind in ('prompt', 'command', 'reply', 'tool_result') and not m.is_sidechain
+),
+left_behind as (
+  select machine, agent, session_id, branch, response_id, min(seq) as first_seq, max(seq) as last_seq
+  from steps
+  where is_abandoned
+  group by machine, agent, session_id, branch, response_id
+),
+branches as (
+  select
+    l.machine, l.agent, l.session_id,
+    min(l.first_seq) as first_seq,
+    max(l.last_seq) as last_seq,
+    count(distinct l.response_id) as responses,
+    sum(u.total_tokens) as tokens,
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost
+  from left_behind l
+  left join usage u
+    on u.machine = l.machine and u.agent = l.agent and u.session_id = l.session_id and u.response_id = l.response_id
+  group by l.machine, l.agent, l.session_id, l.branch
+),
+dead_ends as (
+  select
+    b.machine, b.agent, b.session_id, false as is_subagent, b.first_seq, b.last_seq,
+    b.responses, b.tokens, b.cost, c.cost_usd as session_cost, c.total_tokens as session_tokens,
+    'a branch of ' || cast(b.responses as text) || case when b.responses = 1 then ' response' else ' responses' end
+      as evidence,
+    'The conversation went back and left ' || cast(b.responses as text)
+      || case when b.responses = 1 then ' response' else ' responses' end
+      || ' behind: what they found out was thrown away.' as explanation
+  from branches b
+  join chosen c on c.machine = b.machine and c.agent = b.agent and c.session_id = b.session_id
+  union all
+  select
+    f.machine, f.agent, f.session_id, true as is_subagent, min(m.seq) as first_seq, max(m.seq) as last_seq,
+    f.responses, f.total_tokens as tokens, round(f.cost_usd * 1e9) / 1e9 as cost, f.session_cost, f.session_tokens,
+    coalesce(f.name || ' ', '') || coalesce(f.subagent_type || ' ', '') || f.ending as evidence,
+    'The subagent' || coalesce(' ' || f.subagent_type, '') || ' ' || f.ending || ' after ' || cast(f.responses as text)
+      || case when f.responses = 1 then ' response' else ' responses' end
+      || ': who called it got nothing of what it found out.' as explanation
+  from failed f
+  join messages m on m.machine = f.machine and m.agent = f.agent and m.session_id = f.session_id
+  group by
+    f.machine, f.agent, f.session_id, f.responses, f.total_tokens, f.cost_usd, f.session_cost, f.session_tokens,
+    f.name, f.subagent_type, f.ending
+),
+-- What a failed subagent left behind is within what all of it cost.
+outermost as (
+  select *, bool_or(is_subagent) over (partition by machine, agent, session_id) as is_lost
+  from dead_ends
+)
+select
+  'expensive_dead_ends' as detector,
+  d.agent,
+  d.session_id,
+  c.project,
+  c.started_at,
+  case when d.cost >= 5 then 'high' when d.cost >= 0.5 then 'medium' else 'low' end as severity,
+  d.responses as occurrences,
+  d.tokens as wasted_tokens,
+  d.cost as wasted_cost_usd,
+  d.first_seq,
+  d.last_seq,
+  d.evidence,
+  d.explanation,
+  'measured' as basis,
+  d.machine
+from outermost d
+join chosen c on c.machine = d.machine and c.agent = d.agent and c.session_id = d.session_id
+where d.responses > 0
+  and d.is_subagent = d.is_lost
+  and (
+    d.cost > $min_cost
+    or (d.cost >= $min_share_cost and d.cost > $min_share * d.session_cost)
+    or (d.cost is null and d.tokens >= $min_share_tokens and d.tokens > $min_share * d.session_tokens)
+  )
+order by d.cost desc nulls last, d.tokens desc, c.started_at, d.agent, d.machine, d.session_id, d.first_seq

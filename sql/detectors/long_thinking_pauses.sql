@@ -1,0 +1,114 @@
+-- name: long_thinking_pauses
+-- title: Responses that took minutes and said little
+-- about: Responses that took longer than min_seconds at fewer output tokens (hidden reasoning within) a second than
+-- about: max_tokens_per_second: the service was slow, or hung. A finding is a turn with such responses. The time is what the
+-- about: agent recorded, else that from the prompt or tool result before to the response's first record; then a time over
+-- about: max_minutes is taken for a machine that slept. Responses of which only a running count of the output was recorded
+-- about: are not judged.
+-- about: No money is lost, but the person's time: nothing is given as wasted.
+-- about: Severity by the time lost in a turn: medium from 3 minutes on, high from 10.
+-- param: min_seconds int = 60 -- Time of a response above which it is long. Seconds.
+-- param: max_tokens_per_second float = 5.0 -- Speed below which it is slow. Output tokens a second.
+-- param: max_minutes int = 30 -- Longest time that is believed where the agent recorded none. Minutes.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  select
+    s.machine, s.agent, s.session_id, s.project, s.started_at,
+    dense_rank() over (order by s.machine, s.agent, s.session_id) as number
+  from sessions s
+  where s.responses > 0
+    and extract(epoch from s.ended_at) - extract(epoch from s.started_at) >= $min_seconds
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+steps as (
+  select
+    c.number, m.is_sidechain, m.seq, m.turn, m.kind, m.response_id,
+    round((extract(epoch from m.timestamp) - extract(epoch from lag(m.timestamp) over thread)) * 1e3) as waited_ms,
+    lag(m.kind in ('prompt', 'command', 'tool_result')) over thread as is_answer
+  from messages m
+  join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+  where m.kind in ('prompt', 'command', 'tool_result', 'reply', 'abort', 'api_error', 'compaction', 'summary')
+  window thread as (partition by c.number, m.is_sidechain order by m.seq)
+),
+waits as (
+  select number, is_sidechain, response_id, min(turn) as turn, min(seq) as seq, max(waited_ms) as waited_ms
+  from steps
+  where kind = 'reply'
+    and is_answer
+    and waited_ms > $min_seconds * 1000.0
+    and waited_ms <= $max_minutes * 60000.0
+  group by number, is_sidechain, response_id
+),
+long_responses as (
+  select c.number, u.response_id, max(u.model) as model, max(u.duration_ms) as duration_ms,
+    sum(u.output_tokens) as output_tokens
+  from usage u
+  join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
+  where u.grain = 'response'
+    and not u.is_partial
+    and u.output_tokens is not null
+    and (u.duration_ms is null or u.duration_ms > $min_seconds * 1000.0)
+  group by c.number, u.response_id
+),
+recorded as (
+  select c.number, m.is_sidechain, m.response_id, min(m.turn) as turn, min(m.seq) as seq
+  from messages m
+  join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+  join long_responses l on l.number = c.number and l.response_id = m.response_id and l.duration_ms is not null
+  where m.kind = 'reply'
+  group by c.number, m.is_sidechain, m.response_id
+),
+pauses as (
+  select r.number, r.is_sidechain, r.turn, r.seq, l.model, l.output_tokens, l.duration_ms * 1.0 as ms, true as is_recorded
+  from recorded r
+  join long_responses l on l.number = r.number and l.response_id = r.response_id
+  union all
+  select w.number, w.is_sidechain, w.turn, w.seq, l.model, l.output_tokens, w.waited_ms as ms, false as is_recorded
+  from waits w
+  join long_responses l on l.number = w.number and l.response_id = w.response_id
+  where l.duration_ms is null
+),
+turns as (
+  select
+    number, is_sidechain, turn,
+    count(*) as occurrences,
+    sum(ms) as ms,
+    max(model) as model,
+    max(ms) as longest_ms,
+    sum(output_tokens) as output_tokens,
+    min(seq) as first_seq,
+    max(seq) as last_seq,
+    bool_and(is_recorded) as is_recorded
+  from pauses
+  where output_tokens * 1000.0 < ms * $max_tokens_per_second
+  group by number, is_sidechain, turn
+)
+select
+  'long_thinking_pauses' as detector,
+  c.agent,
+  c.session_id,
+  c.project,
+  c.started_at,
+  case when t.ms >= 600000 then 'high' when t.ms >= 180000 then 'medium' else 'low' end as severity,
+  t.occurrences,
+  cast(null as bigint) as wasted_tokens,
+  cast(null as double) as wasted_cost_usd,
+  t.first_seq,
+  t.last_seq,
+  coalesce(t.model || ', ', '') || 'the longest ' || cast(cast(floor(t.longest_ms / 1000.0) as bigint) as text) || ' s'
+    as evidence,
+  case when t.occurrences = 1 then 'A response of this turn' else cast(t.occurrences as text) || ' responses of this turn' end
+    || ' took ' || cast(cast(floor(t.ms / 1000.0) as bigint) as text) || ' seconds and brought '
+    || cast(t.output_tokens as text) || ' tokens: the service was slow or hung. Another model, or another hour, may be faster.'
+    as explanation,
+  case when t.is_recorded then 'measured' else 'estimated' end as basis,
+  c.machine
+from turns t
+join chosen c on c.number = t.number
+order by wasted_cost_usd desc nulls last, t.ms desc, c.started_at, c.agent, c.machine, c.session_id, t.first_seq

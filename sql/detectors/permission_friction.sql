@@ -1,0 +1,89 @@
+-- name: permission_friction
+-- title: Permissions that were refused again and again
+-- about: Sessions in which the person refused tool calls several times, and which tools. Calls that one response made
+-- about: together are one refusal, because one answer stops them all. Plans that were sent back and questions that were
+-- about: not answered are no refusals: that is how plans are made. A denial by a rule is an error of the call, not counted
+-- about: here. What friction wastes is the person's time, so tokens and cost are null; 5 refusals are medium, 10 high.
+-- param: min_refusals int = 3 -- Refusals in a session. Count.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  select s.machine, s.agent, s.session_id, s.project, s.started_at, s.tool_calls
+  from sessions s
+  where s.tool_rejections >= $min_refusals
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+rejected as (
+  select
+    t.machine, t.agent, t.session_id, t.seq, t.name,
+    coalesce(t.response_id, t.message_id, t.call_id) as try_id,
+    replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' ') as what
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.status = 'rejected'
+    and lower(replace(t.name, '_', '')) not in (
+      'exitplanmode', 'planexit', 'askuserquestion', 'askuser', 'question', 'requestuserinput', 'askfollowupquestion',
+      'planmoderespond', 'exitspecmode'
+    )
+),
+tools as (
+  select
+    machine, agent, session_id, name,
+    count(distinct try_id) as refusals,
+    row_number() over (partition by machine, agent, session_id order by count(distinct try_id) desc, name) as place
+  from rejected
+  group by machine, agent, session_id, name
+),
+named as (
+  select
+    machine, agent, session_id,
+    string_agg(substr(name, 1, 40) || ' ' || cast(refusals as text), ', ' order by place)
+      || case when max(places) > 3 then ' and others' else '' end as tools
+  from (select *, max(place) over (partition by machine, agent, session_id) as places from tools) as counted
+  where place <= 3
+  group by machine, agent, session_id
+),
+latest as (
+  select
+    *,
+    row_number() over (partition by machine, agent, session_id order by seq desc) as back
+  from rejected
+),
+frictions as (
+  select
+    machine, agent, session_id,
+    count(distinct try_id) as occurrences,
+    min(seq) as first_seq,
+    max(seq) as last_seq,
+    max(case when back = 1 then name || coalesce(' ' || what, '') end) as last_call
+  from latest
+  group by machine, agent, session_id
+  having count(distinct try_id) >= $min_refusals
+)
+select
+  'permission_friction' as detector,
+  f.agent,
+  f.session_id,
+  c.project,
+  c.started_at,
+  case when f.occurrences >= 10 then 'high' when f.occurrences >= 5 then 'medium' else 'low' end as severity,
+  f.occurrences,
+  cast(null as bigint) as wasted_tokens,
+  cast(null as double) as wasted_cost_usd,
+  f.first_seq,
+  f.last_seq,
+  n.tools || '; last: ' || f.last_call as evidence,
+  'You refused ' || cast(f.occurrences as text) || ' times what the agent wanted to do, in a session of '
+    || cast(c.tool_calls as text) || ' tool calls. Allow in the agent''s settings what is always fine, forbid there what '
+    || 'never is, and tell it in its instructions what not to try.' as explanation,
+  'measured' as basis,
+  f.machine
+from frictions f
+join named n on n.machine = f.machine and n.agent = f.agent and n.session_id = f.session_id
+join chosen c on c.machine = f.machine and c.agent = f.agent and c.session_id = f.session_id
+order by f.occurrences desc, c.started_at, f.agent, f.machine, f.session_id, f.first_seq

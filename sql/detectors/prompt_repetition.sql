@@ -1,0 +1,148 @@
+-- name: prompt_repetition
+-- title: The same thing asked again
+-- about: Prompts of the person that say nearly the same as one shortly before, which had been answered: the answer did not
+-- about: do. How alike two prompts are is estimated from their sketches. Short prompts (`continue`, `commit it`) say little
+-- about: and are left out, as are prompts that differ in a number (step 1, step 2), that got no answer (an error, an
+-- about: interruption), on branches that the conversation left (see expensive_dead_ends), and of subagents.
+-- about: Wasted is what the turns of all but the last asking cost. 3 askings are medium, 6 high, whatever they cost.
+-- param: min_prompts int = 2 -- Prompts that say nearly the same. Count.
+-- param: min_alike float = 0.9 -- How alike two prompts are, at least 0.8. Share of words and pairs of words.
+-- param: min_words int = 8 -- Length of a prompt that counts. Words.
+-- param: max_apart int = 3 -- How far a prompt may be behind the one that it repeats; 1 is the next. Prompts.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  select s.machine, s.agent, s.session_id, s.project, s.started_at
+  from sessions s
+  where s.prompts >= $min_prompts
+    and not s.is_subagent
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+places(place) as (
+  values
+    (1), (3), (5), (7), (9), (11), (13), (15), (17), (19), (21), (23), (25), (27), (29), (31),
+    (33), (35), (37), (39), (41), (43), (45), (47), (49), (51), (53), (55), (57), (59), (61), (63)
+),
+prompts as (
+  select
+    m.machine, m.agent, m.session_id, m.seq, m.turn, m.text_sketch, m.text,
+    dense_rank() over (partition by m.machine, m.agent, m.session_id order by m.seq) as number
+  from messages m
+  join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+  where m.kind = 'prompt' and m.text_sketch is not null and not m.is_abandoned and not m.is_sidechain
+),
+-- Of 32 places, 25 and more can only be equal when one of 8 blocks of them is.
+pairs as (
+  select
+    a.machine, a.agent, a.session_id, a.seq as first_seq, b.seq as last_seq, a.turn, a.text_sketch as first_sketch,
+    b.text_sketch as last_sketch, substr(a.text, 1, 4096) as first_text, substr(b.text, 1, 4096) as last_text
+  from prompts a
+  join prompts b
+    on b.machine = a.machine and b.agent = a.agent and b.session_id = a.session_id
+    and b.number > a.number and b.number <= a.number + $max_apart
+  where (substr(a.text_sketch, 1, 8) = substr(b.text_sketch, 1, 8)
+      or substr(a.text_sketch, 9, 8) = substr(b.text_sketch, 9, 8)
+      or substr(a.text_sketch, 17, 8) = substr(b.text_sketch, 17, 8)
+      or substr(a.text_sketch, 25, 8) = substr(b.text_sketch, 25, 8)
+      or substr(a.text_sketch, 33, 8) = substr(b.text_sketch, 33, 8)
+      or substr(a.text_sketch, 41, 8) = substr(b.text_sketch, 41, 8)
+      or substr(a.text_sketch, 49, 8) = substr(b.text_sketch, 49, 8)
+      or substr(a.text_sketch, 57, 8) = substr(b.text_sketch, 57, 8))
+),
+alike as (
+  select
+    machine, agent, session_id, first_seq, last_seq, turn,
+    max(first_text) as text
+  from pairs
+  cross join places
+  group by machine, agent, session_id, first_seq, last_seq, turn
+  having sum(case when substr(first_sketch, place, 2) = substr(last_sketch, place, 2) then 1 else 0 end)
+      >= 32 * $min_alike
+    and length(max(first_text)) - length(replace(replace(max(first_text), chr(10), ''), ' ', '')) + 1 >= $min_words
+    and regexp_replace(max(first_text), '[^0-9]+', ' ', 'g') = regexp_replace(max(last_text), '[^0-9]+', ' ', 'g')
+),
+answered as (
+  select l.machine, l.agent, l.session_id, l.first_seq, l.last_seq, l.turn, max(l.text) as text
+  from alike l
+  join messages m
+    on m.machine = l.machine and m.agent = l.agent and m.session_id = l.session_id and m.turn = l.turn
+  where m.kind = 'reply' and not m.is_error
+  group by l.machine, l.agent, l.session_id, l.first_seq, l.last_seq, l.turn
+),
+joined as (
+  select
+    *,
+    case when first_seq <= max(last_seq) over (
+      partition by machine, agent, session_id order by first_seq, last_seq
+      rows between unbounded preceding and 1 preceding
+    ) then 0 else 1 end as is_start
+  from answered
+),
+episodes as (
+  select
+    *,
+    sum(is_start) over (
+      partition by machine, agent, session_id order by first_seq, last_seq
+      rows between unbounded preceding and current row
+    ) as episode
+  from joined
+),
+askings as (
+  select machine, agent, session_id, episode, first_seq as seq, turn, text from episodes
+  union all
+  select machine, agent, session_id, episode, last_seq as seq, null as turn, null as text from episodes
+),
+asked as (
+  select machine, agent, session_id, episode, seq, max(turn) as turn, max(text) as text
+  from askings
+  group by machine, agent, session_id, episode, seq
+),
+costs as (
+  select u.machine, u.agent, u.session_id, u.turn, sum(u.total_tokens) as tokens, sum(round(u.cost_usd * 1e9)) as cost
+  from usage u
+  join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
+  where u.grain in ('response', 'turn')
+  group by u.machine, u.agent, u.session_id, u.turn
+),
+found as (
+  select
+    a.machine, a.agent, a.session_id, a.episode,
+    count(*) as occurrences,
+    min(a.seq) as first_seq,
+    max(a.seq) as last_seq,
+    sum(k.tokens) as wasted_tokens,
+    sum(k.cost) / 1e9 as wasted_cost_usd,
+    max(replace(substr(a.text, 1, 80), chr(10), ' ')) as text
+  from asked a
+  left join costs k
+    on k.machine = a.machine and k.agent = a.agent and k.session_id = a.session_id and k.turn = a.turn
+  group by a.machine, a.agent, a.session_id, a.episode
+  having count(*) >= $min_prompts
+)
+select
+  'prompt_repetition' as detector,
+  f.agent,
+  f.session_id,
+  c.project,
+  c.started_at,
+  case when f.wasted_cost_usd >= 5 or f.occurrences >= 6 then 'high'
+       when f.wasted_cost_usd >= 0.5 or f.occurrences >= 3 then 'medium'
+       else 'low' end as severity,
+  f.occurrences,
+  f.wasted_tokens,
+  f.wasted_cost_usd,
+  f.first_seq,
+  f.last_seq,
+  f.text as evidence,
+  'You asked nearly the same ' || cast(f.occurrences as text) || ' times: most likely the answers before the last did not do. '
+    || 'Say what was wrong with the answer, or rewind and ask differently, rather than asking again.' as explanation,
+  'measured' as basis,
+  f.machine
+from found f
+join chosen c on c.machine = f.machine and c.agent = f.agent and c.session_id = f.session_id
+order by f.wasted_cost_usd desc nulls last, f.occurrences desc, c.started_at, f.agent, f.machine, f.session_id, f.first_seq

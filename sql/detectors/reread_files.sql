@@ -1,0 +1,210 @@
+-- name: reread_files
+-- title: Files read again that had not changed
+-- about: Reads of a file (by a tool, or by cat, head, nl and sed -n in a shell) that asked for the same part and got the same
+-- about: text as the read before them, while that text was still in the context: no compaction, no attempt to edit the file, and
+-- about: no command that changes many files (checkout, pull, patch, a formatter) lies in between. Not counted are reads long
+-- about: after the one before (the person may have changed the file), small results (pictures leave only a mark), logs that
+-- about: are watched, and branches that the conversation left. Wasted are the responses that asked again, each by the share
+-- about: of its calls that did; measured where all did. One finding for each context of a session, from compaction to compaction.
+-- param: min_rereads int = 2 -- Needless reads in one context that make a finding. Count.
+-- param: max_minutes int = 30 -- A read longer after the one before is a check, not a repetition. Minutes.
+-- param: min_bytes int = 200 -- Results smaller than this do not count. Bytes.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  -- Sessions go by a number, because the windows below are over many rows.
+  select
+    s.machine, s.agent, s.session_id, s.project, s.started_at,
+    dense_rank() over (order by s.machine, s.agent, s.session_id) as session_no
+  from sessions s
+  where s.tool_calls > $min_rereads
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+repeated as (
+  select c.session_no, t.input_key
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.status = 'ok'
+    and t.output_bytes >= $min_bytes
+    and t.output_key is not null
+    and (
+      (t.category = 'read' and t.file_path is not null
+        and t.file_path not ilike '%.log' and t.file_path not ilike '%.out' and t.file_path not ilike '%.output')
+      or (t.category = 'shell'
+        and (t.command like 'cat %' or t.command like 'sed -n %' or t.command like 'head %' or t.command like 'nl %')
+        and t.command not like '%>%' and t.command not like '%;%' and t.command not like '%&%'
+        and (t.command not like '%|%' or t.command like 'nl % | sed -n %')
+        and t.command not ilike '%.log%' and t.command not ilike '%.out%')
+    )
+  group by c.session_no, t.input_key
+  having count(*) > 1
+),
+-- Files go by their names, because agents give now the whole path and now a part. A change without one may be of any file.
+events as (
+  select
+    c.session_no, t.seq, 'read' as event,
+    case when t.category = 'read' then regexp_replace(t.file_path, '^.*[/\\]', '') end as file_name,
+    t.message_id, t.is_sidechain, t.started_at, t.input_key, t.output_key
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  join repeated r on r.session_no = c.session_no and r.input_key = t.input_key
+  where t.status = 'ok'
+    and t.output_bytes >= $min_bytes
+    and t.output_key is not null
+  union all
+  select
+    c.session_no, t.seq,
+    case when t.category <> 'shell' and t.file_path is not null then 'edit' else 'change' end as event,
+    case when t.category <> 'shell' then regexp_replace(t.file_path, '^.*[/\\]', '') end as file_name,
+    null, null, null, null, null
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.category in ('edit', 'write')
+    or (t.category = 'shell' and (
+      t.command like '%git apply%' or t.command like '%git am %' or t.command like '%git checkout%'
+      or t.command like '%git cherry-pick%' or t.command like '%git clean%' or t.command like '%git merge%'
+      or t.command like '%git pull%' or t.command like '%git rebase%' or t.command like '%git reset%'
+      or t.command like '%git restore%' or t.command like '%git revert%' or t.command like '%git stash%'
+      or t.command like '%git switch%' or t.command like '%apply%patch%' or t.command like '%patch -%'
+      or t.command like '%sed %-i%' or t.command like '%--in-place%' or t.command like '%perl -%i%'
+      or t.command like '%fmt%' or t.command like '% format%' or t.command like '%-format%' or t.command like '%prettier%'
+      or t.command like '%black %' or t.command like '%isort%' or t.command like '%--fix%' or t.command like '%--write%'))
+  union all
+  select c.session_no, m.seq, 'compaction' as event, null, null, null, null, null, null
+  from messages m
+  join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+  where m.kind = 'compaction'
+),
+versions as (
+  select
+    e.*,
+    sum(case when event = 'compaction' then 1 else 0 end) over (
+      partition by session_no order by seq rows between unbounded preceding and current row
+    ) as context,
+    sum(case when event = 'change' then 1 else 0 end) over (
+      partition by session_no order by seq rows between unbounded preceding and current row
+    ) as changes,
+    sum(case when event = 'edit' then 1 else 0 end) over (
+      partition by session_no order by seq rows between unbounded preceding and current row
+    ) as edits,
+    sum(case when event = 'edit' then 1 else 0 end) over (
+      partition by session_no, file_name order by seq rows between unbounded preceding and current row
+    ) as edits_of_file
+  from events e
+),
+abandoned as (
+  select c.session_no, m.message_id
+  from messages m
+  join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+  where m.is_abandoned
+  group by c.session_no, m.message_id
+),
+kept as (
+  select v.*, case when v.file_name is null then v.edits else v.edits_of_file end as version
+  from versions v
+  left join abandoned a on a.session_no = v.session_no and a.message_id = v.message_id
+  where v.event = 'read' and a.message_id is null
+),
+compared as (
+  select
+    k.*,
+    lag(seq) over (
+      partition by session_no, is_sidechain, context, changes, version, input_key order by seq
+    ) as seq_before,
+    lag(output_key) over (
+      partition by session_no, is_sidechain, context, changes, version, input_key order by seq
+    ) as output_before,
+    lag(started_at) over (
+      partition by session_no, is_sidechain, context, changes, version, input_key order by seq
+    ) as started_before
+  from kept k
+),
+rereads as (
+  select
+    session_no, is_sidechain, context, seq, seq_before,
+    count(*) over (partition by session_no, is_sidechain, context) as occurrences
+  from compared
+  where output_before = output_key
+    and (started_at is null or started_before is null
+      or extract(epoch from started_at) - extract(epoch from started_before) <= $max_minutes * 60)
+),
+named as (
+  select
+    c.machine, c.agent, c.session_id, c.project, c.started_at, r.is_sidechain, r.context, r.occurrences, r.seq, r.seq_before,
+    t.response_id,
+    replace(substr(coalesce(t.file_path, t.command), 1, 80), chr(10), ' ') as what
+  from rereads r
+  join chosen c on c.session_no = r.session_no
+  join tool_calls t on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = r.seq
+  where r.occurrences >= $min_rereads
+),
+counted as (
+  select
+    n.*,
+    count(*) over (partition by machine, agent, session_id, is_sidechain, context, what) as of_file,
+    count(*) over (partition by machine, agent, session_id, is_sidechain, context, response_id) as of_response
+  from named n
+),
+ranked as (
+  select
+    c.*,
+    first_value(what) over (
+      partition by machine, agent, session_id, is_sidechain, context order by of_file desc, what, seq
+    ) as most_read
+  from counted c
+),
+responses as (
+  select
+    r.machine, r.agent, r.session_id, r.project, r.started_at, r.is_sidechain, r.context, r.most_read, r.occurrences,
+    r.seq, r.seq_before, r.response_id, r.what, r.of_file, r.of_response,
+    count(t.seq) as calls
+  from ranked r
+  left join tool_calls t
+    on t.machine = r.machine and t.agent = r.agent and t.session_id = r.session_id and t.response_id = r.response_id
+  group by
+    r.machine, r.agent, r.session_id, r.project, r.started_at, r.is_sidechain, r.context, r.most_read, r.occurrences,
+    r.seq, r.seq_before, r.response_id, r.what, r.of_file, r.of_response
+),
+contexts as (
+  select
+    r.machine, r.agent, r.session_id, r.project, r.started_at, r.is_sidechain, r.context, r.most_read, r.occurrences,
+    count(distinct r.what) as files,
+    max(r.of_file) as most,
+    min(r.seq_before) as first_seq,
+    max(r.seq) as last_seq,
+    bool_and(r.of_response = r.calls) as is_measured,
+    sum(cast(floor(u.total_tokens * 1.0 / r.calls) as bigint)) as wasted_tokens,
+    sum(floor(round(u.cost_usd * 1e9) / r.calls)) / 1e9 as wasted_cost_usd
+  from responses r
+  left join usage u
+    on u.machine = r.machine and u.agent = r.agent and u.session_id = r.session_id and u.response_id = r.response_id
+  group by
+    r.machine, r.agent, r.session_id, r.project, r.started_at, r.is_sidechain, r.context, r.most_read, r.occurrences
+)
+select
+  'reread_files' as detector,
+  agent,
+  session_id,
+  project,
+  started_at,
+  case when wasted_cost_usd >= 5 or occurrences >= 25 then 'high'
+       when wasted_cost_usd >= 0.5 or occurrences >= 10 then 'medium'
+       else 'low' end as severity,
+  occurrences,
+  wasted_tokens,
+  wasted_cost_usd,
+  first_seq,
+  last_seq,
+  most_read || ' (' || cast(most as text) || ' of ' || cast(occurrences as text) || ')' as evidence,
+  cast(occurrences as text) || ' reads of ' || cast(files as text) || ' file' || case when files = 1 then '' else 's' end
+    || ' brought nothing new: the same text had been read no more than ' || cast($max_minutes as text)
+    || ' minutes before and was still in the context.' as explanation,
+  case when is_measured then 'measured' else 'estimated' end as basis,
+  machine
+from contexts
+order by wasted_cost_usd desc nulls last, occurrences desc, started_at, agent, machine, session_id, first_seq

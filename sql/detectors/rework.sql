@@ -1,0 +1,142 @@
+-- name: rework
+-- title: Files edited again and again, session after session
+-- about: Files that at least `min_sessions` sessions of a project in a row edited, more than once on average: either the work
+-- about: does not hold, or the file does too much. In a row means that no session of the project edited other files only, and
+-- about: that each started within `max_days` of the one before. A session counts with its subagents and forks as one. Not
+-- about: judged are files that every change touches: texts, lists of dependencies, locks, data and translations; and rows of
+-- about: sessions that edited nothing but this file, as in a project of one script. The finding belongs to the latest session,
+-- about: for all of its files; severity goes by sessions (10 medium, 20 high). What of it was wasted cannot be told: it is null.
+-- param: min_sessions int = 5 -- Sessions in a row that make a finding. Count.
+-- param: min_edits int = 2 -- Edits of the file by a session, on average over the row. Count.
+-- param: max_days int = 2 -- Sessions further apart do not follow each other. Days.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  select
+    s.machine, s.agent, s.session_id, s.project, s.project_path, s.started_at,
+    coalesce(s.forked_from_session_id, s.root_session_id) as work
+  from sessions s
+  where s.tool_calls > 0
+    and s.project is not null
+    and s.started_at is not null
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+edits as (
+  select
+    c.machine, c.agent, c.session_id, c.project, c.started_at, c.work,
+    case when starts_with(t.file_path, c.project_path || '/') then substr(t.file_path, length(c.project_path) + 2)
+         else t.file_path end as file,
+    count(*) as edits,
+    min(t.seq) as first_seq,
+    max(t.seq) as last_seq
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.category in ('edit', 'write') and t.status = 'ok' and t.file_path is not null
+  group by
+    c.machine, c.agent, c.session_id, c.project, c.started_at, c.work,
+    case when starts_with(t.file_path, c.project_path || '/') then substr(t.file_path, length(c.project_path) + 2)
+         else t.file_path end
+),
+-- The last session of each piece of work is the last that edited the file.
+placed as (
+  select
+    e.*,
+    min(started_at) over (partition by machine, project, work) as work_started_at,
+    sum(edits) over (partition by machine, project, work, file) as edits_of_work,
+    row_number() over (
+      partition by machine, project, work, file order by started_at desc, agent desc, session_id desc
+    ) as from_last
+  from edits e
+),
+numbered as (
+  select
+    p.*,
+    dense_rank() over (partition by machine, project order by work_started_at, work) as place,
+    min(file) over (partition by machine, project, work) as first_file,
+    max(file) over (partition by machine, project, work) as last_file
+  from placed p
+),
+touched as (
+  select
+    n.*,
+    lag(place) over (partition by machine, project, file order by place) as place_before,
+    lag(work_started_at) over (partition by machine, project, file order by place) as started_before
+  from numbered n
+  where from_last = 1
+    and file not ilike '%.md' and file not ilike '%.mdx' and file not ilike '%.rst' and file not ilike '%.txt'
+    and file not ilike '%.lock' and file not ilike '%.json' and file not ilike '%.csv' and file not ilike '%.log'
+    and file not ilike '%.po' and file not ilike '%.sum' and file not ilike '%go.mod' and file not ilike '%cargo.toml'
+    and file not ilike '%pyproject.toml' and file not ilike '%.gitignore'
+),
+islands as (
+  select
+    t.*,
+    sum(case
+      when place = place_before + 1
+        and extract(epoch from work_started_at) - extract(epoch from started_before) <= $max_days * 86400 then 0
+      else 1
+    end) over (
+      partition by machine, project, file order by place rows between unbounded preceding and current row
+    ) as island
+  from touched t
+),
+runs as (
+  select
+    i.*,
+    count(*) over (partition by machine, project, file, island) as sessions,
+    sum(edits_of_work) over (partition by machine, project, file, island) as edits_of_run,
+    min(work_started_at) over (partition by machine, project, file, island) as run_started_at,
+    max(case when first_file <> file or last_file <> file then 1 else 0 end) over (
+      partition by machine, project, file, island
+    ) as has_other_files,
+    row_number() over (partition by machine, project, file, island order by place desc) as from_end
+  from islands i
+),
+ranked as (
+  select
+    r.*,
+    row_number() over (
+      partition by machine, agent, session_id order by sessions desc, edits_of_run desc, file
+    ) as rank
+  from runs r
+  where from_end = 1 and sessions >= $min_sessions and edits_of_run >= $min_edits * sessions and has_other_files = 1
+),
+findings as (
+  select
+    machine, agent, session_id, project, started_at,
+    count(*) as files,
+    max(sessions) as sessions,
+    max(case when rank = 1 then edits_of_run end) as edits_of_run,
+    max(case when rank = 1 then replace(substr(file, 1, 80), chr(10), ' ') end) as file,
+    max(case when rank = 1 then floor((extract(epoch from work_started_at) - extract(epoch from run_started_at)) / 86400.0) end) as days,
+    min(first_seq) as first_seq,
+    max(last_seq) as last_seq
+  from ranked
+  group by machine, agent, session_id, project, started_at
+)
+select
+  'rework' as detector,
+  agent,
+  session_id,
+  project,
+  started_at,
+  case when sessions >= 20 then 'high' when sessions >= 10 then 'medium' else 'low' end as severity,
+  sessions as occurrences,
+  cast(null as bigint) as wasted_tokens,
+  cast(null as double) as wasted_cost_usd,
+  first_seq,
+  last_seq,
+  file || case when files = 1 then '' when files = 2 then ' and 1 more file'
+    else ' and ' || cast(files - 1 as text) || ' more files' end as evidence,
+  cast(sessions as text) || ' sessions in a row, over ' || cast(cast(floor(days) as bigint) + 1 as text) || ' day'
+    || case when days < 1 then '' else 's' end || ', edited it ' || cast(edits_of_run as text)
+    || ' times. Look whether they undo each other, or whether the file does too much.' as explanation,
+  'measured' as basis,
+  machine
+from findings
+order by occurrences desc, edits_of_run desc, started_at, agent, machine, session_id, first_seq

@@ -1,0 +1,147 @@
+-- name: stalled_sessions
+-- title: Sessions that ended without an answer
+-- about: Sessions whose last word is a prompt that nobody answered, a request that failed, a call that failed or never came
+-- about: back, or a result that the agent did not take up. Not meant are sessions that the person ended (by an interruption, a
+-- about: declined call, or a question of the agent left open), those that went on in a fork, subagents, empty drafts, and those
+-- about: that may still run: younger than `idle_minutes` before the last moment that the lake knows of the machine. Wasted are
+-- about: the responses of the last turn when it changed no file; null when it did, or when nothing was billed.
+-- param: idle_minutes int = 60 -- A session without news for so long has ended. Minutes.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with latest as (
+  select machine, max(ended_at) as moment from sessions group by machine
+),
+continued as (
+  select machine, agent, forked_from_session_id as session_id
+  from sessions
+  where forked_from_session_id is not null
+  group by machine, agent, forked_from_session_id
+),
+chosen as (
+  select s.machine, s.agent, s.session_id, s.project, s.started_at, s.title
+  from sessions s
+  join latest l on l.machine = s.machine
+  left join continued f on f.machine = s.machine and f.agent = s.agent and f.session_id = s.session_id
+  where s.kind = 'session'
+    and s.prompts > 0
+    and f.session_id is null
+    and extract(epoch from l.moment) - extract(epoch from s.ended_at) >= $idle_minutes * 60
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+-- The last word of each turn: its place times 8, and what it is.
+turns as (
+  select
+    m.machine, m.agent, m.session_id, coalesce(m.turn, 0) as turn,
+    min(m.seq) as first_seq,
+    max(m.seq) as last_seq,
+    sum(case when m.kind = 'api_error' then 1 else 0 end) as api_errors,
+    max(m.seq * 8 + case m.kind
+      when 'prompt' then 1
+      when 'api_error' then 2
+      when 'tool_result' then 3
+      when 'reply' then case when m.stop_reason in ('tool_use', 'toolUse', 'tool-calls', 'tool_calls') then 4 else 5 end
+      else 6
+    end) as last_word
+  from messages m
+  join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+  where not m.is_sidechain
+    and not m.is_abandoned
+    and (m.kind in ('api_error', 'tool_result', 'reply', 'abort') or (m.kind = 'prompt' and m.text_sketch is not null))
+  group by m.machine, m.agent, m.session_id, coalesce(m.turn, 0)
+),
+numbered as (
+  select t.*, row_number() over (partition by machine, agent, session_id order by last_word desc) as from_end
+  from turns t
+),
+last_turns as (
+  select
+    n.machine, n.agent, n.session_id, n.turn, n.first_seq, n.last_seq, n.api_errors,
+    n.last_word % 8 as word
+  from numbered n
+  where n.from_end = 1 and n.last_word % 8 <> 6
+),
+calls as (
+  select
+    t.machine, t.agent, t.session_id, t.seq, t.status, l.turn,
+    t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '') as call,
+    t.name in ('AskUserQuestion', 'ExitPlanMode', 'StructuredOutput', 'request_user_input', 'question') as is_question,
+    max(case
+      when t.status = 'ok' and (t.category in ('edit', 'write') or (t.category = 'shell' and (
+        t.command like '%apply_patch%' or t.command like '%git commit%' or t.command like '%sed -i%'
+        or t.command like '%cat >%' or t.command like '%tee %'))) then 1
+      else 0
+    end) over (partition by t.machine, t.agent, t.session_id) as has_edits,
+    row_number() over (partition by t.machine, t.agent, t.session_id order by t.seq desc) as from_end
+  from tool_calls t
+  join last_turns l
+    on l.machine = t.machine and l.agent = t.agent and l.session_id = t.session_id and l.turn = coalesce(t.turn, 0)
+  where not t.is_sidechain
+),
+ends as (
+  select
+    l.machine, l.agent, l.session_id, l.turn, l.first_seq, l.api_errors, k.call,
+    greatest(l.last_seq, coalesce(k.seq, l.last_seq)) as last_seq,
+    coalesce(k.has_edits, 0) as has_edits,
+    case
+      when l.word = 1 then 'prompt'
+      when l.word = 2 then 'api_error'
+      when k.is_question then null
+      when l.word = 3 or k.seq > l.last_seq then case
+        when k.status in ('error', 'pending') then k.status
+        when k.status = 'ok' and l.word in (3, 4) then 'result'
+      end
+    end as ending
+  from last_turns l
+  left join calls k
+    on k.machine = l.machine and k.agent = l.agent and k.session_id = l.session_id and k.from_end = 1
+),
+costs as (
+  select
+    u.machine, u.agent, u.session_id, coalesce(u.turn, 0) as turn,
+    sum(u.total_tokens) as tokens,
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost
+  from usage u
+  join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
+  where not u.is_sidechain and u.grain <> 'session'
+  group by u.machine, u.agent, u.session_id, coalesce(u.turn, 0)
+),
+findings as (
+  select
+    e.*, c.project, c.started_at, nullif(trim(replace(substr(c.title, 1, 80), chr(10), ' ')), '') as title,
+    case when e.has_edits = 0 then k.tokens end as wasted_tokens,
+    case when e.has_edits = 0 then k.cost end as wasted_cost_usd
+  from ends e
+  join chosen c on c.machine = e.machine and c.agent = e.agent and c.session_id = e.session_id
+  left join costs k on k.machine = e.machine and k.agent = e.agent and k.session_id = e.session_id and k.turn = e.turn
+  where e.ending is not null
+)
+select
+  'stalled_sessions' as detector,
+  agent,
+  session_id,
+  project,
+  started_at,
+  case when wasted_cost_usd >= 5 then 'high' when wasted_cost_usd >= 0.5 then 'medium' else 'low' end as severity,
+  greatest(api_errors, 1) as occurrences,
+  wasted_tokens,
+  wasted_cost_usd,
+  first_seq,
+  last_seq,
+  case ending when 'prompt' then 'prompt' when 'api_error' then 'failed request' else call end
+    || coalesce(', in: ' || title, '') as evidence,
+  case ending
+    when 'prompt' then 'The session ends with a prompt that got no answer.'
+    when 'api_error' then 'The session ends with a request that failed.'
+    when 'error' then 'The session ends with a call that failed, and the agent said no more.'
+    when 'pending' then 'The session ends with a call that never came back.'
+    else 'The session ends in the middle: the agent got the result of a call, and said no more.'
+  end || case when wasted_tokens > 0 then ' Its last turn brought neither an answer nor an edit.' else '' end as explanation,
+  'measured' as basis,
+  machine
+from findings
+order by wasted_cost_usd desc nulls last, occurrences desc, started_at, agent, machine, session_id, first_seq

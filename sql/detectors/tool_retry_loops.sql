@@ -1,0 +1,208 @@
+-- name: tool_retry_loops
+-- title: The same call again and again
+-- about: Runs of tries of one tool with the same or nearly the same input, with the same error, or of edits of the same
+-- about: file, where all but the last failed or returned the same. Calls that one response made together count as one
+-- about: try; calls that the person declined and notes on a todo list are passed over. Any other call in between (an edit
+-- about: above all) and each prompt of the person begin anew: what is tried then is another try. Edits that succeeded, and
+-- about: short results of inputs that are only nearly the same, are never the same result; a search that found nothing
+-- about: has not failed. A run that only waits for a process needs min_waits tries, and one whose last try brought
+-- about: something new needs min_converged: it ended early.
+-- about: Wasted are the responses that made the tries after the first, but not a last one that brought something new.
+-- about: Severity by what was wasted, or by count, but for waits: medium from 5 tries on, high from 10.
+-- param: min_run int = 3 -- Tries in a row that make a loop. Count.
+-- param: min_converged int = 4 -- Tries that make a loop when the last one brought something new. Count.
+-- param: min_waits int = 10 -- Tries that make a loop when they only wait for a process. Count.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  select
+    s.machine, s.agent, s.session_id, s.project, s.started_at,
+    dense_rank() over (order by s.machine, s.agent, s.session_id) as number
+  from sessions s
+  where s.tool_calls >= $min_run
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+calls as (
+  select
+    c.number, t.is_sidechain, t.seq, t.turn, t.name, t.category, t.status, t.output_bytes, t.error_key, t.command,
+    -- Engines keep short texts in place; within a session, 12 digits tell keys apart.
+    substr(t.input_key, 1, 12) as input,
+    substr(t.input_shape, 1, 12) as shape,
+    substr(t.output_key, 1, 12) as output,
+    substr(t.error_key, 1, 12) as error,
+    case when t.category in ('edit', 'write') then t.file_path end as edited,
+    coalesce(t.exit_code, 1) = 1
+      and (t.exit_code is not null or t.error_key is null or coalesce(t.output_bytes, 0) <= 30) as may_say_no,
+    case
+      -- The last command decides on the exit code: quoted texts, all before the last separator and variables are cut off.
+      when t.status = 'error' and t.category = 'shell' then regexp_replace(
+        regexp_replace(coalesce(t.command, ''), '"(\\.|[^"\\])*"|''[^'']*''', 'x', 'g'),
+        '^([\s\S]*(&&|[|;\n]))? *([A-Za-z0-9_]+=[^ \n]* +)*', '')
+      else ''
+    end as last_command,
+    coalesce(t.response_id, t.message_id, t.call_id) as try_id
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.status in ('ok', 'error') and t.category <> 'todo'
+),
+judged as (
+  select
+    *,
+    status = 'error' and not (
+      may_say_no
+      and (
+        split_part(last_command, ' ', 1) in (
+          'grep', 'egrep', 'fgrep', 'zgrep', 'rg', 'ag', 'ack', 'diff', 'cmp', 'test', '[', '[[', 'which', 'command',
+          'type', 'pgrep', 'lsof'
+        )
+        or last_command like 'git grep %'
+        or last_command like 'git diff %'
+        or (last_command like 'find %' and error_key is null)
+      )
+    ) as has_failed,
+    status = 'ok' and (
+      name in ('write_stdin', 'process', 'list_agents')
+      or lower(name) like '%output'
+      or lower(name) like '%wait%'
+      or lower(name) like '%poll%'
+      or lower(name) like '%status%'
+      or lower(name) like '%monitor%'
+      or command like '%sleep %'
+      or command like 'gh run %'
+      or command like 'gh pr checks%'
+    ) as is_wait
+  from calls
+),
+tries as (
+  select
+    number, is_sidechain, try_id,
+    min(seq) as first_seq,
+    max(seq) as last_seq,
+    coalesce(min(turn), 0) as turn,
+    min(name) as tool,
+    count(*) as calls,
+    min(input) || max(input) as input,
+    min(shape) || max(shape) as shape,
+    min(output) || max(output) as output,
+    min(error) as error,
+    bool_and(has_failed) as has_failed,
+    bool_or(coalesce(is_wait, false)) as is_wait,
+    bool_or(category in ('edit', 'write')) as is_edit,
+    min(edited) as edited,
+    min(output_bytes) >= 100 as is_long
+  from judged
+  group by number, is_sidechain, try_id
+),
+compared as (
+  select
+    *,
+    row_number() over thread as place,
+    lag(first_seq) over thread as previous_seq,
+    lag(has_failed) over thread as has_previous_failed,
+    lag(is_wait) over thread as was_wait,
+    coalesce(input = lag(input) over thread, false) as is_same_input,
+    coalesce(shape = lag(shape) over thread, false) as is_same_shape,
+    coalesce(edited = lag(edited) over thread, false) as is_same_file,
+    coalesce(error = lag(error) over thread, false) as is_same_error,
+    coalesce(output = lag(output) over thread, false) as is_same_output,
+    coalesce(
+      tool = lag(tool) over thread and calls = lag(calls) over thread and turn = lag(turn) over thread, false
+    ) as is_same_tool
+  from tries
+  window thread as (partition by number, is_sidechain order by first_seq, try_id)
+),
+repeats as (
+  select
+    *,
+    coalesce(lag(place) over thread = place - 1, false) as goes_on,
+    coalesce(lead(place) over thread = place + 1, false) as is_continued
+  from compared
+  where is_same_tool
+    and (
+      (
+        has_previous_failed
+        and (is_same_input or is_same_shape or is_same_file or (has_failed and is_same_error))
+      )
+      or (not is_edit and is_same_output and (is_same_input or (is_long and is_same_shape)))
+    )
+  window thread as (partition by number, is_sidechain order by place)
+),
+placed as (
+  select
+    *,
+    -- The last try of a run that brought something new was none in vain.
+    not is_continued and not has_failed and not is_same_output as is_success,
+    sum(case when goes_on then 0 else 1 end) over (
+      partition by number, is_sidechain order by place rows between unbounded preceding and current row
+    ) as run
+  from repeats
+),
+costs as (
+  select c.number, u.response_id, sum(u.total_tokens) as tokens, sum(u.cost_usd) as cost
+  from usage u
+  join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
+  join (select distinct number from repeats) r on r.number = c.number
+  group by c.number, u.response_id
+),
+runs as (
+  select
+    p.number, p.is_sidechain, p.run,
+    count(*) + 1 as occurrences,
+    sum(case when p.has_failed then 1 else 0 end)
+      + max(case when not p.goes_on and p.has_previous_failed then 1 else 0 end) as failures,
+    bool_or(p.is_success) as has_converged,
+    bool_or(p.is_wait or p.was_wait) as is_wait,
+    bool_and(p.is_same_input) as is_same_input,
+    bool_and(p.is_same_input or p.is_same_shape) as is_same_shape,
+    bool_and(p.is_same_file) as is_same_file,
+    min(p.previous_seq) as first_seq,
+    max(p.last_seq) as last_seq,
+    sum(case when p.is_success then 0 else k.tokens end) as wasted_tokens,
+    sum(round(case when p.is_success then 0 else k.cost end * 1e9)) / 1e9 as wasted_cost_usd
+  from placed p
+  left join costs k on k.number = p.number and k.response_id = p.try_id
+  group by p.number, p.is_sidechain, p.run
+)
+select
+  'tool_retry_loops' as detector,
+  c.agent,
+  c.session_id,
+  c.project,
+  c.started_at,
+  case when r.wasted_cost_usd >= 5 or (r.occurrences >= 10 and not r.is_wait) then 'high'
+       when r.wasted_cost_usd >= 0.5 or (r.occurrences >= 5 and not r.is_wait) then 'medium'
+       else 'low' end as severity,
+  r.occurrences,
+  r.wasted_tokens,
+  r.wasted_cost_usd,
+  r.first_seq,
+  r.last_seq,
+  t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '')
+    || ', ' || cast(r.occurrences as text) || ' times' as evidence,
+  t.name || ' was tried ' || cast(r.occurrences as text) || ' times in a row with '
+    || case when r.is_same_file then 'the same file'
+            when r.is_same_input then 'the same input'
+            when r.is_same_shape then 'nearly the same input'
+            else 'several inputs' end
+    || case when r.failures = r.occurrences then ', and failed each time'
+            when r.failures = 0 then ', and returned the same'
+            else ', and failed ' || cast(r.failures as text) || ' times' end
+    || case when r.has_converged then ' before it brought something new.' else '.' end as explanation,
+  'measured' as basis,
+  c.machine
+from runs r
+join chosen c on c.number = r.number
+join tool_calls t
+  on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = r.first_seq
+where r.occurrences >= case
+  when r.is_wait then greatest($min_run, $min_waits)
+  when r.has_converged then greatest($min_run, $min_converged)
+  else $min_run
+end
+order by
+  r.wasted_cost_usd desc nulls last, r.occurrences desc, c.started_at, c.agent, c.machine, c.session_id, r.first_seq

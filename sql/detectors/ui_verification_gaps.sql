@@ -1,0 +1,153 @@
+-- name: ui_verification_gaps
+-- title: Something visual was asked for and nobody looked
+-- about: Turns of a person's session in which the prompt asks (in English) to look at, check or see something visual, files
+-- about: of a user interface were edited, and before the next prompt nothing looked at the result: no browser or screenshot
+-- about: tool of the session or of a subagent that it called, no browser test, no image read. Told apart from asking are
+-- about: what the person says to have seen, paths and code. Edits of tests, and turns that the person interrupted, do not
+-- about: count.
+-- about: No money is known to be lost: nothing is given as wasted.
+-- about: Severity is medium when the person answered with an image (and so had to look themselves), or from 5 edits on.
+-- param: min_edits int = 1 -- Edits of files of a user interface in the turn. Count.
+-- param: since timestamp = null -- Only sessions that started then or later.
+-- param: until timestamp = null -- Only sessions that started before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+with chosen as (
+  select s.machine, s.agent, s.session_id, s.project, s.started_at
+  from sessions s
+  where s.prompts > 0
+    and s.tool_calls >= $min_edits
+    and not s.is_subagent
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+edited as (
+  select
+    t.machine, t.agent, t.session_id, t.turn,
+    count(*) as edits,
+    min(t.seq) as first_seq,
+    max(t.seq) as last_seq,
+    min(t.file_path) as file_path
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.category in ('edit', 'write')
+    and t.status = 'ok'
+    and t.turn is not null
+    and regexp_replace(lower(t.file_path), '^.*[.]', '') in (
+      'tsx', 'jsx', 'vue', 'svelte', 'astro', 'css', 'scss', 'sass', 'less', 'styl', 'html', 'htm', 'hbs', 'ejs', 'erb',
+      'haml', 'pug', 'twig', 'jinja', 'jinja2', 'liquid', 'storyboard', 'xib', 'xaml', 'qml', 'svg'
+    )
+    and lower(t.file_path) not like '%.test.%'
+    and lower(t.file_path) not like '%.spec.%'
+    and lower(t.file_path) not like '%/__tests__/%'
+  group by t.machine, t.agent, t.session_id, t.turn
+  having count(*) >= $min_edits
+),
+looked as (
+  select distinct t.machine, t.agent, t.session_id, t.turn
+  from tool_calls t
+  join edited e on e.machine = t.machine and e.agent = t.agent and e.session_id = t.session_id and e.turn = t.turn
+  left join (select distinct machine, agent, session_id from tool_calls where category = 'browser') b
+    on b.machine = t.machine and b.agent = t.agent and b.session_id = t.child_session_id
+  where t.category = 'browser'
+    or b.session_id is not null
+    or lower(t.name) like '%screenshot%'
+    or lower(t.name) like '%simulator%'
+    or lower(t.name) like '%view_image%'
+    or (
+      t.category = 'read'
+      and regexp_replace(lower(t.file_path), '^.*[.]', '') in ('png', 'jpg', 'jpeg', 'webp', 'gif')
+    )
+    or lower(t.command) like '%playwright%'
+    or lower(t.command) like '%puppeteer%'
+    or lower(t.command) like '%cypress%'
+    or lower(t.command) like '%screenshot%'
+    or lower(t.command) like '%screencapture%'
+    or lower(t.command) like '%chrom%headless%'
+    or lower(t.command) like '%agent-browser%'
+),
+-- The prompt of each turn, whether it was interrupted, and whether the next prompt came with an image.
+turns as (
+  select
+    e.machine, e.agent, e.session_id, e.turn, e.edits, e.first_seq, e.last_seq, e.file_path,
+    min(case when m.turn = e.turn and m.kind = 'prompt' then m.seq end) as prompt_seq,
+    bool_or(m.turn = e.turn and m.kind = 'abort') as is_interrupted,
+    bool_or(m.turn = e.turn + 1 and m.kind = 'prompt' and m.attachments > 0) as is_answered_with_image
+  from edited e
+  join messages m
+    on m.machine = e.machine and m.agent = e.agent and m.session_id = e.session_id
+    and (m.turn = e.turn or m.turn = e.turn + 1)
+  where m.kind in ('prompt', 'abort') and not m.is_sidechain
+  group by e.machine, e.agent, e.session_id, e.turn, e.edits, e.first_seq, e.last_seq, e.file_path
+),
+asked as (
+  select
+    t.machine, t.agent, t.session_id, t.edits, t.last_seq, t.file_path, t.prompt_seq, t.is_answered_with_image,
+    -- Words in lower case with one space between them, without paths and code.
+    ' ' || regexp_replace(
+      regexp_replace(
+        lower(replace(substr(m.text, 1, 2000), '’', '''')),
+        '((look at|see|check|view) +)?[^ \t\n]*([/\\`_<>={}]|[a-z0-9][.][a-z0-9])[^ \t\n]*', ' ', 'g'
+      ),
+      '[^a-z'']+', ' ', 'g'
+    ) || ' ' as words
+  from turns t
+  join messages m
+    on m.machine = t.machine and m.agent = t.agent and m.session_id = t.session_id and m.seq = t.prompt_seq
+  left join looked l
+    on l.machine = t.machine and l.agent = t.agent and l.session_id = t.session_id and l.turn = t.turn
+  where l.session_id is null and not t.is_interrupted and m.kind = 'prompt'
+),
+-- What the person saw is nothing that they ask for.
+wanted as (
+  select
+    *,
+    regexp_replace(
+      words,
+      ' ((i|we)(''ve|''m|''re)?( (am|are|have|can|could|did|do|don''t|can''t|not|still|also|now|just|already))*'
+        || ' (see|seeing|seen|saw|look|looked|looking|check|checked|checking|verified|view|viewed)|you can see|let''s see'
+        || '|looks? (good|great|nice|fine|ok|okay|perfect|better|right)) ',
+      ' ', 'g'
+    ) as asks
+  from asked
+)
+select
+  'ui_verification_gaps' as detector,
+  a.agent,
+  a.session_id,
+  c.project,
+  c.started_at,
+  case when a.is_answered_with_image or a.edits >= 5 then 'medium' else 'low' end as severity,
+  a.edits as occurrences,
+  cast(null as bigint) as wasted_tokens,
+  cast(null as double) as wasted_cost_usd,
+  a.prompt_seq as first_seq,
+  a.last_seq,
+  replace(substr(a.file_path, greatest(length(a.file_path) - 79, 1), 80), chr(10), ' ')
+    || case when a.edits = 1 then ', 1 edit' else ', ' || cast(a.edits as text) || ' edits' end as evidence,
+  'The prompt asked for something to be looked at, and '
+    || case when a.edits = 1 then 'an edit' else cast(a.edits as text) || ' edits' end
+    || ' of the user interface ended without a browser or a screenshot'
+    || case when a.is_answered_with_image then '; the person had to look, and answered with an image.' else '.' end
+    || ' Give the agent a browser tool, and tell it to use it.' as explanation,
+  'measured' as basis,
+  a.machine
+from wanted a
+join chosen c on c.machine = a.machine and c.agent = a.agent and c.session_id = a.session_id
+where regexp_replace(
+    a.asks,
+    ' (look|looks|looking|check|see|view|verify|inspect|confirm|make sure|ensure|preview|screenshot) ',
+    ''
+  ) <> a.asks
+  and regexp_replace(
+    a.asks,
+    ' (looks?|layout|styl(e|es|ed|ing)|css|colou?rs?|theme|dark mode|spacing|margins?|padding|align(s|ed|ment)?'
+      || '|center(s|ed)?|render(s|ed|ing)?|display(s|ed)?|visual(s|ly)?|visible|screens?|screenshot|ui|design|responsive'
+      || '|mobile|fonts?|overflow(s|ing)?|overlap(s|ping)?|pixels?|browser|pages?|buttons?|modals?|dialogs?|icons?'
+      || '|images?|animation|hover|sidebar|navbar|header|footer|menu|tooltips?|covers?|width|height) ',
+    ''
+  ) <> a.asks
+order by
+  wasted_cost_usd desc nulls last, a.edits desc, c.started_at, a.agent, a.machine, a.session_id, a.prompt_seq

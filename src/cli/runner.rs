@@ -1,0 +1,77 @@
+//! Queries over one lake: the threads that they run on, and Ctrl-C that ends them.
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::interrupt;
+use super::settings::Settings;
+use crate::lake::Lake;
+use crate::query::findings::Detectors;
+use crate::query::{Engine, Receiver, Scope, Statement, cores};
+use crate::{Error, Result};
+
+/// Runs queries one after the other.
+pub(super) struct Runner<'a> {
+    scope: Scope<'a>,
+    engine: Engine<'a>,
+    threads: Threads,
+}
+
+impl<'a> Runner<'a> {
+    /// Registers the lake's tables and starts the threads.
+    pub(super) fn start(settings: &'a Settings, lake: &'a Lake) -> Result<Self> {
+        Self::with(settings, lake, Detectors::All(settings.query_folders()))
+    }
+
+    /// The same; the table `findings` is what these detectors find.
+    pub(super) fn with(settings: &'a Settings, lake: &'a Lake, detectors: Detectors<'a>) -> Result<Self> {
+        let scope = Scope { lake, zone: settings.clock.zone, prices: settings.prices(), detectors };
+        Ok(Self { scope, engine: Engine::open(scope)?, threads: Threads::start()? })
+    }
+
+    /// Runs a query to its end, or until it is interrupted; the next one can run then, too.
+    pub(super) fn run(&mut self, statement: &Statement, receiver: &mut dyn Receiver) -> Result<()> {
+        let outcome = self.threads.wait(self.engine.run(statement, receiver));
+        if matches!(outcome, Err(Error::Interrupted)) {
+            // What was in the middle of a long computation ends in its own time, and keeps its memory until then.
+            self.threads = Threads::start()?;
+            self.engine = Engine::open(self.scope)?;
+        }
+        outcome
+    }
+
+    /// Names of the functions that queries may call, in order.
+    pub(super) fn functions(&self) -> Vec<String> {
+        self.engine.functions()
+    }
+}
+
+/// A runtime that nobody waits for when it is dropped.
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    fn start() -> Result<Self> {
+        let runtime = Builder::new_multi_thread().worker_threads(cores()).build();
+        runtime
+            .map(|runtime| Self(Some(runtime)))
+            .map_err(|error| Error::Query(format!("cannot start threads: {error}")))
+    }
+
+    fn wait(&self, work: impl Future<Output = Result<()>>) -> Result<()> {
+        let Some(runtime) = &self.0 else { return Err(Error::Interrupted) };
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = interrupt::asked() => Err(Error::Interrupted),
+                outcome = work => outcome,
+            }
+        })
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

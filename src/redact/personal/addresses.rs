@@ -1,0 +1,116 @@
+//! E-mail and IP addresses.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::{Found, ends_with_escape};
+
+/// Longest local part and domain of an address, after the standard. Bytes.
+const LONGEST: usize = 254;
+
+/// Finds addresses around each `@`.
+pub(super) fn find_emails(text: &str, found: &mut Vec<Found>) {
+    for at in memchr::memchr_iter(b'@', text.as_bytes()) {
+        let (Some(before), Some(after)) = (text.get(..at), text.get(at + 1..)) else { continue };
+        let is_local = |letter: &char| letter.is_alphanumeric() || matches!(letter, '.' | '_' | '%' | '+' | '-' | '\'');
+        let local: usize = before.chars().rev().take(LONGEST).take_while(is_local).map(char::len_utf8).sum();
+        let start = skip_escape(text, at - local, at);
+        let Some(domain) = domain(after) else { continue };
+        let name = text.get(start..at).unwrap_or_default().trim_start_matches(['.', '-', '\'']);
+        // What stands before the `@` of a clone URL is nobody.
+        if !name.is_empty() && name != "git" {
+            found.push((at - name.len()..at + 1 + domain, "email"));
+        }
+    }
+}
+
+/// The letter of an escape such as `\n` is no part of the word behind it.
+fn skip_escape(text: &str, start: usize, end: usize) -> usize {
+    match text.get(..start + 1) {
+        Some(before) if start < end && ends_with_escape(before) => start + 1,
+        _ => start,
+    }
+}
+
+/// Length of a domain at the beginning of a text: labels with dots between, the last one of letters.
+fn domain(text: &str) -> Option<usize> {
+    let is_part = |letter: &char| letter.is_alphanumeric() || matches!(letter, '-' | '.');
+    let whole: usize = text.chars().take(LONGEST).take_while(is_part).map(char::len_utf8).sum();
+    let whole = text.get(..whole)?.trim_end_matches(['.', '-']);
+    let (_, last) = whole.rsplit_once('.')?;
+    let is_domain = last.chars().filter(|letter| letter.is_alphabetic()).count() >= 2
+        && !last.starts_with(|letter: char| letter.is_ascii_digit())
+        && !whole.starts_with(['.', '-'])
+        && !whole.contains("..");
+    is_domain.then_some(whole.len())
+}
+
+/// Finds IP addresses; those that every machine has, such as `127.0.0.1` and `::1`, tell nothing.
+pub(super) fn find_ips(text: &str, found: &mut Vec<Found>) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(mark) = memchr::memchr2(b'.', b':', bytes.get(at..).unwrap_or_default()) {
+        let mark = at + mark;
+        let is_part = |byte: &&u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
+        let before = bytes.get(at..mark).unwrap_or_default().iter().rev().take_while(is_part).count();
+        let after = bytes.get(mark..).unwrap_or_default().iter().take_while(is_part).count();
+        let run = mark - before..mark + after;
+        at = run.end;
+        let Some(part) = text.get(run.clone()).filter(|part| part.len() > 2) else { continue };
+        if !find_v6(text, &run, part, found) {
+            find_v4(text, &run, part, found);
+        }
+    }
+}
+
+fn find_v6(text: &str, run: &std::ops::Range<usize>, part: &str, found: &mut Vec<Found>) -> bool {
+    // A run may begin with the letter of an escape, and end with the mark of a sentence or of a port.
+    let skipped = usize::from(text.get(..run.start + 1).is_some_and(ends_with_escape));
+    let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let before = run.start.checked_sub(1).and_then(|before| text.as_bytes().get(before));
+    let is_inside = skipped == 0 && is_word(before) && !text.get(..run.start).is_some_and(ends_with_escape);
+    if is_inside || is_word(text.as_bytes().get(run.end)) {
+        return false;
+    }
+    let part = part.get(skipped..).unwrap_or_default();
+    for ends in [part, part.trim_end_matches('.'), part.trim_end_matches(':'), part.trim_start_matches(':')] {
+        let offset = part.len() - part.strip_suffix(ends).map_or(part.len(), |rest| part.len() - rest.len());
+        let offset = if part.ends_with(ends) { part.len() - ends.len() } else { offset.min(0) };
+        let Ok(address) = ends.parse::<Ipv6Addr>() else { continue };
+        let groups = ends.split(':').filter(|group| !group.is_empty()).count();
+        // `a::b` is a path in some languages.
+        let is_telling = groups > 2 || ends.bytes().any(|byte| byte.is_ascii_digit());
+        if is_telling && !address.is_loopback() && !address.is_unspecified() {
+            let start = run.start + skipped + offset;
+            found.push((start..start + ends.len(), "ip"));
+        }
+        return true;
+    }
+    false
+}
+
+fn find_v4(text: &str, run: &std::ops::Range<usize>, part: &str, found: &mut Vec<Found>) {
+    let mut start = 0;
+    for piece in part.split(|letter: char| !letter.is_ascii_digit() && letter != '.') {
+        let offset = start;
+        start += piece.len() + 1;
+        let leading = piece.len() - piece.trim_start_matches('.').len();
+        let piece = piece.trim_matches('.');
+        let from = run.start + offset + leading;
+        let before = text.get(..from).unwrap_or_default();
+        let is_version = before.ends_with(['v', 'V']) && !before.ends_with("\\v");
+        let Some(address) = lenient_v4(piece) else { continue };
+        if !is_version && !address.is_loopback() && !address.is_unspecified() {
+            found.push((from..from + piece.len(), "ip"));
+        }
+    }
+}
+
+/// Leading zeros are no reason to let an address pass.
+fn lenient_v4(text: &str) -> Option<Ipv4Addr> {
+    let mut octets = [0; 4];
+    let mut parts = text.split('.');
+    for octet in &mut octets {
+        *octet = parts.next().filter(|part| part.len() <= 3)?.parse().ok()?;
+    }
+    parts.next().is_none().then(|| Ipv4Addr::from(octets))
+}

@@ -1,0 +1,215 @@
+//! What a machine has uploaded: one object of each machine, written in one step and only in place of the one that was read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::lake::layout::{Layout, PartName, STATE};
+use crate::lake::manifest::{PartEntry, SessionEntry};
+use crate::tables::LAKE_TABLES;
+use crate::{Error, Result};
+
+/// Layout version of manifests that this llrem writes; it reads those up to it.
+const VERSION: u32 = 1;
+/// What stands before the content, so that no other object is taken for one.
+const MAGIC: &[u8; 8] = b"LLREMUP\n";
+/// zstd level: it is written seldom, and read each time.
+const ZSTD_LEVEL: i32 = 9;
+/// Largest content, so that a damaged object cannot take all memory. Bytes.
+const LARGEST: usize = 1 << 30;
+
+/// A file of a lake in the store: its part, and its table by its place in `LAKE_TABLES`.
+pub(crate) type FileKey = (PartName, usize);
+
+/// What a machine has uploaded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MachineManifest {
+    /// Stands for the lake, so that two machines of one name are told apart.
+    pub(crate) lake: [u8; 16],
+    /// Tells each writing from every other.
+    pub(crate) nonce: [u8; 16],
+    /// When it was written. Microseconds since 1970.
+    pub(crate) written_at: i64,
+    /// Version of llrem that wrote it.
+    pub(crate) llrem_version: String,
+    /// Every part.
+    pub(crate) parts: BTreeMap<PartName, RemotePart>,
+    /// Files that an upload has begun to put or to remove. Until it is over they may be as they were, or as they are to be.
+    pub(crate) unsure: BTreeSet<FileKey>,
+    /// Keys that keep readers from folders whose files are being exchanged.
+    pub(crate) barriers: BTreeSet<String>,
+}
+
+/// Some sessions, and the files that hold their rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RemotePart {
+    /// Rows in messages, `tool_calls` and usage of each session, by the hash of its id; the most that there may be.
+    pub(crate) sessions: BTreeMap<u64, [u64; 3]>,
+    /// Whether there may be rows of other sessions.
+    pub(crate) has_others: bool,
+    /// The files, as `LAKE_TABLES`.
+    pub(crate) files: [Option<RemoteFile>; 4],
+}
+
+/// A data file in the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RemoteFile {
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    /// BLAKE3 of its content.
+    pub(crate) hash: [u8; 32],
+    /// BLAKE3 of the file of the lake that it was made of.
+    pub(crate) source: [u8; 32],
+    /// What was taken out of it.
+    pub(crate) profile: String,
+    /// The store's own mark of the content.
+    pub(crate) etag: Option<String>,
+}
+
+impl MachineManifest {
+    /// Key of a machine's manifest.
+    pub(crate) fn key(machine: &str) -> String {
+        format!("{STATE}/machines/{machine}/manifest")
+    }
+
+    /// Folder of what waits to be copied to its place.
+    pub(crate) fn staging(machine: &str) -> String {
+        format!("{STATE}/machines/{machine}/staged")
+    }
+
+    pub(crate) fn decode(bytes: &[u8], shown: &str) -> Result<Self> {
+        let damaged = |reason: &str| Error::DamagedState { path: shown.into(), reason: reason.to_owned() };
+        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it does not begin as a manifest"))?;
+        let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it is cut off"))?;
+        let version = u32::from_le_bytes(*version);
+        if version > VERSION {
+            return Err(Error::NewerLake { path: shown.into(), found: version, known: VERSION });
+        }
+        let (hash, packed) = rest.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
+        if blake3::hash(packed).as_bytes() != hash {
+            return Err(damaged("its content does not have the hash it should have"));
+        }
+        let content = zstd::bulk::decompress(packed, LARGEST).map_err(|error| damaged(&error.to_string()))?;
+        postcard::from_bytes(&content).map_err(|error| damaged(&error.to_string()))
+    }
+
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
+        let unwritten = |error: String| Error::Query(format!("cannot write the manifest: {error}"));
+        let content = postcard::to_stdvec(self).map_err(|error| unwritten(error.to_string()))?;
+        let packed = zstd::bulk::compress(&content, ZSTD_LEVEL).map_err(|error| unwritten(error.to_string()))?;
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(blake3::hash(&packed).as_bytes());
+        bytes.extend_from_slice(&packed);
+        Ok(bytes)
+    }
+
+    /// Every file that is there, or may be.
+    pub(crate) fn files(&self) -> BTreeSet<FileKey> {
+        let known = self.parts.iter().flat_map(|(name, part)| {
+            let places = part.files.iter().enumerate().filter(|(_, file)| file.is_some());
+            places.map(|(place, _)| (name.clone(), place))
+        });
+        known.chain(self.unsure.iter().cloned()).collect()
+    }
+
+    /// A file, if it is known what it is.
+    pub(crate) fn file(&self, (part, place): &FileKey) -> Option<&RemoteFile> {
+        self.parts.get(part)?.files.get(*place)?.as_ref()
+    }
+}
+
+impl RemotePart {
+    /// Whether rows would leave the part if it became that of the lake.
+    pub(crate) fn loses(&self, part: Option<&PartEntry>) -> bool {
+        let kept: BTreeMap<u64, [u64; 3]> =
+            part.map(|part| part.sessions.iter().map(rows_of).collect()).unwrap_or_default();
+        let is_lost = |(id, rows): (&u64, &[u64; 3])| {
+            let kept = kept.get(id).copied().unwrap_or_default();
+            rows.iter().zip(kept).any(|(rows, kept)| kept < *rows)
+        };
+        self.has_others || self.sessions.iter().any(is_lost)
+    }
+
+    /// Takes in what the part may have beside what it has.
+    pub(crate) fn add_sessions(&mut self, part: &PartEntry) {
+        for (id, rows) in part.sessions.iter().map(rows_of) {
+            let most = self.sessions.entry(id).or_default();
+            for (most, rows) in most.iter_mut().zip(rows) {
+                *most = rows.max(*most);
+            }
+        }
+    }
+
+    /// Has what the lake's part has, and nothing else.
+    pub(crate) fn set_sessions(&mut self, part: &PartEntry) {
+        self.sessions = part.sessions.iter().map(rows_of).collect();
+        self.has_others = false;
+    }
+}
+
+fn rows_of(session: &SessionEntry) -> (u64, [u64; 3]) {
+    (xxhash_rust::xxh3::xxh3_64(session.id.as_bytes()), session.rows)
+}
+
+/// Key of a file.
+pub(crate) fn file_key(machine: &str, (part, place): &FileKey) -> String {
+    LAKE_TABLES.get(*place).map(|table| Layout::part(table, machine, part)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(sessions: &[(&str, [u64; 3])]) -> PartEntry {
+        let sessions = sessions.iter().map(|(id, rows)| SessionEntry {
+            id: (*id).to_owned(),
+            rows: *rows,
+            ..SessionEntry::default()
+        });
+        PartEntry { sessions: sessions.collect(), files: [const { None }; 4] }
+    }
+
+    #[test]
+    fn it_comes_back_as_it_was_and_damage_is_told() {
+        let name = PartName { agent: "a".into(), month: "2026-01".into(), name: "x".into() };
+        let file = RemoteFile {
+            rows: 1,
+            bytes: 2,
+            hash: [3; 32],
+            source: [4; 32],
+            profile: "full".into(),
+            etag: Some("e".into()),
+        };
+        let mut manifest = MachineManifest { nonce: [7; 16], ..MachineManifest::default() };
+        manifest.unsure.insert((name.clone(), 1));
+        manifest
+            .parts
+            .insert(name.clone(), RemotePart { files: [Some(file), None, None, None], ..RemotePart::default() });
+        let bytes = manifest.encode().unwrap();
+        assert_eq!(MachineManifest::decode(&bytes, "m").unwrap(), manifest);
+        assert_eq!(manifest.files().into_iter().collect::<Vec<_>>(), [(name.clone(), 0), (name, 1)]);
+        for at in 0..bytes.len() {
+            assert!(MachineManifest::decode(&bytes[..at], "m").is_err(), "{at}");
+        }
+        let mut newer = bytes.clone();
+        newer[8] = 9;
+        assert!(matches!(MachineManifest::decode(&newer, "m"), Err(Error::NewerLake { found: 9, .. })));
+    }
+
+    #[test]
+    fn rows_that_leave_a_part() {
+        let mut remote = RemotePart::default();
+        remote.set_sessions(&part(&[("s", [2, 1, 1]), ("t", [1, 0, 0])]));
+        assert!(!remote.loses(Some(&part(&[("s", [2, 1, 1]), ("t", [1, 0, 0])]))));
+        assert!(!remote.loses(Some(&part(&[("s", [3, 1, 1]), ("t", [1, 0, 0]), ("u", [9, 9, 9])]))), "grown");
+        assert!(remote.loses(Some(&part(&[("s", [2, 0, 1]), ("t", [1, 0, 0])]))), "fewer rows");
+        assert!(remote.loses(Some(&part(&[("s", [2, 1, 1])]))), "a session less");
+        assert!(remote.loses(None), "gone");
+        remote.add_sessions(&part(&[("s", [1, 5, 1]), ("u", [1, 0, 0])]));
+        assert!(
+            remote.loses(Some(&part(&[("s", [2, 1, 1]), ("t", [1, 0, 0]), ("u", [1, 0, 0])]))),
+            "may have had more"
+        );
+    }
+}

@@ -1,0 +1,282 @@
+//! Opens the store that a URL names.
+
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, Checksum};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::client::ClientConfigKey;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{BackoffConfig, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig, UpdateVersion};
+use serde::Deserialize;
+
+use super::aws::Profile;
+use super::trouble::{Trouble, failed};
+use super::{Place, Scheme, credentials, persistently};
+use crate::cli::environment::value;
+use crate::{Error, Result};
+
+/// How stores are reached: the configuration's `[storage]`. The clouds' own variables go before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// URL of a server that is not the cloud's own.
+    pub endpoint: Option<String>,
+    /// Region of an S3 bucket.
+    pub region: Option<String>,
+    /// Whether the bucket stands in the path and not in the host's name; so by default where there is an endpoint.
+    pub path_style: Option<bool>,
+    /// Whether an endpoint may be `http://`.
+    pub allow_http: bool,
+    /// Whether the credentials may be those that a cloud lends this machine, though nothing says that one does.
+    pub instance_credentials: bool,
+    /// Whether an S3 server is sent no SHA-256 to check each object with: some do not know it.
+    pub no_checksum: bool,
+}
+
+/// A store, and the place in it below which a lake lies.
+#[derive(Clone)]
+pub struct Remote {
+    /// The store.
+    pub store: Arc<dyn ObjectStore>,
+    /// Where it is, and what all keys begin with.
+    pub place: Place,
+}
+
+impl Debug for Remote {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Remote").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// Longest time that one request may take. A part of a large file has to pass in it over a slow line.
+const REQUEST: &str = "5 minutes";
+/// Time after which a request is not tried again; below what signatures last.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// Longest pause before that.
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+
+impl Remote {
+    /// Opens the store that a URL names. No request is made.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the URL or the options make no sense, [`Error::Remote`] when there are no credentials.
+    pub fn open(url: &str, options: &Options) -> Result<Self> {
+        let place = Place::parse(url)?;
+        let store: Arc<dyn ObjectStore> = match place.scheme {
+            Scheme::S3 => Arc::new(s3(&place, options)?),
+            Scheme::Google => Arc::new(google(&place, url, options)?),
+            Scheme::Azure => Arc::new(azure(&place, url, options)?),
+            Scheme::File => Arc::new(LocalFileSystem::new()),
+        };
+        Ok(Self { store, place })
+    }
+
+    /// Path in the store of a key below the prefix.
+    pub fn path(&self, key: &str) -> Path {
+        let keys = key.split('/').map(object_store::path::PathPart::from);
+        self.place.prefix.parts().chain(keys).collect()
+    }
+
+    /// The error of an operation on a key.
+    pub(crate) fn failed(&self, action: &'static str, key: &str, error: &object_store::Error) -> Error {
+        failed(action, &self.place, key, error)
+    }
+
+    /// A whole object, and what a conditional write has to name; none where there is no such object.
+    pub(crate) async fn read(&self, key: &str) -> Result<Option<(Bytes, UpdateVersion)>> {
+        let path = self.path(key);
+        let read = persistently(|| async {
+            let found = self.store.get(&path).await?;
+            let version = UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() };
+            Ok((found.bytes().await?, version))
+        });
+        match read.await {
+            Ok(found) => Ok(Some(found)),
+            Err(error) => {
+                let told = self.failed("read", key, &error);
+                let is_absent = matches!(error, object_store::Error::NotFound { .. });
+                let has_bucket = !matches!(told, Error::Remote { trouble: Trouble::NoBucket, .. });
+                if is_absent && has_bucket { Ok(None) } else { Err(told) }
+            }
+        }
+    }
+
+    /// Every object below a folder.
+    pub(crate) async fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        let path = self.path(folder);
+        let listed = persistently(|| self.store.list(Some(&path)).try_collect());
+        listed.await.map_err(|error| self.failed("list", folder, &error))
+    }
+
+    /// Removes objects; those that are not there are no error.
+    pub(crate) async fn remove(&self, keys: &[String]) -> Result<()> {
+        let remove = || async {
+            let paths: Vec<_> = keys.iter().map(|key| Ok(self.path(key))).collect();
+            let mut removed = self.store.delete_stream(futures::stream::iter(paths).boxed());
+            while let Some(outcome) = removed.next().await {
+                match outcome {
+                    Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        };
+        let first = keys.first().map_or("", String::as_str);
+        persistently(remove).await.map_err(|error| self.failed("remove", first, &error))
+    }
+
+    /// The key of a path in the store.
+    pub(crate) fn key(&self, path: &Path) -> Option<String> {
+        let parts: Vec<_> = path.prefix_match(&self.place.prefix)?.map(|part| part.as_ref().to_owned()).collect();
+        Some(parts.join("/"))
+    }
+}
+
+fn retries() -> RetryConfig {
+    let backoff = BackoffConfig { max_backoff: LONGEST_PAUSE, ..BackoffConfig::default() };
+    RetryConfig { retry_timeout: PATIENCE, backoff, ..RetryConfig::default() }
+}
+
+/// The endpoint of the environment, else of the options, if it may be used.
+fn endpoint(named: Option<String>, options: &Options, http_is_allowed: bool) -> Result<Option<String>> {
+    let Some(endpoint) = named.or_else(|| options.endpoint.clone()) else { return Ok(None) };
+    let parsed = url::Url::parse(&endpoint).ok().filter(url::Url::has_host);
+    let parsed = parsed.ok_or_else(|| Error::Usage("the endpoint is no URL; write https://host:port".to_owned()))?;
+    if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() {
+        return Err(Error::Usage(
+            "the endpoint holds a user, a password or a query; credentials come from the environment".to_owned(),
+        ));
+    }
+    match parsed.scheme() {
+        "https" => Ok(Some(endpoint)),
+        "http" if http_is_allowed => Ok(Some(endpoint)),
+        "http" => Err(Error::Usage(format!(
+            "the endpoint `{endpoint}` is not encrypted; to use it all the same set `allow_http = true` under [storage]"
+        ))),
+        other => Err(Error::Usage(format!("the endpoint begins with `{other}://`; write https://host:port"))),
+    }
+}
+
+fn is_true(name: &str) -> bool {
+    value(name).is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on" | "y"))
+}
+
+fn no_credentials(place: &Place) -> Error {
+    let reason = "no credentials are known".to_owned();
+    Error::Remote { action: "open", url: place.url.clone(), trouble: Trouble::NoCredentials, reason }
+}
+
+fn s3(place: &Place, options: &Options) -> Result<object_store::aws::AmazonS3> {
+    let allow_http = options.allow_http || is_true("AWS_ALLOW_HTTP");
+    let profile = Profile::load();
+    let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"].iter().find_map(|name| value(name));
+    let of_profile = || profile.get("endpoint_url").filter(|_| options.endpoint.is_none()).map(str::to_owned);
+    let endpoint = endpoint(named.or_else(of_profile), options, allow_http)?;
+    let mut builder = AmazonS3Builder::from_env()
+        .with_bucket_name(&place.bucket)
+        .with_retry(retries())
+        .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp), allow_http.to_string());
+    if value("AWS_TIMEOUT").is_none() {
+        builder = builder.with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), REQUEST);
+    }
+    if value("AWS_REGION").or_else(|| value("AWS_DEFAULT_REGION")).is_none()
+        && let Some(region) = options.region.as_deref().or_else(|| profile.get("region"))
+    {
+        builder = builder.with_region(region);
+    }
+    let host_style = !options.path_style.unwrap_or(endpoint.is_some() || place.bucket.contains('.'));
+    let host_style = if value("AWS_VIRTUAL_HOSTED_STYLE_REQUEST").is_some() {
+        is_true("AWS_VIRTUAL_HOSTED_STYLE_REQUEST")
+    } else {
+        host_style
+    };
+    builder = builder.with_virtual_hosted_style_request(host_style);
+    if let Some(endpoint) = endpoint {
+        let endpoint = if host_style { bucket_in_host(&endpoint, &place.bucket) } else { endpoint };
+        builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint);
+    }
+    if !options.no_checksum {
+        builder = builder.with_checksum_algorithm(Checksum::SHA256);
+    }
+    if value("AWS_ACCESS_KEY_ID").is_none() && value("AWS_SECRET_ACCESS_KEY").is_none() {
+        if let Some((key, secret, token)) = profile.keys()? {
+            builder = builder.with_access_key_id(key).with_secret_access_key(secret);
+            builder = token.into_iter().fold(builder, AmazonS3Builder::with_token);
+        } else if !options.instance_credentials && !credentials::are_named(Scheme::S3) {
+            return Err(no_credentials(place));
+        }
+    }
+    builder.build().map_err(|error| failed("open", place, "", &error))
+}
+
+/// An endpoint that already begins with the bucket stays as it is.
+fn bucket_in_host(endpoint: &str, bucket: &str) -> String {
+    match endpoint.split_once("://") {
+        Some((scheme, host)) if !host.starts_with(&format!("{bucket}.")) => format!("{scheme}://{bucket}.{host}"),
+        _ => endpoint.to_owned(),
+    }
+}
+
+fn google(place: &Place, url: &str, options: &Options) -> Result<object_store::gcp::GoogleCloudStorage> {
+    if !options.instance_credentials && !credentials::are_named(Scheme::Google) {
+        return Err(no_credentials(place));
+    }
+    let mut builder = GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retries());
+    builder = builder.with_config(GoogleConfigKey::Client(ClientConfigKey::Timeout), REQUEST);
+    if let Some(endpoint) = endpoint(None, options, options.allow_http)? {
+        builder = builder
+            .with_base_url(&endpoint)
+            .with_config(GoogleConfigKey::Client(ClientConfigKey::AllowHttp), options.allow_http.to_string());
+    }
+    builder.build().map_err(|error| failed("open", place, "", &error))
+}
+
+fn azure(place: &Place, url: &str, options: &Options) -> Result<object_store::azure::MicrosoftAzure> {
+    use object_store::azure::AzureConfigKey;
+    if !options.instance_credentials && !credentials::are_named(Scheme::Azure) {
+        return Err(no_credentials(place));
+    }
+    let allow_http = options.allow_http || is_true("AZURE_ALLOW_HTTP");
+    let mut builder = MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retries());
+    builder = builder
+        .with_config(AzureConfigKey::Client(ClientConfigKey::Timeout), REQUEST)
+        .with_config(AzureConfigKey::Client(ClientConfigKey::AllowHttp), allow_http.to_string());
+    if let Some(endpoint) =
+        endpoint(value("AZURE_STORAGE_ENDPOINT").or_else(|| value("AZURE_ENDPOINT")), options, allow_http)?
+    {
+        builder = builder.with_endpoint(endpoint);
+    }
+    builder.build().map_err(|error| failed("open", place, "", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_without_encryption_has_to_be_allowed() {
+        let options = |endpoint: &str| Options { endpoint: Some(endpoint.to_owned()), ..Options::default() };
+        assert_eq!(endpoint(None, &options("https://h:9"), false).unwrap().as_deref(), Some("https://h:9"));
+        assert_eq!(endpoint(None, &options("http://h:9"), true).unwrap().as_deref(), Some("http://h:9"));
+        for wrong in ["http://h:9", "ftp://h", "h:9", "", "https://u:canary@h"] {
+            let message = endpoint(None, &options(wrong), false).unwrap_err().to_string();
+            assert!(!message.contains("canary"), "{message}");
+        }
+        assert_eq!(endpoint(None, &Options::default(), false).unwrap(), None);
+    }
+
+    #[test]
+    fn keys_lie_below_the_prefix() {
+        let remote = Remote::open("file:///x/y z", &Options::default()).unwrap();
+        let path = remote.path("usage/machine=m/a.parquet");
+        assert_eq!(path.as_ref(), "x/y z/usage/machine=m/a.parquet");
+        assert_eq!(remote.key(&path).as_deref(), Some("usage/machine=m/a.parquet"));
+        assert_eq!(bucket_in_host("https://h:9", "b"), "https://b.h:9");
+    }
+}

@@ -1,0 +1,165 @@
+//! What went wrong with a store, as far as somebody can do something about it.
+
+use object_store::client::{HttpError, HttpErrorKind};
+
+use super::{Place, credentials};
+use crate::Error;
+
+/// Kind of trouble with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// No credentials are known.
+    NoCredentials,
+    /// The store does not know the credentials.
+    WrongCredentials,
+    /// The credentials were good once.
+    Expired,
+    /// The credentials do not allow it.
+    Denied,
+    /// There is no such bucket.
+    NoBucket,
+    /// The bucket lies elsewhere.
+    WrongRegion,
+    /// No answer.
+    Unreachable,
+    /// The store cannot do it.
+    Unsupported,
+    /// Something else.
+    Other,
+}
+
+impl Trouble {
+    /// What to do about it.
+    pub(crate) fn hint(self) -> Option<&'static str> {
+        Some(match self {
+            Self::NoCredentials => {
+                "set the cloud's own variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; \
+                 `eval \"$(aws configure export-credentials --format env)\"` sets them from single sign-on"
+            }
+            Self::WrongCredentials => {
+                "check which credentials the environment, or the profile, names, and the endpoint"
+            }
+            Self::Expired => {
+                "renew the credentials (`aws sso login`, `gcloud auth login`, `az login`), then run it again"
+            }
+            Self::Denied => "reading, writing, listing and deleting below the prefix have to be allowed",
+            Self::NoBucket => "check the name of the bucket, or make it, and check the endpoint under [storage]",
+            Self::WrongRegion => "set AWS_REGION, or `region` under [storage] in the configuration",
+            Self::Unreachable => "check the network, and `endpoint` under [storage] in the configuration",
+            Self::Unsupported => "the store has to know conditional writes (If-Match, If-None-Match)",
+            Self::Other => return None,
+        })
+    }
+}
+
+/// Longest reason that is told, in characters.
+const LONGEST: usize = 300;
+
+/// The error of an operation on a key.
+pub(crate) fn failed(action: &'static str, place: &Place, key: &str, error: &object_store::Error) -> Error {
+    let (trouble, reason) = understood(error);
+    let reason: String = credentials::without_secrets(&reason).chars().take(LONGEST).collect();
+    let url = if key.is_empty() { place.url.clone() } else { place.shown(key) };
+    Error::Remote { action, url, trouble, reason }
+}
+
+/// Whether an answer was cut off on its way, which the client leaves to us; what never arrived it has tried again itself.
+pub(super) fn is_passing(error: &object_store::Error) -> bool {
+    matches!(http_kind(error), Some(HttpErrorKind::Decode | HttpErrorKind::Interrupted | HttpErrorKind::Unknown))
+}
+
+fn understood(error: &object_store::Error) -> (Trouble, String) {
+    if let Some(kind) = http_kind(error) {
+        let reason = innermost(error);
+        let unreachable = matches!(kind, HttpErrorKind::Connect | HttpErrorKind::Timeout | HttpErrorKind::Request);
+        return (if unreachable { Trouble::Unreachable } else { Trouble::Other }, reason);
+    }
+    let text = error.to_string();
+    let answer = Answer::of(&text);
+    let trouble = match (answer.code, error) {
+        ("NoSuchBucket" | "ContainerNotFound" | "AccountNotFound", _) => Trouble::NoBucket,
+        (code, _) if code.contains("Expired") || code == "TokenRefreshRequired" => Trouble::Expired,
+        ("InvalidAccessKeyId" | "SignatureDoesNotMatch" | "AuthenticationFailed" | "InvalidToken", _) => {
+            Trouble::WrongCredentials
+        }
+        ("PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException", _) => {
+            Trouble::WrongRegion
+        }
+        ("NotImplemented", _) => Trouble::Unsupported,
+        (_, object_store::Error::PermissionDenied { .. }) => Trouble::Denied,
+        (_, object_store::Error::Unauthenticated { .. }) => Trouble::WrongCredentials,
+        (_, object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. }) => {
+            Trouble::Unsupported
+        }
+        _ if text.contains("incorrectly configured region") => Trouble::WrongRegion,
+        _ => Trouble::Other,
+    };
+    (trouble, answer.told().unwrap_or_else(|| innermost(error)))
+}
+
+/// What a server answered: its status, and code and message of an XML body. The rest of a body is never told, since some
+/// servers repeat the request's headers in it.
+struct Answer<'t> {
+    status: &'t str,
+    code: &'t str,
+    message: &'t str,
+}
+
+impl<'t> Answer<'t> {
+    fn of(text: &'t str) -> Self {
+        let between = |from: &str, to: &str| {
+            let (_, rest) = text.split_once(from)?;
+            Some(rest.split_once(to).map_or(rest, |(found, _)| found).trim())
+        };
+        let status = between("status code: ", ": ").filter(|status| !status.contains('<')).unwrap_or_default();
+        let element = |name: &str| between(&format!("<{name}>"), "<").unwrap_or_default();
+        Self { status, code: element("Code"), message: element("Message") }
+    }
+
+    fn told(&self) -> Option<String> {
+        let told = match (self.code, self.message) {
+            ("", _) => self.status.to_owned(),
+            (code, "") => code.to_owned(),
+            (code, message) => format!("{code}: {}", message.lines().next().unwrap_or_default()),
+        };
+        Some(told).filter(|told| !told.is_empty())
+    }
+}
+
+fn http_kind(error: &object_store::Error) -> Option<HttpErrorKind> {
+    sources(error).find_map(|source| source.downcast_ref::<HttpError>()).map(HttpError::kind)
+}
+
+fn innermost(error: &object_store::Error) -> String {
+    let last = sources(error).last().map_or_else(|| error.to_string(), ToString::to_string);
+    last.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn sources(error: &object_store::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(std::error::Error::source(error), |source| source.source())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied(body: &str) -> object_store::Error {
+        let source = format!(
+            "Error performing PUT http://h/b/k in 1ms - Server returned non-2xx status code: 403 Forbidden: {body}"
+        );
+        object_store::Error::PermissionDenied { path: "k".to_owned(), source: source.into() }
+    }
+
+    #[test]
+    fn an_answer_is_told_by_its_code() {
+        let body = "<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>It does not.</Message>\
+                    <StringToSign>x-amz-security-token:canary</StringToSign></Error>";
+        assert_eq!(
+            understood(&denied(body)),
+            (Trouble::WrongCredentials, "SignatureDoesNotMatch: It does not.".to_owned())
+        );
+        assert_eq!(understood(&denied("canary")), (Trouble::Denied, "403 Forbidden".to_owned()));
+        let expired = "<Error><Code>ExpiredToken</Code></Error>";
+        assert_eq!(understood(&denied(expired)), (Trouble::Expired, "ExpiredToken".to_owned()));
+    }
+}

@@ -1,0 +1,108 @@
+//! What leaves: everything, everything but what is secret or personal, or counts and times only.
+
+mod columns;
+mod rewrite;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
+
+use crate::Result;
+use crate::lake::layout::{Layout, PartName};
+use crate::lake::manifest::{FileEntry, Manifest};
+use crate::lake::part;
+use crate::redact::{self, Counts, Personal, Redactor};
+use crate::tables::{SESSIONS, SessionRow, TableDef};
+
+/// Rises when a profile takes out more than it did, so that what is there is put again.
+const VERSION: u32 = 1;
+
+/// How much leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Profile {
+    /// Files as they are.
+    Full,
+    /// Texts without secrets, by the strict rules, and without e-mail and IP addresses and names of users.
+    #[default]
+    Redacted,
+    /// No text, input, output, command or title; paths, branches and repositories as keyed hashes.
+    Metrics,
+}
+
+/// What leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Choice {
+    /// How much.
+    pub profile: Profile,
+    /// Whether [`Profile::Metrics`] keeps the names of projects.
+    pub keep_projects: bool,
+}
+
+/// Makes of the lake's files what leaves.
+#[derive(Clone)]
+pub(super) struct Rewriter {
+    choice: Choice,
+    id: String,
+    /// Key of hashes; belongs to the lake, so that nobody else can try paths out.
+    key: [u8; 32],
+    redactor: Redactor,
+    /// Names of users that the lake's own paths tell.
+    users: BTreeSet<String>,
+}
+
+impl Rewriter {
+    pub(super) fn new(choice: Choice, lake: &Manifest) -> Self {
+        let key = blake3::derive_key("llrem 2026 upload", &lake.redaction_key);
+        let id = match choice {
+            Choice { profile: Profile::Full, .. } => "full".to_owned(),
+            Choice { profile: Profile::Redacted, .. } => format!("redacted {VERSION}"),
+            Choice { profile: Profile::Metrics, keep_projects: false } => format!("metrics {VERSION}"),
+            Choice { profile: Profile::Metrics, keep_projects: true } => format!("metrics {VERSION} projects"),
+        };
+        let paths = lake.sources.keys().chain(&lake.project_paths);
+        let users = paths.filter_map(|path| redact::user_of(path)).map(str::to_owned).collect();
+        Self { choice, id, key, redactor: Redactor::new(redact::Mode::Strict, key), users }
+    }
+
+    /// Stands for all that decides what is taken out.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether files leave otherwise than they are.
+    pub(super) fn rewrites(&self) -> bool {
+        self.choice.profile != Profile::Full
+    }
+
+    /// Names of users that a part's files may hold.
+    pub(super) fn users(&self, layout: &Layout, lake: &Manifest, name: &PartName) -> Result<BTreeSet<String>> {
+        let mut users = self.users.clone();
+        let path = layout.root().join(Layout::part(&SESSIONS, &lake.machine, name));
+        if !path.exists() {
+            return Ok(users);
+        }
+        for batch in part::read(&path, &SESSIONS)? {
+            let batch = batch?;
+            for row in 0..batch.num_rows() {
+                let session = SessionRow::read(&batch, row);
+                users.extend(session.user_name.map(str::to_owned));
+                users.extend(session.project_path.and_then(redact::user_of).map(str::to_owned));
+            }
+        }
+        Ok(users)
+    }
+
+    /// Writes what leaves of an open data file to `to`.
+    pub(super) fn rewrite(
+        &self,
+        file: File,
+        from: &Path,
+        table: &'static TableDef,
+        users: &BTreeSet<String>,
+        to: &Path,
+    ) -> Result<(FileEntry, Counts)> {
+        let personal = Personal::new(self.key, users);
+        let cleaner = rewrite::Cleaner { rewriter: self, personal };
+        cleaner.rewrite(file, from, table, to)
+    }
+}

@@ -1,0 +1,260 @@
+//! One upload, from the manifest to the manifest.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt, TryStreamExt};
+
+use super::exchange::{exchange, staged_key};
+use super::ledger::Ledger;
+use super::plan::Plan;
+use super::profile::Rewriter;
+use super::send::{Sender, Sent};
+use super::{Options, PlannedFile, Summary};
+use crate::etl::Progress;
+use crate::lake::fs;
+use crate::lake::layout::Layout;
+use crate::lake::lock::Lock;
+use crate::lake::manifest::Manifest;
+use crate::remote::Remote;
+use crate::remote::manifest::{FileKey, RemoteFile, file_key};
+use crate::{Error, Result};
+
+/// Files that are put at a time.
+const AT_A_TIME: usize = 16;
+/// How often a lake that changes meanwhile is looked at again.
+const ROUNDS: u32 = 10;
+/// Pause before that.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// Brings the store to what the lake has.
+///
+/// # Errors
+/// Readers of the store are right all the same; the next upload does the rest.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
+    let clock = Instant::now();
+    let remote = Remote::open(&options.url, &options.storage)?;
+    let layout = Layout::new(&std::path::absolute(&options.lake).map_err(Error::io("read", &options.lake))?);
+    if let Some(folder) = &remote.place.folder {
+        refuse_own_folder(layout.root(), folder)?;
+    }
+    let lake = Manifest::load(&layout)?.ok_or_else(|| Error::NoLake { path: options.lake.clone() })?;
+    let outgoing = Outgoing::new(&layout, options.dry_run)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Query(format!("cannot start threads: {error}")))?;
+    let outcome = runtime.block_on(upload(options, remote, &layout, lake, outgoing.path(), progress));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    progress.finish();
+    let summary = outcome?;
+    Ok(Summary { seconds: clock.elapsed().as_secs_f64(), ..summary })
+}
+
+/// Where files are rewritten before they leave.
+enum Outgoing {
+    /// A folder of the lake, held against other uploads.
+    Held(PathBuf, #[expect(dead_code, reason = "held until it is dropped")] Lock),
+    /// A folder of the system's, since nothing of the lake is to change.
+    Foreign(tempfile::TempDir),
+}
+
+impl Outgoing {
+    fn new(layout: &Layout, dry_run: bool) -> Result<Self> {
+        if dry_run {
+            let folder = tempfile::tempdir().map_err(Error::io("write to", &std::env::temp_dir()))?;
+            return Ok(Self::Foreign(folder));
+        }
+        let lock = Lock::take_for_upload(layout)?;
+        let folder = layout.outgoing();
+        // What an upload that was killed left there.
+        fs::remove_folder(&folder)?;
+        fs::make_folder(&folder)?;
+        Ok(Self::Held(folder, lock))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Held(folder, _) => folder,
+            Self::Foreign(folder) => folder.path(),
+        }
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        if let Self::Held(folder, _) = self {
+            let _ = fs::remove_folder(folder);
+        }
+    }
+}
+
+/// A copy of a lake inside itself would be part of it.
+fn refuse_own_folder(lake: &Path, folder: &Path) -> Result<()> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (lake, folder) = (real(lake), real(folder));
+    if folder.starts_with(&lake) || lake.starts_with(&folder) {
+        return Err(Error::Usage(format!("`{}` and the lake lie within each other", folder.display())));
+    }
+    Ok(())
+}
+
+async fn upload(
+    options: &Options,
+    remote: Remote,
+    layout: &Layout,
+    mut lake: Manifest,
+    outgoing: &Path,
+    progress: &dyn Progress,
+) -> Result<Summary> {
+    progress.stage("looking");
+    let shared = Arc::new(remote.clone());
+    let mut ledger = or_interrupted(Ledger::load(&remote, &lake, options.replace)).await?;
+    if ledger.is_new() || options.full || options.replace {
+        ledger.adopt().await?;
+    }
+    let profile = Rewriter::new(options.profile, &lake);
+    let mut summary = Summary::default();
+    for round in 0..ROUNDS {
+        let plan = Plan::new(&lake, &ledger.state, profile.id(), options.full && round == 0);
+        if options.dry_run {
+            let sender = Sender::new(remote.clone(), layout.clone(), lake, profile, outgoing.to_owned());
+            return foreseen(Arc::new(sender), plan, &ledger, progress).await;
+        }
+        if plan.is_empty() && ledger.is_saved() {
+            return Ok(summary);
+        }
+        if let Some(folder) = &remote.place.folder {
+            fs::make_folder(folder)?;
+        }
+        plan.announce(&lake, &mut ledger.state);
+        ledger.save(&lake).await?;
+        let sender =
+            Arc::new(Sender::new(remote.clone(), layout.clone(), lake.clone(), profile.clone(), outgoing.to_owned()));
+        let mut staged = BTreeMap::new();
+        let put = put_all(&sender, &plan, &mut ledger, &mut staged, &mut summary, progress).await;
+        let is_complete = match put {
+            Ok(is_complete) => is_complete,
+            Err(error) => {
+                // What was put need not be put again; should this fail as well, it is.
+                if !matches!(error, Error::UploadConflict { .. }) {
+                    let _ = ledger.save(&lake).await;
+                }
+                return Err(error);
+            }
+        };
+        if is_complete {
+            progress.stage("committing");
+            exchange(&mut ledger, &lake, &plan, staged, &shared).await?;
+            summary.files_removed += plan.removals.len() as u64;
+            ledger.save(&lake).await?;
+            return Ok(summary);
+        }
+        ledger.save(&lake).await?;
+        lake = changed_lake(layout, lake.generation).await?;
+    }
+    Err(Error::DamagedState {
+        path: layout.root().to_owned(),
+        reason: "files are not what the manifest says, time and again".to_owned(),
+    })
+}
+
+/// The lake after a file was found to be another than its manifest says.
+async fn changed_lake(layout: &Layout, generation: u64) -> Result<Manifest> {
+    let gone = || Error::NoLake { path: layout.root().to_owned() };
+    let mut lake = Manifest::load(layout)?.ok_or_else(gone)?;
+    if lake.generation == generation {
+        tokio::time::sleep(PAUSE).await;
+        lake = Manifest::load(layout)?.ok_or_else(gone)?;
+    }
+    Ok(lake)
+}
+
+/// Puts all files; those that are to be exchanged wait beside. Whether none of them had changed meanwhile.
+async fn put_all(
+    sender: &Arc<Sender>,
+    plan: &Plan,
+    ledger: &mut Ledger<'_>,
+    staged: &mut BTreeMap<FileKey, RemoteFile>,
+    summary: &mut Summary,
+    progress: &dyn Progress,
+) -> Result<bool> {
+    progress.start(plan.puts.len() as u64, plan.puts.values().map(|entry| entry.bytes).sum());
+    progress.stage("uploading");
+    let machine = &sender.lake.machine;
+    let tasks = plan.puts.iter().map(|(key, entry)| {
+        let to = if plan.is_exchanged(key) { staged_key(machine, key) } else { file_key(machine, key) };
+        let task = Arc::clone(sender).send(key.clone(), entry.clone(), to);
+        let (key, size) = (key.clone(), entry.bytes);
+        async move { (key, size, tokio::spawn(task).await) }
+    });
+    let mut tasks = std::pin::pin!(futures::stream::iter(tasks).buffer_unordered(AT_A_TIME));
+    let mut is_complete = true;
+    while let Some((key, size, outcome)) = or_interrupted(async { Ok(tasks.next().await) }).await? {
+        let outcome = outcome.map_err(|error| Error::Query(format!("a task ended early: {error}")))?;
+        match outcome? {
+            Sent::Changed => is_complete = false,
+            Sent::Put(file, replaced) => {
+                summary.files_put += 1;
+                summary.bytes_put += file.bytes;
+                summary.replaced.merge(&replaced);
+                if plan.is_exchanged(&key) {
+                    staged.insert(key, *file);
+                } else {
+                    ledger.placed(key, *file);
+                }
+            }
+        }
+        progress.advance(1, size);
+        ledger.save_sometimes(&sender.lake).await?;
+    }
+    Ok(is_complete)
+}
+
+/// What would be put and removed.
+async fn foreseen(sender: Arc<Sender>, plan: Plan, ledger: &Ledger<'_>, progress: &dyn Progress) -> Result<Summary> {
+    progress.start(plan.puts.len() as u64, plan.puts.values().map(|entry| entry.bytes).sum());
+    let machine = sender.lake.machine.clone();
+    let mut summary = Summary::default();
+    let measured = plan.puts.into_iter().map(|(key, entry)| {
+        let (path, size) = (file_key(&machine, &key), entry.bytes);
+        let measure = Arc::clone(&sender).measure(key, entry);
+        async move { Ok::<_, Error>((path, size, measure.await?)) }
+    });
+    let measured = futures::stream::iter(measured).buffer_unordered(AT_A_TIME).map_ok(|(path, size, measured)| {
+        progress.advance(1, size);
+        (path, measured)
+    });
+    let measured: Vec<_> = or_interrupted(measured.try_collect()).await?;
+    for (path, measured) in measured {
+        let bytes = measured.as_ref().map(|(bytes, _)| *bytes);
+        summary.files_put += 1;
+        summary.bytes_put += bytes.unwrap_or_default();
+        measured.iter().for_each(|(_, replaced)| summary.replaced.merge(replaced));
+        summary.planned.push(PlannedFile { path, is_removed: false, bytes });
+    }
+    for key in &plan.removals {
+        let bytes = ledger.state.file(key).map(|file| file.bytes);
+        summary.files_removed += 1;
+        summary.planned.push(PlannedFile { path: file_key(&machine, key), is_removed: true, bytes });
+    }
+    summary.planned.sort();
+    Ok(summary)
+}
+
+/// Ends some work when the person asks to stop.
+async fn or_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let asked = async {
+        while !crate::cli::interrupted() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = asked => Err(Error::Interrupted),
+        outcome = work => outcome,
+    }
+}

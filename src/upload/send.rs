@@ -1,0 +1,223 @@
+//! Puts one file: as it is or rewritten, in one request or in parts.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::path::Path as StorePath;
+use object_store::{ObjectStoreExt, PutPayload};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+
+use super::profile::Rewriter;
+use crate::lake::fs;
+use crate::lake::layout::Layout;
+use crate::lake::manifest::{FileEntry, Manifest};
+use crate::redact::Counts;
+use crate::remote::manifest::{FileKey, RemoteFile, file_key};
+use crate::remote::{Remote, persistently};
+use crate::tables::LAKE_TABLES;
+use crate::{Error, Result};
+
+/// Larger files are put in parts. Bytes.
+const LARGE: u64 = 8 << 20;
+/// Parts have this size, or so much more that no store's limit of 10,000 is met. Bytes.
+const PART: u64 = 8 << 20;
+/// Parts of one file that are put at a time.
+const PARTS_AT_A_TIME: usize = 4;
+/// Memory for what is being put. KiB.
+const BUDGET_KIB: usize = 64 << 10;
+
+/// What all files of an upload share.
+pub(super) struct Sender {
+    pub(super) remote: Remote,
+    pub(super) layout: Layout,
+    pub(super) lake: Manifest,
+    pub(super) profile: Rewriter,
+    /// Where files are rewritten.
+    outgoing: PathBuf,
+    /// Memory that is left.
+    budget: Arc<Semaphore>,
+    /// Cores that are left for rewriting.
+    cores: Arc<Semaphore>,
+}
+
+/// What became of a file.
+pub(super) enum Sent {
+    /// It is there.
+    Put(Box<RemoteFile>, Counts),
+    /// The lake has another one by now.
+    Changed,
+}
+
+/// A file that is ready to be put.
+struct Ready {
+    path: PathBuf,
+    entry: FileEntry,
+    replaced: Counts,
+    /// Whether it was written for this, and is to be removed.
+    is_rewritten: bool,
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        if self.is_rewritten {
+            let _ = fs::remove(&self.path);
+        }
+    }
+}
+
+impl Sender {
+    pub(super) fn new(remote: Remote, layout: Layout, lake: Manifest, profile: Rewriter, outgoing: PathBuf) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let (budget, cores) = (Arc::new(Semaphore::new(BUDGET_KIB)), Arc::new(Semaphore::new(cores)));
+        Self { remote, layout, lake, profile, outgoing, budget, cores }
+    }
+
+    /// Size that a file has when it is put, and what was replaced in it; none when the lake has another one by now.
+    pub(super) async fn measure(self: Arc<Self>, key: FileKey, entry: FileEntry) -> Result<Option<(u64, Counts)>> {
+        Ok(self.ready(key, entry).await?.map(|ready| (ready.entry.bytes, ready.replaced.clone())))
+    }
+
+    /// Puts a file under a key of the store.
+    pub(super) async fn send(self: Arc<Self>, key: FileKey, entry: FileEntry, to: String) -> Result<Sent> {
+        let source = entry.hash;
+        let Some(ready) = Arc::clone(&self).ready(key, entry).await? else { return Ok(Sent::Changed) };
+        let path = self.remote.path(&to);
+        let is_large = ready.entry.bytes > LARGE;
+        let put = if is_large {
+            self.put_in_parts(&ready, &path, &to).await?
+        } else {
+            self.put_whole(&ready, &path, &to).await?
+        };
+        let Some(etag) = put else { return Ok(Sent::Changed) };
+        let FileEntry { rows, bytes, hash } = ready.entry.clone();
+        let profile = self.profile.id().to_owned();
+        Ok(Sent::Put(Box::new(RemoteFile { rows, bytes, hash, source, profile, etag }), ready.replaced.clone()))
+    }
+
+    /// The file as it leaves; none when the lake has another one by now.
+    async fn ready(self: Arc<Self>, key: FileKey, entry: FileEntry) -> Result<Option<Ready>> {
+        let path = self.layout.root().join(file_key(&self.lake.machine, &key));
+        if !self.profile.rewrites() {
+            return Ok(Some(Ready { path, entry, replaced: Counts::default(), is_rewritten: false }));
+        }
+        let Ok(_core) = Arc::clone(&self.cores).acquire_owned().await else { return Ok(None) };
+        let sender = Arc::clone(&self);
+        blocking(move || sender.rewrite(&key, &entry, &path)).await?
+    }
+
+    fn rewrite(&self, key: &FileKey, entry: &FileEntry, path: &Path) -> Result<Option<Ready>> {
+        let Some(table) = LAKE_TABLES.get(key.1) else { return Ok(None) };
+        let Some(file) = unchanged(path, entry)? else { return Ok(None) };
+        let name = file_key(&self.lake.machine, key).replace('/', "+");
+        let outgoing = self.outgoing.join(name.trim_end_matches(".parquet"));
+        let users = self.profile.users(&self.layout, &self.lake, &key.0)?;
+        let rewritten = self.profile.rewrite(file, path, table, &users, &outgoing);
+        let mut ready = Ready { path: outgoing, entry: entry.clone(), replaced: Counts::default(), is_rewritten: true };
+        (ready.entry, ready.replaced) = rewritten?;
+        Ok(Some(ready))
+    }
+
+    async fn memory(&self, bytes: u64) -> Option<OwnedSemaphorePermit> {
+        let kib = usize::try_from(bytes / 1024 + 1).unwrap_or(BUDGET_KIB).min(BUDGET_KIB);
+        Arc::clone(&self.budget).acquire_many_owned(u32::try_from(kib).unwrap_or(1)).await.ok()
+    }
+
+    async fn put_whole(&self, ready: &Ready, path: &StorePath, to: &str) -> Result<Option<Option<String>>> {
+        let _memory = self.memory(ready.entry.bytes).await;
+        let (from, hash) = (ready.path.clone(), ready.entry.hash);
+        let Some(bytes) = blocking(move || read_whole(&from, &hash)).await?? else { return Ok(None) };
+        let put = persistently(|| self.remote.store.put(path, PutPayload::from_bytes(bytes.clone()))).await;
+        Ok(Some(put.map_err(|error| self.remote.failed("write", to, &error))?.e_tag))
+    }
+
+    async fn put_in_parts(&self, ready: &Ready, path: &StorePath, to: &str) -> Result<Option<Option<String>>> {
+        let failed = |error: &object_store::Error| self.remote.failed("write", to, error);
+        let mut upload =
+            persistently(|| self.remote.store.put_multipart(path)).await.map_err(|error| failed(&error))?;
+        let outcome = self.put_parts(ready, upload.as_mut(), to).await;
+        match outcome {
+            Ok(true) => Ok(Some(upload.complete().await.map_err(|error| failed(&error))?.e_tag)),
+            other => {
+                // What is left of it costs money until the bucket's own rule removes it.
+                let _ = upload.abort().await;
+                other.map(|_| None)
+            }
+        }
+    }
+
+    /// Whether all parts were put, and were what they should be.
+    async fn put_parts(&self, ready: &Ready, upload: &mut dyn object_store::MultipartUpload, to: &str) -> Result<bool> {
+        let Some(mut file) = open(&ready.path)? else { return Ok(false) };
+        let size = PART.max((ready.entry.bytes / 9_000).next_multiple_of(1 << 20));
+        let mut hasher = blake3::Hasher::new();
+        let mut parts = JoinSet::new();
+        loop {
+            let memory = self.memory(size).await;
+            let from = ready.path.clone();
+            let (rest, chunk) = blocking(move || {
+                let mut chunk = Vec::new();
+                let read = (&mut file).take(size).read_to_end(&mut chunk);
+                read.map_err(Error::io("read", &from)).map(|_| (file, chunk))
+            })
+            .await??;
+            file = rest;
+            if chunk.is_empty() {
+                break;
+            }
+            hasher.update(&chunk);
+            let part = upload.put_part(PutPayload::from(chunk));
+            parts.spawn(async move {
+                let outcome = part.await;
+                drop(memory);
+                outcome
+            });
+            while parts.len() >= PARTS_AT_A_TIME {
+                self.joined(parts.join_next().await, to)?;
+            }
+        }
+        while let Some(part) = parts.join_next().await {
+            self.joined(Some(part), to)?;
+        }
+        Ok(*hasher.finalize().as_bytes() == ready.entry.hash)
+    }
+
+    fn joined(&self, part: Option<Result<object_store::Result<()>, tokio::task::JoinError>>, to: &str) -> Result<()> {
+        match part {
+            Some(Ok(Err(error))) => Err(self.remote.failed("write", to, &error)),
+            Some(Err(error)) => Err(self.remote.failed("write", to, &object_store::Error::JoinError { source: error })),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs what reads and computes where it does not hold up the requests.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Query(format!("a thread ended early: {error}")))
+}
+
+fn open(path: &Path) -> Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", path)(error)),
+    }
+}
+
+/// A small file, if it is the one that was meant.
+fn read_whole(path: &Path, hash: &[u8; 32]) -> Result<Option<Bytes>> {
+    let bytes = fs::read(path)?.filter(|bytes| blake3::hash(bytes).as_bytes() == hash);
+    Ok(bytes.map(Bytes::from))
+}
+
+/// A file that has the content it should have; a run that replaces it does not touch the one that is open.
+fn unchanged(path: &Path, entry: &FileEntry) -> Result<Option<File>> {
+    let Some(mut file) = open(path)? else { return Ok(None) };
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(&mut file).map_err(Error::io("read", path))?;
+    std::io::Seek::rewind(&mut file).map_err(Error::io("read", path))?;
+    Ok((*hasher.finalize().as_bytes() == entry.hash).then_some(file))
+}
