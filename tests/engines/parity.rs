@@ -24,8 +24,8 @@ const ZONE: Tz = chrono_tz::America::St_Johns;
 /// Values of parameters, by name.
 type Given = Vec<(String, String)>;
 
-/// Values that are in the lake: its busiest agent, this agent's busiest project, and moments of its responses. What is
-/// at the first moment is in, what is at the last is out.
+/// Values that are in the lake: its busiest agent, this agent's busiest project, and when two of its sessions began. The
+/// one that began at the first moment is in, the one that began at the last is out.
 fn filters(lake: &Path) -> Given {
     let value = |sql: &str| row(lake, sql).remove(0);
     let agent = value("select agent from usage group by agent order by count(*) desc, agent limit 1");
@@ -34,15 +34,11 @@ fn filters(lake: &Path) -> Given {
          s.session_id = u.session_id where s.agent = '{agent}' and s.project is not null \
          group by s.project order by count(*) desc, s.project limit 1"
     ));
-    let moment = |tenth: usize| {
-        value(&format!(
-            "select timestamp from (select u.timestamp, ntile(10) over (order by u.timestamp) as tenth from usage u join \
-             sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id where \
-             s.agent = '{agent}' and s.project = '{project}' and u.timestamp is not null) \
-             where tenth = {tenth} order by timestamp desc limit 1"
-        ))
+    let began = |bound: &str| {
+        value(&format!("select {bound} from sessions where agent = '{agent}' and project = '{project}' and turns > 0"))
     };
-    let values = [("since", moment(1)), ("until", moment(9)), ("project", project), ("agent", agent)];
+    let (since, until) = (began("min(started_at)"), began("max(started_at)"));
+    let values = [("since", since), ("until", until), ("project", project), ("agent", agent)];
     values.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
