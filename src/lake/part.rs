@@ -145,15 +145,21 @@ impl TableWriter {
         Ok(Self { path: path.to_owned(), writer, small: Vec::new(), small_rows: 0, rows: 0 })
     }
 
-    pub(crate) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.rows += batch.num_rows() as u64;
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         if batch.num_rows() > SMALL_ROWS {
-            self.write_small()?;
-            return self.write(batch);
+            return self.add_at_once(batch);
         }
+        self.rows += batch.num_rows() as u64;
         self.small.push(batch.clone());
         self.small_rows += batch.num_rows();
         if self.small_rows > WAITING_ROWS { self.write_small() } else { Ok(()) }
+    }
+
+    /// Adds rows that do not wait for others, however few they are: they may be large.
+    pub(crate) fn add_at_once(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        self.write_small()?;
+        self.write(batch)
     }
 
     fn write_small(&mut self) -> Result<()> {

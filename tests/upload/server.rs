@@ -21,6 +21,10 @@ pub(crate) fn tools() -> PathBuf {
     let usual = || root.join("target/test-tools");
     let tools = std::env::var_os("LLREM_TEST_TOOLS").map_or_else(usual, PathBuf::from);
     if !tools.join("bin/s3s-fs").exists() {
+        // Tests run beside each other, each in a process of its own.
+        fs::create_dir_all(&tools).unwrap();
+        let lock = fs::File::create(tools.join("lock")).unwrap();
+        lock.lock().unwrap();
         let status = Command::new("sh").arg(root.join("tests/tools/setup.sh")).env("LLREM_TEST_TOOLS", &tools).status();
         assert!(status.unwrap().success(), "tests/tools/setup.sh failed");
     }

@@ -38,7 +38,7 @@ impl Cleaner<'_> {
         let mut counts = Counts::default();
         let mut writer = TableWriter::create(to, table)?;
         for batch in read_opened(file, from, table, STEP)? {
-            writer.add(&self.batch(&batch?, &mut counts)?)?;
+            writer.add_at_once(&self.batch(&batch?, &mut counts)?)?;
         }
         let (_, entry) = writer.close()?;
         Ok((entry, counts))
