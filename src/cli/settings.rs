@@ -16,6 +16,7 @@ use crate::etl;
 use crate::lake::Lake;
 use crate::query::nearest;
 use crate::redact;
+use crate::remote;
 use crate::upload;
 use crate::{Error, Result};
 
@@ -174,6 +175,11 @@ impl Settings {
         })
     }
 
+    /// How object storage is reached.
+    pub fn storage(&self) -> &remote::Options {
+        &self.config.storage
+    }
+
     /// What `upload` is asked to do.
     pub fn upload_options(&self, typed: &args::Upload) -> Result<upload::Options> {
         let configured = &self.config.upload;
@@ -181,7 +187,7 @@ impl Settings {
         Ok(upload::Options {
             lake: self.lake_folder()?.to_owned(),
             url: typed.url.clone(),
-            storage: self.config.storage.clone(),
+            storage: self.storage().clone(),
             profile: upload::Choice { profile: profile.into(), keep_projects: configured.keep_projects },
             dry_run: typed.dry_run,
             full: typed.full,

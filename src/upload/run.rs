@@ -233,7 +233,9 @@ async fn foreseen(sender: Arc<Sender>, plan: Plan, ledger: &Ledger<'_>, progress
         let bytes = measured.as_ref().map(|(bytes, _)| *bytes);
         summary.files_put += 1;
         summary.bytes_put += bytes.unwrap_or_default();
-        measured.iter().for_each(|(_, replaced)| summary.replaced.merge(replaced));
+        if let Some((_, replaced)) = &measured {
+            summary.replaced.merge(replaced);
+        }
         summary.planned.push(PlannedFile { path, is_removed: false, bytes });
     }
     for key in &plan.removals {

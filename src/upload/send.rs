@@ -27,6 +27,8 @@ const LARGE: u64 = 8 << 20;
 const PART: u64 = 8 << 20;
 /// Parts of one file that are put at a time.
 const PARTS_AT_A_TIME: usize = 4;
+/// Files that are rewritten at a time, if there are so many cores; each takes some 40 MB.
+const REWRITTEN_AT_A_TIME: usize = 4;
 /// Memory for what is being put. KiB.
 const BUDGET_KIB: usize = 64 << 10;
 
@@ -71,7 +73,7 @@ impl Drop for Ready {
 
 impl Sender {
     pub(super) fn new(remote: Remote, layout: Layout, lake: Manifest, profile: Rewriter, outgoing: PathBuf) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from).min(REWRITTEN_AT_A_TIME);
         let (budget, cores) = (Arc::new(Semaphore::new(BUDGET_KIB)), Arc::new(Semaphore::new(cores)));
         Self { remote, layout, lake, profile, outgoing, budget, cores }
     }
