@@ -13,7 +13,7 @@ use super::environment;
 use super::output::{Format, Limit, OutputSettings, Printer, Style};
 use super::when::Clock;
 use crate::etl;
-use crate::lake::Lake;
+use crate::lake::{AnyLake, Lake, RemoteLake};
 use crate::query::nearest;
 use crate::redact;
 use crate::remote;
@@ -88,7 +88,7 @@ impl Settings {
         match &self.lake {
             LakePlace::Folder(path) => Ok(path),
             LakePlace::Remote(url) => Err(Error::Usage(format!(
-                "the lake `{url}` is remote; this version reads and writes lakes on local disks only"
+                "the lake `{url}` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk"
             ))),
             LakePlace::Nowhere => {
                 Err(Error::Usage("no home folder is known; name the lake with --lake DIR".to_owned()))
@@ -96,9 +96,19 @@ impl Settings {
         }
     }
 
-    /// Opens the lake.
-    pub fn open_lake(&self) -> Result<Lake> {
-        Lake::open(self.lake_folder()?)
+    /// Opens the lake. A remote one is not looked at before it is asked.
+    pub fn open_lake(&self) -> Result<AnyLake> {
+        if let LakePlace::Remote(url) = &self.lake {
+            let lake = RemoteLake::new(url, self.config.storage.clone())?;
+            return Ok(AnyLake::Remote(lake.with_cache(cache_folder())));
+        }
+        let folder = self.lake_folder()?;
+        match Lake::open(folder) {
+            Err(Error::NoLake { path }) => {
+                RemoteLake::in_folder(folder).map(AnyLake::Remote).ok_or(Error::NoLake { path })
+            }
+            opened => opened.map(AnyLake::Local),
+        }
     }
 
     /// Folders of the user's own queries.
@@ -214,6 +224,12 @@ fn lake_place(named: Option<&str>) -> Result<LakePlace> {
         Some(_) => Ok(LakePlace::Remote(named.to_owned())),
         None => Ok(LakePlace::Folder(PathBuf::from(named))),
     }
+}
+
+/// Where what can be fetched again is kept; none where no home folder is known.
+fn cache_folder() -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    etcetera::choose_base_strategy().ok().map(|places| places.cache_dir().join("llrem"))
 }
 
 fn file_url_path(path: &str) -> Result<PathBuf> {
