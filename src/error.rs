@@ -203,9 +203,10 @@ impl Error {
                  `--replace` replaces what is there with this lake"
                     .to_owned(),
             ),
-            Self::NotVerified { path, .. } if is_url(path) => {
-                Some("`llrem upload URL --full`, on the machine that a file is named after, puts all its files again".to_owned())
-            }
+            Self::NotVerified { path, .. } if is_url(path) => Some(
+                "`llrem upload URL --full`, on the machine that a file is named after, puts all its files again"
+                    .to_owned(),
+            ),
             Self::NotVerified { .. } => Some("`llrem etl --full` writes what is still on disk again".to_owned()),
             _ => None,
         }

@@ -291,12 +291,12 @@ hint: run `llrem etl` first, or name the lake with --lake
 }
 
 #[test]
-fn a_remote_lake_is_refused() {
-    insta::assert_snapshot!(run(&["--lake", "s3://bucket/lake", "sql", "select 1"]), @r#"
+fn a_remote_lake_is_not_written() {
+    insta::assert_snapshot!(run(&["--lake", "s3://bucket/lake", "etl"]), @r#"
 exit 2
 --- stdout
 --- stderr
-error: the lake `s3://bucket/lake` is remote; this version reads and writes lakes on local disks only
+error: the lake `s3://bucket/lake` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk
 "#);
 }
 

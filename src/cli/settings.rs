@@ -220,7 +220,7 @@ fn lake_place(named: Option<&str>) -> Result<LakePlace> {
         return Ok(usual.map_or(LakePlace::Nowhere, LakePlace::Folder));
     };
     match named.split_once("://") {
-        Some(("file", path)) => file_url_path(path).map(LakePlace::Folder),
+        Some(("file", _)) => file_url_path(named).map(LakePlace::Folder),
         Some(_) => Ok(LakePlace::Remote(named.to_owned())),
         None => Ok(LakePlace::Folder(PathBuf::from(named))),
     }
@@ -232,13 +232,9 @@ fn cache_folder() -> Option<PathBuf> {
     etcetera::choose_base_strategy().ok().map(|places| places.cache_dir().join("llrem"))
 }
 
-fn file_url_path(path: &str) -> Result<PathBuf> {
-    let path = path.strip_prefix("localhost").unwrap_or(path);
-    if path.starts_with('/') {
-        Ok(PathBuf::from(path))
-    } else {
-        Err(Error::Usage(format!("`file://{path}` names no local folder; write file:///folder")))
-    }
+fn file_url_path(text: &str) -> Result<PathBuf> {
+    let path = url::Url::parse(text).ok().and_then(|url| url.to_file_path().ok());
+    path.ok_or_else(|| Error::Usage(format!("`{text}` names no local folder; write file:///folder")))
 }
 
 fn zone(named: Option<&str>) -> Result<Tz> {
@@ -322,7 +318,7 @@ mod tests {
     #[test]
     fn a_lake_is_a_folder_or_an_address() {
         assert!(matches!(lake_place(Some("x")), Ok(LakePlace::Folder(path)) if path == Path::new("x")));
-        assert!(matches!(lake_place(Some("file:///x/y")), Ok(LakePlace::Folder(path)) if path == Path::new("/x/y")));
+        assert!(matches!(lake_place(Some("file:///x%20y")), Ok(LakePlace::Folder(path)) if path == Path::new("/x y")));
         assert!(matches!(lake_place(Some("s3://b/x")), Ok(LakePlace::Remote(_))));
         assert!(lake_place(Some("file://host/x")).is_err());
     }

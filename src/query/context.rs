@@ -34,8 +34,8 @@ use super::seen::{Seen, Stop};
 use super::{Failure, Scope, Statement, refusal};
 use crate::lake::AnyLake;
 use crate::pricing::{PriceTable, Pricer};
-use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::remote::Remote;
+use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
 /// Table of what detectors found, while `findings` is made of it.
@@ -71,7 +71,6 @@ impl<'a> Context<'a> {
         let (files, remote, folder) = match scope.lake {
             AnyLake::Local(_) => (PinnedFiles::local(Arc::clone(&seen)), None, None),
             AnyLake::Remote(lake) => {
-                config.options_mut().execution.parquet.metadata_size_hint = Some(FOOTER);
                 let remote = lake.connect()?;
                 let folder = lake.cache().map(|folder| FooterFolder::new(folder, lake.url()));
                 (PinnedFiles::remote(remote.clone(), Arc::clone(&seen)), Some(remote), folder)
@@ -196,7 +195,8 @@ impl<'a> Context<'a> {
     fn register_stored(&self, table: &TableDef) -> Result<(), Failure> {
         let url = ListingTableUrl::parse(table_url(self.scope.lake, table)?)?;
         let partitions = PARTITION_COLUMNS.map(|(name, _)| (name.to_owned(), DataType::Utf8)).to_vec();
-        let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
+        let footer = self.remote.is_some().then_some(FOOTER);
+        let options = ListingOptions::new(Arc::new(ParquetFormat::default().with_metadata_size_hint(footer)))
             .with_file_extension(".parquet")
             .with_table_partition_cols(partitions);
         let config = ListingTableConfig::new(url)

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::common::{HashMap, Result, TableReference};
-use datafusion::datasource::physical_plan::parquet::CachedParquetMetaData;
+// Not the one of the same name beside it: this is what the engine puts there and looks for.
+use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
 use datafusion::execution::cache::cache_manager::CachedFileMetadataEntry;
 use datafusion::execution::cache::default_cache::DefaultCache;
 use datafusion::execution::cache::{Cache, CacheEntryInfo};
@@ -149,8 +150,8 @@ mod tests {
         let footers = Footers::new(None, Arc::clone(&seen));
         let location = file(None).location;
         seen.note(&file(None)).unwrap();
-        seen.check(&location, Some("one")).unwrap();
-        assert!(seen.check(&location, Some("two")).is_err(), "replaced between two readings");
+        seen.check(&location, &file(Some("one"))).unwrap();
+        assert!(seen.check(&location, &file(Some("two"))).is_err(), "replaced between two readings");
         footers.put(&location, entry(file(None)));
         assert!(footers.contains_key(&location));
         seen.begin();

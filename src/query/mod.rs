@@ -22,8 +22,8 @@ use futures::StreamExt;
 
 use crate::lake::AnyLake;
 use crate::{Error, Result};
-use context::{Context, Verdict};
 pub use context::cores;
+use context::{Context, Verdict};
 
 /// A query and the values of its parameters.
 #[derive(Debug, Clone, Default)]

@@ -10,14 +10,14 @@ use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path;
 use datafusion::object_store::{
     CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
-    OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload,
-    PutResult, Result, coalesce_ranges,
+    OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions,
+    PutPayload, PutResult, Result, coalesce_ranges,
 };
 use futures::future::{BoxFuture, ready};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 
-use super::seen::Seen;
+use super::seen::{self, Seen};
 use crate::remote::{Remote, Scheme, persistently};
 
 /// Ranges that are nearer to each other are read in one request to a remote store: what lies between costs less than
@@ -67,12 +67,15 @@ impl PinnedFiles {
     async fn fetch(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let found = self.files.get_opts(location, options.clone()).await?;
         // Not every server looks at `If-Match`.
-        self.seen.check(location, found.meta.e_tag.as_deref())?;
+        self.seen.check(location, &found.meta)?;
         if options.head {
             return Ok(found);
         }
         let (meta, range, attributes) = (found.meta.clone(), found.range.clone(), found.attributes.clone());
         let bytes = found.bytes().await?;
+        if bytes.len() as u64 != range.end - range.start {
+            return Err(seen::replaced(location));
+        }
         let payload = GetResultPayload::Stream(futures::stream::once(ready(Ok(bytes))).boxed());
         Ok(GetResult { payload, meta, range, attributes })
     }

@@ -67,14 +67,14 @@ impl Seen {
     }
 
     /// Makes sure that what is read is what was listed, or what was read before where the store lists no tags.
-    pub(super) fn check(&self, location: &Path, tag: Option<&str>) -> Result<(), object_store::Error> {
+    pub(super) fn check(&self, location: &Path, found: &ObjectMeta) -> Result<(), object_store::Error> {
         let mut state = self.state();
         let Some(file) = state.listed.get_mut(location) else { return Ok(()) };
-        if !is_same(file.e_tag.as_deref(), tag) {
+        if !is_same(file.e_tag.as_deref(), found.e_tag.as_deref()) || file.size != found.size {
             return Err(replaced(location));
         }
         if file.e_tag.is_none() {
-            file.e_tag = tag.map(str::to_owned);
+            file.e_tag.clone_from(&found.e_tag);
         }
         Ok(())
     }
@@ -86,8 +86,8 @@ impl Seen {
         }
         let key = remote.key(location).unwrap_or_default();
         let folder = key.trim_end_matches(BARRIER).trim_end_matches('/');
-        let reason = "an upload exchanges files there; run it again in a moment (if this stays for more than a minute, the \
-                      upload was cut off, and the next one from that machine ends it)";
+        let reason = "an upload is exchanging files there; run it again in a moment. If this stays for more than a minute, \
+                      that upload was cut off, and the machine's next one ends it";
         let error = Error::Remote {
             action: "read",
             url: remote.place.shown(folder),
@@ -133,7 +133,8 @@ fn is_same(one: Option<&str>, other: Option<&str>) -> bool {
     }
 }
 
-fn replaced(location: &Path) -> object_store::Error {
+/// That a file is not the one that was listed.
+pub(super) fn replaced(location: &Path) -> object_store::Error {
     let source = "it is not the file that was listed".into();
     object_store::Error::Precondition { path: location.to_string(), source }
 }

@@ -2,20 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use crate::lake::{self, Bench, rows, stderr, succeed};
-use crate::team::{Team, add_session, answer_on_disk, six_months};
+use crate::lake::{self, Bench, Transcript, rows, stderr, succeed};
+use crate::team::{Team, add_session, answer_on_disk, noise, six_months};
 
 #[test]
 fn every_answer_is_the_same() {
-    let team = Team::of(six_months(2, 200));
+    let bench = six_months(2, 200);
+    let mut wasteful = Transcript::new("w", "2025-03-05T10:00:00Z");
+    wasteful.prompt("fix it");
+    for _ in 0..8 {
+        wasteful.call("Read", &serde_json::json!({"file_path": "/home/kim/shop/a.rs"}), &noise("a.rs", 4000));
+    }
+    bench.transcript("w.jsonl", wasteful.text());
+    bench.extract();
+    let team = Team::of(bench);
     for arguments in [
         ["-f", "csv", "query", "cost_by_day"].as_slice(),
         &["-f", "csv", "query", "billing_blocks"],
         &["-f", "csv", "query", "subagent_share"],
-        &["-f", "csv", "query", "tool_latency"],
+        &["-f", "csv", "query", "tool_use"],
         &["-f", "csv", "query", "cost_by_project", "--since", "2025-03-01", "--project", "blog"],
         &["-f", "csv", "sql", "select * from findings order by detector, session_id, first_seq, explanation"],
-        &["-f", "csv", "detect"],
         &["-f", "ndjson", "sql", "select * from messages order by machine, agent, month, session_id, seq"],
         &["-f", "csv", "sql", "select month, count(*) from tool_calls group by month order by month"],
         &["-f", "csv", "sql", "select count(*), min(timestamp), max(timestamp) from usage"],

@@ -22,7 +22,10 @@ fn range(request: &Request) -> (u64, u64) {
 
 pub(crate) fn gets<'r>(requests: &'r [Request], table: &str) -> Vec<&'r Request> {
     let folder = format!("/{table}/");
-    requests.iter().filter(|request| request.headers.contains_key("range") && request.target.contains(&folder)).collect()
+    requests
+        .iter()
+        .filter(|request| request.headers.contains_key("range") && request.target.contains(&folder))
+        .collect()
 }
 
 #[test]
@@ -52,7 +55,8 @@ fn a_month_costs_a_small_share() {
 #[test]
 fn texts_are_not_read_when_they_are_not_asked_for() {
     let team = Team::of(six_months(40, 20_000));
-    let query = ["-f", "csv", "sql", "select name, count(*), sum(output_bytes) from tool_calls group by name order by name"];
+    let query =
+        ["-f", "csv", "sql", "select name, count(*), sum(output_bytes) from tool_calls group by name order by name"];
     assert_eq!(team.answer(&query), answer_on_disk(&team.bench.lake(), &query));
     let log = team.s3.proxy.take_log();
     let whole: u64 =
@@ -60,4 +64,3 @@ fn texts_are_not_read_when_they_are_not_asked_for() {
     println!("tool_calls: {} requests, {} bytes of {whole}", log.len(), bytes(&log));
     assert!(bytes(&log) < whole / 10, "{} of {whole}", bytes(&log));
 }
-

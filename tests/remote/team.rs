@@ -1,7 +1,7 @@
 //! A bucket to which machines have uploaded, and a person who asks it.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -47,11 +47,6 @@ impl Team {
     /// What the program prints.
     pub(crate) fn answer(&self, arguments: &[&str]) -> String {
         String::from_utf8(succeed(&mut self.llrem(arguments)).stdout).unwrap()
-    }
-
-    /// Where footers are kept.
-    pub(crate) fn footers(&self) -> PathBuf {
-        self.home.path().join(".cache/llrem/footers")
     }
 }
 
