@@ -373,6 +373,32 @@ prices,usd_per_million,double,USD,false,"Price. USD for a million tokens (for on
 }
 
 #[test]
+fn schema_for_duckdb_is_of_a_lake_that_it_can_read() {
+    let home = Home::new();
+    assert!(home.run(&["schema", "-f", "duckdb"]).starts_with("exit 10\n"));
+    insta::assert_snapshot!(home.run(&["schema", "usag", "-f", "duckdb"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: unknown table `usag`; did you mean `usage`?
+"#);
+    for lake in ["lake", "agent=x/lake"] {
+        let etl = home.run(&["etl", "--lake", lake, "--home", "."]);
+        assert!(etl.starts_with("exit 0\n"), "{etl}");
+    }
+    insta::assert_snapshot!(home.run(&["schema", "--lake", "agent=x/lake", "-f", "duckdb"]), @r#"
+exit 2
+--- stdout
+--- stderr
+error: DuckDB cannot read `[HOME]/agent=x/lake/sessions`: it takes the folder `agent=x` for a partition; make a link to the lake
+"#);
+    let script = home.run(&["schema", "runs", "--lake", "lake", "-f", "duckdb", "--timezone", "Europe/Berlin"]);
+    let lines: Vec<&str> = script.lines().skip(2).filter(|line| !line.starts_with(['-', '{'])).collect();
+    assert_eq!(lines[1..4], ["set timezone = 'Europe/Berlin';", "", "create or replace table runs as"], "{script}");
+    assert_eq!(script.matches("create or replace").count(), 1);
+}
+
+#[test]
 fn a_result_goes_into_a_file_of_the_suffix_s_format() {
     let home = Home::new();
     for name in ["a.csv", "a.json", "a.ndjson", "a.jsonl", "a.md", "a.parquet", "a.arrow", "a.txt"] {

@@ -64,7 +64,7 @@ suspects as (
   select
     f.machine, f.agent, f.session_id, f.number, f.response_id, f.previous_id, f.timestamp, f.previous_at,
     f.is_new_turn, f.model, f.missed,
-    coalesce(floor(extract(epoch from (f.timestamp - f.previous_at))), 0) as rest,
+    coalesce(floor(extract(epoch from f.timestamp) - extract(epoch from f.previous_at)), 0) as rest,
     case when f.long_before > 0 then $long_life else $short_life end as life,
     f.cost_usd
       * (f.missed

@@ -131,7 +131,7 @@ rereads as (
   from compared
   where output_before = output_key
     and (started_at is null or started_before is null
-      or extract(epoch from (started_at - started_before)) <= $max_minutes * 60)
+      or extract(epoch from started_at) - extract(epoch from started_before) <= $max_minutes * 60)
 ),
 named as (
   select

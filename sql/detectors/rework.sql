@@ -77,7 +77,8 @@ islands as (
   select
     t.*,
     sum(case
-      when place = place_before + 1 and extract(epoch from (work_started_at - started_before)) <= $max_days * 86400 then 0
+      when place = place_before + 1
+        and extract(epoch from work_started_at) - extract(epoch from started_before) <= $max_days * 86400 then 0
       else 1
     end) over (
       partition by machine, project, file order by place rows between unbounded preceding and current row
@@ -112,7 +113,7 @@ findings as (
     max(sessions) as sessions,
     max(case when rank = 1 then edits_of_run end) as edits_of_run,
     max(case when rank = 1 then replace(substr(file, 1, 80), chr(10), ' ') end) as file,
-    max(case when rank = 1 then floor(extract(epoch from (work_started_at - run_started_at)) / 86400.0) end) as days,
+    max(case when rank = 1 then floor((extract(epoch from work_started_at) - extract(epoch from run_started_at)) / 86400.0) end) as days,
     min(first_seq) as first_seq,
     max(last_seq) as last_seq
   from ranked
@@ -132,7 +133,7 @@ select
   last_seq,
   file || case when files = 1 then '' when files = 2 then ' and 1 more file'
     else ' and ' || cast(files - 1 as text) || ' more files' end as evidence,
-  cast(sessions as text) || ' sessions in a row, over ' || cast(cast(days as bigint) + 1 as text) || ' day'
+  cast(sessions as text) || ' sessions in a row, over ' || cast(cast(floor(days) as bigint) + 1 as text) || ' day'
     || case when days < 1 then '' else 's' end || ', edited it ' || cast(edits_of_run as text)
     || ' times. Look whether they undo each other, or whether the file does too much.' as explanation,
   'measured' as basis,

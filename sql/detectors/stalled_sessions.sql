@@ -27,7 +27,7 @@ chosen as (
   where s.kind = 'session'
     and s.prompts > 0
     and f.session_id is null
-    and extract(epoch from (l.moment - s.ended_at)) >= $idle_minutes * 60
+    and extract(epoch from l.moment) - extract(epoch from s.ended_at) >= $idle_minutes * 60
     and ($since is null or s.started_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)

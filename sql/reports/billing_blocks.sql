@@ -20,7 +20,8 @@
 with recursive used as (
   select
     u.agent,
-    floor(extract(epoch from u.timestamp) / 3600) as hour,
+    -- Whole hours of the session's time zone, which need not be those of UTC.
+    floor(extract(epoch from date_trunc('hour', u.timestamp)) / 3600.0) as hour,
     u.machine || '/' || u.session_id as session,
     u.timestamp,
     u.input_tokens,
@@ -36,28 +37,37 @@ with recursive used as (
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
 ),
+-- An hour that begins a block whatever came before: nothing was used in the hours that a block before it could hold.
 active as (
-  select distinct agent, hour
-  from used
+  select
+    agent,
+    hour,
+    coalesce(hour - lag(hour) over (partition by agent order by hour) >= $hours, true) as begins
+  from (select distinct agent, hour from used) a
 ),
--- For every active hour the first one that a block beginning with it does not hold.
+-- For every active hour the first one that a block beginning with it does not hold, unless that begins one anyway.
 following as (
-  select a.agent, a.hour, min(b.hour) as next_hour
+  select a.agent, a.hour, a.begins, min(b.hour) as next_hour
   from active a
-  left join active b on b.agent = a.agent and b.hour >= a.hour + $hours
-  group by a.agent, a.hour
+  left join active b on b.agent = a.agent and b.hour >= a.hour + $hours and b.hour < a.hour + 2 * $hours
+  group by a.agent, a.hour, a.begins
 ),
 blocks as (
   select f.agent, f.hour, f.next_hour
   from following f
-  join (select agent, min(hour) as hour from active group by agent) a on a.agent = f.agent and a.hour = f.hour
+  where f.begins
   union all
   select f.agent, f.hour, f.next_hour
   from blocks b
-  join following f on f.agent = b.agent and f.hour = b.next_hour
+  join following f on f.agent = b.agent and f.hour = b.next_hour and not f.begins
+),
+held as (
+  select a.agent, a.hour, max(b.hour) over (partition by a.agent order by a.hour) as block
+  from active a
+  left join blocks b on b.agent = a.agent and b.hour = a.hour
 )
 select
-  b.agent,
+  u.agent,
   date_trunc('hour', min(u.timestamp)) as block,
   max(u.timestamp) as last_used,
   count(*) as responses,
@@ -67,7 +77,7 @@ select
   sum(u.cache_write_tokens) as cache_write_tokens,
   sum(u.output_tokens) as output_tokens,
   sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd
-from blocks b
-join used u on u.agent = b.agent and u.hour >= b.hour and u.hour < b.hour + $hours
-group by b.agent, b.hour
-order by block desc, b.agent
+from held h
+join used u on u.agent = h.agent and u.hour = h.hour
+group by u.agent, h.block
+order by block desc, u.agent

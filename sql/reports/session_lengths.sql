@@ -19,6 +19,7 @@ with lasting as (
   select
     s.project,
     s.agent,
+    s.active_ms,
     s.active_ms / 60000.0 as active_minutes,
     cast(s.turns as double) as turns,
     cast(s.total_tokens as double) as total_tokens
@@ -34,7 +35,7 @@ select
   project,
   agent,
   count(*) as sessions,
-  round(sum(active_minutes) / 60, 2) as active_hours,
+  round(sum(active_ms) / 3600000.0, 2) as active_hours,
   round(median(active_minutes), 1) as median_active_minutes,
   round(max(active_minutes), 1) as longest_active_minutes,
   median(turns) as median_turns,

@@ -75,7 +75,11 @@ pub(super) const SCHEMA: &str = "\
 Examples:
   llrem schema                 every table
   llrem schema usage           one table
-  llrem schema -f markdown     for a document";
+  llrem schema -f markdown     for a document
+  llrem schema -f duckdb -o lake.sql     the lake's tables for a session of DuckDB: duckdb -init lake.sql
+
+With -f duckdb, sessions, messages, tool_calls, usage and findings are views over the lake's files, which show what
+later runs add; runs, sources and prices are copies of the moment. The session's time zone is llrem's.";
 
 /// `llrem sources --help`
 pub(super) const SOURCES: &str = "\

@@ -64,7 +64,7 @@ pub fn command() -> clap::Command {
 
 fn run(typed: Cli, style: Style) -> Result<()> {
     let settings = Settings::resolve(typed.global, style)?;
-    if !matches!(typed.command, Command::Sql(_)) {
+    if !matches!(typed.command, Command::Sql(_) | Command::Schema(_)) {
         settings.refuse_format_as_file()?;
     }
     match typed.command {

@@ -1,20 +1,34 @@
-//! `llrem schema`: tables, columns, types, units, meaning.
+//! `llrem schema`: tables, columns, types, units, meaning; or the same as statements for another engine.
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use std::path::Path;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+
 use super::args::Schema;
-use super::output::{Format, Output};
+use super::output::{self, Format, Output};
 use super::settings::Settings;
-use crate::query::nearest;
+use crate::query::findings::Detectors;
+use crate::query::{Scope, duckdb, nearest};
 use crate::tables::{ColumnDef, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
     let rows = rows(typed.table.as_deref())?;
+    if settings.format_as_file.as_deref() == Some(Path::new(DUCKDB)) {
+        let lake = settings.open_lake()?;
+        let detectors = Detectors::All(settings.query_folders());
+        let scope = Scope { lake: &lake, zone: settings.clock.zone, prices: settings.prices(), detectors };
+        let script = duckdb::script(scope, typed.table.as_deref())?;
+        return output::raw(&settings.output, script.as_bytes());
+    }
+    settings.refuse_format_as_file()?;
     Output::new(&settings.output, Format::Table)?.wrapping().print(&rows)
 }
+
+/// What `-f` takes here beside the formats of results.
+const DUCKDB: &str = "duckdb";
 
 struct Column {
     table: &'static str,

@@ -28,7 +28,7 @@ pub struct Settings {
     pub clock: Clock,
     /// Where results go, and how.
     pub output: OutputSettings,
-    /// A value of `-f` that is no format: for `sql`, the file of the query.
+    /// A value of `-f` that is no format: for `sql`, the file of the query; for `schema`, an engine.
     pub format_as_file: Option<PathBuf>,
     /// What goes to stderr.
     pub printer: Printer,
@@ -75,7 +75,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// For every command but `sql`: a value of `-f` that is no format is a mistake.
+    /// A value of `-f` that is no format is a mistake, where the command does not know it.
     pub fn refuse_format_as_file(&self) -> Result<()> {
         match &self.format_as_file {
             Some(path) => Format::of_name(&path.to_string_lossy()).map(drop),

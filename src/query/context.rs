@@ -238,7 +238,8 @@ async fn collected(query: DataFrame) -> Result<Vec<RecordBatch>, Failure> {
     Ok(started(query).await?.try_collect().await?)
 }
 
-fn prices(own: Option<&Path>) -> Result<RecordBatch> {
+/// Every price, the user's own before those that come with llrem.
+pub(super) fn prices(own: Option<&Path>) -> Result<RecordBatch> {
     let mut table = PriceTable::bundled();
     if let Some(path) = own {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;

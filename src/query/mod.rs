@@ -3,6 +3,7 @@
 mod builtin;
 pub mod canned;
 mod context;
+pub mod duckdb;
 pub mod findings;
 mod footer_folder;
 mod footers;
@@ -23,7 +24,7 @@ use futures::StreamExt;
 use crate::lake::AnyLake;
 use crate::{Error, Result};
 pub use context::cores;
-use context::{Context, Verdict};
+use context::{Context, Verdict, prices};
 
 /// A query and the values of its parameters.
 #[derive(Debug, Clone, Default)]

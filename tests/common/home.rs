@@ -84,6 +84,21 @@ impl Home {
         home
     }
 
+    /// Homes that together hold every file of every case: a case goes into the first one that has none of its files.
+    pub fn of_all_cases() -> Vec<Self> {
+        let mut homes: Vec<Self> = Vec::new();
+        for case in Case::all() {
+            let from = case.folder.join("home");
+            let place = homes.iter().position(|home| files(&from).iter().all(|file| !home.path.join(file).exists()));
+            let place = place.unwrap_or_else(|| {
+                homes.push(Self::empty());
+                homes.len() - 1
+            });
+            copy_tree(&from, &homes[place].path, &|_, name| name.to_owned());
+        }
+        homes
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -134,6 +149,22 @@ fn copy_tree(from: &Path, to: &Path, rename: &dyn Fn(&Path, &str) -> String) {
             copy_file(&path, &target);
         }
     }
+}
+
+/// The files that [`copy_tree`] makes of a folder, relative to it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = walkdir::WalkDir::new(folder).into_iter().filter_map(Result::ok);
+    let files = entries.filter(|entry| entry.file_type().is_file());
+    files
+        .map(|file| {
+            let name = file.path().strip_prefix(folder).unwrap();
+            if name.extension().is_some_and(|extension| extension == "sql") {
+                name.with_extension("")
+            } else {
+                name.into()
+            }
+        })
+        .collect()
 }
 
 fn build_database(script: &Path, path: &Path) {

@@ -3,6 +3,7 @@
 
 pub mod home;
 pub mod lake;
+pub mod python;
 pub mod rows;
 
 pub use home::{Case, Home};

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 
+use crate::common::python;
 use crate::corpus;
 use crate::lake::{self, Bench, TABLES, Transcript, copy_folder};
 use arrow::datatypes::{DataType, TimeUnit};
@@ -78,22 +79,8 @@ fn facts_of_polars(lake: &Path) -> Value {
     TABLES.iter().map(|table| ((*table).to_owned(), of_table(table))).collect::<serde_json::Map<_, _>>().into()
 }
 
-fn python() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let venv = std::env::var_os("LLREM_TEST_VENV").map_or_else(|| root.join("target/test-venv"), PathBuf::from);
-    let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    assert!(python.exists(), "no Python environment at `{}`: run tests/python/setup.sh first", venv.display());
-    python
-}
-
-fn interop() -> Command {
-    let mut command = Command::new(python());
-    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/interop.py"));
-    command
-}
-
 fn facts_of_python(engine: &str, lake: &Path) -> Value {
-    let output = lake::succeed(interop().args(["facts", engine]).arg(lake));
+    let output = lake::succeed(python::script("interop.py").args(["facts", engine]).arg(lake));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -135,7 +122,8 @@ fn a_reader_beside_runs_sees_old_or_new_totals() {
     let total = || bench.sql("SELECT count(*) FROM messages")[0].parse::<i64>().unwrap();
     let mut allowed = vec![total()];
     let stop = bench.path().join("stop");
-    let watch = interop().arg("watch").args([&bench.lake(), &stop]).stdout(Stdio::piped()).spawn().unwrap();
+    let watch =
+        python::script("interop.py").arg("watch").args([&bench.lake(), &stop]).stdout(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(600));
     for _ in 0..RUNS {
         live.prompt("go on").reply("Gone on.");

@@ -1,0 +1,19 @@
+//! Programs in Python, in the virtual environment that `tests/python/setup.sh` makes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A script of `tests/python`, ready to run.
+pub fn script(name: &str) -> Command {
+    let mut command = Command::new(interpreter());
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(name));
+    command
+}
+
+fn interpreter() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let venv = std::env::var_os("LLREM_TEST_VENV").map_or_else(|| root.join("target/test-venv"), PathBuf::from);
+    let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    assert!(python.exists(), "no Python environment at `{}`: run tests/python/setup.sh first", venv.display());
+    python
+}

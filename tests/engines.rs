@@ -1,0 +1,32 @@
+//! The same rows from every engine: canned queries run unchanged on llrem and on DuckDB, and the notebooks run.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "what fails here fails a test; files are the test's own"
+)]
+
+#[path = "engines/answers.rs"]
+mod answers;
+mod common;
+#[path = "engines/notebooks.rs"]
+mod notebooks;
+#[path = "engines/numbers.rs"]
+mod numbers;
+#[path = "engines/parity.rs"]
+mod parity;
+#[path = "engines/portable.rs"]
+mod portable;
+#[path = "common/script.rs"]
+#[allow(dead_code, reason = "what is found in the sessions is told elsewhere")]
+mod script;
+
+use common::{Built, Home};
+
+/// A lake of every case of every agent.
+fn lake_of_all_fixtures(lake: &Built<'_>) {
+    for home in Home::of_all_cases() {
+        lake.run_with(|options| options.home = Some(home.path().to_owned()));
+    }
+}

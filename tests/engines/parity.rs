@@ -1,0 +1,177 @@
+//! Every canned query gives the same rows, in the same order, on DuckDB as on llrem: its text is unchanged, its
+//! parameters are bound as named ones, the tables are those of `llrem schema -f duckdb`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+
+use chrono_tz::Tz;
+use datafusion::scalar::ScalarValue;
+use llrem::lake::Lake;
+use llrem::query::canned::{Canned, Kind, Library, Purpose};
+use llrem::query::{Statement, duckdb};
+use llrem::tables::{LAKE_TABLES, STATE_TABLES};
+use serde_json::{Value, json};
+
+use crate::answers::{Questioner, row, scope};
+use crate::common::{Built, Home, python};
+use crate::lake_of_all_fixtures;
+use crate::script::Scripts;
+
+/// Half an hour off, with a change of the clocks: what counts days or hours has to mind the zone.
+const ZONE: Tz = chrono_tz::America::St_Johns;
+
+/// Values of parameters, by name.
+type Given = Vec<(String, String)>;
+
+/// Values that are in the lake: its busiest agent, this agent's busiest project, and moments of its responses. What is
+/// at the first moment is in, what is at the last is out.
+fn filters(lake: &Path) -> Given {
+    let value = |sql: &str| row(lake, sql).remove(0);
+    let agent = value("select agent from usage group by agent order by count(*) desc, agent limit 1");
+    let project = value(&format!(
+        "select s.project from usage u join sessions s on s.machine = u.machine and s.agent = u.agent and \
+         s.session_id = u.session_id where s.agent = '{agent}' and s.project is not null \
+         group by s.project order by count(*) desc, s.project limit 1"
+    ));
+    let moment = |tenth: usize| {
+        value(&format!(
+            "select timestamp from (select u.timestamp, ntile(10) over (order by u.timestamp) as tenth from usage u join \
+             sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id where \
+             s.agent = '{agent}' and s.project = '{project}' and u.timestamp is not null) \
+             where tenth = {tenth} order by timestamp desc limit 1"
+        ))
+    };
+    let values = [("since", moment(1)), ("until", moment(9)), ("project", project), ("agent", agent)];
+    values.map(|(name, value)| (name.to_owned(), value)).to_vec()
+}
+
+/// What a query is asked with: its defaults, filters, and other numbers than the defaults.
+const SETS: [&str; 3] = ["defaults", "filters", "numbers"];
+
+/// Sessions in which the detectors find something, by detector.
+fn scripts() -> BTreeMap<String, Scripts> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/detectors");
+    let paths = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let scripts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    scripts.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), Scripts::load(&path))).collect()
+}
+
+/// The queries of a kind, with every set that means something to them.
+fn statements(purpose: Purpose, filters: &Given) -> Vec<(String, Statement)> {
+    let library = Library::load(&[]).unwrap();
+    let scripts = scripts();
+    let moments = |_: &str, text: &str| Ok(llrem::time::parse_iso(text).unwrap());
+    let mut statements = Vec::new();
+    for canned in library.queries.iter().filter(|canned| canned.purpose == purpose) {
+        let known = |name: &str| canned.parameters.iter().any(|parameter| parameter.name == name);
+        let filters: Given = filters.iter().filter(|(name, _)| known(name)).cloned().collect();
+        let numbers = match scripts.get(&canned.name) {
+            Some(scripts) => scripts.parameters.clone().into_iter().collect(),
+            None => lowest(canned),
+        };
+        for (set, given) in SETS.into_iter().zip([Given::new(), filters, numbers]) {
+            if set == SETS[0] || !given.is_empty() {
+                let statement = canned.bind(&given, ZONE, &moments).unwrap();
+                statements.push((format!("{} ({set})", canned.name), statement));
+            }
+        }
+    }
+    statements
+}
+
+/// Every table as a whole.
+fn tables() -> Vec<(String, Statement)> {
+    let whole = LAKE_TABLES.into_iter().chain(STATE_TABLES).map(|table| {
+        let keys = table.columns.iter().filter(|column| !(column.data_type)().is_nested());
+        let keys = keys.map(|column| format!("{} nulls last", column.name)).collect::<Vec<_>>().join(", ");
+        let sql = format!("select * from {} order by {keys}", table.name);
+        (table.name.to_owned(), Statement { sql, parameters: Vec::new() })
+    });
+    whole.collect()
+}
+
+/// Limits and thresholds at 1, so that more, or less, comes through than by default.
+fn lowest(canned: &Canned) -> Given {
+    let whole = canned.parameters.iter().filter(|parameter| parameter.kind == Kind::Int);
+    whole.map(|parameter| (parameter.name.clone(), "1".to_owned())).collect()
+}
+
+fn bound((name, value): &(String, ScalarValue)) -> (String, Value) {
+    let value = match value {
+        value if value.is_null() => Value::Null,
+        ScalarValue::TimestampMicrosecond(Some(micros), _) => json!({"micros": micros}),
+        ScalarValue::Date32(Some(days)) => json!({"days": days}),
+        ScalarValue::Int64(Some(number)) => json!(number),
+        ScalarValue::Float64(Some(number)) => json!(number),
+        ScalarValue::Boolean(Some(truth)) => json!(truth),
+        ScalarValue::Utf8(Some(text)) => json!(text),
+        other => panic!("no value of a parameter: {other:?}"),
+    };
+    (name.clone(), value)
+}
+
+/// Runs every statement on both engines. Gives the rows of each, which are the same.
+fn assert_same_rows(lake: &Path, statements: &[(String, Statement)]) -> BTreeMap<String, usize> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = BTreeMap::new();
+    let mut cases = Vec::new();
+    let lake = Lake::open(lake).unwrap();
+    let mut llrem = Questioner::new(&lake, ZONE);
+    for (number, (name, statement)) in statements.iter().enumerate() {
+        let answer = llrem.ask(statement).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let expected = folder.path().join(format!("{number}.arrow"));
+        answer.write(&expected);
+        rows.insert(name.clone(), answer.rows());
+        let parameters: serde_json::Map<_, _> = statement.parameters.iter().map(bound).collect();
+        cases.push(json!({"name": name, "sql": statement.sql, "parameters": parameters, "expected": expected}));
+    }
+    let setup = duckdb::script(scope(&lake, ZONE), None).unwrap();
+    let job = folder.path().join("job.json");
+    std::fs::write(&job, json!({"setup": setup, "cases": cases}).to_string()).unwrap();
+    let output = python::script("engines.py").arg(&job).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    rows
+}
+
+/// A folder's name that no pattern or text may take for its own.
+const ODD: &str = if cfg!(windows) { "lake" } else { "it's a [lake] of *?, {x,y} and \"z\"" };
+
+/// Over every fixture and every session that the detectors are tested with, in which each query has to say something.
+fn assert_same_rows_of(purpose: Purpose, others: Vec<(String, Statement)>) {
+    let home = Home::empty();
+    let lake = Built::new(&home, ODD);
+    lake_of_all_fixtures(&lake);
+    for (name, scripts) in scripts() {
+        scripts.prefixed(&name).write_below(home.path());
+    }
+    lake.run();
+    let filters = filters(&lake.path);
+    let rows = assert_same_rows(&lake.path, &[others, statements(purpose, &filters)].concat());
+    let says = |query: &str, set: &str| rows.get(&format!("{query} ({set})")).is_some_and(|rows| *rows > 0);
+    let library = Library::load(&[]).unwrap();
+    let queries = library.queries.iter().filter(|canned| canned.purpose == purpose).map(|canned| &canned.name);
+    let silent: Vec<_> = queries.filter(|query| !SETS.iter().any(|set| says(query, set))).collect();
+    assert!(silent.is_empty(), "no session makes these say anything: {silent:?}");
+    let filtered = rows.iter().filter(|(name, rows)| name.ends_with("(filters)") && **rows > 0).count();
+    assert!(filtered > 3, "{filters:?} leave nothing over, but for {filtered} queries");
+}
+
+#[test]
+fn reports_and_tables_give_the_same_rows() {
+    assert_same_rows_of(Purpose::Report, tables());
+}
+
+#[test]
+fn detectors_give_the_same_rows() {
+    assert_same_rows_of(Purpose::Detector, Vec::new());
+}
+
+#[test]
+fn an_empty_lake_has_the_same_columns() {
+    let home = Home::empty();
+    let lake = Built::full(&home);
+    let queries = [Purpose::Report, Purpose::Detector].map(|purpose| statements(purpose, &Given::new())).concat();
+    let defaults = queries.into_iter().filter(|(name, _)| name.ends_with("(defaults)")).collect();
+    assert_same_rows(&lake.path, &[tables(), defaults].concat());
+}

@@ -1,0 +1,104 @@
+"""Runs queries on DuckDB and compares their rows with those that llrem gave.
+
+    engines.py JOB     a file of JSON: {"setup": SQL, "cases": [{"name", "sql", "parameters", "expected": ARROW FILE}]}
+
+Prints what differs, and fails when anything does. Values are compared exactly, fractions too: the canned queries sum
+whole numbers only (nano-dollars, milliseconds), which come to the same in any order, and both engines do the rest
+in IEEE doubles.
+"""
+
+import datetime
+import json
+import math
+import sys
+
+import duckdb
+import pyarrow
+import pyarrow.ipc
+import pyarrow.types as kinds
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+SHOWN = 5
+
+
+def parameter(value):
+    if isinstance(value, dict):
+        if "micros" in value:
+            return EPOCH + datetime.timedelta(microseconds=value["micros"])
+        return EPOCH.date() + datetime.timedelta(days=value["days"])
+    return value
+
+
+def kind(field):
+    """What a column holds, however wide: DuckDB sums whole numbers in 128 bits."""
+    held = field.type
+    if kinds.is_integer(held) or (kinds.is_decimal(held) and held.scale == 0):
+        return "whole number"
+    if kinds.is_floating(held) or kinds.is_decimal(held):
+        return "fraction"
+    if kinds.is_string(held) or kinds.is_large_string(held) or kinds.is_string_view(held):
+        return "text"
+    if kinds.is_timestamp(held):
+        return "moment" if held.tz else "time without a zone"
+    if kinds.is_list(held):
+        return f"list of {kind(held.value_field)}"
+    return str(held)
+
+
+def values(column, kind):
+    if kind == "moment":
+        return column.cast(pyarrow.timestamp("us", "UTC")).cast(pyarrow.int64()).to_pylist()
+    if kind == "whole number":
+        return [None if value is None else int(value) for value in column.to_pylist()]
+    if kind == "fraction":
+        return [None if value is None else float(value) for value in column.to_pylist()]
+    return column.to_pylist()
+
+
+def same(left, right):
+    if isinstance(left, float) and isinstance(right, float):
+        return left == right or (math.isnan(left) and math.isnan(right))
+    return left == right
+
+
+def differences(expected, found):
+    columns = [[(field.name, kind(field)) for field in table.schema] for table in (expected, found)]
+    if columns[0] != columns[1]:
+        wrong = [pair for pair in zip(*columns) if pair[0] != pair[1]] or columns
+        return [f"columns: llrem and DuckDB have {wrong}"]
+    if expected.num_rows != found.num_rows:
+        return [f"rows: llrem has {expected.num_rows}, DuckDB {found.num_rows}"]
+    pairs = zip(columns[0], expected.columns, found.columns)
+    cells = [(name, values(left, held), values(right, held)) for (name, held), left, right in pairs]
+    return [
+        f"row {row}, {name}: llrem has {left[row]!r}, DuckDB {right[row]!r}"
+        for row in range(expected.num_rows)
+        for name, left, right in cells
+        if not same(left[row], right[row])
+    ]
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        job = json.load(file)
+    connection = duckdb.connect()
+    connection.execute(job["setup"])
+    failed = 0
+    for case in job["cases"]:
+        with pyarrow.ipc.open_file(case["expected"]) as file:
+            expected = file.read_all()
+        parameters = {name: parameter(value) for name, value in case["parameters"].items()}
+        try:
+            found = connection.sql(case["sql"], params=parameters).to_arrow_table()
+            wrong = differences(expected, found)
+        except duckdb.Error as error:
+            wrong = [str(error)]
+        if wrong:
+            failed += 1
+            print(case["name"], *wrong[:SHOWN], sep="\n  ")
+            if len(wrong) > SHOWN:
+                print(f"  and {len(wrong) - SHOWN} more")
+    sys.exit(1 if failed else 0)
+
+
+main()
