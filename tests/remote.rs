@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::disallowed_methods,
     clippy::panic,
+    clippy::print_stdout,
     reason = "what fails here fails a test; files are its own"
 )]
 

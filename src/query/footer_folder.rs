@@ -89,7 +89,7 @@ impl FooterFolder {
 
 /// Whether it has the page index that it tells of: where that would be in the file says nothing here.
 fn is_complete(metadata: &ParquetMetaData) -> bool {
-    let mut columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let mut columns = metadata.row_groups().iter().flat_map(parquet::file::metadata::RowGroupMetaData::columns);
     metadata.offset_index().is_some()
         || columns.all(|column| column.offset_index_offset().is_none() && column.column_index_offset().is_none())
 }

@@ -62,7 +62,9 @@ pub(crate) fn noise(seed: &str, bytes: usize) -> String {
     let mut block = [0; 32];
     while text.len() < bytes {
         reader.fill(&mut block);
-        block.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap());
+        for byte in block {
+            write!(text, "{byte:02x}").unwrap();
+        }
         text.push(' ');
     }
     text
