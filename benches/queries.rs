@@ -17,7 +17,7 @@ use arrow::datatypes::SchemaRef;
 use criterion::{Criterion, criterion_group, criterion_main};
 use datafusion::scalar::ScalarValue;
 use llrem::etl::{self, Options, Silent};
-use llrem::lake::Lake;
+use llrem::lake::{AnyLake, Lake};
 use llrem::query::canned::Library;
 use llrem::query::findings::Detectors;
 use llrem::query::{Engine, Receiver, Scope, Statement};
@@ -95,7 +95,7 @@ fn json_of(value: &ScalarValue) -> Value {
 
 fn queries(criterion: &mut Criterion) {
     let (path, _folder) = lake();
-    let lake = Lake::open(&path).unwrap();
+    let lake = AnyLake::Local(Lake::open(&path).unwrap());
     let scope = Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: Detectors::All(&[]) };
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     let mut engine = Engine::open(scope).unwrap();

@@ -176,9 +176,15 @@ impl Error {
     /// What to do about it; one line.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::NoLake { path } if is_url(path) => {
+                Some("check the URL; `llrem upload` brings a lake there from each machine".to_owned())
+            }
             Self::NoLake { .. } => Some("run `llrem etl` first, or name the lake with --lake".to_owned()),
             Self::Locked { .. } => Some("wait for it to end, or run with `--wait 5m`".to_owned()),
             Self::NewerLake { .. } => Some("upgrade llrem, or name another lake with --lake".to_owned()),
+            Self::DamagedState { path, .. } if is_url(path) => {
+                Some("remove it, and run `llrem upload URL` on the machine that it is named after".to_owned())
+            }
             Self::DamagedState { .. } => {
                 Some("run `llrem etl --full` to extract what is still on disk into a new lake (--lake DIR)".to_owned())
             }
@@ -197,10 +203,18 @@ impl Error {
                  `--replace` replaces what is there with this lake"
                     .to_owned(),
             ),
+            Self::NotVerified { path, .. } if is_url(path) => Some(
+                "`llrem upload URL --full`, on the machine that a file is named after, puts all its files again"
+                    .to_owned(),
+            ),
             Self::NotVerified { .. } => Some("`llrem etl --full` writes what is still on disk again".to_owned()),
             _ => None,
         }
     }
+}
+
+fn is_url(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path.contains("://"))
 }
 
 fn io_hint(source: &io::Error, path: &Path) -> Option<String> {

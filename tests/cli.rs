@@ -62,8 +62,8 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 10] =
-    ["etl", "sql", "query", "detect", "schema", "sources", "agents", "verify", "completions", "man"];
+const COMMANDS: [&str; 11] =
+    ["etl", "sql", "query", "detect", "schema", "sources", "agents", "upload", "verify", "completions", "man"];
 
 #[test]
 fn short_help() {
@@ -80,6 +80,7 @@ Commands:
   schema       Tables, columns, types, units, meaning
   sources      Every file known: its state, bad lines, rows made of it
   agents       What each agent has on this machine, what it records and what it will soon delete
+  upload       Bring the lake to object storage; only what changed
   verify       Check the lake against its own manifest and invariants
   completions  Print the completion script of a shell
   man          Print the manual page
@@ -290,12 +291,12 @@ hint: run `llrem etl` first, or name the lake with --lake
 }
 
 #[test]
-fn a_remote_lake_is_refused() {
-    insta::assert_snapshot!(run(&["--lake", "s3://bucket/lake", "sql", "select 1"]), @r#"
+fn a_remote_lake_is_not_written() {
+    insta::assert_snapshot!(run(&["--lake", "s3://bucket/lake", "etl"]), @r#"
 exit 2
 --- stdout
 --- stderr
-error: the lake `s3://bucket/lake` is remote; this version reads and writes lakes on local disks only
+error: the lake `s3://bucket/lake` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk
 "#);
 }
 

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use llrem::etl::{self, Options, Silent};
-use llrem::lake::Lake;
+use llrem::lake::{AnyLake, Lake};
 use llrem::query::canned::Library;
 use llrem::query::findings::{Detector, Detectors};
 use llrem::query::{Engine, Receiver, Scope, Statement};
@@ -84,7 +84,7 @@ impl Rows {
 
     /// The table `findings` is what these detectors find.
     fn with(lake: &Path, statement: &Statement, detectors: &[Detector]) -> Self {
-        let lake = Lake::open(lake).unwrap();
+        let lake = AnyLake::Local(Lake::open(lake).unwrap());
         let scope = Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: Detectors::These(detectors) };
         let mut rows = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

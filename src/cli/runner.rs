@@ -4,7 +4,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::interrupt;
 use super::settings::Settings;
-use crate::lake::Lake;
+use crate::lake::AnyLake;
 use crate::query::findings::Detectors;
 use crate::query::{Engine, Receiver, Scope, Statement, cores};
 use crate::{Error, Result};
@@ -17,15 +17,17 @@ pub(super) struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// Registers the lake's tables and starts the threads.
-    pub(super) fn start(settings: &'a Settings, lake: &'a Lake) -> Result<Self> {
+    /// Registers the lake's tables, starts the threads, and makes sure that there is a lake.
+    pub(super) fn start(settings: &'a Settings, lake: &'a AnyLake) -> Result<Self> {
         Self::with(settings, lake, Detectors::All(settings.query_folders()))
     }
 
     /// The same; the table `findings` is what these detectors find.
-    pub(super) fn with(settings: &'a Settings, lake: &'a Lake, detectors: Detectors<'a>) -> Result<Self> {
+    pub(super) fn with(settings: &'a Settings, lake: &'a AnyLake, detectors: Detectors<'a>) -> Result<Self> {
         let scope = Scope { lake, zone: settings.clock.zone, prices: settings.prices(), detectors };
-        Ok(Self { scope, engine: Engine::open(scope)?, threads: Threads::start()? })
+        let (engine, threads) = (Engine::open(scope)?, Threads::start()?);
+        threads.wait(engine.look())?;
+        Ok(Self { scope, engine, threads })
     }
 
     /// Runs a query to its end, or until it is interrupted; the next one can run then, too.
@@ -50,7 +52,7 @@ struct Threads(Option<Runtime>);
 
 impl Threads {
     fn start() -> Result<Self> {
-        let runtime = Builder::new_multi_thread().worker_threads(cores()).build();
+        let runtime = Builder::new_multi_thread().worker_threads(cores()).enable_all().build();
         runtime
             .map(|runtime| Self(Some(runtime)))
             .map_err(|error| Error::Query(format!("cannot start threads: {error}")))

@@ -13,9 +13,10 @@ use super::environment;
 use super::output::{Format, Limit, OutputSettings, Printer, Style};
 use super::when::Clock;
 use crate::etl;
-use crate::lake::Lake;
+use crate::lake::{AnyLake, Lake, RemoteLake};
 use crate::query::nearest;
 use crate::redact;
+use crate::remote;
 use crate::upload;
 use crate::{Error, Result};
 
@@ -87,7 +88,7 @@ impl Settings {
         match &self.lake {
             LakePlace::Folder(path) => Ok(path),
             LakePlace::Remote(url) => Err(Error::Usage(format!(
-                "the lake `{url}` is remote; this version reads and writes lakes on local disks only"
+                "the lake `{url}` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk"
             ))),
             LakePlace::Nowhere => {
                 Err(Error::Usage("no home folder is known; name the lake with --lake DIR".to_owned()))
@@ -95,9 +96,19 @@ impl Settings {
         }
     }
 
-    /// Opens the lake.
-    pub fn open_lake(&self) -> Result<Lake> {
-        Lake::open(self.lake_folder()?)
+    /// Opens the lake. A remote one is not looked at before it is asked.
+    pub fn open_lake(&self) -> Result<AnyLake> {
+        if let LakePlace::Remote(url) = &self.lake {
+            let lake = RemoteLake::new(url, self.config.storage.clone())?;
+            return Ok(AnyLake::Remote(lake.with_cache(cache_folder())));
+        }
+        let folder = self.lake_folder()?;
+        match Lake::open(folder) {
+            Err(Error::NoLake { path }) => {
+                RemoteLake::in_folder(folder).map(AnyLake::Remote).ok_or(Error::NoLake { path })
+            }
+            opened => opened.map(AnyLake::Local),
+        }
     }
 
     /// Folders of the user's own queries.
@@ -174,6 +185,11 @@ impl Settings {
         })
     }
 
+    /// How object storage is reached.
+    pub fn storage(&self) -> &remote::Options {
+        &self.config.storage
+    }
+
     /// What `upload` is asked to do.
     pub fn upload_options(&self, typed: &args::Upload) -> Result<upload::Options> {
         let configured = &self.config.upload;
@@ -181,7 +197,7 @@ impl Settings {
         Ok(upload::Options {
             lake: self.lake_folder()?.to_owned(),
             url: typed.url.clone(),
-            storage: self.config.storage.clone(),
+            storage: self.storage().clone(),
             profile: upload::Choice { profile: profile.into(), keep_projects: configured.keep_projects },
             dry_run: typed.dry_run,
             full: typed.full,
@@ -204,19 +220,21 @@ fn lake_place(named: Option<&str>) -> Result<LakePlace> {
         return Ok(usual.map_or(LakePlace::Nowhere, LakePlace::Folder));
     };
     match named.split_once("://") {
-        Some(("file", path)) => file_url_path(path).map(LakePlace::Folder),
+        Some(("file", _)) => file_url_path(named).map(LakePlace::Folder),
         Some(_) => Ok(LakePlace::Remote(named.to_owned())),
         None => Ok(LakePlace::Folder(PathBuf::from(named))),
     }
 }
 
-fn file_url_path(path: &str) -> Result<PathBuf> {
-    let path = path.strip_prefix("localhost").unwrap_or(path);
-    if path.starts_with('/') {
-        Ok(PathBuf::from(path))
-    } else {
-        Err(Error::Usage(format!("`file://{path}` names no local folder; write file:///folder")))
-    }
+/// Where what can be fetched again is kept; none where no home folder is known.
+fn cache_folder() -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    etcetera::choose_base_strategy().ok().map(|places| places.cache_dir().join("llrem"))
+}
+
+fn file_url_path(text: &str) -> Result<PathBuf> {
+    let path = url::Url::parse(text).ok().and_then(|url| url.to_file_path().ok());
+    path.ok_or_else(|| Error::Usage(format!("`{text}` names no local folder; write file:///folder")))
 }
 
 fn zone(named: Option<&str>) -> Result<Tz> {
@@ -300,7 +318,7 @@ mod tests {
     #[test]
     fn a_lake_is_a_folder_or_an_address() {
         assert!(matches!(lake_place(Some("x")), Ok(LakePlace::Folder(path)) if path == Path::new("x")));
-        assert!(matches!(lake_place(Some("file:///x/y")), Ok(LakePlace::Folder(path)) if path == Path::new("/x/y")));
+        assert!(matches!(lake_place(Some("file:///x%20y")), Ok(LakePlace::Folder(path)) if path == Path::new("/x y")));
         assert!(matches!(lake_place(Some("s3://b/x")), Ok(LakePlace::Remote(_))));
         assert!(lake_place(Some("file://host/x")).is_err());
     }

@@ -14,7 +14,7 @@ pub(super) fn run(settings: &Settings, typed: &Verify) -> Result<()> {
     let lake = settings.open_lake()?;
     let problems = lake.verify(typed.read_data)?;
     if problems.is_empty() && settings.output.is_plain() {
-        settings.printer.say(&format!("the lake `{}` is right", lake.root().display()));
+        settings.printer.say(&format!("the lake `{lake}` is right"));
         return Ok(());
     }
     let count = problems.len();
@@ -22,5 +22,5 @@ pub(super) fn run(settings: &Settings, typed: &Verify) -> Result<()> {
     Output::new(&settings.output, Format::Table)?
         .wrapping()
         .print(&RecordBatch::try_from_iter([("problem", rows)])?)?;
-    if count > 0 { Err(Error::NotVerified { path: lake.root().to_owned(), count }) } else { Ok(()) }
+    if count > 0 { Err(Error::NotVerified { path: lake.place(), count }) } else { Ok(()) }
 }

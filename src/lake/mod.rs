@@ -1,5 +1,6 @@
 //! The lake: hive-partitioned Parquet, and the state that tells what is in it.
 
+mod any;
 pub(crate) mod claims;
 pub(crate) mod commit;
 pub(crate) mod fs;
@@ -7,6 +8,7 @@ pub(crate) mod layout;
 pub(crate) mod lock;
 pub(crate) mod manifest;
 pub(crate) mod part;
+mod remote;
 mod state;
 pub(crate) mod syncer;
 mod verify;
@@ -20,8 +22,10 @@ use crate::tables::TableDef;
 use layout::Layout;
 use manifest::Manifest;
 
+pub use any::AnyLake;
 #[doc(hidden)]
 pub use part::PartWriter;
+pub use remote::RemoteLake;
 pub use state::RunRecord;
 pub(crate) use state::append_run;
 pub use syncer::Syncer;

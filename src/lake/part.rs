@@ -12,6 +12,7 @@ use arrow::error::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
@@ -144,15 +145,21 @@ impl TableWriter {
         Ok(Self { path: path.to_owned(), writer, small: Vec::new(), small_rows: 0, rows: 0 })
     }
 
-    pub(crate) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.rows += batch.num_rows() as u64;
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         if batch.num_rows() > SMALL_ROWS {
-            self.write_small()?;
-            return self.write(batch);
+            return self.add_at_once(batch);
         }
+        self.rows += batch.num_rows() as u64;
         self.small.push(batch.clone());
         self.small_rows += batch.num_rows();
         if self.small_rows > WAITING_ROWS { self.write_small() } else { Ok(()) }
+    }
+
+    /// Adds rows that do not wait for others, however few they are: they may be large.
+    pub(crate) fn add_at_once(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        self.write_small()?;
+        self.write(batch)
     }
 
     fn write_small(&mut self) -> Result<()> {
@@ -224,12 +231,17 @@ impl Write for HashedFile {
 /// Reads the rows of a table's data file in order.
 pub(crate) fn read(path: &Path, table: &TableDef) -> Result<PartReader> {
     let file = File::open(path).map_err(Error::io("read", path))?;
-    read_opened(file, path, table, READ_ROWS)
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
+    let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::parquet(path))?;
+    Ok(PartReader { reader, schema: table.schema() })
 }
 
-/// Reads the rows of an open data file in order, so many at a time.
-pub(crate) fn read_opened(file: File, path: &Path, table: &TableDef, rows: usize) -> Result<PartReader> {
+/// Reads the rows of an open data file in order; few at a time where they are large. A batch has some `bytes`.
+pub(crate) fn read_opened(file: File, path: &Path, table: &TableDef, bytes: u64) -> Result<PartReader> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
+    let size = |group: &RowGroupMetaData| group.total_byte_size().max(1) / group.num_rows().max(1) + 1;
+    let largest = reader.metadata().row_groups().iter().map(size).max().unwrap_or(1);
+    let rows = usize::try_from(bytes / largest.unsigned_abs().max(1)).unwrap_or(READ_ROWS).clamp(1, READ_ROWS);
     let reader = reader.with_batch_size(rows).build().map_err(Error::parquet(path))?;
     Ok(PartReader { reader, schema: table.schema() })
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::compute::cast;
@@ -16,29 +17,49 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::memory_pool::FairSpillPool;
-use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::TryStreamExt;
+use url::Url;
 
 use super::findings::{self, Detector};
+use super::footer_folder::FooterFolder;
+use super::footers::{self, Footers};
 use super::pinned::PinnedFiles;
+use super::seen::{Seen, Stop};
 use super::{Failure, Scope, Statement, refusal};
-use crate::lake::Lake;
+use crate::lake::AnyLake;
 use crate::pricing::{PriceTable, Pricer};
+use crate::remote::Remote;
 use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
 /// Table of what detectors found, while `findings` is made of it.
 const FOUND: &str = "found";
+/// The end of a remote file that is read at once for its footer. That of the four tables, with its page index, mostly is
+/// smaller; if it is not, a second request reads the rest. Bytes.
+const FOOTER: usize = 64 << 10;
+/// A query waits so long for an upload that exchanges files.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// The lake's tables, ready for queries.
 pub(super) struct Context<'a> {
     scope: Scope<'a>,
     session: SessionContext,
+    remote: Option<Remote>,
+    seen: Arc<Seen>,
+}
+
+/// Why a query failed, and what is to be done.
+pub(super) enum Verdict {
+    /// It can begin anew, after a pause.
+    Again(Duration, Error),
+    /// It failed.
+    Failed(Error),
 }
 
 impl<'a> Context<'a> {
@@ -46,12 +67,26 @@ impl<'a> Context<'a> {
     pub(super) fn open(scope: Scope<'a>) -> Result<Self, Failure> {
         let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(cores());
         config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
+        let seen = Arc::<Seen>::default();
+        let (files, remote, folder) = match scope.lake {
+            AnyLake::Local(_) => (PinnedFiles::local(Arc::clone(&seen)), None, None),
+            AnyLake::Remote(lake) => {
+                let remote = lake.connect()?;
+                let folder = lake.cache().map(|folder| FooterFolder::new(folder, lake.url()));
+                (PinnedFiles::remote(remote.clone(), Arc::clone(&seen)), Some(remote), folder)
+            }
+        };
         let memory = Arc::new(FairSpillPool::new(memory_limit()));
-        // What was listed for one query may be gone at the next.
-        let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).with_object_list_cache_limit(0).build_arc()?;
-        runtime.register_object_store(ObjectStoreUrl::local_filesystem().as_ref(), Arc::new(PinnedFiles::default()));
+        // What was listed for one query may be gone at the next, and another file may have its name, size and time.
+        let caches = CacheManagerConfig::default()
+            .with_list_files_cache_limit(0)
+            .with_file_statistics_cache_limit(0)
+            .with_metadata_cache_limit(footers::MEMORY)
+            .with_file_metadata_cache(Some(Arc::new(Footers::new(folder, Arc::clone(&seen)))));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).with_cache_manager(caches).build_arc()?;
+        runtime.register_object_store(&store_url(scope.lake)?, Arc::new(files));
         let session = SessionContext::new_with_config_rt(config, runtime);
-        let context = Self { scope, session };
+        let context = Self { scope, session, remote, seen };
         for table in LAKE_TABLES {
             context.register_stored(table)?;
         }
@@ -59,6 +94,29 @@ impl<'a> Context<'a> {
             context.register_rows(table, &[])?;
         }
         Ok(context)
+    }
+
+    /// Makes sure that there is a lake.
+    pub(super) async fn look(&self) -> Result<()> {
+        match (self.scope.lake, &self.remote) {
+            (AnyLake::Remote(lake), Some(remote)) => lake.look(remote).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// What is to be done about a failure.
+    pub(super) fn judge(&self, failure: Failure) -> Verdict {
+        let error = match failure {
+            Failure::Query(error) => error,
+            Failure::Other(error) => return Verdict::Failed(error),
+        };
+        match self.seen.take_stop() {
+            Some(Stop::Failed(told)) => Verdict::Failed(told),
+            Some(Stop::Uploading(told)) => Verdict::Again(PAUSE, told),
+            Some(Stop::Replaced) => Verdict::Again(Duration::ZERO, refusal::replaced(&error)),
+            None if refusal::is_replaced_file(&error) => Verdict::Again(Duration::ZERO, refusal::explain(&error)),
+            None => Verdict::Failed(refusal::explain(&error)),
+        }
     }
 
     /// Plans and starts a query.
@@ -83,6 +141,7 @@ impl<'a> Context<'a> {
     }
 
     async fn frame(&self, statement: &Statement) -> Result<DataFrame, Failure> {
+        self.seen.begin();
         let parsed = self.parsed(statement)?;
         self.fill_state_tables(&self.tables_of(statement)?)?;
         let mut plan = self.session.state().statement_to_plan(parsed).await?;
@@ -116,7 +175,7 @@ impl<'a> Context<'a> {
     async fn found_by(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {
         let rows = async { collected(self.frame(&detector.statement).await?).await };
         rows.await.map_err(|failure| match failure {
-            Failure::Query(error) if !refusal::is_replaced_file(&error) => {
+            Failure::Query(error) if !self.seen.is_stopped() && !refusal::is_replaced_file(&error) => {
                 let reason = refusal::explain(&error);
                 Failure::Other(Error::Query(format!("detector `{}`: {reason}", detector.name)))
             }
@@ -134,9 +193,10 @@ impl<'a> Context<'a> {
     }
 
     fn register_stored(&self, table: &TableDef) -> Result<(), Failure> {
-        let url = ListingTableUrl::parse(folder_url(&self.scope.lake.table_dir(table))?)?;
+        let url = ListingTableUrl::parse(table_url(self.scope.lake, table)?)?;
         let partitions = PARTITION_COLUMNS.map(|(name, _)| (name.to_owned(), DataType::Utf8)).to_vec();
-        let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
+        let footer = self.remote.is_some().then_some(FOOTER);
+        let options = ListingOptions::new(Arc::new(ParquetFormat::default().with_metadata_size_hint(footer)))
             .with_file_extension(".parquet")
             .with_table_partition_cols(partitions);
         let config = ListingTableConfig::new(url)
@@ -157,7 +217,7 @@ impl<'a> Context<'a> {
     fn fill_state_tables(&self, named: &HashSet<String>) -> Result<(), Failure> {
         for table in STATE_TABLES.into_iter().filter(|table| named.contains(table.name)) {
             let rows = match table.name {
-                "sources" => Lake::open(self.scope.lake.root())?.sources()?,
+                "sources" => self.scope.lake.sources()?,
                 "runs" => self.scope.lake.runs()?,
                 "findings" => continue,
                 _ => prices(self.scope.prices)?,
@@ -204,6 +264,23 @@ fn rows_in(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, DataF
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<Vec<_>, _>>()?;
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+}
+
+/// Address of a table's files.
+fn table_url(lake: &AnyLake, table: &TableDef) -> Result<String> {
+    match lake {
+        AnyLake::Local(lake) => folder_url(&lake.table_dir(table)),
+        AnyLake::Remote(lake) => Ok(lake.table_url(table)),
+    }
+}
+
+/// Address of the store that has all tables.
+fn store_url(lake: &AnyLake) -> Result<Url> {
+    let text = match lake {
+        AnyLake::Local(_) => "file:///",
+        AnyLake::Remote(lake) => lake.url(),
+    };
+    Url::parse(text).map_err(|error| Error::Usage(format!("`{text}` is no URL: {error}")))
 }
 
 /// The folder's address; a plain path would be taken for a pattern where it holds `*`, `?` or `[`.

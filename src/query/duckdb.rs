@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::findings::{self, Detector};
 use super::{Scope, Statement, prices};
+use crate::lake::AnyLake;
 use crate::tables::{ColumnDef, FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, PRICES, RUNS, SOURCES, TableDef};
 use crate::{Error, Result};
 
@@ -36,30 +37,55 @@ pub fn script(scope: Scope<'_>, only: Option<&str>) -> Result<String> {
 fn statements(scope: Scope<'_>) -> Result<Vec<(&'static str, String)>> {
     let mut statements = Vec::new();
     for table in LAKE_TABLES {
-        statements.push((table.name, view(table, &scope.lake.table_dir(table))?));
+        statements.push((table.name, view(table, &files(scope.lake, table)?)));
     }
-    statements.push((RUNS.name, copy(&RUNS, &scope.lake.runs()?)?));
-    statements.push((SOURCES.name, copy(&SOURCES, &scope.lake.sources()?)?));
+    let (runs, sources) = match scope.lake {
+        AnyLake::Local(lake) => (lake.runs()?, lake.sources()?),
+        // Uploads leave both out.
+        AnyLake::Remote(_) => (RecordBatch::new_empty(RUNS.schema()), RecordBatch::new_empty(SOURCES.schema())),
+    };
+    statements.push((RUNS.name, copy(&RUNS, &runs)?));
+    statements.push((SOURCES.name, copy(&SOURCES, &sources)?));
     statements.push((PRICES.name, copy(&PRICES, &prices(scope.prices)?)?));
     statements.push((FINDINGS.name, findings_view(&scope.detectors.all()?)?));
     Ok(statements)
 }
 
+/// The files of a table.
+struct Files {
+    pattern: String,
+    /// Whether there is any; in object storage, somebody uploaded some.
+    exist: bool,
+}
+
+fn files(lake: &AnyLake, table: &TableDef) -> Result<Files> {
+    match lake {
+        AnyLake::Local(lake) => {
+            let folder = lake.table_dir(table);
+            Ok(Files { pattern: pattern(&folder)?, exist: has_files(&folder) })
+        }
+        AnyLake::Remote(lake) => {
+            let folder = lake.table_url(table);
+            Ok(Files { pattern: format!("{}/**/*.parquet", folder.trim_end_matches('/')), exist: true })
+        }
+    }
+}
+
 /// A view over a table's files. Its first part has no row: it gives the columns of a table without files, and those
 /// that files of an older llrem lack.
-fn view(table: &TableDef, folder: &Path) -> Result<String> {
+fn view(table: &TableDef, files: &Files) -> String {
     let columns = table.columns.iter().map(|column| (column.name, column.type_name()));
     let columns: Vec<_> = columns.chain(PARTITION_COLUMNS.map(|(name, _)| (name, "text"))).collect();
     let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     // Only a younger DuckDB knows the option; every one reads a lake with files.
-    let empty = if has_files(folder) { "" } else { ", allow_empty = true" };
-    Ok(format!(
+    let empty = if files.exist { "" } else { ", allow_empty = true" };
+    format!(
         "create or replace view {name} as\nselect {names}\nfrom (\n  {no_row}\n  union all by name\n  \
          from read_parquet({files}, hive_partitioning = true, hive_types_autocast = false{empty})\n)",
         name = table.name,
         no_row = no_row(&columns),
-        files = text(&pattern(folder)?),
-    ))
+        files = text(&files.pattern),
+    )
 }
 
 fn no_row(columns: &[(&str, &str)]) -> String {

@@ -5,9 +5,12 @@ pub mod canned;
 mod context;
 pub mod duckdb;
 pub mod findings;
+mod footer_folder;
+mod footers;
 pub mod nearest;
 mod pinned;
 mod refusal;
+mod seen;
 
 use std::path::Path;
 
@@ -18,10 +21,10 @@ use datafusion::error::DataFusionError;
 use datafusion::scalar::ScalarValue;
 use futures::StreamExt;
 
-use crate::lake::Lake;
+use crate::lake::AnyLake;
 use crate::{Error, Result};
 pub use context::cores;
-use context::{Context, prices};
+use context::{Context, Verdict, prices};
 
 /// A query and the values of its parameters.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +39,7 @@ pub struct Statement {
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     /// The lake.
-    pub lake: &'a Lake,
+    pub lake: &'a AnyLake,
     /// Time zone of days, and of moments that are shown.
     pub zone: Tz,
     /// The user's own price file.
@@ -69,15 +72,28 @@ impl<'a> Engine<'a> {
         Ok(Self { scope, context })
     }
 
-    /// Runs a query. When a run of `llrem etl` replaced a file before the first row came, the query begins anew.
+    /// Makes sure that there is a lake. One on this machine's disk was seen when it was opened; of a remote one, only this
+    /// can tell.
+    ///
+    /// # Errors
+    /// [`Error::NoLake`] where there is none, [`Error::Remote`] when that cannot be seen.
+    pub async fn look(&self) -> Result<()> {
+        self.context.look().await
+    }
+
+    /// Runs a query. When a file was replaced before the first row came, the query begins anew.
     pub async fn run(&mut self, statement: &Statement, receiver: &mut dyn Receiver) -> Result<()> {
         let mut delivered = false;
         for last in (0..ATTEMPTS).rev().map(|left| left == 0) {
-            match self.attempt(statement, receiver, &mut delivered).await {
-                Err(Failure::Query(error)) if !last && !delivered && refusal::is_replaced_file(&error) => {
+            let Err(failure) = self.attempt(statement, receiver, &mut delivered).await else { return Ok(()) };
+            match self.context.judge(failure) {
+                Verdict::Again(pause, _) if !last && !delivered => {
+                    if !pause.is_zero() {
+                        tokio::time::sleep(pause).await;
+                    }
                     self.context = Context::open(self.scope).map_err(Failure::explain)?;
                 }
-                outcome => return outcome.map_err(Failure::explain),
+                Verdict::Again(_, error) | Verdict::Failed(error) => return Err(error),
             }
         }
         Ok(())

@@ -1,25 +1,35 @@
-//! Local files, read as they were listed. A run of `llrem etl` renames new files over old ones; a query that then read
-//! the new bytes by the old footer could give wrong rows. Here it gives an error, and the query begins anew.
+//! Files, read as they were listed. A run of `llrem etl` or `llrem upload` puts new files in the place of old ones; a query
+//! that then read the new bytes by the old footer could give wrong rows. Here it gives an error, and the query begins anew.
 
-use std::collections::HashMap;
 use std::fmt::{self, Display, Formatter};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path;
 use datafusion::object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions,
+    PutPayload, PutResult, Result, coalesce_ranges,
 };
 use futures::future::{BoxFuture, ready};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 
-/// Reads local files as long as they are the listed ones; writes nothing.
-#[derive(Debug, Default)]
+use super::seen::{self, Seen};
+use crate::remote::{Remote, Scheme, persistently};
+
+/// Ranges that are nearer to each other are read in one request to a remote store: what lies between costs less than
+/// another request, and is not as much as a column of texts. Bytes.
+const REMOTE_GAP: u64 = 64 << 10;
+
+/// Reads files as long as they are the listed ones; writes nothing.
+#[derive(Debug)]
 pub(super) struct PinnedFiles {
-    files: LocalFileSystem,
-    listed: Arc<Mutex<HashMap<Path, Option<String>>>>,
+    files: Arc<dyn ObjectStore>,
+    remote: Option<Remote>,
+    seen: Arc<Seen>,
 }
 
 impl Display for PinnedFiles {
@@ -29,18 +39,53 @@ impl Display for PinnedFiles {
 }
 
 impl PinnedFiles {
+    /// Files of this machine.
+    pub(super) fn local(seen: Arc<Seen>) -> Self {
+        Self { files: Arc::new(LocalFileSystem::new()), remote: None, seen }
+    }
+
+    /// Files of a remote store.
+    pub(super) fn remote(remote: Remote, seen: Arc<Seen>) -> Self {
+        Self { files: Arc::clone(&remote.store), remote: Some(remote), seen }
+    }
+
     fn pin(&self, mut options: GetOptions, location: &Path) -> GetOptions {
-        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tag) = listed.get(location) {
-            options.if_match.clone_from(tag);
+        if let Some(tag) = self.seen.tag(location) {
+            options.if_match = Some(self.quoted(tag));
         }
         options
     }
-}
 
-fn remember(listed: &Mutex<HashMap<Path, Option<String>>>, file: &ObjectMeta) {
-    let mut listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
-    listed.insert(file.location.clone(), file.e_tag.clone());
+    /// Some stores list tags without their quotes, and know them only with these.
+    fn quoted(&self, tag: String) -> String {
+        let is_bare = self.remote.as_ref().is_some_and(|remote| remote.place.scheme != Scheme::File)
+            && !tag.starts_with(['"', 'W']);
+        if is_bare { format!("\"{tag}\"") } else { tag }
+    }
+
+    /// Reads the bytes at once, so that what a broken connection cuts off is read again.
+    async fn fetch(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let found = self.files.get_opts(location, options.clone()).await?;
+        // Not every server looks at `If-Match`.
+        self.seen.check(location, &found.meta)?;
+        if options.head {
+            return Ok(found);
+        }
+        let (meta, range, attributes) = (found.meta.clone(), found.range.clone(), found.attributes.clone());
+        let bytes = found.bytes().await?;
+        if bytes.len() as u64 != range.end - range.start {
+            return Err(seen::replaced(location));
+        }
+        let payload = GetResultPayload::Stream(futures::stream::once(ready(Ok(bytes))).boxed());
+        Ok(GetResult { payload, meta, range, attributes })
+    }
+
+    fn told(&self, action: &'static str, location: &Path, error: Error) -> Error {
+        if let Some(remote) = &self.remote {
+            self.seen.stopped(remote, action, location, &error);
+        }
+        error
+    }
 }
 
 fn refused<'a, T: Send + 'a>(operation: &str) -> BoxFuture<'a, Result<T>> {
@@ -61,13 +106,41 @@ impl ObjectStore for PinnedFiles {
         'me: 'call,
         'path: 'call,
     {
-        self.files.get_opts(location, self.pin(options, location))
+        let options = self.pin(options, location);
+        let Some(remote) = &self.remote else { return self.files.get_opts(location, options) };
+        async move {
+            self.seen.refuse_barrier(remote, location)?;
+            let fetched = persistently(|| self.fetch(location, options.clone())).await;
+            fetched.map_err(|error| self.told("read", location, error))
+        }
+        .boxed()
+    }
+
+    fn get_ranges<'me, 'path, 'ranges, 'call>(
+        &'me self,
+        location: &'path Path,
+        ranges: &'ranges [Range<u64>],
+    ) -> BoxFuture<'call, Result<Vec<Bytes>>>
+    where
+        'me: 'call,
+        'path: 'call,
+        'ranges: 'call,
+    {
+        let gap = if self.remote.is_some() { REMOTE_GAP } else { OBJECT_STORE_COALESCE_DEFAULT };
+        coalesce_ranges(ranges, |range| self.get_range(location, range), gap).boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        let listed = Arc::clone(&self.listed);
-        let files = self.files.list(prefix);
-        files.inspect(move |file| file.iter().for_each(|file| remember(&listed, file))).boxed()
+        let (seen, remote, folder) = (Arc::clone(&self.seen), self.remote.clone(), prefix.cloned().unwrap_or_default());
+        let files = self.files.list(prefix).map(move |file| {
+            let noted = file.and_then(|file| seen.note(&file).map(|()| file));
+            noted.inspect_err(|error| {
+                if let Some(remote) = &remote {
+                    seen.stopped(remote, "list", &folder, error);
+                }
+            })
+        });
+        files.boxed()
     }
 
     fn list_with_delimiter<'me, 'path, 'call>(
@@ -78,12 +151,15 @@ impl ObjectStore for PinnedFiles {
         'me: 'call,
         'path: 'call,
     {
-        let files = self.files.list_with_delimiter(prefix);
-        files
-            .inspect(|found| {
-                found.iter().flat_map(|found| &found.objects).for_each(|file| remember(&self.listed, file));
-            })
-            .boxed()
+        async move {
+            let found = self.files.list_with_delimiter(prefix).await;
+            let noted = found.and_then(|found| {
+                found.objects.iter().try_for_each(|file| self.seen.note(file))?;
+                Ok(found)
+            });
+            noted.map_err(|error| self.told("list", &prefix.cloned().unwrap_or_default(), error))
+        }
+        .boxed()
     }
 
     fn put_opts<'me, 'path, 'call>(
@@ -132,8 +208,6 @@ impl ObjectStore for PinnedFiles {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::object_store::ObjectStoreExt;
-
     use super::*;
 
     #[tokio::test]
@@ -142,7 +216,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.parquet");
         std::fs::write(&file, "old").unwrap();
-        let store = PinnedFiles::default();
+        let store = PinnedFiles::local(Arc::default());
         let prefix = Path::from_filesystem_path(folder.path()).unwrap();
         let listed: Vec<_> = store.list(Some(&prefix)).collect().await;
         let location = listed[0].as_ref().unwrap().location.clone();
@@ -154,13 +228,16 @@ mod tests {
         std::fs::rename(&new, &file).unwrap();
         assert!(matches!(store.get(&location).await, Err(Error::Precondition { .. })));
         assert!(matches!(store.get_range(&location, 0..1).await, Err(Error::Precondition { .. })));
+        let again: Vec<_> = store.list(Some(&prefix)).collect().await;
+        assert!(matches!(again[0], Err(Error::Precondition { .. })), "two versions in one query");
+        store.seen.begin();
         let _: Vec<_> = store.list(Some(&prefix)).collect().await;
         assert_eq!(store.get(&location).await.unwrap().bytes().await.unwrap(), "new".as_bytes());
     }
 
     #[tokio::test]
     async fn nothing_is_written() {
-        let store = PinnedFiles::default();
+        let store = PinnedFiles::local(Arc::default());
         assert!(store.put(&Path::from("tmp/x"), "x".into()).await.is_err());
         assert!(store.delete(&Path::from("tmp/x")).await.is_err());
         assert!(store.copy(&Path::from("tmp/x"), &Path::from("tmp/y")).await.is_err());

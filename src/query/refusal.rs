@@ -57,13 +57,18 @@ pub(super) fn is_replaced_file(error: &DataFusionError) -> bool {
     text.contains("Parquet error") || text.contains("ParquetError")
 }
 
+/// That files changed each time that the query began.
+pub(super) fn replaced(error: &DataFusionError) -> Error {
+    Error::Query(format!(
+        "a file of the lake was replaced, or is damaged, while it was read ({}); run the query again, or `llrem verify --read-data`",
+        plain(&error.strip_backtrace())
+    ))
+}
+
 /// The failure in one line, without the engine's prefixes.
 pub(super) fn explain(error: &DataFusionError) -> Error {
     if is_replaced_file(error) {
-        return Error::Query(format!(
-            "a file of the lake was replaced, or is damaged, while it was read ({}); run the query again, or `llrem verify --read-data`",
-            plain(&error.strip_backtrace())
-        ));
+        return replaced(error);
     }
     let root = error.find_root();
     if root.to_string().contains("a single SQL statement") {

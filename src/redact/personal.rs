@@ -81,13 +81,23 @@ impl Personal {
 
     /// The text without personal data; borrowed if it has none.
     pub(crate) fn redact<'t>(&self, text: &'t str, counts: &mut Counts) -> Cow<'t, str> {
+        let Some(mut clean) = self.pass(text, counts) else { return Cow::Borrowed(text) };
+        // What ran into what was replaced can be seen now.
+        for _ in 1..super::PASSES {
+            let Some(cleaner) = self.pass(&clean, counts) else { break };
+            clean = cleaner;
+        }
+        Cow::Owned(clean)
+    }
+
+    fn pass(&self, text: &str, counts: &mut Counts) -> Option<String> {
         let mut found = Vec::new();
         addresses::find_emails(text, &mut found);
         addresses::find_ips(text, &mut found);
         homes::find(text, &mut found);
         self.find_users(text, &mut found);
         if found.is_empty() {
-            return Cow::Borrowed(text);
+            return None;
         }
         found.sort_unstable_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let mut clean = String::with_capacity(text.len());
@@ -104,7 +114,7 @@ impl Personal {
             copied = range.end;
         }
         clean.push_str(text.get(copied..).unwrap_or_default());
-        Cow::Owned(clean)
+        Some(clean)
     }
 
     /// What stands for a value of a column that is personal as a whole.

@@ -18,6 +18,9 @@ const ZSTD_LEVEL: i32 = 9;
 /// Largest content, so that a damaged object cannot take all memory. Bytes.
 const LARGEST: usize = 1 << 30;
 
+/// Name of what keeps readers from a folder. It ends as data does, so that they try to read it, and says why they cannot.
+pub(crate) const BARRIER: &str = "llrem-upload-in-progress.parquet";
+
 /// A file of a lake in the store: its part, and its table by its place in `LAKE_TABLES`.
 pub(crate) type FileKey = (PartName, usize);
 

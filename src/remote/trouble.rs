@@ -91,6 +91,8 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
         (_, object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. }) => {
             Trouble::Unsupported
         }
+        _ if answer.status.starts_with("403") => Trouble::Denied,
+        _ if answer.status.starts_with("401") => Trouble::WrongCredentials,
         _ if text.contains("incorrectly configured region") => Trouble::WrongRegion,
         _ => Trouble::Other,
     };

@@ -39,7 +39,10 @@ pub(super) async fn exchange(
     let barriers: Vec<String> = plan.barriers.iter().cloned().collect();
     all(&barriers, |key| put_barrier(remote, key)).await?;
     let keys: Vec<FileKey> = staged.keys().cloned().collect();
-    let copied = all(&keys, |key| copy(remote, staged_key(machine, key), file_key(machine, key))).await?;
+    let gone: Vec<String> = plan.removals.iter().map(|key| file_key(machine, key)).collect();
+    // Behind the barriers any order will do.
+    let copies = all(&keys, |key| copy(remote, staged_key(machine, key), file_key(machine, key)));
+    let (copied, ()) = tokio::try_join!(copies, remove(remote, &gone))?;
     for (key, (size, etag)) in keys.into_iter().zip(copied) {
         let Some(file) = staged.get(&key) else { continue };
         if size != file.bytes {
@@ -49,9 +52,9 @@ pub(super) async fn exchange(
         }
         ledger.placed(key, RemoteFile { etag, ..file.clone() });
     }
-    let gone: Vec<String> = plan.removals.iter().map(|key| file_key(machine, key)).collect();
-    remove(remote, &gone).await?;
-    plan.removals.iter().for_each(|key| ledger.removed(key));
+    for key in &plan.removals {
+        ledger.removed(key);
+    }
     remove(remote, &barriers).await?;
     ledger.state.barriers.clear();
     // Also what an upload that was cut off left there.

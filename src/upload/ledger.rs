@@ -1,8 +1,8 @@
 //! The machine's manifest while an upload goes on: read once, put before and after, each time in place of the last.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
@@ -10,7 +10,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersi
 use crate::lake::fs;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::Manifest;
-use crate::remote::manifest::{FileKey, MachineManifest, RemoteFile, RemotePart};
+use crate::remote::manifest::{FileKey, MachineManifest, RemoteFile};
 use crate::remote::{Remote, persistently};
 use crate::tables::LAKE_TABLES;
 use crate::{Error, Result};
@@ -103,8 +103,9 @@ impl<'r> Ledger<'r> {
 
     /// A file is gone.
     pub(super) fn removed(&mut self, key: &FileKey) {
-        let slot = self.state.parts.get_mut(&key.0).and_then(|part: &mut RemotePart| part.files.get_mut(key.1));
-        slot.into_iter().for_each(|slot| *slot = None);
+        if let Some(slot) = self.state.parts.get_mut(&key.0).and_then(|part| part.files.get_mut(key.1)) {
+            *slot = None;
+        }
         self.state.unsure.remove(key);
     }
 
@@ -234,15 +235,15 @@ impl<'r> Ledger<'r> {
     /// In a folder, what the manifest names is on the disk before it is.
     fn sync_touched(&self) -> Result<()> {
         let Some(folder) = &self.remote.place.folder else { return Ok(()) };
-        let mut folders: BTreeMap<PathBuf, ()> = BTreeMap::new();
+        let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
         for key in &self.touched {
             let path = folder.join(crate::remote::manifest::file_key(&self.machine, key));
             // What another upload took away meanwhile is not ours to sync.
             let Ok(file) = File::open(&path) else { continue };
             fs::sync(&file, &path)?;
-            folders.extend(path.parent().map(|parent| (parent.to_owned(), ())));
+            folders.extend(path.parent().map(Path::to_owned));
         }
-        folders.keys().try_for_each(|folder| fs::sync_folder(folder))
+        folders.iter().try_for_each(|folder| fs::sync_folder(folder))
     }
 
     /// Whether anything is there to be said.
@@ -253,7 +254,7 @@ impl<'r> Ledger<'r> {
 
 /// Bytes that no other writing has.
 fn random() -> Result<[u8; 16]> {
-    let path = std::path::Path::new("/dev/urandom");
+    let path = Path::new("/dev/urandom");
     let mut bytes = [0; 16];
     let read = File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes));
     read.map_err(Error::io("read", path))?;

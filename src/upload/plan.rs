@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{FileEntry, Manifest};
-use crate::remote::manifest::{FileKey, MachineManifest, RemotePart};
+use crate::remote::manifest::{BARRIER, FileKey, MachineManifest, RemotePart};
 use crate::tables::LAKE_TABLES;
 
 /// What has to change.
@@ -19,9 +19,6 @@ pub(super) struct Plan {
     /// Keys that keep readers away meanwhile.
     pub(super) barriers: BTreeSet<String>,
 }
-
-/// Name of what keeps readers from a folder. It ends as data does, so that they try to read it, and says why they cannot.
-const BARRIER: &str = "llrem-upload-in-progress.parquet";
 
 impl Plan {
     pub(super) fn new(lake: &Manifest, remote: &MachineManifest, profile: &str, full: bool) -> Self {

@@ -26,7 +26,9 @@ use crate::{Error, Result};
 const AT_A_TIME: usize = 16;
 /// How often a lake that changes meanwhile is looked at again.
 const ROUNDS: u32 = 10;
-/// Pause before that.
+/// How often progress is told, and an interruption heard.
+const TICK: Duration = Duration::from_millis(100);
+/// Pause before a lake is looked at again.
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Brings the store to what the lake has.
@@ -188,12 +190,19 @@ async fn put_all(
     let tasks = plan.puts.iter().map(|(key, entry)| {
         let to = if plan.is_exchanged(key) { staged_key(machine, key) } else { file_key(machine, key) };
         let task = Arc::clone(sender).send(key.clone(), entry.clone(), to);
-        let (key, size) = (key.clone(), entry.bytes);
-        async move { (key, size, tokio::spawn(task).await) }
+        let key = key.clone();
+        async move { (key, tokio::spawn(task).await) }
     });
     let mut tasks = std::pin::pin!(futures::stream::iter(tasks).buffer_unordered(AT_A_TIME));
     let mut is_complete = true;
-    while let Some((key, size, outcome)) = or_interrupted(async { Ok(tasks.next().await) }).await? {
+    loop {
+        let next = tokio::time::timeout(TICK, tasks.next()).await;
+        progress.advance(0, sender.take_arrived());
+        if crate::cli::interrupted() {
+            return Err(Error::Interrupted);
+        }
+        let Ok(next) = next else { continue };
+        let Some((key, outcome)) = next else { return Ok(is_complete) };
         let outcome = outcome.map_err(|error| Error::Query(format!("a task ended early: {error}")))?;
         match outcome? {
             Sent::Changed => is_complete = false,
@@ -208,10 +217,9 @@ async fn put_all(
                 }
             }
         }
-        progress.advance(1, size);
+        progress.advance(1, 0);
         ledger.save_sometimes(&sender.lake).await?;
     }
-    Ok(is_complete)
 }
 
 /// What would be put and removed.
@@ -233,7 +241,9 @@ async fn foreseen(sender: Arc<Sender>, plan: Plan, ledger: &Ledger<'_>, progress
         let bytes = measured.as_ref().map(|(bytes, _)| *bytes);
         summary.files_put += 1;
         summary.bytes_put += bytes.unwrap_or_default();
-        measured.iter().for_each(|(_, replaced)| summary.replaced.merge(replaced));
+        if let Some((_, replaced)) = &measured {
+            summary.replaced.merge(replaced);
+        }
         summary.planned.push(PlannedFile { path, is_removed: false, bytes });
     }
     for key in &plan.removals {
@@ -249,7 +259,7 @@ async fn foreseen(sender: Arc<Sender>, plan: Plan, ledger: &Ledger<'_>, progress
 async fn or_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let asked = async {
         while !crate::cli::interrupted() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(TICK).await;
         }
     };
     tokio::select! {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use object_store::path::Path as StorePath;
@@ -27,6 +28,8 @@ const LARGE: u64 = 8 << 20;
 const PART: u64 = 8 << 20;
 /// Parts of one file that are put at a time.
 const PARTS_AT_A_TIME: usize = 4;
+/// Files that are rewritten at a time, if there are so many cores; each takes some 40 MB.
+const REWRITTEN_AT_A_TIME: usize = 4;
 /// Memory for what is being put. KiB.
 const BUDGET_KIB: usize = 64 << 10;
 
@@ -42,6 +45,8 @@ pub(super) struct Sender {
     budget: Arc<Semaphore>,
     /// Cores that are left for rewriting.
     cores: Arc<Semaphore>,
+    /// Bytes of the lake's files that have arrived since somebody asked.
+    arrived: Arc<AtomicU64>,
 }
 
 /// What became of a file.
@@ -71,9 +76,14 @@ impl Drop for Ready {
 
 impl Sender {
     pub(super) fn new(remote: Remote, layout: Layout, lake: Manifest, profile: Rewriter, outgoing: PathBuf) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from).min(REWRITTEN_AT_A_TIME);
         let (budget, cores) = (Arc::new(Semaphore::new(BUDGET_KIB)), Arc::new(Semaphore::new(cores)));
-        Self { remote, layout, lake, profile, outgoing, budget, cores }
+        Self { remote, layout, lake, profile, outgoing, budget, cores, arrived: Arc::default() }
+    }
+
+    /// Bytes of the lake's files that have arrived since the last call.
+    pub(super) fn take_arrived(&self) -> u64 {
+        self.arrived.swap(0, Ordering::Relaxed)
     }
 
     /// Size that a file has when it is put, and what was replaced in it; none when the lake has another one by now.
@@ -83,16 +93,19 @@ impl Sender {
 
     /// Puts a file under a key of the store.
     pub(super) async fn send(self: Arc<Self>, key: FileKey, entry: FileEntry, to: String) -> Result<Sent> {
-        let source = entry.hash;
+        let (source, size) = (entry.hash, entry.bytes);
         let Some(ready) = Arc::clone(&self).ready(key, entry).await? else { return Ok(Sent::Changed) };
         let path = self.remote.path(&to);
         let is_large = ready.entry.bytes > LARGE;
         let put = if is_large {
-            self.put_in_parts(&ready, &path, &to).await?
+            self.put_in_parts(&ready, size, &path, &to).await?
         } else {
             self.put_whole(&ready, &path, &to).await?
         };
         let Some(etag) = put else { return Ok(Sent::Changed) };
+        if !is_large {
+            self.arrived.fetch_add(size, Ordering::Relaxed);
+        }
         let FileEntry { rows, bytes, hash } = ready.entry.clone();
         let profile = self.profile.id().to_owned();
         Ok(Sent::Put(Box::new(RemoteFile { rows, bytes, hash, source, profile, etag }), ready.replaced.clone()))
@@ -134,11 +147,17 @@ impl Sender {
         Ok(Some(put.map_err(|error| self.remote.failed("write", to, &error))?.e_tag))
     }
 
-    async fn put_in_parts(&self, ready: &Ready, path: &StorePath, to: &str) -> Result<Option<Option<String>>> {
+    async fn put_in_parts(
+        &self,
+        ready: &Ready,
+        size: u64,
+        path: &StorePath,
+        to: &str,
+    ) -> Result<Option<Option<String>>> {
         let failed = |error: &object_store::Error| self.remote.failed("write", to, error);
         let mut upload =
             persistently(|| self.remote.store.put_multipart(path)).await.map_err(|error| failed(&error))?;
-        let outcome = self.put_parts(ready, upload.as_mut(), to).await;
+        let outcome = self.put_parts(ready, size, upload.as_mut(), to).await;
         match outcome {
             Ok(true) => Ok(Some(upload.complete().await.map_err(|error| failed(&error))?.e_tag)),
             other => {
@@ -150,7 +169,13 @@ impl Sender {
     }
 
     /// Whether all parts were put, and were what they should be.
-    async fn put_parts(&self, ready: &Ready, upload: &mut dyn object_store::MultipartUpload, to: &str) -> Result<bool> {
+    async fn put_parts(
+        &self,
+        ready: &Ready,
+        of_lake: u64,
+        upload: &mut dyn object_store::MultipartUpload,
+        to: &str,
+    ) -> Result<bool> {
         let Some(mut file) = open(&ready.path)? else { return Ok(false) };
         let size = PART.max((ready.entry.bytes / 9_000).next_multiple_of(1 << 20));
         let mut hasher = blake3::Hasher::new();
@@ -169,10 +194,14 @@ impl Sender {
                 break;
             }
             hasher.update(&chunk);
+            // As much of the lake's file as this is of the one that leaves.
+            let share = chunk.len() as u64 * of_lake / ready.entry.bytes.max(1);
+            let arrived = Arc::clone(&self.arrived);
             let part = upload.put_part(PutPayload::from(chunk));
             parts.spawn(async move {
                 let outcome = part.await;
                 drop(memory);
+                arrived.fetch_add(share, Ordering::Relaxed);
                 outcome
             });
             while parts.len() >= PARTS_AT_A_TIME {

@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use chrono_tz::Tz;
-use llrem::lake::Lake;
+use llrem::lake::{AnyLake, Lake};
 use llrem::query::findings::Detectors;
 use llrem::query::{Engine, Receiver, Scope, Statement};
 use tokio::runtime::Runtime;
@@ -37,7 +37,7 @@ pub(crate) struct Questioner<'l> {
 }
 
 impl<'l> Questioner<'l> {
-    pub(crate) fn new(lake: &'l Lake, zone: Tz) -> Self {
+    pub(crate) fn new(lake: &'l AnyLake, zone: Tz) -> Self {
         let engine = Engine::open(scope(lake, zone)).unwrap();
         Self { engine, runtime: Runtime::new().unwrap() }
     }
@@ -50,7 +50,7 @@ impl<'l> Questioner<'l> {
 }
 
 /// What comes with llrem, and nothing of the user's.
-pub(crate) fn scope(lake: &Lake, zone: Tz) -> Scope<'_> {
+pub(crate) fn scope(lake: &AnyLake, zone: Tz) -> Scope<'_> {
     Scope { lake, zone, prices: None, detectors: Detectors::All(&[]) }
 }
 
@@ -72,7 +72,7 @@ impl Answer {
 /// The values of the one row that the query gives.
 pub(crate) fn row(lake: &Path, sql: &str) -> Vec<String> {
     let statement = Statement { sql: sql.to_owned(), parameters: Vec::new() };
-    let answer = Questioner::new(&Lake::open(lake).unwrap(), Tz::UTC).ask(&statement).unwrap();
+    let answer = Questioner::new(&AnyLake::Local(Lake::open(lake).unwrap()), Tz::UTC).ask(&statement).unwrap();
     assert_eq!(answer.rows(), 1, "{sql}");
     let batch = answer.batches.iter().find(|batch| batch.num_rows() == 1).unwrap();
     let options = FormatOptions::default();

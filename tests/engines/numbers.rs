@@ -36,7 +36,7 @@ fn plan(session: &SessionContext, statement: &Statement) -> LogicalPlan {
     let values = statement.parameters.iter().map(|(name, value)| (name.clone(), value.clone().into()));
     let plan = plan.with_param_values(ParamValues::Map(values.collect())).unwrap();
     let state = session.state();
-    state.analyzer().execute_and_check(plan, &state.config_options(), |_, _| {}).unwrap()
+    state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {}).unwrap()
 }
 
 /// What is wrong with a query.

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use chrono_tz::Tz;
 use datafusion::scalar::ScalarValue;
-use llrem::lake::Lake;
+use llrem::lake::{AnyLake, Lake};
 use llrem::query::canned::{Canned, Kind, Library, Purpose};
 use llrem::query::{Statement, duckdb};
 use llrem::tables::{LAKE_TABLES, STATE_TABLES};
@@ -112,7 +112,7 @@ fn assert_same_rows(lake: &Path, statements: &[(String, Statement)]) -> BTreeMap
     let folder = tempfile::tempdir().unwrap();
     let mut rows = BTreeMap::new();
     let mut cases = Vec::new();
-    let lake = Lake::open(lake).unwrap();
+    let lake = AnyLake::Local(Lake::open(lake).unwrap());
     let mut llrem = Questioner::new(&lake, ZONE);
     for (number, (name, statement)) in statements.iter().enumerate() {
         let answer = llrem.ask(statement).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -1,4 +1,4 @@
-//! The progress bar of `etl`, on stderr.
+//! The progress bar of `etl` and `upload`, on stderr.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Once, OnceLock};

@@ -38,8 +38,7 @@ pub(super) fn run(settings: &Settings, limit: Option<Limit>) -> Result<()> {
     let names = Names::new(runner.functions(), &library.queries);
     ending::listen();
     let mut lines = Lines::open(names, settings.history(), settings.printer)?;
-    let place = lake.root().display();
-    settings.printer.say(&format!("llrem {}, lake {place}; `\\?` lists commands", env!("CARGO_PKG_VERSION")));
+    settings.printer.say(&format!("llrem {}, lake {lake}; `\\?` lists commands", env!("CARGO_PKG_VERSION")));
     let output = settings.output.clone();
     let limit = settings.limit(limit)?;
     Shell { settings, runner, output, limit, timing: false, file: None }.converse(&mut lines)

@@ -31,17 +31,22 @@ fn skip_escape(text: &str, start: usize, end: usize) -> usize {
     }
 }
 
-/// Length of a domain at the beginning of a text: labels with dots between, the last one of letters.
+/// Length of a domain at the beginning of a text: labels with dots between, the last of which begins with a letter.
 fn domain(text: &str) -> Option<usize> {
     let is_part = |letter: &char| letter.is_alphanumeric() || matches!(letter, '-' | '.');
     let whole: usize = text.chars().take(LONGEST).take_while(is_part).map(char::len_utf8).sum();
-    let whole = text.get(..whole)?.trim_end_matches(['.', '-']);
-    let (_, last) = whole.rsplit_once('.')?;
-    let is_domain = last.chars().filter(|letter| letter.is_alphabetic()).count() >= 2
-        && !last.starts_with(|letter: char| letter.is_ascii_digit())
-        && !whole.starts_with(['.', '-'])
-        && !whole.contains("..");
-    is_domain.then_some(whole.len())
+    let (mut end, mut longest) = (0, None);
+    for (place, label) in text.get(..whole)?.split('.').enumerate() {
+        if label.is_empty() || label.starts_with('-') {
+            break;
+        }
+        end += label.len() + usize::from(place > 0);
+        let letters = label.chars().filter(|letter| letter.is_alphabetic()).count();
+        if place > 0 && letters > 1 && label.starts_with(char::is_alphabetic) {
+            longest = Some(end - (label.len() - label.trim_end_matches('-').len()));
+        }
+    }
+    longest
 }
 
 /// Finds IP addresses; those that every machine has, such as `127.0.0.1` and `::1`, tell nothing.
@@ -71,17 +76,16 @@ fn find_v6(text: &str, run: &std::ops::Range<usize>, part: &str, found: &mut Vec
     if is_inside || is_word(text.as_bytes().get(run.end)) {
         return false;
     }
-    let part = part.get(skipped..).unwrap_or_default();
-    for ends in [part, part.trim_end_matches('.'), part.trim_end_matches(':'), part.trim_start_matches(':')] {
-        let offset = part.len() - part.strip_suffix(ends).map_or(part.len(), |rest| part.len() - rest.len());
-        let offset = if part.ends_with(ends) { part.len() - ends.len() } else { offset.min(0) };
-        let Ok(address) = ends.parse::<Ipv6Addr>() else { continue };
-        let groups = ends.split(':').filter(|group| !group.is_empty()).count();
+    // The mark of a sentence, or of what comes before it, is no part of an address.
+    for (front, back) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let inner = skipped + front..part.len().saturating_sub(back);
+        let Some(Ok(address)) = part.get(inner.clone()).map(str::parse::<Ipv6Addr>) else { continue };
+        let text = part.get(inner.clone()).unwrap_or_default();
         // `a::b` is a path in some languages.
-        let is_telling = groups > 2 || ends.bytes().any(|byte| byte.is_ascii_digit());
+        let groups = text.split(':').filter(|group| !group.is_empty()).count();
+        let is_telling = groups > 2 || text.bytes().any(|byte| byte.is_ascii_digit());
         if is_telling && !address.is_loopback() && !address.is_unspecified() {
-            let start = run.start + skipped + offset;
-            found.push((start..start + ends.len(), "ip"));
+            found.push((run.start + inner.start..run.start + inner.end, "ip"));
         }
         return true;
     }

@@ -11,7 +11,7 @@ use super::Found;
 static BEFORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let plain = r"(?:/|\\{1,4})(?:home|Users|Documents and Settings)(?:/|\\{1,4})";
     let encoded = r"(?i:%2F|%5C)(?:home|Users)(?i:%2F|%5C)";
-    let hyphens = r#"(?:^|[/\\"'\s`(\[=:,])(?:-{1,2}|[A-Za-z]--|-mnt-[a-z]-|-var-)(?:home|Users)-"#;
+    let hyphens = r#"(?:^|[/\\"'`])(?:-{1,2}|[A-Za-z]--|-mnt-[a-z]-|-var-)(?:home|Users)-"#;
     Regex::new(&format!("(?:(?P<plain>{plain})|(?P<encoded>{encoded})|(?P<hyphens>{hyphens}))")).ok()
 });
 

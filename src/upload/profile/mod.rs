@@ -2,6 +2,9 @@
 
 mod columns;
 mod rewrite;
+#[cfg(test)]
+#[expect(clippy::string_slice, reason = "a wrong cut fails the test, as it should")]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::fs::File;

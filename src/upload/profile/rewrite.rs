@@ -16,8 +16,8 @@ use crate::lake::part::{TableWriter, read_opened};
 use crate::redact::{Counts, Personal};
 use crate::tables::TableDef;
 
-/// Rows at a time: few, because one may be megabytes.
-const ROWS: usize = 64;
+/// Size of the rows that are rewritten at a time, if one is not larger. Bytes.
+const STEP: u64 = 4 << 20;
 /// Bytes of a hash that stands for a path or a name: enough that no two are taken for one.
 const HASH: usize = 8;
 
@@ -37,8 +37,8 @@ impl Cleaner<'_> {
     ) -> Result<(FileEntry, Counts)> {
         let mut counts = Counts::default();
         let mut writer = TableWriter::create(to, table)?;
-        for batch in read_opened(file, from, table, ROWS)? {
-            writer.add(&self.batch(&batch?, &mut counts)?)?;
+        for batch in read_opened(file, from, table, STEP)? {
+            writer.add_at_once(&self.batch(&batch?, &mut counts)?)?;
         }
         let (_, entry) = writer.close()?;
         Ok((entry, counts))
@@ -73,7 +73,9 @@ impl Cleaner<'_> {
             return None;
         }
         let mut builder = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
-        treated.iter().for_each(|text| builder.append_option(text.as_deref()));
+        for text in &treated {
+            builder.append_option(text.as_deref());
+        }
         Some(Arc::new(builder.finish()))
     }
 

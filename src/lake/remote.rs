@@ -1,0 +1,83 @@
+//! A lake in object storage: what all machines have uploaded below one URL. It is read where it lies.
+
+mod verify;
+
+use std::path::{Path, PathBuf};
+
+use super::layout::STATE;
+use crate::error::{Error, Result};
+use crate::remote::{Options, Place, Remote};
+use crate::tables::{LAKE_TABLES, TableDef};
+
+/// A lake in object storage.
+#[derive(Debug, Clone)]
+pub struct RemoteLake {
+    place: Place,
+    options: Options,
+    cache: Option<PathBuf>,
+}
+
+impl RemoteLake {
+    /// The lake at a URL. Makes no request, and so does not know whether there is one.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the URL makes no sense.
+    pub fn new(url: &str, options: Options) -> Result<Self> {
+        Ok(Self { place: Place::parse(url)?, options, cache: None })
+    }
+
+    /// The same; what is read at each query is kept in the folder, for the next one.
+    #[must_use]
+    pub fn with_cache(self, folder: Option<PathBuf>) -> Self {
+        Self { cache: folder, ..self }
+    }
+
+    /// The lake that machines upload to a folder; none where none did.
+    pub fn in_folder(folder: &Path) -> Option<Self> {
+        let folder = std::path::absolute(folder).ok()?;
+        if !folder.join(STATE).join("machines").is_dir() {
+            return None;
+        }
+        Self::new(url::Url::from_file_path(folder).ok()?.as_str(), Options::default()).ok()
+    }
+
+    /// Its URL, without a slash at its end.
+    pub fn url(&self) -> &str {
+        &self.place.url
+    }
+
+    /// URL of a table; its files lie below `machine=…/agent=…/month=…`.
+    pub fn table_url(&self, table: &TableDef) -> String {
+        format!("{}/{}/", self.place.url, table.name)
+    }
+
+    pub(crate) fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
+    /// Opens the store, for as long as one runtime lasts. Makes no request.
+    pub(crate) fn connect(&self) -> Result<Remote> {
+        Remote::open(&self.place.url, &self.options)
+    }
+
+    /// Makes sure that there is a lake.
+    ///
+    /// # Errors
+    /// [`Error::NoLake`] where there is none, [`Error::Remote`] when that cannot be seen.
+    pub(crate) async fn look(&self, remote: &Remote) -> Result<()> {
+        let prefix = Some(&self.place.prefix).filter(|prefix| !prefix.as_ref().is_empty());
+        let found = remote.store.list_with_delimiter(prefix).await;
+        let found = found.map_err(|error| remote.failed("list", "", &error))?;
+        let mut folders = found.common_prefixes.iter().filter_map(|folder| folder.filename());
+        let is_ours = |name: &str| name == STATE || LAKE_TABLES.iter().any(|table| table.name == name);
+        if folders.any(is_ours) { Ok(()) } else { Err(Error::NoLake { path: self.url().into() }) }
+    }
+
+    /// That a table is not there.
+    pub(super) fn stays_behind(&self, table: &str) -> Error {
+        Error::Query(format!(
+            "`{table}` is not in the lake `{}`: what names the files of a machine is not uploaded; ask on the machine itself",
+            self.url()
+        ))
+    }
+}

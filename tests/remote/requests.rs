@@ -1,0 +1,66 @@
+//! What is asked of the store: a listing of each table, footers once, and of the columns only those that are needed.
+
+use std::fs;
+
+use crate::lake::data_files;
+use crate::proxy::Request;
+use crate::team::{Team, answer_on_disk, six_months};
+
+pub(crate) const QUERY: [&str; 6] = ["-f", "csv", "query", "cost_by_project", "--since", "2025-06-01"];
+
+/// Bytes that requests ask for.
+pub(crate) fn bytes(requests: &[Request]) -> u64 {
+    requests.iter().filter(|request| request.method == "GET").map(range).map(|(from, to)| to - from).sum()
+}
+
+/// The range that a request asks for; nothing of a listing.
+fn range(request: &Request) -> (u64, u64) {
+    let Some(range) = request.headers.get("range") else { return (0, 0) };
+    let (from, to) = range.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+    (from.parse().unwrap(), to.parse::<u64>().unwrap() + 1)
+}
+
+pub(crate) fn gets<'r>(requests: &'r [Request], table: &str) -> Vec<&'r Request> {
+    let folder = format!("/{table}/");
+    requests
+        .iter()
+        .filter(|request| request.headers.contains_key("range") && request.target.contains(&folder))
+        .collect()
+}
+
+#[test]
+fn a_month_costs_a_small_share() {
+    let team = Team::of(six_months(40, 20_000));
+    let sizes = |folder: &str| -> u64 {
+        let files = data_files(&team.s3.objects().join(folder));
+        files.iter().map(|file| fs::metadata(file).unwrap().len()).sum()
+    };
+    let (whole, usage) = (sizes(""), sizes("usage"));
+    assert!(whole > 5_000_000, "{whole}");
+    let expected = answer_on_disk(&team.bench.lake(), &QUERY);
+    assert!(expected.lines().count() > 1, "{expected}");
+
+    assert_eq!(team.answer(&QUERY), expected);
+    let first = team.s3.proxy.take_log();
+    println!("first: {} requests, {} bytes of {whole} (usage {usage})", first.len(), bytes(&first));
+    assert!(bytes(&first) < whole / 10, "{} of {whole}", bytes(&first));
+    assert!(gets(&first, "messages").is_empty() && gets(&first, "tool_calls").is_empty());
+    let of_other_months = gets(&first, "usage").into_iter().filter(|request| !request.target.contains("2025-06"));
+    assert_eq!(of_other_months.count(), 5, "the footer of each month, in one request each");
+
+    let listings = first.iter().filter(|request| !request.headers.contains_key("range")).count();
+    assert_eq!(listings, 3, "whether there is a lake, and the files of both tables");
+}
+
+#[test]
+fn texts_are_not_read_when_they_are_not_asked_for() {
+    let team = Team::of(six_months(40, 20_000));
+    let query =
+        ["-f", "csv", "sql", "select name, count(*), sum(output_bytes) from tool_calls group by name order by name"];
+    assert_eq!(team.answer(&query), answer_on_disk(&team.bench.lake(), &query));
+    let log = team.s3.proxy.take_log();
+    let whole: u64 =
+        data_files(&team.s3.objects().join("tool_calls")).iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    println!("tool_calls: {} requests, {} bytes of {whole}", log.len(), bytes(&log));
+    assert!(bytes(&log) < whole / 10, "{} of {whole}", bytes(&log));
+}

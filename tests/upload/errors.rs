@@ -1,0 +1,119 @@
+//! What cannot be done is told in two lines, and no credential in any.
+
+use std::process::Command;
+
+use crate::lake::{stderr, succeed};
+use crate::proxy::Fate;
+use crate::server::{KEY, S3, SECRET};
+use crate::sync::small_lake;
+
+/// What a command says that fails, after making sure that it tells no credential.
+fn failure(command: &mut Command, code: i32) -> String {
+    let output = command.arg("-vv").output().unwrap();
+    let said = stderr(&output);
+    for secret in [SECRET, KEY, "canary"] {
+        assert!(!said.to_lowercase().contains(&secret.to_lowercase()), "{said}");
+    }
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(output.stdout.is_empty());
+    let is_detail = |line: &&str| !line.starts_with("time zone: ") && !line.starts_with("lake: ");
+    said.lines().filter(is_detail).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_a_store_refuses() {
+    let s3 = S3::start();
+    let bench = small_lake(["a", "b", "c"]);
+    let mut missing = bench.llrem(&["upload", "s3://no-such-bucket/team"]);
+    s3.set_environment(&mut missing);
+    let mut said = vec![failure(&mut missing, 1)];
+
+    let mut wrong_key = s3.upload(&bench.lake(), &[]);
+    wrong_key.env("AWS_SECRET_ACCESS_KEY", "canary-wrong");
+    said.push(failure(&mut wrong_key, 1));
+
+    // Some servers repeat the request's headers, and with them the session's token.
+    let repeated = "<Error><Code>AccessDenied</Code><Message>Access Denied</Message>\
+                    <CanonicalRequest>x-amz-security-token:canary-token</CanonicalRequest></Error>";
+    for (status, body) in [
+        (403, repeated),
+        (400, "<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"),
+        (301, "<Error><Code>PermanentRedirect</Code><Message>Use another endpoint.</Message></Error>"),
+        (501, "<Error><Code>NotImplemented</Code><Message>A header is not implemented.</Message></Error>"),
+    ] {
+        s3.proxy.decide(move |_| Fate::Answer(status, body));
+        said.push(failure(s3.upload(&bench.lake(), &[]).env("AWS_SESSION_TOKEN", "canary-token"), 1));
+    }
+    s3.proxy.decide(|request| if request.method == "PUT" { Fate::Answer(403, "canary") } else { Fate::Pass });
+    said.push(failure(&mut s3.upload(&bench.lake(), &[]), 1));
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: cannot list `s3://no-such-bucket/team/sessions/machine=bench`: NoSuchBucket
+    hint: check the name of the bucket, or make it, and check the endpoint under [storage]
+    error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: SignatureDoesNotMatch
+    hint: check which credentials the environment, or the profile, names, and the endpoint
+    error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: AccessDenied: Access Denied
+    hint: reading, writing, listing and deleting below the prefix have to be allowed
+    error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: ExpiredToken: The provided token has expired.
+    hint: renew the credentials (`aws sso login`, `gcloud auth login`, `az login`), then run it again
+    error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: Received redirect without LOCATION, this normally indicates an incorrectly configured region
+    hint: set AWS_REGION, or `region` under [storage] in the configuration
+    error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: NotImplemented: A header is not implemented.
+    hint: the store has to know conditional writes (If-Match, If-None-Match)
+    error: cannot write `s3://team-lake/team/_llrem/machines/bench/manifest`: 403 Forbidden
+    hint: reading, writing, listing and deleting below the prefix have to be allowed
+    ");
+    s3.proxy.decide(|_| Fate::Pass);
+    succeed(&mut s3.upload(&bench.lake(), &[]));
+}
+
+#[test]
+fn what_cannot_be_meant() {
+    let bench = small_lake(["a", "b", "c"]);
+    let mut said = Vec::new();
+    for url in ["s3://AKIA:canary@bucket/x", "ftp://host/x", "s3:///x", "az://c/x?sig=canary", "file://host/x"] {
+        said.push(failure(&mut bench.llrem(&["upload", url]), 2));
+    }
+    let mut plain = bench.llrem(&["upload", "s3://bucket/x"]);
+    plain
+        .env("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        .env("AWS_ACCESS_KEY_ID", KEY)
+        .env("AWS_SECRET_ACCESS_KEY", SECRET);
+    said.push(failure(&mut plain, 2));
+    std::fs::create_dir_all(bench.path().join(".aws")).unwrap();
+    std::fs::write(bench.path().join(".aws/config"), "[profile team]\nsso_session = canary\n").unwrap();
+    said.push(failure(bench.llrem(&["upload", "s3://bucket/x"]).env("AWS_PROFILE", "team"), 2));
+    said.push(failure(bench.llrem(&["upload", "s3://bucket/x"]).env("AWS_PROFILE", "none"), 2));
+    said.push(failure(&mut bench.llrem(&["upload", "file:///tmp/x", "--profile", "everything"]), 2));
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    error: the URL holds a user, a password or a query; credentials come from the environment
+    error: `ftp://` is no store that is known; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
+    error: `s3:///x` names no bucket; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
+    error: the URL holds a user, a password or a query; credentials come from the environment
+    error: `file://host/x` names no local folder; write file:///folder
+    error: the endpoint `http://127.0.0.1:9` is not encrypted; to use it all the same set `allow_http = true` under [storage]
+    error: the AWS profile `team` has no keys but `sso_session`; run eval "$(aws configure export-credentials --profile team --format env)"
+    error: there is no AWS profile `none` in ~/.aws/config or ~/.aws/credentials
+    error: invalid value 'everything' for '--profile <PROFILE>' [possible values: full, redacted, metrics]
+    hint: --help tells more
+    "#);
+    let mut nothing = bench.llrem(&["upload", "file:///tmp/x", "--lake", "missing"]);
+    assert!(failure(&mut nothing, 10).starts_with("error: no lake at `missing`"));
+}
+
+#[test]
+fn keys_of_a_profile_are_found() {
+    let s3 = S3::start();
+    let bench = small_lake(["a", "b", "c"]);
+    std::fs::create_dir_all(bench.path().join(".aws")).unwrap();
+    let keys = format!("[team]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n");
+    std::fs::write(bench.path().join(".aws/credentials"), keys).unwrap();
+    let config = bench.path().join("config.toml");
+    let storage = format!(
+        "[storage]\nendpoint = 'http://127.0.0.1:{}'\nallow_http = true\n[upload]\nprofile = 'full'\n",
+        s3.proxy.port
+    );
+    std::fs::write(&config, storage).unwrap();
+    let mut upload = bench.llrem(&["upload", &s3.url(), "--config", config.to_str().unwrap()]);
+    succeed(upload.env("AWS_PROFILE", "team"));
+    crate::sync::assert_copied(&s3, &bench.lake());
+}
