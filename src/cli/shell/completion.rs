@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn tables_behind_from_and_join() {
-        let all = ["sessions", "messages", "tool_calls", "usage", "sources", "runs", "prices"];
+        let all = ["sessions", "messages", "tool_calls", "usage", "sources", "runs", "prices", "findings"];
         assert_eq!(at("select * from |"), all);
         assert_eq!(at("select * from usa|"), ["usage"]);
         assert_eq!(at("select * from usage u join ses|"), ["sessions"]);
