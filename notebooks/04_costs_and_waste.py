@@ -53,9 +53,10 @@ agents[["agent", "cost_usd", "unpriced_responses", "sessions", "responses"]]
 # %%
 # On which days?
 days = llrem_lake.report(connection, "cost_by_day", **span).df()
-by_day = days.set_index("day")["cost_usd"].reindex(pd.date_range(span["since"].date(), month.end_time.date()))
+calendar = pd.date_range(span["since"].date(), month.end_time.date())
+by_day = days.set_index("day").reindex(calendar)
 figure, axes = plt.subplots()
-axes.bar(by_day.index, by_day.fillna(0))
+axes.bar(calendar, by_day["cost_usd"].fillna(0))
 axes.set(title=f"Cost by day, {month}", ylabel="USD")
 figure.autofmt_xdate()
 
@@ -77,9 +78,12 @@ models[["model", "cost_usd", "million_tokens_usd", "unpriced_responses", "respon
 # %%
 # What were the tokens? Reading from a cache costs about a tenth of plain input, so that this shows what caching does.
 kinds = ["input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"]
-tokens = days.set_index("day")[kinds].fillna(0).astype("float64") / 1e6
+tokens = by_day[kinds].fillna(0).astype("float64") / 1e6
 figure, axes = plt.subplots()
-axes.stackplot(tokens.index, tokens.T.to_numpy(), labels=[kind.removesuffix("_tokens") for kind in kinds])
+below = 0 * tokens["input_tokens"]
+for kind in kinds:
+    axes.bar(calendar, tokens[kind], bottom=below, label=kind.removesuffix("_tokens"))
+    below += tokens[kind]
 axes.legend(loc="upper left")
 axes.set(title=f"Tokens by kind, {month}", ylabel="millions")
 figure.autofmt_xdate()
