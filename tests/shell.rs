@@ -229,6 +229,8 @@ fn commands() {
     │ runs       │ One row for each run of `llrem etl`.                                               │
     │ prices     │ One row for each price: a model, a kind of token, a tier, and the days on which it │
     │            │ holds.                                                                             │
+    │ findings   │ One row for each finding of a detector; each dollar and token of a session counts  │
+    │            │ in one finding at most.                                                            │
     └────────────┴────────────────────────────────────────────────────────────────────────────────────┘
     "#);
     insta::assert_snapshot!(shell.ask("\\d prices"), @r#"
