@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::args::{Detect, Severity};
 use super::output::{Format, Output, money};
-use super::query::{explain, typed_parameters};
+use super::query::{self, explain, typed_parameters};
 use super::runner::Runner;
 use super::settings::Settings;
 use crate::query::canned::{Canned, Library, Purpose};
@@ -60,7 +60,6 @@ fn bind(settings: &Settings, typed: &Detect, chosen: &[&Canned]) -> Result<Vec<D
     let filters =
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     let given = typed_parameters(&typed.params, filters)?;
-    let moments = super::query::moments(settings);
     let takes = |canned: &Canned, name: &str| match name.split_once('.') {
         Some((detector, name)) => detector == canned.name && canned.parameter(name).is_some(),
         None => canned.parameter(name).is_some(),
@@ -73,7 +72,7 @@ fn bind(settings: &Settings, typed: &Detect, chosen: &[&Canned]) -> Result<Vec<D
         let own = own.map(|(name, value)| {
             (name.split_once('.').map_or(name.as_str(), |(_, name)| name).to_owned(), value.clone())
         });
-        let statement = canned.bind(&own.collect::<Vec<_>>(), settings.clock.zone, &moments)?;
+        let statement = query::bind(settings, canned, &own.collect::<Vec<_>>())?;
         Ok(Detector { name: canned.name.clone(), statement })
     });
     bound.collect()

@@ -32,15 +32,12 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
 
 /// The query with its values; moments are read as people type them.
 pub(super) fn bind(settings: &Settings, canned: &Canned, given: &[(String, String)]) -> Result<Statement> {
-    canned.bind(given, settings.clock.zone, &moments(settings))
-}
-
-/// Reads moments as they were typed; a day that ends a span counts to its end.
-pub(super) fn moments(settings: &Settings) -> impl Fn(&str, &str) -> Result<i64> {
-    |parameter: &str, text: &str| {
+    // A day that ends a span counts to its end.
+    let moments = |parameter: &str, text: &str| {
         let bound = if parameter == "until" { Bound::End } else { Bound::Start };
         settings.clock.moment(text, bound)
-    }
+    };
+    canned.bind(given, settings.clock.zone, &moments)
 }
 
 /// `--param NAME=VALUE`, and the options that set the parameters of their names.

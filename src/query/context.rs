@@ -121,10 +121,12 @@ impl<'a> Context<'a> {
 
     /// Plans and starts a query.
     pub(super) async fn rows(&self, statement: &Statement) -> Result<SendableRecordBatchStream, Failure> {
-        if self.tables_of(statement)?.contains(FINDINGS.name) {
+        let parsed = self.parsed(statement)?;
+        let tables = self.tables_of(&parsed)?;
+        if tables.contains(FINDINGS.name) {
             self.fill_findings().await?;
         }
-        started(self.frame(statement).await?).await
+        started(self.planned(parsed, &tables, statement).await?).await
     }
 
     fn parsed(&self, statement: &Statement) -> Result<ParsedStatement, Failure> {
@@ -135,15 +137,19 @@ impl<'a> Context<'a> {
         Ok(parsed)
     }
 
-    fn tables_of(&self, statement: &Statement) -> Result<HashSet<String>, Failure> {
-        let tables = self.session.state().resolve_table_references(&self.parsed(statement)?)?;
+    fn tables_of(&self, parsed: &ParsedStatement) -> Result<HashSet<String>, Failure> {
+        let tables = self.session.state().resolve_table_references(parsed)?;
         Ok(tables.iter().map(|table| table.table().to_owned()).collect())
     }
 
-    async fn frame(&self, statement: &Statement) -> Result<DataFrame, Failure> {
+    async fn planned(
+        &self,
+        parsed: ParsedStatement,
+        tables: &HashSet<String>,
+        statement: &Statement,
+    ) -> Result<DataFrame, Failure> {
         self.seen.begin();
-        let parsed = self.parsed(statement)?;
-        self.fill_state_tables(&self.tables_of(statement)?)?;
+        self.fill_state_tables(tables)?;
         let mut plan = self.session.state().statement_to_plan(parsed).await?;
         if !statement.parameters.is_empty() {
             let values = statement.parameters.iter().map(|(name, value)| (name.clone(), value.clone().into()));
@@ -173,7 +179,11 @@ impl<'a> Context<'a> {
     }
 
     async fn found_by(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {
-        let rows = async { collected(self.frame(&detector.statement).await?).await };
+        let rows = async {
+            let parsed = self.parsed(&detector.statement)?;
+            let tables = self.tables_of(&parsed)?;
+            collected(self.planned(parsed, &tables, &detector.statement).await?).await
+        };
         rows.await.map_err(|failure| match failure {
             Failure::Query(error) if !self.seen.is_stopped() && !refusal::is_replaced_file(&error) => {
                 let reason = refusal::explain(&error);
