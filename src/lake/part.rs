@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayData, RecordBatch, make_array, new_null_array};
+use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use arrow::error::ArrowError;
@@ -20,7 +20,7 @@ use super::fs;
 use super::manifest::FileEntry;
 use super::syncer::Syncer;
 use crate::error::{Error, Result};
-use crate::tables::{LAKE_TABLES, TableDef};
+use crate::tables::{LAKE_TABLES, TableDef, blank_column};
 
 /// Texts: no dictionary and no statistics, which would only repeat them.
 const TEXTS: [&str; 8] = ["text", "thinking", "input", "output", "command", "title", "summary", "source_path"];
@@ -269,11 +269,7 @@ fn with_columns_of(schema: &SchemaRef, batch: RecordBatch) -> Result<RecordBatch
     }
     let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
         Some(column) => Ok(Arc::clone(column)),
-        None if field.is_nullable() => Ok(new_null_array(field.data_type(), batch.num_rows())),
-        None => {
-            let zeros = ArrayData::new_null(field.data_type(), batch.num_rows());
-            Ok(make_array(zeros.into_builder().nulls(None).build()?))
-        }
+        None => blank_column(field, batch.num_rows()),
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, ArrowError>>()?;
     RecordBatch::try_new(Arc::clone(schema), columns)

@@ -21,7 +21,8 @@ use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::common::spawn_buffered;
-use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::TryStreamExt;
 use url::Url;
@@ -31,7 +32,7 @@ use super::footer_folder::FooterFolder;
 use super::footers::{self, Footers};
 use super::pinned::PinnedFiles;
 use super::seen::{Seen, Stop};
-use super::{Failure, Scope, Statement, refusal};
+use super::{Failure, Scope, Statement, refusal, shared};
 use crate::lake::AnyLake;
 use crate::pricing::{PriceTable, Pricer};
 use crate::remote::Remote;
@@ -67,6 +68,8 @@ impl<'a> Context<'a> {
     pub(super) fn open(scope: Scope<'a>) -> Result<Self, Failure> {
         let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(cores());
         config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
+        // Where pages begin saves bytes on their way, and costs more than it saves where there is no way.
+        config.options_mut().execution.parquet.enable_page_index = matches!(scope.lake, AnyLake::Remote(_));
         let seen = Arc::<Seen>::default();
         let (files, remote, folder) = match scope.lake {
             AnyLake::Local(_) => (PinnedFiles::local(Arc::clone(&seen)), None, None),
@@ -126,7 +129,7 @@ impl<'a> Context<'a> {
         if tables.contains(FINDINGS.name) {
             self.fill_findings().await?;
         }
-        started(self.planned(parsed, &tables, statement).await?).await
+        self.started(parsed, &tables, statement).await
     }
 
     fn parsed(&self, statement: &Statement) -> Result<ParsedStatement, Failure> {
@@ -142,12 +145,13 @@ impl<'a> Context<'a> {
         Ok(tables.iter().map(|table| table.table().to_owned()).collect())
     }
 
-    async fn planned(
+    /// Plans and starts a query, in a task of its own, so that the caller can go away while it computes.
+    async fn started(
         &self,
         parsed: ParsedStatement,
         tables: &HashSet<String>,
         statement: &Statement,
-    ) -> Result<DataFrame, Failure> {
+    ) -> Result<SendableRecordBatchStream, Failure> {
         self.seen.begin();
         self.fill_state_tables(tables)?;
         let mut plan = self.session.state().statement_to_plan(parsed).await?;
@@ -157,7 +161,9 @@ impl<'a> Context<'a> {
         }
         let only_reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         only_reading.verify_plan(&plan)?;
-        Ok(DataFrame::new(self.session.state(), plan))
+        let state = self.session.state();
+        let plan = shared::physical(&state, plan).await?;
+        Ok(spawn_buffered(execute_stream(plan, state.task_ctx())?, 1))
     }
 
     /// Runs the detectors one after the other, and counts what they found once.
@@ -172,7 +178,7 @@ impl<'a> Context<'a> {
         }
         self.session.deregister_table(FOUND)?;
         self.session.register_table(FOUND, Arc::new(MemTable::try_new(given, vec![found])?))?;
-        let counted = collected(self.session.sql(findings::SQL).await?).await?;
+        let counted = self.session.sql(findings::SQL).await?.collect().await?;
         self.session.deregister_table(FOUND)?;
         self.session.deregister_table(FINDINGS.name)?;
         self.register_rows(&FINDINGS, &counted)
@@ -182,7 +188,8 @@ impl<'a> Context<'a> {
         let rows = async {
             let parsed = self.parsed(&detector.statement)?;
             let tables = self.tables_of(&parsed)?;
-            collected(self.planned(parsed, &tables, &detector.statement).await?).await
+            let rows = self.started(parsed, &tables, &detector.statement).await?;
+            Ok(rows.try_collect().await?)
         };
         rows.await.map_err(|failure| match failure {
             Failure::Query(error) if !self.seen.is_stopped() && !refusal::is_replaced_file(&error) => {
@@ -237,15 +244,6 @@ impl<'a> Context<'a> {
         }
         Ok(())
     }
-}
-
-/// Starts a query in a task of its own, so that the caller can go away while it computes.
-async fn started(query: DataFrame) -> Result<SendableRecordBatchStream, Failure> {
-    Ok(spawn_buffered(query.execute_stream().await?, 1))
-}
-
-async fn collected(query: DataFrame) -> Result<Vec<RecordBatch>, Failure> {
-    Ok(started(query).await?.try_collect().await?)
 }
 
 /// Every price, the user's own before those that come with llrem.

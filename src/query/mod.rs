@@ -7,10 +7,12 @@ pub mod duckdb;
 pub mod findings;
 mod footer_folder;
 mod footers;
+mod local_files;
 pub mod nearest;
 mod pinned;
 mod refusal;
 mod seen;
+mod shared;
 
 use std::path::Path;
 

@@ -6,30 +6,36 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path;
 use datafusion::object_store::{
-    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
-    OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions,
-    PutPayload, PutResult, Result, coalesce_ranges,
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, coalesce_ranges,
 };
 use futures::future::{BoxFuture, ready};
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt};
 
+use super::local_files::LocalFiles;
 use super::seen::{self, Seen};
 use crate::remote::{Remote, Scheme, persistently};
 
 /// Ranges that are nearer to each other are read in one request to a remote store: what lies between costs less than
 /// another request, and is not as much as a column of texts. Bytes.
 const REMOTE_GAP: u64 = 64 << 10;
+/// The same for files of this machine: what lies between is copied, which takes as long as another call. Bytes.
+const LOCAL_GAP: u64 = 8 << 10;
 
 /// Reads files as long as they are the listed ones; writes nothing.
 #[derive(Debug)]
 pub(super) struct PinnedFiles {
-    files: Arc<dyn ObjectStore>,
-    remote: Option<Remote>,
+    files: Files,
     seen: Arc<Seen>,
+}
+
+#[derive(Debug)]
+enum Files {
+    Local(LocalFiles),
+    Remote(Remote),
 }
 
 impl Display for PinnedFiles {
@@ -41,12 +47,12 @@ impl Display for PinnedFiles {
 impl PinnedFiles {
     /// Files of this machine.
     pub(super) fn local(seen: Arc<Seen>) -> Self {
-        Self { files: Arc::new(LocalFileSystem::new()), remote: None, seen }
+        Self { files: Files::Local(LocalFiles::new()), seen }
     }
 
     /// Files of a remote store.
     pub(super) fn remote(remote: Remote, seen: Arc<Seen>) -> Self {
-        Self { files: Arc::clone(&remote.store), remote: Some(remote), seen }
+        Self { files: Files::Remote(remote), seen }
     }
 
     fn pin(&self, mut options: GetOptions, location: &Path) -> GetOptions {
@@ -58,14 +64,14 @@ impl PinnedFiles {
 
     /// Some stores list tags without their quotes, and know them only with these.
     fn quoted(&self, tag: String) -> String {
-        let is_bare = self.remote.as_ref().is_some_and(|remote| remote.place.scheme != Scheme::File)
+        let is_bare = matches!(&self.files, Files::Remote(remote) if remote.place.scheme != Scheme::File)
             && !tag.starts_with(['"', 'W']);
         if is_bare { format!("\"{tag}\"") } else { tag }
     }
 
     /// Reads the bytes at once, so that what a broken connection cuts off is read again.
-    async fn fetch(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let found = self.files.get_opts(location, options.clone()).await?;
+    async fn fetch(&self, remote: &Remote, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let found = remote.store.get_opts(location, options.clone()).await?;
         // Not every server looks at `If-Match`.
         self.seen.check(location, &found.meta)?;
         if options.head {
@@ -76,14 +82,17 @@ impl PinnedFiles {
         if bytes.len() as u64 != range.end - range.start {
             return Err(seen::replaced(location));
         }
-        let payload = GetResultPayload::Stream(futures::stream::once(ready(Ok(bytes))).boxed());
+        let payload = GetResultPayload::Stream(stream::once(ready(Ok(bytes))).boxed());
         Ok(GetResult { payload, meta, range, attributes })
     }
 
-    fn told(&self, action: &'static str, location: &Path, error: Error) -> Error {
-        if let Some(remote) = &self.remote {
-            self.seen.stopped(remote, action, location, &error);
-        }
+    fn noted(&self, found: ListResult) -> Result<ListResult> {
+        found.objects.iter().try_for_each(|file| self.seen.note(file))?;
+        Ok(found)
+    }
+
+    fn told(&self, remote: &Remote, action: &'static str, location: &Path, error: Error) -> Error {
+        self.seen.stopped(remote, action, location, &error);
         error
     }
 }
@@ -107,11 +116,14 @@ impl ObjectStore for PinnedFiles {
         'path: 'call,
     {
         let options = self.pin(options, location);
-        let Some(remote) = &self.remote else { return self.files.get_opts(location, options) };
+        let remote = match &self.files {
+            Files::Local(files) => return ready(files.read(location, &options)).boxed(),
+            Files::Remote(remote) => remote,
+        };
         async move {
             self.seen.refuse_barrier(remote, location)?;
-            let fetched = persistently(|| self.fetch(location, options.clone())).await;
-            fetched.map_err(|error| self.told("read", location, error))
+            let fetched = persistently(|| self.fetch(remote, location, options.clone())).await;
+            fetched.map_err(|error| self.told(remote, "read", location, error))
         }
         .boxed()
     }
@@ -126,19 +138,26 @@ impl ObjectStore for PinnedFiles {
         'path: 'call,
         'ranges: 'call,
     {
-        let gap = if self.remote.is_some() { REMOTE_GAP } else { OBJECT_STORE_COALESCE_DEFAULT };
+        let gap = match &self.files {
+            Files::Local(_) => LOCAL_GAP,
+            Files::Remote(_) => REMOTE_GAP,
+        };
         coalesce_ranges(ranges, |range| self.get_range(location, range), gap).boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        let (seen, remote, folder) = (Arc::clone(&self.seen), self.remote.clone(), prefix.cloned().unwrap_or_default());
-        let files = self.files.list(prefix).map(move |file| {
+        let remote = match &self.files {
+            Files::Local(files) => {
+                let found = files.list(prefix, usize::MAX).and_then(|found| self.noted(found));
+                let (files, failed) = found.map_or_else(|error| (vec![], Some(error)), |found| (found.objects, None));
+                return stream::iter(files.into_iter().map(Ok).chain(failed.map(Err))).boxed();
+            }
+            Files::Remote(remote) => remote.clone(),
+        };
+        let (seen, folder) = (Arc::clone(&self.seen), prefix.cloned().unwrap_or_default());
+        let files = remote.store.list(prefix).map(move |file| {
             let noted = file.and_then(|file| seen.note(&file).map(|()| file));
-            noted.inspect_err(|error| {
-                if let Some(remote) = &remote {
-                    seen.stopped(remote, "list", &folder, error);
-                }
-            })
+            noted.inspect_err(|error| seen.stopped(&remote, "list", &folder, error))
         });
         files.boxed()
     }
@@ -151,13 +170,14 @@ impl ObjectStore for PinnedFiles {
         'me: 'call,
         'path: 'call,
     {
+        let remote = match &self.files {
+            Files::Local(files) => return ready(files.list(prefix, 1).and_then(|found| self.noted(found))).boxed(),
+            Files::Remote(remote) => remote,
+        };
         async move {
-            let found = self.files.list_with_delimiter(prefix).await;
-            let noted = found.and_then(|found| {
-                found.objects.iter().try_for_each(|file| self.seen.note(file))?;
-                Ok(found)
-            });
-            noted.map_err(|error| self.told("list", &prefix.cloned().unwrap_or_default(), error))
+            let found = remote.store.list_with_delimiter(prefix).await;
+            let noted = found.and_then(|found| self.noted(found));
+            noted.map_err(|error| self.told(remote, "list", &prefix.cloned().unwrap_or_default(), error))
         }
         .boxed()
     }
@@ -188,7 +208,7 @@ impl ObjectStore for PinnedFiles {
     }
 
     fn delete_stream(&self, _: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        futures::stream::once(ready(Err(refusal("delete")))).boxed()
+        stream::once(ready(Err(refusal("delete")))).boxed()
     }
 
     fn copy_opts<'me, 'from, 'to, 'call>(

@@ -7,6 +7,10 @@ mod state;
 mod tool_calls;
 mod usage;
 
+use arrow::array::{ArrayData, ArrayRef, make_array, new_null_array};
+use arrow::datatypes::Field;
+use arrow::error::ArrowError;
+
 pub use columns::{ColumnDef, TableDef, timestamp_type};
 pub use messages::{MESSAGES, MessageRow, Messages};
 pub use sessions::{SESSIONS, SessionRow, Sessions};
@@ -21,6 +25,15 @@ pub static LAKE_TABLES: [&TableDef; 4] = [&SESSIONS, &MESSAGES, &TOOL_CALLS, &US
 
 /// The tables that `llrem sql` makes when a query names them: from the lake's state, or by the detectors.
 pub static STATE_TABLES: [&TableDef; 4] = [&SOURCES, &RUNS, &PRICES, &FINDINGS];
+
+/// A column of nulls; of zeros or empty texts where it can have none.
+pub(crate) fn blank_column(field: &Field, rows: usize) -> Result<ArrayRef, ArrowError> {
+    if field.is_nullable() {
+        return Ok(new_null_array(field.data_type(), rows));
+    }
+    let zeros = ArrayData::new_null(field.data_type(), rows).into_builder().nulls(None);
+    Ok(make_array(zeros.build()?))
+}
 
 /// Stands for the names and types of all columns of the lake's tables: another value, other files.
 pub(crate) fn fingerprint() -> String {

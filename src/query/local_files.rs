@@ -1,0 +1,138 @@
+//! Files of this machine, read where it is asked. `object_store`'s own hands each small read to
+//! another thread and back, which takes longer than the read.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use datafusion::object_store::local::LocalFileSystem;
+use datafusion::object_store::path::Path;
+use datafusion::object_store::{
+    Attributes, Error, GetOptions, GetResult, GetResultPayload, ListResult, ObjectMeta, Result,
+};
+use futures::future::ready;
+use futures::{StreamExt, stream};
+use walkdir::WalkDir;
+
+/// Lists and reads files.
+#[derive(Debug)]
+pub(super) struct LocalFiles {
+    /// Knows which path a location stands for.
+    paths: LocalFileSystem,
+}
+
+impl LocalFiles {
+    pub(super) fn new() -> Self {
+        Self { paths: LocalFileSystem::new() }
+    }
+
+    /// Reads a file, or a range of it, if it is the one that the options want.
+    pub(super) fn read(&self, location: &Path, options: &GetOptions) -> Result<GetResult> {
+        let path = self.paths.path_to_filesystem(location)?;
+        let mut file = File::open(&path).map_err(told(&path))?;
+        let metadata = file.metadata().map_err(told(&path))?;
+        let meta = described(location.clone(), &metadata).map_err(told(&path))?;
+        options.check_preconditions(&meta)?;
+        let range = options.range.as_ref().map_or(Ok(0..meta.size), |range| range.as_range(meta.size));
+        let range = range.map_err(|error| told(&path)(io::Error::other(error)))?;
+        let bytes =
+            if options.head { Bytes::new() } else { read(&mut file, range.start, range.end).map_err(told(&path))? };
+        let payload = GetResultPayload::Stream(stream::once(ready(Ok(bytes))).boxed());
+        Ok(GetResult { payload, meta, range, attributes: Attributes::new() })
+    }
+
+    /// The files and folders in a folder, and in those below it down to some depth. Where there is no folder, nothing.
+    pub(super) fn list(&self, folder: Option<&Path>, depth: usize) -> Result<ListResult> {
+        let root = self.paths.path_to_filesystem(folder.unwrap_or(&Path::default()))?;
+        let mut found = ListResult { common_prefixes: Vec::new(), objects: Vec::new() };
+        for entry in WalkDir::new(&root).min_depth(1).max_depth(depth).follow_links(true) {
+            match entry.map_err(io::Error::from).and_then(|entry| Ok((entry.metadata()?, entry))) {
+                Ok((metadata, entry)) => {
+                    let location = Path::from_absolute_path(entry.path())?;
+                    if metadata.is_dir() {
+                        found.common_prefixes.push(location);
+                    } else {
+                        found.objects.push(described(location, &metadata).map_err(told(entry.path()))?);
+                    }
+                }
+                // What is gone since its folder was read, or never was.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(told(&root)(error)),
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn read(file: &mut File, start: u64, end: u64) -> io::Result<Bytes> {
+    let length = usize::try_from(end - start).map_err(io::Error::other)?;
+    let mut bytes = Vec::with_capacity(length);
+    file.seek(SeekFrom::Start(start))?;
+    file.take(end - start).read_to_end(&mut bytes)?;
+    if bytes.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(bytes.into())
+}
+
+/// A file with a tag that another version does not have: a run puts a new file in the place of the old one.
+fn described(location: Path, metadata: &Metadata) -> io::Result<ObjectMeta> {
+    let modified = DateTime::<Utc>::from(metadata.modified()?);
+    let (size, nanoseconds) = (metadata.len(), modified.timestamp_nanos_opt().unwrap_or_default());
+    let tag = format!("{:x}-{nanoseconds:x}-{size:x}", number(metadata));
+    Ok(ObjectMeta { location, last_modified: modified, size, e_tag: Some(tag), version: None })
+}
+
+#[cfg(unix)]
+fn number(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn number(_: &Metadata) -> u64 {
+    0
+}
+
+fn told(path: &std::path::Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.display().to_string();
+    move |error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NotFound { path, source: error.into() },
+        _ => Error::Generic { store: "LocalFiles", source: format!("`{path}`: {error}").into() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::object_store::GetRange;
+
+    use super::*;
+
+    #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
+    async fn files_are_listed_and_read_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a b%")).unwrap();
+        std::fs::write(folder.path().join("a b%/c#.parquet"), "0123456789").unwrap();
+        let root = Path::from_absolute_path(folder.path()).unwrap();
+        let files = LocalFiles::new();
+
+        let top = files.list(Some(&root), 1).unwrap();
+        assert_eq!((top.objects.len(), top.common_prefixes.len()), (0, 1));
+        let all = files.list(Some(&root), usize::MAX).unwrap();
+        let file = &all.objects[0];
+        let text = async |range| {
+            let options = GetOptions { range, if_match: file.e_tag.clone(), ..GetOptions::default() };
+            let found = files.read(&file.location, &options)?;
+            Ok::<_, Error>(String::from_utf8(found.bytes().await?.to_vec()).unwrap())
+        };
+        assert_eq!(text(None).await.unwrap(), "0123456789");
+        assert_eq!(text(Some(GetRange::Bounded(2..4))).await.unwrap(), "23");
+        assert_eq!(text(Some(GetRange::Suffix(3))).await.unwrap(), "789");
+        assert!(text(Some(GetRange::Offset(11))).await.is_err());
+        let none = root.join("none");
+        assert!(files.list(Some(&none), usize::MAX).unwrap().objects.is_empty());
+        let gone = files.read(&none, &GetOptions::default());
+        assert!(matches!(gone, Err(Error::NotFound { .. })));
+    }
+}
