@@ -32,6 +32,9 @@ pub const MAX_DOCUMENT: u64 = 32 << 20;
 /// Bytes that a larger one is read by at a time.
 const READ_AT_A_TIME: usize = 256 << 10;
 
+/// Bytes that a small file is read by, at first.
+const FIRST_READ: usize = 64 << 10;
+
 /// Largest sidecar file that is read whole. Bytes.
 const MAX_SIDECAR: u64 = 16 << 20;
 
@@ -177,6 +180,11 @@ impl<'a> Source<'a> {
         Ok(Lines::new(Box::new(file), most, &|_| ()))
     }
 
+    /// Its lines once more: those of a small file are still held.
+    pub fn lines_again(&self, read: Lines<'a>) -> Result<Lines<'a>, Reject> {
+        read.rewound().map_or_else(|| self.again().lines(), Ok)
+    }
+
     /// The whole of a file that is no larger than [`MAX_DOCUMENT`]; none for a larger one, which is for [`Self::reader`].
     pub fn document(&mut self) -> Result<Option<Vec<u8>>, Reject> {
         if self.bytes > MAX_DOCUMENT {
@@ -198,9 +206,7 @@ impl<'a> Source<'a> {
 
     /// A small file that lies beside it; none when it is not there or is too large.
     pub fn sidecar(&self, path: &Path) -> Option<Vec<u8>> {
-        let file = open_regular(path).ok()?;
-        let mut bytes = Vec::new();
-        file.take(MAX_SIDECAR).read_to_end(&mut bytes).ok()?;
+        let bytes = head(path, MAX_SIDECAR).ok()?;
         ((bytes.len() as u64) < MAX_SIDECAR).then_some(bytes)
     }
 
@@ -256,7 +262,9 @@ fn open_regular(path: &Path) -> io::Result<File> {
 /// # Errors
 /// When it cannot be opened or read, or is no regular file.
 pub fn head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    open_regular(path)?.take(bytes).read_to_end(&mut head)?;
+    let file = open_regular(path)?;
+    // Room from the start: a vector without any is filled by reads that begin at 32 bytes and double.
+    let mut head = Vec::with_capacity(usize::try_from(bytes).unwrap_or(usize::MAX).min(FIRST_READ));
+    file.take(bytes).read_to_end(&mut head)?;
     Ok(head)
 }
