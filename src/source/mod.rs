@@ -133,13 +133,20 @@ pub struct Source<'a> {
     /// What of it is to be read.
     pub scope: Scope<'a>,
     databases: Option<&'a Databases>,
+    run: Option<&'a Databases>,
     progress: &'a dyn Fn(u64),
 }
 
 impl<'a> Source<'a> {
     /// A source that tells `progress` how many bytes were read.
     pub fn new(path: &'a Path, kind: &'a str, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
-        Self { path, kind, bytes, scope: Scope::Whole, databases: None, progress }
+        Self { path, kind, bytes, scope: Scope::Whole, databases: None, run: None, progress }
+    }
+
+    /// The same source, read in a run whose sources share what they find out about the files beside them.
+    #[must_use]
+    pub fn within(self, run: &'a Databases) -> Self {
+        Self { run: Some(run), ..self }
     }
 
     /// The same source, to be read in part; what its parts share is kept with the run's databases.
@@ -233,8 +240,17 @@ impl<'a> Source<'a> {
         &self,
         make: impl FnOnce() -> Result<T, Reject>,
     ) -> Result<std::sync::Arc<T>, Reject> {
-        match self.databases {
-            Some(databases) => databases.survey(self.path, make),
+        self.survey_of(self.path, make)
+    }
+
+    /// What holds for all sources that share a file: found out once in a run.
+    pub fn survey_of<T: std::any::Any + Send + Sync>(
+        &self,
+        path: &Path,
+        make: impl FnOnce() -> Result<T, Reject>,
+    ) -> Result<std::sync::Arc<T>, Reject> {
+        match self.databases.or(self.run) {
+            Some(databases) => databases.survey(path, make),
             None => make().map(std::sync::Arc::new),
         }
     }
