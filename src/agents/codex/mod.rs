@@ -7,6 +7,7 @@ mod lineage;
 mod outcome;
 mod record;
 mod rollout;
+mod state;
 mod titles;
 mod tools;
 mod typed;
@@ -96,8 +97,8 @@ impl Agent for Codex {
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         match source.kind {
             "prompts" => history::extract(source, out),
-            "titles" => titles::of_index(source, out),
-            "database" => titles::of_database(source, out),
+            "titles" => titles::extract(source, out),
+            "database" => state::extract(source, out),
             "document" => typescript::extract(source, out),
             _ => rollout::extract(source, out),
         }
