@@ -15,6 +15,8 @@ mod typescript;
 
 use std::path::{Path, PathBuf};
 
+use chrono::NaiveDateTime;
+
 use super::folders::{Entry, add_files, first_moment, folders};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
@@ -144,6 +146,12 @@ fn session_of_name(path: &Path) -> String {
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
     let uuid = stem.len().checked_sub(36).and_then(|start| stem.get(start..)).filter(|id| lineage::is_uuid(id));
     uuid.or_else(|| stem.strip_prefix("rollout-")?.get("YYYY-MM-DD-".len()..)).unwrap_or(stem).to_owned()
+}
+
+/// The local time in a rollout's name.
+fn time_of_name(path: &Path) -> Option<NaiveDateTime> {
+    let rest = path.file_name()?.to_str()?.strip_prefix("rollout-")?;
+    NaiveDateTime::parse_from_str(rest.get(.."YYYY-MM-DDThh-mm-ss".len())?, "%Y-%m-%dT%H-%M-%S").ok()
 }
 
 /// An id that is the provider's, and so unique, as it is; any other is qualified by its session.
