@@ -127,8 +127,10 @@ impl Numbers {
 mod tests {
     use super::*;
 
-    /// Turns as sources tell them: turn, place, whether the session has a row of it there.
-    fn numbers(sources: &[(usize, &[(i64, i64, bool)])]) -> HashMap<(usize, i64), i64> {
+    /// What a source tells of a record: its turn, its place, whether the session has a row of it there.
+    type Told = (i64, i64, bool);
+
+    fn numbers(sources: &[(usize, &[Told])]) -> HashMap<(usize, i64), i64> {
         let mut turns = Turns::default();
         for (source, records) in sources {
             turns.recognise(*source, &records.iter().map(|(turn, place, _)| (*turn, *place)).collect::<Vec<_>>());
@@ -141,27 +143,27 @@ mod tests {
 
     #[test]
     fn turns_go_on_in_the_next_source() {
-        let first: &[_] = &[(1, 0, true), (1, 1, true), (2, 2, true)];
-        let second: &[_] = &[(1, 3, true), (2, 4, true)];
+        let first: &[Told] = &[(1, 0, true), (1, 1, true), (2, 2, true)];
+        let second: &[Told] = &[(1, 3, true), (2, 4, true)];
         let expected = HashMap::from([((0, 1), 1), ((0, 2), 2), ((1, 1), 3), ((1, 2), 4)]);
         assert_eq!(numbers(&[(0, first), (1, second)]), expected);
     }
 
     #[test]
     fn a_copy_of_a_turn_is_that_turn_and_what_has_no_row_is_none() {
-        let first: &[_] = &[(1, 0, true), (2, 2, true)];
-        let copy: &[_] = &[(1, 2, false), (2, 3, true), (3, 9, false)];
+        let first: &[Told] = &[(1, 0, true), (2, 2, true)];
+        let copy: &[Told] = &[(1, 2, false), (2, 3, true), (3, 9, false)];
         let expected = HashMap::from([((0, 1), 1), ((0, 2), 2), ((1, 1), 2), ((1, 2), 3)]);
         assert_eq!(numbers(&[(0, first), (1, copy)]), expected);
     }
 
     #[test]
     fn what_only_the_lake_has_keeps_its_number_or_belongs_to_the_turn_before() {
-        let source: &[_] = &[(1, 0, true), (2, 5, true)];
-        let lake: &[_] = &[(1, 1, true), (4, 0, true)];
+        let source: &[Told] = &[(1, 0, true), (2, 5, true)];
+        let lake: &[Told] = &[(1, 1, true), (4, 0, true)];
         let expected = HashMap::from([((0, 1), 1), ((0, 2), 2), ((LAKE, 1), 1), ((LAKE, 4), 1)]);
         assert_eq!(numbers(&[(0, source), (LAKE, lake)]), expected);
-        let after_all: &[_] = &[(4, 7, true)];
+        let after_all: &[Told] = &[(4, 7, true)];
         assert_eq!(numbers(&[(LAKE, after_all)]), HashMap::from([((LAKE, 4), 4)]));
     }
 }
