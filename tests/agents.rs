@@ -54,3 +54,22 @@ fn fixtures_give_the_expected_rows() {
     }
     assert!(differences.is_empty(), "LLREM_UPDATE=1 accepts what comes out\n{differences}");
 }
+
+/// Until 0.30, Codex wrote local time as if it were UTC, into the first line and into the name.
+#[test]
+fn what_codex_wrote_as_utc_is_local_where_the_name_says_the_same() {
+    let home = Home::empty();
+    let meta =
+        |time: &str| format!("{{\"id\":\"{SESSION}\",\"timestamp\":\"2025-06-10T{time}Z\",\"instructions\":null}}\n");
+    let item = r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}"#;
+    let path = home.path().join(format!(".codex/sessions/rollout-2025-06-10T11-00-05-{SESSION}.jsonl"));
+    for (number, written) in ["11:00:05.123", "09:00:05.123"].into_iter().enumerate() {
+        common::home::write(&path, (meta(written) + item).as_bytes());
+        let lake = Built::new(&home, &number.to_string());
+        lake.run_with(|options| options.zone = chrono_tz::Europe::Berlin);
+        let sessions = lake.rows().values("sessions");
+        assert_eq!(sessions[0]["started_at"], "2025-06-10T09:00:05.123Z", "{written}");
+    }
+}
+
+const SESSION: &str = "5973b6c0-94b8-487b-a530-2aeb6098ae0e";

@@ -1,8 +1,9 @@
 //! Documents of any size: the items of their list one at a time, so that a torn one gives all before the tear.
 
+use std::borrow::Borrow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::extract::Reject;
@@ -10,11 +11,11 @@ use crate::source::records::lenient;
 use crate::source::{Source, repair};
 
 /// What a document holds.
-pub(super) enum Found<'j> {
+pub(super) enum Found<'f, I = &'f str> {
     /// A field beside the list, as the text of an object with it alone.
-    Field(&'j str),
+    Field(&'f str),
     /// An item of the list.
-    Item(&'j str),
+    Item(I),
 }
 
 /// How the reading of a document ended.
@@ -27,41 +28,68 @@ pub(super) enum Ending {
     Torn(u64, String),
 }
 
-/// Takes what a document holds.
-type Take<'t> = dyn FnMut(Found<'_>) -> Result<(), Reject> + 't;
-
 /// Reads a document that is a list, or an object with a list under the given name. Fields that are long are passed over.
-pub(super) fn read(source: &mut Source<'_>, list: &str, take: &mut Take<'_>) -> Result<Ending, Reject> {
-    let mut reading = Reading { list, take, failed: None };
-    let outcome = match source.document()? {
-        Some(bytes) => {
-            let text = repair(&bytes);
-            if text.trim().is_empty() {
-                return Ok(Ending::Empty);
-            }
-            reading.run(&mut serde_json::Deserializer::from_str(&text))
-        }
-        None => reading.run(&mut serde_json::Deserializer::from_reader(source.reader()?)),
-    };
-    match (reading.failed, outcome) {
-        (Some(reject), _) => Err(reject),
-        (None, Ok(())) => Ok(Ending::Whole),
-        (None, Err(error)) => Ok(Ending::Torn(error.line() as u64, error.to_string())),
+pub(super) fn read(
+    source: &mut Source<'_>,
+    list: &str,
+    take: &mut dyn FnMut(Found<'_>) -> Result<(), Reject>,
+) -> Result<Ending, Reject> {
+    match source.document()? {
+        Some(bytes) => read_text(&repair(&bytes), list, &mut |found| take(found)),
+        None => stream(source, list, take),
     }
 }
 
-struct Reading<'r, 't> {
+/// As [`read`], of a document whose text is held: its items live as long.
+pub(super) fn read_text<'t>(
+    text: &'t str,
+    list: &str,
+    take: &mut dyn FnMut(Found<'_, &'t str>) -> Result<(), Reject>,
+) -> Result<Ending, Reject> {
+    if text.trim().is_empty() {
+        return Ok(Ending::Empty);
+    }
+    let take = &mut |found: Found<'_, &'t RawValue>| match found {
+        Found::Field(json) => take(Found::Field(json)),
+        Found::Item(json) => take(Found::Item(json.get())),
+    };
+    Reading { list, take, failed: None }.run(&mut serde_json::Deserializer::from_str(text))
+}
+
+/// As [`read`], of a document that is too large to be held.
+pub(super) fn stream(
+    source: &mut Source<'_>,
+    list: &str,
+    take: &mut dyn FnMut(Found<'_>) -> Result<(), Reject>,
+) -> Result<Ending, Reject> {
+    let take = &mut |found: Found<'_, Box<RawValue>>| match found {
+        Found::Field(json) => take(Found::Field(json)),
+        Found::Item(json) => take(Found::Item(json.get())),
+    };
+    Reading { list, take, failed: None }.run(&mut serde_json::Deserializer::from_reader(source.reader()?))
+}
+
+struct Reading<'r, I> {
     list: &'r str,
-    take: &'r mut Take<'t>,
+    take: &'r mut dyn FnMut(Found<'_, I>) -> Result<(), Reject>,
     failed: Option<Reject>,
 }
 
-impl Reading<'_, '_> {
-    fn run<'de, D: Deserializer<'de>>(&mut self, document: D) -> Result<(), D::Error> {
-        document.deserialize_any(Document(self))
+impl<I> Reading<'_, I> {
+    fn run<'de, R>(mut self, document: &mut serde_json::Deserializer<R>) -> Result<Ending, Reject>
+    where
+        R: serde_json::de::Read<'de>,
+        I: Deserialize<'de> + Borrow<RawValue>,
+    {
+        let outcome = document.deserialize_any(Document(&mut self));
+        match (self.failed, outcome) {
+            (Some(reject), _) => Err(reject),
+            (None, Ok(())) => Ok(Ending::Whole),
+            (None, Err(error)) => Ok(Ending::Torn(error.line() as u64, error.to_string())),
+        }
     }
 
-    fn give<E: serde::de::Error>(&mut self, found: Found<'_>) -> Result<(), E> {
+    fn give<E: serde::de::Error>(&mut self, found: Found<'_, I>) -> Result<(), E> {
         (self.take)(found).map_err(|reject| {
             self.failed = Some(reject);
             E::custom("stopped")
@@ -69,12 +97,12 @@ impl Reading<'_, '_> {
     }
 }
 
-struct Document<'d, 'r, 't>(&'d mut Reading<'r, 't>);
+struct Document<'d, 'r, I>(&'d mut Reading<'r, I>);
 
 /// Longest field that is looked at. Bytes.
 const LONGEST_FIELD: usize = 64 << 10;
 
-impl<'de> Visitor<'de> for Document<'_, '_, '_> {
+impl<'de, I: Deserialize<'de> + Borrow<RawValue>> Visitor<'de> for Document<'_, '_, I> {
     type Value = ();
     lenient!(@expecting "an object or a list");
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
@@ -83,10 +111,11 @@ impl<'de> Visitor<'de> for Document<'_, '_, '_> {
                 entries.next_value_seed(Items(self.0))?;
                 continue;
             }
-            let value: Box<RawValue> = entries.next_value()?;
-            if value.get().len() <= LONGEST_FIELD {
+            let value: I = entries.next_value()?;
+            let value = value.borrow().get();
+            if value.len() <= LONGEST_FIELD {
                 let key = serde_json::to_string(&key).map_err(A::Error::custom)?;
-                self.0.give(Found::Field(&format!("{{{key}:{}}}", value.get())))?;
+                self.0.give(Found::Field(&["{", &key, ":", value, "}"].concat()))?;
             }
         }
         Ok(())
@@ -98,21 +127,21 @@ impl<'de> Visitor<'de> for Document<'_, '_, '_> {
     lenient!(@null ());
 }
 
-struct Items<'d, 'r, 't>(&'d mut Reading<'r, 't>);
+struct Items<'d, 'r, I>(&'d mut Reading<'r, I>);
 
-impl<'de> DeserializeSeed<'de> for Items<'_, '_, '_> {
+impl<'de, I: Deserialize<'de>> DeserializeSeed<'de> for Items<'_, '_, I> {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Items<'_, '_, '_> {
+impl<'de, I: Deserialize<'de>> Visitor<'de> for Items<'_, '_, I> {
     type Value = ();
     lenient!(@expecting "a list");
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while let Some(item) = items.next_element::<Box<RawValue>>()? {
-            self.0.give(Found::Item(item.get()))?;
+        while let Some(item) = items.next_element()? {
+            self.0.give(Found::Item(item))?;
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ pub mod qwen_code;
 pub mod roo_code;
 mod tool_input;
 mod torn;
+mod tree;
 pub mod windsurf;
 
 use std::path::{Path, PathBuf};

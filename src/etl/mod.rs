@@ -16,6 +16,7 @@ mod resolve;
 mod run;
 mod sessions;
 mod totals;
+mod turns;
 #[cfg(test)]
 mod upgrade_tests;
 mod usage;

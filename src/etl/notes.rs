@@ -60,6 +60,8 @@ impl Notes {
                 title: text(&mut fields, NoteField::Title),
                 subagent_type: text(&mut fields, NoteField::SubagentType),
                 project_path: text(&mut fields, NoteField::ProjectPath),
+                parent_session_id: text(&mut fields, NoteField::Parent),
+                root_session_id: text(&mut fields, NoteField::Root),
             };
             (session, notes)
         });
@@ -75,6 +77,9 @@ pub(super) struct SessionNotes {
     pub(super) subagent_type: Option<String>,
     /// Its project, as another source names it, or other sessions call the one whose hash this one names.
     pub(super) project_path: Option<String>,
+    /// Who started it.
+    pub(super) parent_session_id: Option<String>,
+    pub(super) root_session_id: Option<String>,
 }
 
 impl SessionNotes {

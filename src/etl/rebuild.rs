@@ -11,6 +11,7 @@ use super::carry::Carry;
 use super::old::{OldClaims, OldReplica};
 use super::read::ReadSession;
 use super::totals::Totals;
+use super::turns::{self, Numbers, Turns};
 use super::usage::with_fullest_copies;
 use crate::error::Result;
 use crate::extract::{Chunk, Claim, Facts, Kind, key, session_key};
@@ -230,27 +231,31 @@ impl Rebuilt {
     ) -> Result<Totals> {
         let mut totals = Totals::default();
         let is_simple = self.sources.len() == 1 && carried.is_none();
-        let mut gathered: [Vec<RecordBatch>; 3] = Default::default();
-        for source in &mut self.sources {
+        let mut gathered: Vec<(usize, [RecordBatch; 3])> = Vec::new();
+        let mut turns = Turns::default();
+        for (number, source) in self.sources.iter_mut().enumerate() {
             let owned = Owned::of(&source.member.replica);
             let places = std::mem::take(&mut source.places);
             source.read.each_chunk(shared, |chunks| {
+                if !is_simple {
+                    turns.take(number, &chunks, &places);
+                }
                 let batches = own_rows(shared, chunks, &owned, &places)?;
                 if is_simple {
                     totals.add(&batches);
                     return take(&batches);
                 }
-                for (gathered, batch) in gathered.iter_mut().zip(batches) {
-                    gathered.push(batch);
-                }
+                turns.keep(number, &batches);
+                gathered.push((number, batches));
                 Ok(())
             })?;
         }
         if !is_simple {
-            for (gathered, batch) in gathered.iter_mut().zip(carried.into_iter().flatten()) {
-                gathered.push(batch);
+            if let Some(batches) = carried {
+                turns.keep(turns::LAKE, &batches);
+                gathered.push((turns::LAKE, batches));
             }
-            let batches = in_order(&gathered)?;
+            let batches = in_order(gathered, &turns.numbered())?;
             totals.add(&batches);
             take(&batches)?;
         }
@@ -394,14 +399,20 @@ fn placed(batch: RecordBatch, table: &crate::tables::TableDef, places: &HashMap<
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
-fn in_order(gathered: &[Vec<RecordBatch>; 3]) -> Result<[RecordBatch; 3]> {
+fn in_order(gathered: Vec<(usize, [RecordBatch; 3])>, turns: &Numbers) -> Result<[RecordBatch; 3]> {
+    let mut tables: [Vec<RecordBatch>; 3] = Default::default();
+    for (source, batches) in gathered {
+        for ((place, table), batch) in (1..).zip(&mut tables).zip(batches) {
+            table.push(turns.apply(source, place, batch)?);
+        }
+    }
     let order = |place: usize, batches: &Vec<RecordBatch>| -> Result<RecordBatch> {
-        let Some(table) = LAKE_TABLES.get(place + 1) else { return Ok(RecordBatch::new_empty(MESSAGES.schema())) };
+        let Some(table) = LAKE_TABLES.get(place) else { return Ok(RecordBatch::new_empty(MESSAGES.schema())) };
         let batch = concat_batches(&table.schema(), batches)?;
         let Some(column) = table.index_of("seq").or(table.index_of("timestamp")) else { return Ok(batch) };
         let indices = sort_to_indices(batch.column(column), None, None)?;
         Ok(take_record_batch(&batch, &indices)?)
     };
-    let [messages, tool_calls, usage] = gathered;
-    Ok([order(0, messages)?, order(1, tool_calls)?, order(2, usage)?])
+    let [messages, tool_calls, usage] = &tables;
+    Ok([order(1, messages)?, order(2, tool_calls)?, order(3, usage)?])
 }

@@ -66,7 +66,27 @@ fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionN
     let project_path = row.project_path.or(said.project_path.as_deref());
     let user_name = row.user_name.or(project_path.and_then(user_of));
     let project = row.project.or(project_path.and_then(project_of));
-    SessionRow { title, summary, subagent_type, project_path, user_name, project, ..row }
+    let is_spawned = row.parent_session_id.is_none() && said.parent_session_id.is_some();
+    let said_root = said.root_session_id.as_deref().filter(|_| row.root_session_id == row.session_id);
+    SessionRow {
+        kind: kind_of(row.kind, is_spawned),
+        title,
+        summary,
+        user_name,
+        project,
+        project_path,
+        parent_session_id: row.parent_session_id.or(said.parent_session_id.as_deref()),
+        root_session_id: said_root.unwrap_or(row.root_session_id),
+        forked_from_session_id: row.forked_from_session_id.filter(|_| !is_spawned),
+        is_subagent: row.is_subagent || is_spawned,
+        subagent_type,
+        ..row
+    }
+}
+
+/// The `kind` of a session, given whether it is only known from elsewhere that another one started it.
+fn kind_of(kind: &str, is_spawned: bool) -> &str {
+    if is_spawned && kind == "session" { "subagent" } else { kind }
 }
 
 fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
@@ -77,9 +97,13 @@ fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
     let said_path = said.and_then(|said| said.project_path.as_deref());
     let project_path = facts.project_path.as_deref().or(said_path);
     let forked_from = facts.forked_from_session_id.as_deref().or(draft.forked_from.as_deref());
+    let said_parent = said.and_then(|said| said.parent_session_id.as_deref());
+    let said_root = said.and_then(|said| said.root_session_id.as_deref());
+    let is_spawned = facts.parent_session_id.is_none() && said_parent.is_some();
+    let is_subagent = facts.is_subagent || is_spawned;
     rows.push(SessionRow {
         session_id: &draft.entry.id,
-        kind: facts.kind,
+        kind: kind_of(facts.kind, is_spawned),
         agent_version: facts.agent_version.as_deref(),
         user_name: project_path.and_then(user_of),
         project: facts.git_repo.as_deref().and_then(last_part).or(project_path.and_then(project_of)),
@@ -89,10 +113,10 @@ fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
         git_repo: facts.git_repo.as_deref(),
         title,
         summary,
-        parent_session_id: facts.parent_session_id.as_deref(),
-        root_session_id: facts.root_session_id.as_deref().unwrap_or(&draft.entry.id),
-        forked_from_session_id: forked_from.filter(|_| !facts.is_subagent),
-        is_subagent: facts.is_subagent,
+        parent_session_id: facts.parent_session_id.as_deref().or(said_parent),
+        root_session_id: facts.root_session_id.as_deref().or(said_root).unwrap_or(&draft.entry.id),
+        forked_from_session_id: forked_from.filter(|_| !is_subagent),
+        is_subagent,
         subagent_type: facts.subagent_type.as_deref().or(said.and_then(|said| said.subagent_type.as_deref())),
         started_at: totals.started_at,
         ended_at: totals.ended_at,

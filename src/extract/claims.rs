@@ -215,6 +215,10 @@ pub enum NoteField {
     ChildSession,
     /// Folder of the session of that presence key, where its own source names none.
     ProjectPath,
+    /// Session that started the one of that presence key, where its own source names none.
+    Parent,
+    /// Outermost session above the one of that presence key; likewise.
+    Root,
 }
 
 /// Something that one source tells about a row of another.

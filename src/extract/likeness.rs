@@ -31,7 +31,8 @@ pub(super) fn input_shape(tool: &str, input: &str) -> String {
     let mut hasher = Xxh3::new();
     hasher.update(tool.as_bytes());
     hasher.update(&[0]);
-    hasher.update(&head.bytes().filter_map(letter).collect::<Vec<_>>());
+    let mut letters = [0; LOOKED_AT];
+    hasher.update(letters_of(head, &mut letters));
     hasher.update(rest.as_bytes());
     hex(hasher.digest())
 }
@@ -41,12 +42,12 @@ pub(super) fn input_shape(tool: &str, input: &str) -> String {
 pub(super) fn error_key(output: &str) -> Option<String> {
     let (head, _) = split(own_text(output));
     let mut hasher = Xxh3::new();
-    let mut has_words = false;
+    let (mut has_words, mut room) = (false, [0; LOOKED_AT]);
     for word in head.split_ascii_whitespace().filter(|word| !names_something(word)) {
-        let letters: Vec<u8> = word.bytes().filter_map(letter).collect();
+        let letters = letters_of(word, &mut room);
         if !letters.is_empty() {
             has_words = true;
-            hasher.update(&letters);
+            hasher.update(letters);
             hasher.update(b" ");
         }
     }
@@ -57,9 +58,16 @@ fn names_something(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'/' || byte == b'\\')
 }
 
-/// A letter in lower case; of other alphabets, each byte as it is.
-fn letter(byte: u8) -> Option<u8> {
-    (byte.is_ascii_alphabetic() || !byte.is_ascii()).then(|| byte.to_ascii_lowercase())
+/// The letters of a text that is looked at, in lower case; of other alphabets, each byte as it is. Every byte is put down,
+/// and the next one over it where it is no letter: a branch for each byte would cost more.
+fn letters_of<'r>(text: &str, room: &'r mut [u8; LOOKED_AT]) -> &'r [u8] {
+    let mut count = 0;
+    for byte in text.bytes() {
+        let Some(place) = room.get_mut(count) else { break };
+        *place = byte.to_ascii_lowercase();
+        count += usize::from(byte.is_ascii_alphabetic() || !byte.is_ascii());
+    }
+    room.get(..count).unwrap_or_default()
 }
 
 /// The part that is looked at closely, and the rest.

@@ -202,9 +202,11 @@ impl<'a> Sink<'a> {
     pub fn note(&mut self, field: NoteField, key: u64, rank: i64, text: &str) {
         let text = match field {
             NoteField::Title | NoteField::Summary => self.clean(Some(text)),
-            NoteField::SubagentType | NoteField::ChildSession | NoteField::ProjectPath => {
-                Some(self.context.redactor.redact(text, &mut self.report.redactions))
-            }
+            NoteField::SubagentType
+            | NoteField::ChildSession
+            | NoteField::ProjectPath
+            | NoteField::Parent
+            | NoteField::Root => Some(self.context.redactor.redact(text, &mut self.report.redactions)),
         };
         if let Some(text) = text {
             self.notes.push(Note { key, field, rank, text: text.into_owned() });

@@ -27,6 +27,8 @@ pub struct Lines<'a> {
     start: usize,
     number: u64,
     failed: bool,
+    /// Whether the buffer no longer begins where the file does.
+    has_moved: bool,
     progress: &'a dyn Fn(u64),
 }
 
@@ -57,7 +59,13 @@ impl<'b> Line<'b> {
 impl<'a> Lines<'a> {
     pub(super) fn new(file: Box<dyn Read>, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
         let buffer = SPARE.take();
-        Self { file, left: bytes, buffer, filled: 0, start: 0, number: 0, failed: false, progress }
+        Self { file, left: bytes, buffer, filled: 0, start: 0, number: 0, failed: false, has_moved: false, progress }
+    }
+
+    /// The same lines from the first, after all were read; none when not all of them are still held.
+    pub(super) fn rewound(mut self) -> Option<Self> {
+        (self.start, self.number) = (0, 0);
+        (self.left == 0 && !self.has_moved && !self.failed).then_some(self)
     }
 
     /// Whether reading stopped at an error of the file system rather than at the end.
@@ -120,6 +128,7 @@ impl<'a> Lines<'a> {
 
     fn make_room(&mut self) {
         if self.start > 0 {
+            self.has_moved = true;
             self.buffer.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;
             self.start = 0;
@@ -136,5 +145,35 @@ impl Drop for Lines<'_> {
         if self.buffer.len() <= KEPT {
             SPARE.set(std::mem::take(&mut self.buffer));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(lines: &mut Lines<'_>) -> Vec<(u64, Vec<u8>, bool)> {
+        std::iter::from_fn(|| lines.next_line().map(|line| (line.number, line.bytes.to_vec(), line.ended))).collect()
+    }
+
+    fn lines_of(text: &[u8]) -> Lines<'static> {
+        Lines::new(Box::new(std::io::Cursor::new(text.to_vec())), text.len() as u64, &|_| ())
+    }
+
+    #[test]
+    fn lines_that_are_still_held_are_the_same_once_more() {
+        for text in [&b""[..], b"a", b"a\n", b"a\r\n\nb\n", b"a\nb"] {
+            let mut lines = lines_of(text);
+            let first = all(&mut lines);
+            assert_eq!(all(&mut lines.rewound().unwrap()), first);
+        }
+    }
+
+    #[test]
+    fn lines_of_a_larger_file_are_not_held() {
+        let text = b"0123456789abcdef\n".repeat(CHUNK / 8);
+        let mut lines = lines_of(&text);
+        assert_eq!(all(&mut lines).len(), CHUNK / 8);
+        assert!(lines.rewound().is_none());
     }
 }

@@ -32,6 +32,9 @@ pub const MAX_DOCUMENT: u64 = 32 << 20;
 /// Bytes that a larger one is read by at a time.
 const READ_AT_A_TIME: usize = 256 << 10;
 
+/// Bytes that a small file is read by, at first.
+const FIRST_READ: usize = 64 << 10;
+
 /// Largest sidecar file that is read whole. Bytes.
 const MAX_SIDECAR: u64 = 16 << 20;
 
@@ -130,13 +133,20 @@ pub struct Source<'a> {
     /// What of it is to be read.
     pub scope: Scope<'a>,
     databases: Option<&'a Databases>,
+    run: Option<&'a Databases>,
     progress: &'a dyn Fn(u64),
 }
 
 impl<'a> Source<'a> {
     /// A source that tells `progress` how many bytes were read.
     pub fn new(path: &'a Path, kind: &'a str, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
-        Self { path, kind, bytes, scope: Scope::Whole, databases: None, progress }
+        Self { path, kind, bytes, scope: Scope::Whole, databases: None, run: None, progress }
+    }
+
+    /// The same source, read in a run whose sources share what they find out about the files beside them.
+    #[must_use]
+    pub fn within(self, run: &'a Databases) -> Self {
+        Self { run: Some(run), ..self }
     }
 
     /// The same source, to be read in part; what its parts share is kept with the run's databases.
@@ -177,6 +187,11 @@ impl<'a> Source<'a> {
         Ok(Lines::new(Box::new(file), most, &|_| ()))
     }
 
+    /// Its lines once more: those of a small file are still held.
+    pub fn lines_again(&self, read: Lines<'a>) -> Result<Lines<'a>, Reject> {
+        read.rewound().map_or_else(|| self.again().lines(), Ok)
+    }
+
     /// The whole of a file that is no larger than [`MAX_DOCUMENT`]; none for a larger one, which is for [`Self::reader`].
     pub fn document(&mut self) -> Result<Option<Vec<u8>>, Reject> {
         if self.bytes > MAX_DOCUMENT {
@@ -198,9 +213,7 @@ impl<'a> Source<'a> {
 
     /// A small file that lies beside it; none when it is not there or is too large.
     pub fn sidecar(&self, path: &Path) -> Option<Vec<u8>> {
-        let file = open_regular(path).ok()?;
-        let mut bytes = Vec::new();
-        file.take(MAX_SIDECAR).read_to_end(&mut bytes).ok()?;
+        let bytes = head(path, MAX_SIDECAR).ok()?;
         ((bytes.len() as u64) < MAX_SIDECAR).then_some(bytes)
     }
 
@@ -227,8 +240,17 @@ impl<'a> Source<'a> {
         &self,
         make: impl FnOnce() -> Result<T, Reject>,
     ) -> Result<std::sync::Arc<T>, Reject> {
-        match self.databases {
-            Some(databases) => databases.survey(self.path, make),
+        self.survey_of(self.path, make)
+    }
+
+    /// What holds for all sources that share a file: found out once in a run.
+    pub fn survey_of<T: std::any::Any + Send + Sync>(
+        &self,
+        path: &Path,
+        make: impl FnOnce() -> Result<T, Reject>,
+    ) -> Result<std::sync::Arc<T>, Reject> {
+        match self.databases.or(self.run) {
+            Some(databases) => databases.survey(path, make),
             None => make().map(std::sync::Arc::new),
         }
     }
@@ -256,7 +278,9 @@ fn open_regular(path: &Path) -> io::Result<File> {
 /// # Errors
 /// When it cannot be opened or read, or is no regular file.
 pub fn head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    open_regular(path)?.take(bytes).read_to_end(&mut head)?;
+    let file = open_regular(path)?;
+    // Room from the start: a vector without any is filled by reads that begin at 32 bytes and double.
+    let mut head = Vec::with_capacity(usize::try_from(bytes).unwrap_or(usize::MAX).min(FIRST_READ));
+    file.take(bytes).read_to_end(&mut head)?;
     Ok(head)
 }

@@ -12,13 +12,18 @@ pub fn repair(bytes: &[u8]) -> Cow<'_, str> {
         Cow::Borrowed(bytes)
     };
     let text = match bytes {
-        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
-        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+        Cow::Borrowed(bytes) => lossy(bytes),
+        Cow::Owned(bytes) => Cow::Owned(lossy(&bytes).into_owned()),
     };
     match replace_lone_surrogates(&text) {
         Some(replaced) => Cow::Owned(replaced),
         None => text,
     }
+}
+
+/// The standard library's own reads byte by byte, which nearly no text needs.
+fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    simdutf8::basic::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// `\ud800`–`\udfff` escapes without their other half become `\ufffd`; none when every one is paired.

@@ -7,12 +7,15 @@ mod lineage;
 mod outcome;
 mod record;
 mod rollout;
+mod state;
 mod titles;
 mod tools;
 mod typed;
 mod typescript;
 
 use std::path::{Path, PathBuf};
+
+use chrono::NaiveDateTime;
 
 use super::folders::{Entry, add_files, first_moment, folders};
 use super::{About, Agent, Found, Grain, Places, Records};
@@ -96,8 +99,8 @@ impl Agent for Codex {
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         match source.kind {
             "prompts" => history::extract(source, out),
-            "titles" => titles::of_index(source, out),
-            "database" => titles::of_database(source, out),
+            "titles" => titles::extract(source, out),
+            "database" => state::extract(source, out),
             "document" => typescript::extract(source, out),
             _ => rollout::extract(source, out),
         }
@@ -143,6 +146,12 @@ fn session_of_name(path: &Path) -> String {
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
     let uuid = stem.len().checked_sub(36).and_then(|start| stem.get(start..)).filter(|id| lineage::is_uuid(id));
     uuid.or_else(|| stem.strip_prefix("rollout-")?.get("YYYY-MM-DD-".len()..)).unwrap_or(stem).to_owned()
+}
+
+/// The local time in a rollout's name.
+fn time_of_name(path: &Path) -> Option<NaiveDateTime> {
+    let rest = path.file_name()?.to_str()?.strip_prefix("rollout-")?;
+    NaiveDateTime::parse_from_str(rest.get(.."YYYY-MM-DDThh-mm-ss".len())?, "%Y-%m-%dT%H-%M-%S").ok()
 }
 
 /// An id that is the provider's, and so unique, as it is; any other is qualified by its session.

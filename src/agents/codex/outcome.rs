@@ -78,11 +78,13 @@ impl Outcome {
 
 fn special_status(body: &str) -> Option<&'static str> {
     let body = body.trim();
-    if FORBIDDEN.iter().any(|phrase| body.contains(phrase)) {
+    // Every phrase has the word; most results do not, and are long.
+    let has_word = memchr::memmem::find(body.as_bytes(), b"rejected").is_some();
+    let has_any = |phrases: [&str; 2]| has_word && phrases.iter().any(|phrase| body.contains(phrase));
+    if has_any(FORBIDDEN) {
         return Some("error");
     }
-    let quoted = ["Rejected(\"rejected by user\")", "Rejected(\\\"rejected by user\\\")"];
-    if REJECTED.contains(&body) || quoted.iter().any(|phrase| body.contains(phrase)) {
+    if REJECTED.contains(&body) || has_any(["Rejected(\"rejected by user\")", "Rejected(\\\"rejected by user\\\")"]) {
         return Some("rejected");
     }
     if ABORTED.contains(&body) || body.starts_with("aborted by user after ") {

@@ -12,6 +12,8 @@ mod users;
 
 use std::rc::Rc;
 
+use chrono::NaiveDateTime;
+
 use super::counts::{Billed, Totals};
 use super::lineage::Lineage;
 use super::record::{Compacted, Event, Item, Line, Meta, TurnContext, UsageRecord};
@@ -29,6 +31,7 @@ use users::Waiting;
 /// Reads a rollout into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut rollout = Rollout::new(super::session_of_name(source.path), out);
+    rollout.named_time = super::time_of_name(source.path);
     rollout.read_all(&mut source.lines()?)?;
     rollout.finish()
 }
@@ -63,6 +66,8 @@ pub(super) struct Rollout<'o, 'a> {
     lineage: Lineage,
     /// Whether the file's own first line was there.
     has_meta: bool,
+    /// Local time that the file is named by.
+    named_time: Option<NaiveDateTime>,
     /// Moment of lines that have none (until 0.31). Microseconds since 1970.
     moment: Option<i64>,
     model: Option<Rc<str>>,
@@ -158,6 +163,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
             session,
             facts: Facts::default(),
             has_meta: false,
+            named_time: None,
             moment: None,
             model: None,
             provider: None,

@@ -1,16 +1,17 @@
-//! One chat: looked at twice, so that memory holds one version of each message's numbers and none of its texts.
+//! One chat: looked at twice, so that memory holds one version of each message's numbers and none of its texts. What is
+//! small is read once.
 
 use super::AGENT;
 use super::kinds::{is_message, kind_of};
-use super::look::{Counter, Look, take_document, take_record};
+use super::look::{Counter, Look, stream_document, take_document, take_item, take_record};
 use super::place::Origin;
 use super::record::Record;
 use super::rows::Rows;
 use super::survey::{Place, Survey};
 use super::tokens::Numbers;
 use crate::extract::{Facts, NoteField, Reject, Sink, session_key};
-use crate::source::Source;
 use crate::source::jsonl::RecordReader;
+use crate::source::{Lines, Source, repair};
 
 /// Reads a chat into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -22,11 +23,19 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         counter: Counter::default(),
         snapshot: None,
     };
-    let is_whole = if origin.is_document {
-        take_document(&mut first, source)?
-    } else {
-        first.read_all(&mut source.lines()?)?;
-        true
+    let bytes = if origin.is_document { source.document()? } else { None };
+    let text = bytes.as_deref().map(repair);
+    let (is_whole, held) = match &text {
+        Some(text) => {
+            let (is_whole, messages) = take_document(&mut first, text)?;
+            (is_whole, Held::Messages(messages))
+        }
+        None if origin.is_document => (stream_document(&mut first, source)?, Held::Nothing),
+        None => {
+            let mut lines = source.lines()?;
+            first.read_all(&mut lines)?;
+            (true, Held::Lines(lines))
+        }
     };
     let FirstLook { mut survey, header, .. } = first;
     // A document whose tear lies before the session's name may be of any session.
@@ -43,9 +52,19 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         counter: Counter::default(),
         versions: &versions,
     };
-    second.read(&mut source.again(), &origin)?;
+    second.read(source, held)?;
     second.rows.finish()?;
     header.tell(&session_id, origin, source, out)
+}
+
+/// What is still held of a chat after the first look.
+enum Held<'t, 's> {
+    /// Messages of a document.
+    Messages(Vec<&'t str>),
+    /// Lines, from the first.
+    Lines(Lines<'s>),
+    /// Nothing of a large document.
+    Nothing,
 }
 
 /// What a chat says of its session.
@@ -212,26 +231,40 @@ struct SecondLook<'r, 'o, 's> {
 }
 
 impl SecondLook<'_, '_, '_> {
-    /// Reads the source again; what is wrong with it is counted already.
-    fn read(&mut self, source: &mut Source<'_>, origin: &Origin) -> Result<(), Reject> {
+    /// Reads the chat again; what is wrong with it is counted already.
+    fn read<'f>(&mut self, source: &Source<'f>, held: Held<'_, 'f>) -> Result<(), Reject> {
         let report = &self.rows.out.report;
         let (lines, bad_lines, problems) = (report.lines, report.bad_lines, report.problems.len());
-        if origin.is_document {
-            take_document(self, source)?;
-        } else {
-            let mut lines = source.lines()?;
-            while let Some(line) = lines.next_line() {
-                self.pass(Place { line: line.number, item: 0 });
-                match self.versions.first() {
-                    Some((place, _)) if place.line == line.number => self.read_line(&line)?,
-                    Some(_) => {}
-                    None => break,
-                }
+        match held {
+            Held::Messages(messages) => self.read_messages(&messages)?,
+            Held::Lines(lines) => self.read_lines(source.lines_again(lines)?)?,
+            Held::Nothing => {
+                stream_document(self, &mut source.again())?;
             }
         }
         let report = &mut self.rows.out.report;
         (report.lines, report.bad_lines) = (lines, bad_lines);
         report.problems.truncate(problems);
+        Ok(())
+    }
+
+    fn read_messages(&mut self, messages: &[&str]) -> Result<(), Reject> {
+        for (place, _) in self.versions {
+            let message = usize::try_from(place.item).ok().and_then(|item| messages.get(item));
+            message.map_or(Ok(()), |json| take_item(self, json, *place, false))?;
+        }
+        Ok(())
+    }
+
+    fn read_lines(&mut self, mut lines: Lines<'_>) -> Result<(), Reject> {
+        while let Some(line) = lines.next_line() {
+            self.pass(Place { line: line.number, item: 0 });
+            match self.versions.first() {
+                Some((place, _)) if place.line == line.number => self.read_line(&line)?,
+                Some(_) => {}
+                None => break,
+            }
+        }
         Ok(())
     }
 

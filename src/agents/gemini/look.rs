@@ -80,7 +80,12 @@ fn take_list<'s>(look: &mut impl Look<'s>, list: &[Raw<'_>], line: u64, in_snaps
     Ok(())
 }
 
-fn take_item<'s>(look: &mut impl Look<'s>, json: &str, place: Place, in_snapshot: bool) -> Result<(), Reject> {
+pub(super) fn take_item<'s>(
+    look: &mut impl Look<'s>,
+    json: &str,
+    place: Place,
+    in_snapshot: bool,
+) -> Result<(), Reject> {
     if !look.wants(place) {
         return Ok(());
     }
@@ -97,27 +102,53 @@ fn take_item<'s>(look: &mut impl Look<'s>, json: &str, place: Place, in_snapshot
     }
 }
 
-/// Looks at a chat that is one document; its messages stand on line 1 for all that counts lines. Gives whether it was
-/// read to its end.
-pub(super) fn take_document<'s>(look: &mut impl Look<'s>, source: &mut Source<'_>) -> Result<bool, Reject> {
-    let ending = document::read(source, "messages", &mut |found| match found {
-        Found::Field(json) => {
-            if let Ok(record) = serde_json::from_str::<Record<'_>>(json) {
-                look.facts(&record);
+/// Looks at a chat that is one document and is held; its messages stand on line 1 for all that counts lines. Gives whether
+/// it was read to its end, and the messages.
+pub(super) fn take_document<'s, 't>(look: &mut impl Look<'s>, text: &'t str) -> Result<(bool, Vec<&'t str>), Reject> {
+    let mut messages = Vec::new();
+    let ending = document::read_text(text, "messages", &mut |found| {
+        match found {
+            Found::Field(json) => take_field(look, json),
+            Found::Item(json) => {
+                messages.push(json);
+                take_message(look, json)?;
             }
-            Ok(())
         }
-        Found::Item(json) => {
-            look.out().line();
-            let place = look.counter().place(1);
-            take_item(look, json, place, false)
-        }
+        Ok(())
     })?;
+    Ok((end_document(look, &ending), messages))
+}
+
+/// As [`take_document`], of one that is too large to be held.
+pub(super) fn stream_document<'s>(look: &mut impl Look<'s>, source: &mut Source<'_>) -> Result<bool, Reject> {
+    let ending = document::stream(source, "messages", &mut |found| {
+        match found {
+            Found::Field(json) => take_field(look, json),
+            Found::Item(json) => take_message(look, json)?,
+        }
+        Ok(())
+    })?;
+    Ok(end_document(look, &ending))
+}
+
+fn take_field<'s>(look: &mut impl Look<'s>, json: &str) {
+    if let Ok(record) = serde_json::from_str::<Record<'_>>(json) {
+        look.facts(&record);
+    }
+}
+
+fn take_message<'s>(look: &mut impl Look<'s>, json: &str) -> Result<(), Reject> {
+    look.out().line();
+    let place = look.counter().place(1);
+    take_item(look, json, place, false)
+}
+
+fn end_document<'s>(look: &mut impl Look<'s>, ending: &Ending) -> bool {
     if !matches!(ending, Ending::Empty) {
         look.out().line();
     }
-    if let Ending::Torn(line, error) = &ending {
+    if let Ending::Torn(line, error) = ending {
         look.out().problem(*line, &format!("a torn document; the messages before the tear were read: {error}"));
     }
-    Ok(matches!(ending, Ending::Whole))
+    matches!(ending, Ending::Whole)
 }

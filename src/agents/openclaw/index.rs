@@ -1,14 +1,12 @@
 //! `sessions.json`: the list of an agent's sessions. Its token counts are of the last run, and never read.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::rc::Rc;
-
-use xxhash_rust::xxh3::xxh3_64;
+use std::sync::Arc;
 
 use super::family::{Family, Member};
 use super::names::session_of;
+use crate::extract::Reject;
 use crate::source::records::{Flag, Object, Text, record};
 use crate::source::{Source, repair};
 
@@ -45,21 +43,10 @@ impl Listed<'_> {
     }
 }
 
-thread_local! {
-    /// The list that was read last: transcripts that lie side by side share it.
-    static LAST: RefCell<(u64, Rc<Family>)> = RefCell::default();
-}
-
-/// The list beside a transcript; an empty one where there is none.
-pub(super) fn beside(source: &Source<'_>) -> Rc<Family> {
-    let bytes = source.sidecar(&source.path.with_file_name("sessions.json")).unwrap_or_default();
-    let hash = xxh3_64(&bytes);
-    LAST.with_borrow_mut(|last| {
-        if last.0 != hash {
-            *last = (hash, Rc::new(read(&bytes)));
-        }
-        Rc::clone(&last.1)
-    })
+/// The list beside a transcript, which all that lie there share; an empty one where there is none.
+pub(super) fn beside(source: &Source<'_>) -> Result<Arc<Family>, Reject> {
+    let path = source.path.with_file_name("sessions.json");
+    source.survey_of(&path, || Ok(read(&source.sidecar(&path).unwrap_or_default())))
 }
 
 fn read(bytes: &[u8]) -> Family {

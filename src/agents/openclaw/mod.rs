@@ -133,7 +133,7 @@ fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let known = Known {
         session_id: is_thread.then(|| session.to_owned()),
         fallback_id: session.to_owned(),
-        ..index::beside(source).known(session)
+        ..index::beside(source)?.known(session)
     };
     let mut transcript = Transcript::new(&dialect::DIALECT, known, out);
     transcript.read_all(&mut source.lines()?)?;

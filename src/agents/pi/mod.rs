@@ -5,7 +5,6 @@ mod dialect;
 mod record;
 mod tools;
 mod transcript;
-mod tree;
 mod usage;
 
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::dialect::Dialect;
 use super::record::{Entry, Message};
-use super::tree::{Parent, Tree};
+use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::unescape;

@@ -5,7 +5,6 @@ mod record;
 mod tokens;
 mod tools;
 mod transcript;
-mod tree;
 
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,8 @@ mod messages;
 mod system;
 
 use super::record::{Line, Meta, Payload};
-use super::tree::{Parent, Tree};
 use super::{AGENT, SUBAGENT};
+use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Source, repair, unescape};
@@ -106,7 +106,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
                 serde_json::from_str(&repaired).unwrap_or_default()
             }
         };
-        self.tree.add(line_key, &parent_of(line), kind != "system" || line.subtype.is("rewind"));
+        self.tree.add(Some(line_key), &parent_of(line), false, kind != "system" || line.subtype.is("rewind"));
         let spot = Spot { line, number, id, weak: line.forked_from.0.is_some() };
         match kind {
             "user" => self.take_user(&spot, &payload),
@@ -124,7 +124,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
 /// Only a prompt or a rewind to the beginning makes a new root; other lines without a parent follow the one before.
 fn parent_of(line: &Line<'_>) -> Parent {
     if let Some(parent) = line.parent.json().and_then(unescape) {
-        return Parent::Line(key(AGENT, Kind::Message, &parent));
+        return Parent::Entry(key(AGENT, Kind::Message, &parent));
     }
     let is_null = line.parent.0.is_some_and(|json| json.get() == "null");
     let begins = line.kind.is("user") || line.subtype.is("rewind");

@@ -1,5 +1,7 @@
 //! What a thread is, as its first line says.
 
+use chrono::{DateTime, NaiveDateTime, Timelike};
+
 use super::super::record::{Git, Line, Meta, Spawn, Subagent};
 use super::super::{AGENT, lineage::Lineage};
 use super::{Rollout, Spot};
@@ -51,8 +53,9 @@ impl Rollout<'_, '_> {
             id.clone_into(&mut self.session);
         }
         self.lineage = Lineage::of(&self.session, None);
-        self.moment = line.timestamp.0;
-        self.facts.first_moment = line.timestamp.0;
+        let local = line.timestamp.0.and_then(|moment| local_time(moment, self.named_time));
+        self.moment = local.and_then(|local| self.out.local_moment(local)).or(line.timestamp.0);
+        self.facts.first_moment = self.moment;
         self.facts.agent_version = owned(&line.version);
         self.facts.project_path = owned(&line.cwd).map(without_prefix);
         self.set_cwd(line.cwd.get());
@@ -65,6 +68,13 @@ impl Rollout<'_, '_> {
         let kind = if facts.kind.is_empty() { "session" } else { facts.kind };
         Facts { session_id: self.session.clone(), kind, ..facts }
     }
+}
+
+/// The local time that a moment really is: until 0.30 the program wrote its own time as if it were UTC. A file is named by
+/// local time, so that it then says the same.
+fn local_time(moment: i64, named: Option<NaiveDateTime>) -> Option<NaiveDateTime> {
+    let written = DateTime::from_timestamp_micros(moment)?.naive_utc();
+    (Some(written.with_nanosecond(0)?) == named).then_some(written)
 }
 
 fn first_facts(meta: &Meta<'_>, spot: Spot) -> Facts {
@@ -135,4 +145,19 @@ fn owned(text: &Text<'_>) -> Option<String> {
 /// Key of the fact that a session holds a prompt, for histories that name no session.
 pub(in super::super) fn prompt_key(text: &str) -> u64 {
     crate::extract::key(AGENT, crate::extract::Kind::Presence, &format!("prompt:{}", text.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_that_says_what_the_name_says_is_local() {
+        let named = NaiveDateTime::parse_from_str("2025-06-10T11-00-05", "%Y-%m-%dT%H-%M-%S").ok();
+        let at = |text: &str| crate::time::parse_iso(text).unwrap();
+        let local = local_time(at("2025-06-10T11:00:05.123Z"), named).unwrap();
+        assert_eq!(local.to_string(), "2025-06-10 11:00:05.123");
+        assert_eq!(local_time(at("2025-06-10T09:00:05.123Z"), named), None);
+        assert_eq!(local_time(at("2025-06-10T11:00:05.123Z"), None), None);
+    }
 }

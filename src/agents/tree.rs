@@ -1,4 +1,5 @@
-//! The tree of a session: which message row stands for an entry, and which branches were left.
+//! The tree of a session whose entries name what they follow: which message row stands for an entry, and which branches
+//! were left.
 
 use crate::extract::KeyMap;
 
@@ -27,8 +28,10 @@ pub(super) struct Tree {
     places: KeyMap<u32>,
     /// The entry that the next one continues, unless it says otherwise.
     last: Option<u32>,
-    /// Where the conversation stands: the last entry that is more than a label.
+    /// Where the conversation stands: the last entry that moves it on.
     leaf: Option<u32>,
+    /// Entries up to when it was last moved. Count.
+    moved_at: usize,
 }
 
 impl Tree {
@@ -47,7 +50,7 @@ impl Tree {
         if !is_beside {
             self.last = Some(place);
             if moves_leaf {
-                self.leaf = Some(place);
+                (self.leaf, self.moved_at) = (Some(place), self.nodes.len());
             }
         }
     }
@@ -58,7 +61,7 @@ impl Tree {
         if target.is_some() && place.is_none() {
             return;
         }
-        (self.leaf, self.last) = (place, place);
+        (self.leaf, self.last, self.moved_at) = (place, place, self.nodes.len());
         if let (Some(key), Some(place)) = (key, place) {
             self.places.insert(key, place);
         }
@@ -83,7 +86,8 @@ impl Tree {
         }
     }
 
-    /// Rows of the entries beside the way from where the conversation stands to the root.
+    /// Rows of the entries beside the way from where the conversation stands to the root. What came after it was last moved
+    /// is not left.
     pub(super) fn abandoned_rows(&self) -> Vec<usize> {
         let mut active = vec![false; self.nodes.len()];
         let mut place = self.leaf;
@@ -93,7 +97,8 @@ impl Tree {
             *flag = true;
             place = self.nodes.get(at as usize).and_then(|node| node.parent);
         }
-        let left = self.nodes.iter().zip(active).filter(|(node, active)| !active && !node.is_beside);
+        let nodes = self.nodes.iter().zip(active).take(self.moved_at);
+        let left = nodes.filter(|(node, active)| !active && !node.is_beside);
         left.filter_map(|(node, _)| usize::try_from(node.row.as_ref()?.0).ok()).collect()
     }
 }
@@ -121,6 +126,16 @@ mod tests {
             (5, Parent::Entry(4)),
         ];
         assert_eq!(tree(&entries).abandoned_rows(), [1, 2]);
+    }
+
+    #[test]
+    fn what_comes_behind_the_last_move_is_not_left() {
+        let mut tree = tree(&[(1, Parent::Root), (2, Parent::Entry(1)), (3, Parent::Entry(1))]);
+        tree.add(Some(4), &Parent::Before, false, false);
+        tree.set_row(3, "4");
+        assert_eq!((tree.abandoned_rows(), tree.row_above()), (vec![1], Some("3")));
+        tree.add(Some(5), &Parent::Entry(3), false, true);
+        assert_eq!(tree.abandoned_rows(), [1, 3]);
     }
 
     #[test]

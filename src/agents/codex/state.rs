@@ -1,0 +1,81 @@
+//! `state_<n>.sqlite`: an index made from the rollouts. Only names, and who spawned whom, may stand there alone.
+
+use std::collections::BTreeMap;
+
+use super::AGENT;
+use crate::extract::{NoteField, Reject, Sink, session_key};
+use crate::source::{Database, Source};
+
+/// Spawned threads that are followed up to the root at most; what goes in a circle has none.
+const DEEPEST: usize = 64;
+
+/// Reads what the database tells of threads.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let database = source.database()?;
+    tell_threads(&database, out)?;
+    tell_spawns(&database, out)
+}
+
+/// Names and titles; a title that only repeats the first prompt is none.
+fn tell_threads(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let columns = database.columns("threads")?;
+    if !columns.iter().any(|column| column == "id") {
+        return Ok(());
+    }
+    let column =
+        |name: &str| if columns.iter().any(|column| column == name) { name.to_owned() } else { "NULL".to_owned() };
+    let query = format!(
+        "SELECT id, {}, {}, {}, {} FROM threads ORDER BY rowid",
+        column("name"),
+        column("title"),
+        column("first_user_message"),
+        column("preview"),
+    );
+    let mut statement = database.prepare(&query)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        out.line();
+        let text = |place: usize| text_at(row, place);
+        let Some(id) = text(0) else { continue };
+        let made = [text(3), text(4)];
+        let title = text(2).filter(|title| !made.contains(&Some(title.clone())));
+        if let Some(title) = text(1).or(title) {
+            out.note(NoteField::Title, session_key(AGENT, &id), 0, &title);
+        }
+    }
+    Ok(())
+}
+
+/// Who spawned whom, and which thread stands above all of them.
+fn tell_spawns(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let columns = database.columns("thread_spawn_edges")?;
+    if !["parent_thread_id", "child_thread_id"].iter().all(|name| columns.iter().any(|column| column == name)) {
+        return Ok(());
+    }
+    let query = "SELECT child_thread_id, parent_thread_id FROM thread_spawn_edges ORDER BY 1, 2";
+    let mut statement = database.prepare(query)?;
+    let mut rows = statement.query([])?;
+    let mut parents: BTreeMap<String, String> = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        out.line();
+        if let (Some(child), Some(parent)) = (text_at(row, 0), text_at(row, 1)) {
+            parents.entry(child).or_insert(parent);
+        }
+    }
+    for (child, parent) in &parents {
+        let Some(root) = root_of(&parents, child) else { continue };
+        let key = session_key(AGENT, child);
+        out.note(NoteField::Parent, key, 0, parent);
+        out.note(NoteField::Root, key, 0, root);
+    }
+    Ok(())
+}
+
+fn root_of<'p>(parents: &'p BTreeMap<String, String>, child: &str) -> Option<&'p str> {
+    let mut above = std::iter::successors(parents.get(child), |thread| parents.get(*thread)).take(DEEPEST);
+    above.find(|thread| !parents.contains_key(*thread)).map(String::as_str)
+}
+
+fn text_at(row: &rusqlite::Row<'_>, place: usize) -> Option<String> {
+    row.get::<_, Option<String>>(place).ok().flatten().filter(|text| !text.trim().is_empty())
+}
