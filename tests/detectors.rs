@@ -85,7 +85,13 @@ impl Rows {
     /// The table `findings` is what these detectors find.
     fn with(lake: &Path, statement: &Statement, detectors: &[Detector]) -> Self {
         let lake = AnyLake::Local(Lake::open(lake).unwrap());
-        let scope = Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: Detectors::These(detectors) };
+        let scope = Scope {
+            lake: &lake,
+            zone: chrono_tz::UTC,
+            prices: None,
+            detectors: Detectors::These(detectors),
+            scheduler: None,
+        };
         let mut rows = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let mut engine = Engine::open(scope).unwrap();

@@ -1,4 +1,5 @@
-//! The same rows from every engine: canned queries run unchanged on llrem and on DuckDB, and the notebooks run.
+//! The same rows from every engine: canned queries run unchanged on llrem and on DuckDB, in its dialect on Spark's, over a
+//! lake on the disk and over a team's in a bucket; and the notebooks run.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -10,6 +11,12 @@
 #[path = "engines/answers.rs"]
 mod answers;
 mod common;
+#[cfg(unix)]
+#[path = "common/bench.rs"]
+mod lake;
+#[cfg(unix)]
+#[path = "common/machines.rs"]
+mod machines;
 #[path = "engines/notebooks.rs"]
 mod notebooks;
 #[path = "engines/numbers.rs"]
@@ -18,9 +25,20 @@ mod numbers;
 mod parity;
 #[path = "engines/portable.rs"]
 mod portable;
+#[cfg(unix)]
+#[path = "upload/proxy.rs"]
+#[allow(dead_code, reason = "shared")]
+mod proxy;
 #[path = "common/script.rs"]
 #[allow(dead_code, reason = "what is found in the sessions is told elsewhere")]
 mod script;
+#[cfg(unix)]
+#[path = "upload/server.rs"]
+#[allow(dead_code, reason = "shared")]
+mod server;
+#[cfg(unix)]
+#[path = "engines/team.rs"]
+mod team;
 
 use common::{Built, Home};
 

@@ -50,7 +50,7 @@ followed as (
     r.*,
     lag(r.response_id) over thread as previous_id,
     lag(r.timestamp) over thread as previous_at,
-    r.turn is distinct from lag(r.turn) over thread as is_new_turn,
+    lag(r.turn) over thread as previous_turn,
     lag(r.model) over thread as previous_model,
     lag(r.cache_read + r.short_write + r.long_write) over thread as had_cached,
     sum(r.long_write) over (
@@ -63,7 +63,7 @@ followed as (
 suspects as (
   select
     f.machine, f.agent, f.session_id, f.number, f.response_id, f.previous_id, f.timestamp, f.previous_at,
-    f.is_new_turn, f.model, f.missed,
+    f.turn, f.previous_turn, f.model, f.missed,
     coalesce(floor(extract(epoch from f.timestamp) - extract(epoch from f.previous_at)), 0) as rest,
     case when f.long_before > 0 then $long_life else $short_life end as life,
     f.cost_usd
@@ -87,7 +87,8 @@ misses as (
     max(s.life) as life,
     max(s.wasted) as wasted,
     max(s.rest) as rest,
-    bool_or(s.is_new_turn) as is_new_turn,
+    max(s.turn) as turn,
+    max(s.previous_turn) as previous_turn,
     min(case when m.response_id = s.response_id then m.seq end) as first_seq,
     max(case when m.response_id = s.response_id then m.seq end) as last_seq
   from suspects s
@@ -117,7 +118,7 @@ episodes as (
     count(*) as occurrences,
     sum(missed) as wasted_tokens,
     max(missed) as most,
-    sum(case when is_new_turn then 1 else 0 end) as after_prompt,
+    sum(case when turn is distinct from previous_turn then 1 else 0 end) as after_prompt,
     max(life) as life,
     cast(ceil(max(rest) / 60) as bigint) as longest_rest,
     sum(round(wasted * 1e9)) / 1e9 as wasted_cost_usd,

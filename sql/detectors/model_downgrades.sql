@@ -68,6 +68,7 @@ changes as (
   select
     r.*,
     lag(r.model) over thread as old_model,
+    coalesce(r.model <> lag(r.model) over thread, true) as has_changed,
     lag(r.price) over thread as old_price,
     lag(r.tier) over thread as old_tier,
     r.prompts - lag(r.prompts) over thread as prompts_between,
@@ -79,7 +80,7 @@ changes as (
 numbered as (
   select
     *,
-    sum(case when model is distinct from old_model then 1 else 0 end) over (
+    sum(case when has_changed then 1 else 0 end) over (
       partition by machine, agent, session_id order by seq rows between unbounded preceding and current row
     ) as run
   from changes
@@ -92,12 +93,12 @@ runs as (
     min(seq) as first_seq,
     max(seq) as last_seq,
     count(distinct response) as responses,
-    max(case when model is distinct from old_model then old_model end) as old_model,
-    max(case when model is distinct from old_model then old_price end) as old_price,
-    max(case when model is distinct from old_model then old_tier end) as old_tier,
-    max(case when model is distinct from old_model then prompts_between end) as prompts_between,
-    max(case when model is distinct from old_model then commands_between end) as commands_between,
-    max(case when model is distinct from old_model then failures_between end) as failures_between
+    max(case when has_changed then old_model end) as old_model,
+    max(case when has_changed then old_price end) as old_price,
+    max(case when has_changed then old_tier end) as old_tier,
+    max(case when has_changed then prompts_between end) as prompts_between,
+    max(case when has_changed then commands_between end) as commands_between,
+    max(case when has_changed then failures_between end) as failures_between
   from numbered
   group by machine, agent, session_id, run, model
 ),

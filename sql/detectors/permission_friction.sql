@@ -42,9 +42,17 @@ tools as (
 named as (
   select
     machine, agent, session_id,
-    string_agg(substr(name, 1, 40) || ' ' || cast(refusals as text), ', ' order by place)
+    max(case when place = 1 then refused end)
+      || coalesce(', ' || max(case when place = 2 then refused end), '')
+      || coalesce(', ' || max(case when place = 3 then refused end), '')
       || case when max(places) > 3 then ' and others' else '' end as tools
-  from (select *, max(place) over (partition by machine, agent, session_id) as places from tools) as counted
+  from (
+    select
+      *,
+      substr(name, 1, 40) || ' ' || cast(refusals as text) as refused,
+      max(place) over (partition by machine, agent, session_id) as places
+    from tools
+  ) as counted
   where place <= 3
   group by machine, agent, session_id
 ),

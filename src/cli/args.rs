@@ -148,6 +148,9 @@ pub struct Sql {
     /// Rows of a table that a terminal shows, or `off` for all [default: 1000]
     #[arg(long, value_name = "N|off")]
     pub limit: Option<Limit>,
+    /// Run it on the Ballista cluster of this scheduler, df://HOST:PORT, over a lake that its machines can read
+    #[arg(long, value_name = "URL")]
+    pub scheduler: Option<String>,
 }
 
 /// `llrem query`
@@ -180,6 +183,9 @@ pub struct Query {
     /// Rows of a table that a terminal shows, or `off` for all [default: 1000]
     #[arg(long, value_name = "N|off", requires = "name")]
     pub limit: Option<Limit>,
+    /// Run it on the Ballista cluster of this scheduler, df://HOST:PORT, over a lake that its machines can read
+    #[arg(long, value_name = "URL", requires = "name")]
+    pub scheduler: Option<String>,
 }
 
 /// `llrem detect`
@@ -222,6 +228,21 @@ pub struct Detect {
     #[arg(long, value_name = "NAME", conflicts_with = "names")]
     #[arg(value_parser = Offered(canned::detector_names), hide_possible_values = true)]
     pub explain: Option<String>,
+    /// Run them on the Ballista cluster of this scheduler, df://HOST:PORT, over a lake that its machines can read
+    #[arg(long, value_name = "URL")]
+    pub scheduler: Option<String>,
+}
+
+impl Command {
+    /// The scheduler of the cluster on which its queries run.
+    pub(super) fn scheduler(&self) -> Option<&str> {
+        match self {
+            Self::Sql(typed) => typed.scheduler.as_deref(),
+            Self::Query(typed) => typed.scheduler.as_deref(),
+            Self::Detect(typed) => typed.scheduler.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// How bad a finding is.

@@ -18,6 +18,8 @@ pub const JOBS: &str = "LLREM_JOBS";
 pub const HISTORY: &str = "LLREM_HISTORY";
 /// What leaves with `upload`; `--profile` goes first.
 pub const PROFILE: &str = "LLREM_PROFILE";
+/// Parts into which a cluster divides a query, as `DataFusion` calls it.
+pub const PARTITIONS: &str = "DATAFUSION_EXECUTION_TARGET_PARTITIONS";
 /// Any value switches colour off, unless `--color always` is given.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// `dumb` switches colour off.

@@ -51,6 +51,7 @@ Examples:
   llrem query cache_hit_rate --param project=website
   llrem query cost_by_model --explain          what it answers, parameters, columns
   llrem query cost_by_model --show             its text, to run it elsewhere
+  llrem query cost_by_model --show -f spark    its text in Spark's dialect, as Sail has it
 
 --since, --until, --project and --agent set the parameters of these names.
 Your own queries: name their folders under `query_folders` in the configuration.";
@@ -77,9 +78,11 @@ Examples:
   llrem schema usage           one table
   llrem schema -f markdown     for a document
   llrem schema -f duckdb -o lake.sql     the lake's tables for a session of DuckDB: duckdb -init lake.sql
+  llrem schema -f spark -o lake.sql      the same for Spark's dialect, as Sail has it
 
 With -f duckdb, sessions, messages, tool_calls, usage and findings are views over the lake's files, which show what
-later runs add; runs, sources and prices are copies of the moment. The session's time zone is llrem's.";
+later runs add; runs, sources and prices are copies of the moment. The session's time zone is llrem's.
+With -f spark, there are only the views, as statements for spark.sql(…).";
 
 /// `llrem sources --help`
 pub(super) const SOURCES: &str = "\

@@ -63,8 +63,14 @@ pub fn command() -> clap::Command {
 }
 
 fn run(typed: Cli, style: Style) -> Result<()> {
-    let settings = Settings::resolve(typed.global, style)?;
-    if !matches!(typed.command, Command::Sql(_) | Command::Schema(_)) {
+    let settings = Settings::resolve(typed.global, typed.command.scheduler(), style)?;
+    // These take other values of `-f`, too.
+    let takes_more = match &typed.command {
+        Command::Sql(_) | Command::Schema(_) => true,
+        Command::Query(typed) => typed.show,
+        _ => false,
+    };
+    if !takes_more {
         settings.refuse_format_as_file()?;
     }
     match typed.command {

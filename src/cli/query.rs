@@ -1,16 +1,18 @@
 //! `llrem query`: the canned queries.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
 use super::args::Query;
 use super::output::{self, Format, Output, OutputSettings, Printer};
+use super::schema::SPARK;
 use super::settings::Settings;
 use super::sql;
 use super::when::Bound;
-use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Parameter};
+use crate::query::{Statement, spark};
 use crate::{Error, Result};
 
 /// Runs the command.
@@ -19,7 +21,7 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     let Some(name) = &typed.name else { return list(&settings.output, settings.printer, &library) };
     let canned = library.find(name)?;
     if typed.show {
-        return output::raw(&settings.output, canned.sql.as_bytes());
+        return show(settings, canned);
     }
     if typed.explain {
         return explain(settings, canned);
@@ -28,6 +30,15 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     let given = typed_parameters(&typed.params, options)?;
     sql::print(settings, &bind(settings, canned, &given)?, typed.limit)
+}
+
+/// The query's text, for llrem and DuckDB as it is, or in the dialect of Spark.
+fn show(settings: &Settings, canned: &Canned) -> Result<()> {
+    if settings.format_as_file.as_deref() == Some(Path::new(SPARK)) {
+        return output::raw(&settings.output, spark::text(&canned.sql)?.as_bytes());
+    }
+    settings.refuse_format_as_file()?;
+    output::raw(&settings.output, canned.sql.as_bytes())
 }
 
 /// The query with its values; moments are read as people type them.

@@ -24,7 +24,8 @@ impl<'a> Runner<'a> {
 
     /// The same; the table `findings` is what these detectors find.
     pub(super) fn with(settings: &'a Settings, lake: &'a AnyLake, detectors: Detectors<'a>) -> Result<Self> {
-        let scope = Scope { lake, zone: settings.clock.zone, prices: settings.prices(), detectors };
+        let scheduler = settings.scheduler.as_ref();
+        let scope = Scope { lake, zone: settings.clock.zone, prices: settings.prices(), detectors, scheduler };
         let (engine, threads) = (Engine::open(scope)?, Threads::start()?);
         threads.wait(engine.look())?;
         Ok(Self { scope, engine, threads })

@@ -9,18 +9,23 @@ use super::args::Schema;
 use super::output::{self, Format, Output};
 use super::settings::Settings;
 use crate::query::findings::Detectors;
-use crate::query::{Scope, duckdb, nearest};
+use crate::query::{Scope, duckdb, nearest, spark};
 use crate::tables::{ColumnDef, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
     let rows = rows(typed.table.as_deref())?;
-    if settings.format_as_file.as_deref() == Some(Path::new(DUCKDB)) {
+    if let Some(engine) = settings.format_as_file.as_deref().and_then(Engine::of) {
         let lake = settings.open_lake()?;
         let detectors = Detectors::All(settings.query_folders());
-        let scope = Scope { lake: &lake, zone: settings.clock.zone, prices: settings.prices(), detectors };
-        let script = duckdb::script(scope, typed.table.as_deref())?;
+        let (zone, prices) = (settings.clock.zone, settings.prices());
+        let scope = Scope { lake: &lake, zone, prices, detectors, scheduler: None };
+        let table = typed.table.as_deref();
+        let script = match engine {
+            Engine::DuckDb => duckdb::script(scope, table)?,
+            Engine::Spark => spark::script(scope, table)?,
+        };
         return output::raw(&settings.output, script.as_bytes());
     }
     settings.refuse_format_as_file()?;
@@ -28,7 +33,23 @@ pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
 }
 
 /// What `-f` takes here beside the formats of results.
-const DUCKDB: &str = "duckdb";
+enum Engine {
+    DuckDb,
+    Spark,
+}
+
+impl Engine {
+    fn of(typed: &Path) -> Option<Self> {
+        match typed.to_str()? {
+            "duckdb" => Some(Self::DuckDb),
+            SPARK => Some(Self::Spark),
+            _ => None,
+        }
+    }
+}
+
+/// The engines of Spark's dialect, as `-f` has them.
+pub(super) const SPARK: &str = "spark";
 
 struct Column {
     table: &'static str,

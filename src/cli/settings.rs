@@ -14,7 +14,7 @@ use super::output::{Format, Limit, OutputSettings, Printer, Style};
 use super::when::Clock;
 use crate::etl;
 use crate::lake::{AnyLake, Lake, RemoteLake};
-use crate::query::nearest;
+use crate::query::{Scheduler, nearest};
 use crate::redact;
 use crate::remote;
 use crate::upload;
@@ -32,6 +32,8 @@ pub struct Settings {
     pub format_as_file: Option<PathBuf>,
     /// What goes to stderr.
     pub printer: Printer,
+    /// The cluster on which queries run.
+    pub scheduler: Option<Scheduler>,
     config: Config,
 }
 
@@ -53,8 +55,8 @@ impl Display for LakePlace {
 }
 
 impl Settings {
-    /// Resolves the global options.
-    pub fn resolve(global: Global, style: Style) -> Result<Self> {
+    /// Resolves the global options, and what commands that ask have in common.
+    pub fn resolve(global: Global, scheduler: Option<&str>, style: Style) -> Result<Self> {
         let config = Config::load(global.config.as_deref())?;
         let (format, format_as_file) = typed_format(&global.format);
         let format = match format {
@@ -68,6 +70,7 @@ impl Settings {
             output: OutputSettings { format, path: global.output, zone },
             format_as_file,
             printer: Printer::new(global.quiet, global.verbose, !global.no_progress, style),
+            scheduler: scheduler.map(typed_scheduler).transpose()?,
             config,
         };
         settings.printer.detail(|| format!("time zone: {zone}"));
@@ -211,6 +214,14 @@ fn typed_format(values: &[String]) -> (Option<Format>, Option<PathBuf>) {
     let format = values.iter().rev().find_map(|value| Format::named(value));
     let file = values.iter().rev().find(|value| Format::named(value).is_none());
     (format, file.map(PathBuf::from))
+}
+
+/// The cluster, and into how many parts it divides its work.
+fn typed_scheduler(url: &str) -> Result<Scheduler> {
+    let scheduler = Scheduler::parse(url)?;
+    let Some(partitions) = environment::value(environment::PARTITIONS) else { return Ok(scheduler) };
+    let wrong = |_| Error::Usage(format!("`{partitions}` in {} is no number of parts", environment::PARTITIONS));
+    Ok(scheduler.with_partitions(partitions.parse().map_err(wrong)?))
 }
 
 fn lake_place(named: Option<&str>) -> Result<LakePlace> {

@@ -16,10 +16,11 @@ use datafusion::datasource::MemTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::DataFusionError;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
@@ -27,6 +28,8 @@ use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::TryStreamExt;
 use url::Url;
 
+#[cfg(feature = "ballista")]
+use super::cluster::Cluster;
 use super::findings::{self, Detector};
 use super::footer_folder::FooterFolder;
 use super::footers::{self, Footers};
@@ -51,6 +54,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub(super) struct Context<'a> {
     scope: Scope<'a>,
     session: SessionContext,
+    #[cfg(feature = "ballista")]
+    cluster: Option<Cluster>,
     remote: Option<Remote>,
     seen: Arc<Seen>,
 }
@@ -89,7 +94,14 @@ impl<'a> Context<'a> {
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).with_cache_manager(caches).build_arc()?;
         runtime.register_object_store(&store_url(scope.lake)?, Arc::new(files));
         let session = SessionContext::new_with_config_rt(config, runtime);
-        let context = Self { scope, session, remote, seen };
+        let context = Self {
+            scope,
+            #[cfg(feature = "ballista")]
+            cluster: scope.scheduler.map(|scheduler| Cluster::open(&session, scheduler)).transpose()?,
+            session,
+            remote,
+            seen,
+        };
         for table in LAKE_TABLES {
             context.register_stored(table)?;
         }
@@ -99,8 +111,12 @@ impl<'a> Context<'a> {
         Ok(context)
     }
 
-    /// Makes sure that there is a lake.
+    /// Makes sure that there is a lake, and a scheduler, where one is to be asked.
     pub(super) async fn look(&self) -> Result<()> {
+        #[cfg(feature = "ballista")]
+        if let Some(cluster) = &self.cluster {
+            cluster.look().await?;
+        }
         match (self.scope.lake, &self.remote) {
             (AnyLake::Remote(lake), Some(remote)) => lake.look(remote).await,
             _ => Ok(()),
@@ -161,9 +177,27 @@ impl<'a> Context<'a> {
         }
         let only_reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         only_reading.verify_plan(&plan)?;
-        let state = self.session.state();
-        let plan = shared::physical(&state, plan).await?;
+        let (state, plan) = match self.on_cluster(&plan, tables)? {
+            Some(state) => (state.clone(), state.create_physical_plan(&plan).await?),
+            None => {
+                let state = self.session.state();
+                (state.clone(), shared::physical(&state, plan).await?)
+            }
+        };
         Ok(spawn_buffered(execute_stream(plan, state.task_ctx())?, 1))
+    }
+
+    /// The session of the cluster, where there is one that can run a query. What is computed here before it begins would be
+    /// unknown there.
+    #[cfg(feature = "ballista")]
+    fn on_cluster(&self, plan: &LogicalPlan, tables: &HashSet<String>) -> Result<Option<SessionState>, Failure> {
+        Ok(self.cluster.as_ref().map(|cluster| cluster.session_for(plan, tables)).transpose()?.flatten())
+    }
+
+    #[cfg(not(feature = "ballista"))]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "a cluster may refuse")]
+    fn on_cluster(&self, _plan: &LogicalPlan, _tables: &HashSet<String>) -> Result<Option<SessionState>, Failure> {
+        Ok(None)
     }
 
     /// Runs the detectors one after the other, and counts what they found once.
@@ -216,11 +250,19 @@ impl<'a> Context<'a> {
         let options = ListingOptions::new(Arc::new(ParquetFormat::default().with_metadata_size_hint(footer)))
             .with_file_extension(".parquet")
             .with_table_partition_cols(partitions);
-        let config = ListingTableConfig::new(url)
-            .with_listing_options(options)
-            .with_schema(in_zone(&table.schema(), self.scope.zone));
+        let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(self.stored_schema(table));
         self.session.register_table(table.name, Arc::new(ListingTable::try_new(config)?))?;
         Ok(())
+    }
+
+    /// A cluster checks after each step what its plans say of nulls, and those of joins say it wrongly.
+    fn stored_schema(&self, table: &TableDef) -> SchemaRef {
+        let schema = in_zone(&table.schema(), self.scope.zone);
+        if self.scope.scheduler.is_none() {
+            return schema;
+        }
+        let nullable = |field: &FieldRef| Field::clone(field).with_nullable(true);
+        Arc::new(Schema::new(schema.fields().iter().map(nullable).collect::<Vec<_>>()))
     }
 
     fn register_rows(&self, table: &TableDef, rows: &[RecordBatch]) -> Result<(), Failure> {

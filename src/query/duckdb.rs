@@ -6,11 +6,9 @@ use std::path::{Component, Path};
 use arrow::array::RecordBatch;
 use arrow::json::LineDelimitedWriter;
 use datafusion::scalar::ScalarValue;
-use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::findings::{self, Detector};
-use super::{Scope, Statement, prices};
+use super::{Scope, parameters, prices};
 use crate::lake::AnyLake;
 use crate::tables::{ColumnDef, FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, PRICES, RUNS, SOURCES, TableDef};
 use crate::{Error, Result};
@@ -101,36 +99,17 @@ fn findings_view(detectors: &[Detector]) -> Result<String> {
     let given = given.collect::<Vec<_>>().join(", ");
     let mut found = no_row(&columns);
     for detector in detectors {
-        let _ =
-            write!(found, "\nunion all\nselect {given} from (\n{}\n)", with_values(&detector.statement)?.trim_end());
+        let _ = write!(
+            found,
+            "\nunion all\nselect {given} from (\n{}\n)",
+            parameters::in_place(&detector.statement, literal)?.trim_end()
+        );
     }
     let counted = findings::SQL.trim_end();
     Ok(format!(
         "create or replace view {} as\nwith found as (\n{found}\n)\nselect * from (\n{counted}\n)",
         FINDINGS.name
     ))
-}
-
-/// The text with the values of its parameters in their places: a view takes none.
-fn with_values(statement: &Statement) -> Result<String> {
-    let wrong = |error: String| Error::Query(format!("a detector cannot be a view: {error}"));
-    let tokens = Tokenizer::new(&GenericDialect {}, &statement.sql).with_unescape(false).tokenize();
-    let mut text = String::new();
-    for token in tokens.map_err(|error| wrong(error.to_string()))? {
-        let value = match &token {
-            Token::Placeholder(name) => {
-                statement.parameters.iter().find(|(known, _)| Some(known.as_str()) == name.strip_prefix('$'))
-            }
-            _ => None,
-        };
-        match value {
-            Some((_, value)) => text.push_str(&literal(value).map_err(wrong)?),
-            None => {
-                let _ = write!(text, "{token}");
-            }
-        }
-    }
-    Ok(text)
 }
 
 fn literal(value: &ScalarValue) -> Result<String, String> {
@@ -203,7 +182,7 @@ fn unreadable(folder: &Path) -> Option<String> {
     })
 }
 
-fn has_files(folder: &Path) -> bool {
+pub(super) fn has_files(folder: &Path) -> bool {
     let files = walkdir::WalkDir::new(folder).into_iter().filter_map(Result::ok);
     files.into_iter().any(|file| file.path().extension().is_some_and(|suffix| suffix == "parquet"))
 }
@@ -211,6 +190,8 @@ fn has_files(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::Statement;
+    use crate::query::parameters::in_place;
 
     #[test]
     fn what_patterns_and_texts_are_made_of_is_escaped() {
@@ -229,14 +210,14 @@ mod tests {
             ("n", ScalarValue::TimestampMicrosecond(None, Some("UTC".into()))),
         ];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).to_vec();
-        let text = with_values(&Statement { sql: sql.to_owned(), parameters }).unwrap();
+        let text = in_place(&Statement { sql: sql.to_owned(), parameters }, literal).unwrap();
         assert_eq!(
             text,
             "select cast(-3 as bigint), cast(1e-1 as double), '$a''s', 'it''s' -- not $a\nfrom t /* nor $a */ where null is null or x >= null\n"
         );
         for detector in findings::Detectors::All(&[]).all().unwrap().iter() {
             let sql = &detector.statement.sql;
-            assert_eq!(with_values(&Statement { sql: sql.clone(), parameters: Vec::new() }).unwrap(), *sql);
+            assert_eq!(in_place(&Statement { sql: sql.clone(), parameters: Vec::new() }, literal).unwrap(), *sql);
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod builtin;
 pub mod canned;
+#[cfg(feature = "ballista")]
+mod cluster;
 mod context;
 pub mod duckdb;
 pub mod findings;
@@ -9,10 +11,13 @@ mod footer_folder;
 mod footers;
 mod local_files;
 pub mod nearest;
+mod parameters;
 mod pinned;
 mod refusal;
+mod scheduler;
 mod seen;
 mod shared;
+pub mod spark;
 
 use std::path::Path;
 
@@ -27,6 +32,7 @@ use crate::lake::AnyLake;
 use crate::{Error, Result};
 pub use context::cores;
 use context::{Context, Verdict, prices};
+pub use scheduler::Scheduler;
 
 /// A query and the values of its parameters.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +54,8 @@ pub struct Scope<'a> {
     pub prices: Option<&'a Path>,
     /// What fills the table `findings`.
     pub detectors: findings::Detectors<'a>,
+    /// The cluster on which queries over the lake's own tables run; none for this machine.
+    pub scheduler: Option<&'a Scheduler>,
 }
 
 /// Takes the rows of a result as they come.

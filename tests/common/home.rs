@@ -12,6 +12,12 @@ pub fn agents() -> impl Iterator<Item = &'static str> {
     AGENTS.iter().map(|agent| agent.about().id)
 }
 
+/// The repository, of which the test's crate may be a part.
+pub fn root() -> &'static Path {
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.find(|folder| folder.join("fixtures").is_dir()).unwrap()
+}
+
 /// One fixture: what an agent left on disk, and what must come out.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -28,7 +34,7 @@ impl Case {
 
     /// The cases of one agent, in order.
     pub fn of(agent: &'static str) -> Vec<Self> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(agent);
+        let folder = root().join("fixtures").join(agent);
         let mut folders: Vec<PathBuf> = entries(&folder).into_iter().filter(|path| path.is_dir()).collect();
         folders.sort();
         let case = |folder: PathBuf| Self { agent, name: file_name(&folder), folder };

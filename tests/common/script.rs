@@ -119,6 +119,13 @@ fn sonnet() -> String {
 }
 
 impl Scripts {
+    /// The scripts of a folder's files, by name.
+    pub fn all(folder: &Path) -> BTreeMap<String, Self> {
+        let paths = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let scripts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        scripts.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), Self::load(&path))).collect()
+    }
+
     /// Reads a file of scripts.
     pub fn load(path: &Path) -> Self {
         let text = std::fs::read_to_string(path).unwrap();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use chrono_tz::Tz;
 use datafusion::scalar::ScalarValue;
@@ -14,15 +14,16 @@ use llrem::tables::{LAKE_TABLES, STATE_TABLES};
 use serde_json::{Value, json};
 
 use crate::answers::{Questioner, row, scope};
+use crate::common::home::root;
 use crate::common::{Built, Home, python};
 use crate::lake_of_all_fixtures;
 use crate::script::Scripts;
 
 /// Half an hour off, with a change of the clocks: what counts days or hours has to mind the zone.
-const ZONE: Tz = chrono_tz::America::St_Johns;
+pub(crate) const ZONE: Tz = chrono_tz::America::St_Johns;
 
 /// Values of parameters, by name.
-type Given = Vec<(String, String)>;
+pub(crate) type Given = Vec<(String, String)>;
 
 /// Values that are in the lake: its busiest agent, this agent's busiest project, and when two of its sessions began. The
 /// one that began at the first moment is in, the one that began at the last is out.
@@ -43,18 +44,15 @@ fn filters(lake: &Path) -> Given {
 }
 
 /// What a query is asked with: its defaults, filters, and other numbers than the defaults.
-const SETS: [&str; 3] = ["defaults", "filters", "numbers"];
+pub(crate) const SETS: [&str; 3] = ["defaults", "filters", "numbers"];
 
 /// Sessions in which the detectors find something, by detector.
 fn scripts() -> BTreeMap<String, Scripts> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/detectors");
-    let paths = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
-    let scripts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    scripts.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), Scripts::load(&path))).collect()
+    Scripts::all(&root().join("tests/detectors"))
 }
 
 /// The queries of a kind, with every set that means something to them.
-fn statements(purpose: Purpose, filters: &Given) -> Vec<(String, Statement)> {
+pub(crate) fn statements(purpose: Purpose, filters: &Given) -> Vec<(String, Statement)> {
     let library = Library::load(&[]).unwrap();
     let scripts = scripts();
     let moments = |_: &str, text: &str| Ok(llrem::time::parse_iso(text).unwrap());
@@ -107,25 +105,49 @@ fn bound((name, value): &(String, ScalarValue)) -> (String, Value) {
     (name.clone(), value)
 }
 
-/// Runs every statement on both engines. Gives the rows of each, which are the same.
+/// Another engine that sees the lake.
+pub(crate) struct Other {
+    /// Its name in `engines.py`.
+    pub(crate) name: &'static str,
+    /// What makes it see the lake.
+    pub(crate) setup: String,
+    /// A query in its dialect.
+    pub(crate) dialect: fn(&str) -> String,
+    /// `engines.py`, in its environment.
+    pub(crate) script: Command,
+}
+
+/// Runs every statement on llrem and on DuckDB. Gives the rows of each, which are the same.
 fn assert_same_rows(lake: &Path, statements: &[(String, Statement)]) -> BTreeMap<String, usize> {
+    let lake = AnyLake::Local(Lake::open(lake).unwrap());
+    let setup = duckdb::script(scope(&lake, ZONE), None).unwrap();
+    let duckdb = Other { name: "duckdb", setup, dialect: str::to_owned, script: python::script("engines.py") };
+    assert_same_rows_on(duckdb, &lake, statements)
+}
+
+/// Runs every statement on both engines. Gives the rows of each, which are the same.
+pub(crate) fn assert_same_rows_on(
+    mut other: Other,
+    lake: &AnyLake,
+    statements: &[(String, Statement)],
+) -> BTreeMap<String, usize> {
     let folder = tempfile::tempdir().unwrap();
     let mut rows = BTreeMap::new();
     let mut cases = Vec::new();
-    let lake = AnyLake::Local(Lake::open(lake).unwrap());
-    let mut llrem = Questioner::new(&lake, ZONE);
+    let mut llrem = Questioner::new(lake, ZONE);
     for (number, (name, statement)) in statements.iter().enumerate() {
         let answer = llrem.ask(statement).unwrap_or_else(|error| panic!("{name}: {error}"));
         let expected = folder.path().join(format!("{number}.arrow"));
         answer.write(&expected);
         rows.insert(name.clone(), answer.rows());
         let parameters: serde_json::Map<_, _> = statement.parameters.iter().map(bound).collect();
-        cases.push(json!({"name": name, "sql": statement.sql, "parameters": parameters, "expected": expected}));
+        let sql = (other.dialect)(&statement.sql);
+        cases.push(json!({"name": name, "sql": sql, "parameters": parameters, "expected": expected}));
     }
-    let setup = duckdb::script(scope(&lake, ZONE), None).unwrap();
     let job = folder.path().join("job.json");
-    std::fs::write(&job, json!({"setup": setup, "cases": cases}).to_string()).unwrap();
-    let output = python::script("engines.py").arg(&job).stderr(Stdio::inherit()).output().unwrap();
+    let told = json!({"engine": other.name, "setup": other.setup, "zone": ZONE.name(), "cases": cases});
+    std::fs::write(&job, told.to_string()).unwrap();
+    let output = other.script.arg(&job).stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     rows
 }

@@ -1,8 +1,10 @@
-"""Runs queries on DuckDB and compares their rows with those that llrem gave.
+"""Runs queries on another engine and compares their rows with those that llrem gave.
 
-    engines.py JOB     a file of JSON: {"setup": SQL, "cases": [{"name", "sql", "parameters", "expected": ARROW FILE}]}
+    engines.py JOB     a file of JSON: {"engine", "setup": SQL, "cases": [{"name", "sql", "parameters", "expected": ARROW
+                       FILE}], "zone"}
 
-Prints what differs, and fails when anything does. Values are compared exactly, fractions too: the canned queries sum
+Engines are duckdb, duckdb-s3 (with its extension httpfs, for a lake in a bucket) and sail (Spark's protocol). Endpoint and
+credentials of a bucket come from the usual variables. Prints what differs, and fails when anything does. Values are compared exactly, fractions too: the canned queries sum
 whole numbers only (nano-dollars, milliseconds), which come to the same in any order, and both engines do the rest
 in IEEE doubles.
 """
@@ -10,15 +12,57 @@ in IEEE doubles.
 import datetime
 import json
 import math
+import os
 import sys
+from pathlib import Path
+from urllib.parse import urlparse
 
-import duckdb
 import pyarrow
 import pyarrow.ipc
 import pyarrow.types as kinds
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 SHOWN = 5
+
+
+def duckdb_engine(job):
+    import duckdb
+
+    connection = duckdb.connect()
+    if job["engine"] == "duckdb-s3":
+        import duckdb_extension_httpfs
+
+        # The extension is signed by DuckDB, whoever has packaged it, and DuckDB loads no other.
+        folder = Path(duckdb_extension_httpfs.__file__).parent / "extensions" / f"v{duckdb.__version__}"
+        connection.execute(f"load '{folder / 'httpfs.duckdb_extension'}'")
+        endpoint = urlparse(os.environ["AWS_ENDPOINT_URL"])
+        connection.execute(
+            "create secret (type s3, provider config, url_style 'path', use_ssl false, "
+            f"key_id '{os.environ['AWS_ACCESS_KEY_ID']}', secret '{os.environ['AWS_SECRET_ACCESS_KEY']}', "
+            f"region '{os.environ['AWS_REGION']}', endpoint '{endpoint.netloc}')"
+        )
+    connection.execute(job["setup"])
+    return lambda sql, parameters: connection.sql(sql, params=parameters).to_arrow_table()
+
+
+def sail_engine(job):
+    from pysail.spark import SparkConnectServer
+
+    # It listens while the process lives.
+    server = SparkConnectServer(ip="127.0.0.1", port=0)
+    server.start(background=True)
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").getOrCreate()
+    session.conf.set("spark.sql.session.timeZone", job["zone"])
+    session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+    for statement in job["setup"].split(";\n"):
+        if statement.strip():
+            session.sql(statement)
+    return lambda sql, parameters: session.sql(sql, args=parameters).toArrow()
+
+
+ENGINES = {"duckdb": duckdb_engine, "duckdb-s3": duckdb_engine, "sail": sail_engine}
 
 
 def parameter(value):
@@ -30,7 +74,7 @@ def parameter(value):
 
 
 def kind(field):
-    """What a column holds, however wide: DuckDB sums whole numbers in 128 bits."""
+    """What a column holds, however wide: DuckDB sums whole numbers in 128 bits, and fractions may be decimal."""
     held = field.type
     if kinds.is_integer(held) or (kinds.is_decimal(held) and held.scale == 0):
         return "whole number"
@@ -61,17 +105,17 @@ def same(left, right):
     return left == right
 
 
-def differences(expected, found):
+def differences(expected, found, engine):
     columns = [[(field.name, kind(field)) for field in table.schema] for table in (expected, found)]
     if columns[0] != columns[1]:
         wrong = [pair for pair in zip(*columns) if pair[0] != pair[1]] or columns
-        return [f"columns: llrem and DuckDB have {wrong}"]
+        return [f"columns: llrem and {engine} have {wrong}"]
     if expected.num_rows != found.num_rows:
-        return [f"rows: llrem has {expected.num_rows}, DuckDB {found.num_rows}"]
+        return [f"rows: llrem has {expected.num_rows}, {engine} {found.num_rows}"]
     pairs = zip(columns[0], expected.columns, found.columns)
     cells = [(name, values(left, held), values(right, held)) for (name, held), left, right in pairs]
     return [
-        f"row {row}, {name}: llrem has {left[row]!r}, DuckDB {right[row]!r}"
+        f"row {row}, {name}: llrem has {left[row]!r}, {engine} {right[row]!r}"
         for row in range(expected.num_rows)
         for name, left, right in cells
         if not same(left[row], right[row])
@@ -81,18 +125,16 @@ def differences(expected, found):
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
-    connection = duckdb.connect()
-    connection.execute(job["setup"])
+    ask = ENGINES[job["engine"]](job)
     failed = 0
     for case in job["cases"]:
         with pyarrow.ipc.open_file(case["expected"]) as file:
             expected = file.read_all()
         parameters = {name: parameter(value) for name, value in case["parameters"].items()}
         try:
-            found = connection.sql(case["sql"], params=parameters).to_arrow_table()
-            wrong = differences(expected, found)
-        except duckdb.Error as error:
-            wrong = [str(error)]
+            wrong = differences(expected, ask(case["sql"], parameters), job["engine"])
+        except Exception as error:  # Each engine has its own.
+            wrong = [f"{type(error).__name__}: {error}"]
         if wrong:
             failed += 1
             print(case["name"], *wrong[:SHOWN], sep="\n  ")

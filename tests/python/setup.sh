@@ -1,11 +1,19 @@
 #!/bin/sh
-# Makes the virtual environment that tests/lake/interop.rs reads lakes with. Does nothing when it is there already.
+# Makes the virtual environments of the tests, each once: one with readers of lakes, and one with engines for a team's lake,
+# which need older versions of what both have.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 venv=${LLREM_TEST_VENV:-$here/../../target/test-venv}
-if cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
-    exit 0
-fi
-"${PYTHON:-python3}" -m venv "$venv"
-"$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: -r "$here/requirements.txt"
-cp "$here/requirements.txt" "$venv/requirements.txt"
+
+make() {
+    if cmp -s "$here/$2" "$1/requirements.txt"; then
+        return
+    fi
+    "${PYTHON:-python3}" -m venv "$1"
+    # Of the client of Spark there is no wheel; it is Python alone.
+    "$1/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --no-binary pyspark-client -r "$here/$2"
+    cp "$here/$2" "$1/requirements.txt"
+}
+
+make "$venv" requirements.txt
+make "$venv/team" team.txt

@@ -1,0 +1,106 @@
+//! Where queries run that are too large for one machine.
+
+use std::fmt::{self, Display, Formatter};
+use std::num::NonZeroUsize;
+
+use url::Url;
+
+use crate::{Error, Result};
+
+/// Port of a scheduler whose URL names none; that of Ballista's own program.
+const PORT: u16 = 50050;
+/// Parts into which a cluster divides what it reads, sorts, groups and joins, unless told otherwise; Ballista's default.
+const PARTITIONS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
+/// The scheduler of a Ballista cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scheduler {
+    host: String,
+    port: u16,
+    partitions: NonZeroUsize,
+}
+
+impl Display for Scheduler {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "df://{}:{}", self.host, self.port)
+    }
+}
+
+impl Scheduler {
+    /// Understands `df://HOST:PORT`. Connects to nothing.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the URL makes no sense, or this llrem was built without Ballista.
+    pub fn parse(text: &str) -> Result<Self> {
+        let wrong = || Error::Usage(format!("`{text}` names no scheduler; write df://HOST:PORT"));
+        let url = Url::parse(text).map_err(|_| wrong())?;
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
+        let is_bare = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+        if url.scheme() != "df" || !matches!(url.path(), "" | "/") || !is_bare || url.fragment().is_some() {
+            return Err(wrong());
+        }
+        if !cfg!(feature = "ballista") {
+            return Err(Error::Usage(
+                "this llrem knows no clusters; build one that does: cargo install --path . --locked --features ballista"
+                    .to_owned(),
+            ));
+        }
+        Ok(Self { host: host.to_owned(), port: url.port().unwrap_or(PORT), partitions: PARTITIONS })
+    }
+
+    /// The same; the cluster divides its work into so many parts, which run beside each other as far as it has cores.
+    #[must_use]
+    pub fn with_partitions(self, partitions: NonZeroUsize) -> Self {
+        Self { partitions, ..self }
+    }
+
+    /// Where it listens.
+    #[cfg(feature = "ballista")]
+    pub(super) fn address(&self) -> String {
+        format!("http://{}", self.socket())
+    }
+
+    /// Its host and port.
+    #[cfg(feature = "ballista")]
+    pub(super) fn socket(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
+    /// Parts into which the cluster divides its work.
+    #[cfg(feature = "ballista")]
+    pub(super) fn partitions(&self) -> usize {
+        self.partitions.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_no_scheduler() {
+        for text in
+            ["", "host:50050", "http://h:1", "df://", "df://:1", "df://h:1/x", "df://u:p@h:1", "df://h?x", "df://h:x"]
+        {
+            assert!(matches!(Scheduler::parse(text), Err(Error::Usage(_))), "{text}");
+        }
+    }
+
+    #[cfg(feature = "ballista")]
+    #[test]
+    fn a_scheduler_may_name_its_port() {
+        let address = |text| Scheduler::parse(text).unwrap().address();
+        assert_eq!(address("df://team.example.org:50051"), "http://team.example.org:50051");
+        assert_eq!(address("df://10.0.0.1/"), "http://10.0.0.1:50050");
+        assert_eq!(address("df://[::1]:9"), "http://[::1]:9");
+    }
+
+    #[cfg(not(feature = "ballista"))]
+    #[test]
+    fn without_ballista_it_says_how_to_get_it() {
+        insta::assert_snapshot!(
+            Scheduler::parse("df://h:1").unwrap_err(),
+            @"this llrem knows no clusters; build one that does: cargo install --path . --locked --features ballista"
+        );
+    }
+}

@@ -1,0 +1,221 @@
+//! What Spark, and Sail that speaks its protocol, need to ask a lake: views over its files, and the texts of queries as
+//! their dialect has them.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use datafusion::scalar::ScalarValue;
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use super::duckdb::has_files;
+use super::findings::{self, Detector};
+use super::{Scope, parameters};
+use crate::lake::AnyLake;
+use crate::tables::{ColumnDef, FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, TableDef};
+use crate::{Error, Result};
+
+/// The parameters of a query keep their names, as `:name`. The rest of the rule: in a literal, `\` and `''` are written
+/// `\\` and `\'`; `regexp_replace` always replaces all, and takes no `'g'`; `array_length` is called `size`.
+///
+/// # Errors
+/// [`Error::Query`] when the text is no SQL.
+pub fn text(sql: &str) -> Result<String> {
+    let tokens = parameters::tokens(sql)?;
+    let mut text = String::new();
+    let mut calls: Vec<&str> = Vec::new();
+    let mut word = "";
+    let mut is_flag = false;
+    for (place, token) in tokens.iter().enumerate() {
+        match token {
+            Token::LParen => calls.push(word),
+            Token::RParen => {
+                calls.pop();
+                is_flag = false;
+            }
+            Token::Comma if calls.last().is_some_and(|name| name.eq_ignore_ascii_case("regexp_replace")) => {
+                is_flag = tokens.get(place + 1..).is_some_and(ends_with_flag);
+            }
+            _ => {}
+        }
+        word = if let Token::Word(word) = token { &word.value } else { "" };
+        if is_flag {
+            continue;
+        }
+        let _ = match token {
+            Token::Placeholder(name) => write!(text, ":{}", name.trim_start_matches('$')),
+            Token::SingleQuotedString(inner) => write!(text, "'{}'", inner.replace('\\', r"\\").replace("''", r"\'")),
+            Token::Word(word)
+                if word.value.eq_ignore_ascii_case("array_length") && tokens.get(place + 1) == Some(&Token::LParen) =>
+            {
+                write!(text, "size")
+            }
+            token => write!(text, "{token}"),
+        };
+    }
+    Ok(text)
+}
+
+/// Whether nothing is left of a call but the literal `'g'`.
+fn ends_with_flag(rest: &[Token]) -> bool {
+    let mut rest = rest.iter().filter(|token| !matches!(token, Token::Whitespace(_)));
+    let flag = rest.next().is_some_and(|token| matches!(token, Token::SingleQuotedString(flag) if flag == "g"));
+    flag && rest.next() == Some(&Token::RParen)
+}
+
+/// Statements, each ended by `;` and a new line, that make views of the lake's own tables and of `findings`; with a name,
+/// of that table only. What is made of a lake's state stays on its machine.
+///
+/// # Errors
+/// [`Error::Usage`] where Spark cannot read files from a folder of that name, and for tables that it does not get.
+pub fn script(scope: Scope<'_>, only: Option<&str>) -> Result<String> {
+    let mut views = Vec::new();
+    for table in LAKE_TABLES {
+        views.push((table.name, view(scope.lake, table)?));
+    }
+    views.push((FINDINGS.name, findings_view(&scope.detectors.all()?)?));
+    if let Some(unknown) = only.filter(|only| views.iter().all(|(name, _)| name != only)) {
+        return Err(Error::Usage(format!("Spark gets no table `{unknown}`: it is made of the state of llrem")));
+    }
+    let zone = scope.zone.name();
+    let mut script = format!(
+        "-- A lake of llrem for Spark and Sail: run the statements, one by one, in a session with\n\
+         -- spark.conf.set('spark.sql.session.timeZone', '{zone}')\n\
+         -- spark.conf.set('spark.sql.sources.partitionColumnTypeInference.enabled', 'false')\n"
+    );
+    for (_, view) in views.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)) {
+        let _ = writeln!(script, "{view};");
+    }
+    Ok(script)
+}
+
+fn view(lake: &AnyLake, table: &TableDef) -> Result<String> {
+    let columns: Vec<_> = table.columns.iter().map(|column| (column.name, type_name(column))).collect();
+    let partitions = PARTITION_COLUMNS.map(|(name, _)| (name, "string"));
+    let head = format!("create or replace temporary view {} as\n", table.name);
+    match address(lake, table)? {
+        Some(address) => {
+            // Moments have to be cast, or Sail takes their days and hours from UTC.
+            let columns = columns.iter().map(|(name, kind)| match *kind {
+                "timestamp" => format!("cast({name} as timestamp) as {name}"),
+                _ => (*name).to_owned(),
+            });
+            let partitions = partitions.map(|(name, kind)| format!("cast({name} as {kind}) as {name}"));
+            let columns = columns.chain(partitions).collect::<Vec<_>>().join(", ");
+            Ok(format!("{head}select {columns}\nfrom parquet.`{address}`"))
+        }
+        None => Ok(format!("{head}{}", no_row(columns.into_iter().chain(partitions)))),
+    }
+}
+
+/// Where a table's files lie; none where there are none, which would be an error.
+fn address(lake: &AnyLake, table: &TableDef) -> Result<Option<String>> {
+    match lake {
+        AnyLake::Local(lake) => {
+            let folder = lake.table_dir(table);
+            Ok(has_files(&folder).then(|| folder_address(&folder)).transpose()?)
+        }
+        AnyLake::Remote(lake) => Ok(Some(lake.table_url(table))),
+    }
+}
+
+fn folder_address(folder: &Path) -> Result<String> {
+    let folder = std::path::absolute(folder).map_err(Error::io("find", folder))?;
+    let readable = folder.to_str().filter(|path| !path.contains(['*', '?', '[', ']', '{', '}', '`', '\\', '%', ',']));
+    let wrong = || {
+        let place = folder.display();
+        Error::Usage(format!(
+            "Spark cannot read `{place}`: a sign in its name stands for others; make a link to the lake"
+        ))
+    };
+    readable.map(str::to_owned).ok_or_else(wrong)
+}
+
+fn no_row<'c>(columns: impl Iterator<Item = (&'c str, &'c str)>) -> String {
+    let typed = columns.map(|(name, kind)| format!("cast(null as {kind}) as {name}"));
+    format!("select {} where false", typed.collect::<Vec<_>>().join(", "))
+}
+
+/// A view that runs the detectors, and counts what they find once.
+fn findings_view(detectors: &[Detector]) -> Result<String> {
+    let columns: Vec<_> = findings::columns().into_iter().zip(FINDINGS.columns.iter().map(type_name)).collect();
+    let given = columns.iter().map(|(name, kind)| format!("cast({name} as {kind}) as {name}"));
+    let given = given.collect::<Vec<_>>().join(", ");
+    let mut found = no_row(columns.iter().copied());
+    for detector in detectors {
+        let bound = parameters::in_place(&detector.statement, literal)?;
+        let _ = write!(found, "\nunion all\nselect {given} from (\n{}\n)", without_comments(&bound)?.trim());
+    }
+    let counted = without_comments(findings::SQL)?;
+    let sql = format!("with found as (\n{found}\n)\nselect * from (\n{}\n)", counted.trim());
+    Ok(format!("create or replace temporary view {} as\n{}", FINDINGS.name, text(&sql)?))
+}
+
+/// A comment may end in what ends a statement.
+fn without_comments(sql: &str) -> Result<String> {
+    use datafusion::sql::sqlparser::tokenizer::Whitespace;
+    let tokens = parameters::tokens(sql)?.into_iter().map(|token| match token {
+        Token::Whitespace(Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_)) => {
+            Token::Whitespace(Whitespace::Newline)
+        }
+        token => token,
+    });
+    Ok(tokens.map(|token| token.to_string()).collect())
+}
+
+fn type_name(column: &ColumnDef) -> &'static str {
+    match column.type_name() {
+        "text" => "string",
+        "text[]" => "array<string>",
+        "timestamptz" => "timestamp",
+        other => other,
+    }
+}
+
+/// A value as every engine writes it; [`text`] makes it Spark's.
+fn literal(value: &ScalarValue) -> Result<String, String> {
+    Ok(match value {
+        value if value.is_null() => "null".to_owned(),
+        ScalarValue::Boolean(Some(truth)) => truth.to_string(),
+        ScalarValue::Int64(Some(number)) => format!("cast({number} as bigint)"),
+        ScalarValue::Float64(Some(number)) => format!("cast({number:e} as double)"),
+        ScalarValue::Utf8(Some(value)) => format!("'{}'", value.replace('\'', "''")),
+        ScalarValue::Date32(Some(_)) => format!("cast('{value}' as date)"),
+        ScalarValue::TimestampMicrosecond(Some(micros), _) => format!("timestamp_micros({micros})"),
+        other => return Err(format!("`{other}` is no value of a parameter")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_in_sparks_dialect() {
+        for (sql, expected) in [
+            ("select $a, '$a' -- $a", "select :a, '$a' -- $a"),
+            (r"select 'it''s', '\d\n', ''", r"select 'it\'s', '\\d\\n', ''"),
+            (
+                "regexp_replace(regexp_replace(x, 'a', 'g') , 'b', ''\n , 'g' ), ('f', 'g')",
+                "regexp_replace(regexp_replace(x, 'a') , 'b', ''\n ), ('f', 'g')",
+            ),
+            ("array_length(x) > array_length + 1", "size(x) > array_length + 1"),
+        ] {
+            assert_eq!(text(sql).unwrap(), expected, "{sql}");
+        }
+        assert!(text("select 'a").is_err());
+    }
+
+    #[test]
+    fn folders_that_are_patterns_are_refused() {
+        assert_eq!(folder_address(Path::new("/a b/it's/usage")).unwrap(), "/a b/it's/usage");
+        insta::assert_snapshot!(
+            folder_address(Path::new("/a[b]/usage")).unwrap_err(),
+            @"Spark cannot read `/a[b]/usage`: a sign in its name stands for others; make a link to the lake"
+        );
+    }
+
+    #[test]
+    fn comments_are_left_out() {
+        assert_eq!(without_comments("select '--' -- a;\n, 1 /* b */").unwrap(), "select '--' \n, 1 \n");
+    }
+}
