@@ -29,7 +29,8 @@ with chosen as (
 edits as (
   select
     c.machine, c.agent, c.session_id, c.project, c.started_at, c.work,
-    case when left(t.file_path, length(c.project_path) + 1) = c.project_path || '/' then substr(t.file_path, length(c.project_path) + 2)
+    case when left(t.file_path, length(c.project_path) + 1) = c.project_path || '/'
+         then substr(t.file_path, length(c.project_path) + 2)
          else t.file_path end as file,
     count(*) as edits,
     min(t.seq) as first_seq,
@@ -39,7 +40,8 @@ edits as (
   where t.category in ('edit', 'write') and t.status = 'ok' and t.file_path is not null
   group by
     c.machine, c.agent, c.session_id, c.project, c.started_at, c.work,
-    case when left(t.file_path, length(c.project_path) + 1) = c.project_path || '/' then substr(t.file_path, length(c.project_path) + 2)
+    case when left(t.file_path, length(c.project_path) + 1) = c.project_path || '/'
+         then substr(t.file_path, length(c.project_path) + 2)
          else t.file_path end
 ),
 -- The last session of each piece of work is the last that edited the file.

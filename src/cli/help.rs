@@ -82,7 +82,7 @@ Examples:
 
 With -f duckdb, sessions, messages, tool_calls, usage and findings are views over the lake's files, which show what
 later runs add; runs, sources and prices are copies of the moment. The session's time zone is llrem's.
-With -f spark, there are only the views, as statements for spark.sql(…).";
+With -f spark, there are views of the first four only, as statements for spark.sql(…).";
 
 /// `llrem sources --help`
 pub(super) const SOURCES: &str = "\

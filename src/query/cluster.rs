@@ -10,7 +10,6 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
-
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 

@@ -4,14 +4,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::duckdb::has_files;
-use super::findings::{self, Detector};
 use super::{Scope, parameters};
 use crate::lake::AnyLake;
-use crate::tables::{ColumnDef, FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, TableDef};
+use crate::tables::{ColumnDef, LAKE_TABLES, PARTITION_COLUMNS, TableDef};
 use crate::{Error, Result};
 
 /// The parameters of a query keep their names, as `:name`. The rest of the rule: in a literal, `\` and `''` are written
@@ -62,19 +60,15 @@ fn ends_with_flag(rest: &[Token]) -> bool {
     flag && rest.next() == Some(&Token::RParen)
 }
 
-/// Statements, each ended by `;` and a new line, that make views of the lake's own tables and of `findings`; with a name,
-/// of that table only. What is made of a lake's state stays on its machine.
+/// Statements, each ended by `;` and a new line, that make views of the lake's own tables; with a name, of that table only.
+/// What is made of a lake's state stays on its machine.
 ///
 /// # Errors
 /// [`Error::Usage`] where Spark cannot read files from a folder of that name, and for tables that it does not get.
 pub fn script(scope: Scope<'_>, only: Option<&str>) -> Result<String> {
-    let mut views = Vec::new();
-    for table in LAKE_TABLES {
-        views.push((table.name, view(scope.lake, table)?));
-    }
-    views.push((FINDINGS.name, findings_view(&scope.detectors.all()?)?));
-    if let Some(unknown) = only.filter(|only| views.iter().all(|(name, _)| name != only)) {
-        return Err(Error::Usage(format!("Spark gets no table `{unknown}`: it is made of the state of llrem")));
+    if let Some(unknown) = only.filter(|only| LAKE_TABLES.iter().all(|table| table.name != *only)) {
+        let known = LAKE_TABLES.map(|table| table.name).join(", ");
+        return Err(Error::Usage(format!("Spark gets no table `{unknown}`, but {known}")));
     }
     let zone = scope.zone.name();
     let mut script = format!(
@@ -82,8 +76,8 @@ pub fn script(scope: Scope<'_>, only: Option<&str>) -> Result<String> {
          -- spark.conf.set('spark.sql.session.timeZone', '{zone}')\n\
          -- spark.conf.set('spark.sql.sources.partitionColumnTypeInference.enabled', 'false')\n"
     );
-    for (_, view) in views.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)) {
-        let _ = writeln!(script, "{view};");
+    for table in LAKE_TABLES.iter().filter(|table| only.is_none_or(|only| only == table.name)) {
+        let _ = writeln!(script, "{};", view(scope.lake, table)?);
     }
     Ok(script)
 }
@@ -135,33 +129,6 @@ fn no_row<'c>(columns: impl Iterator<Item = (&'c str, &'c str)>) -> String {
     format!("select {} where false", typed.collect::<Vec<_>>().join(", "))
 }
 
-/// A view that runs the detectors, and counts what they find once.
-fn findings_view(detectors: &[Detector]) -> Result<String> {
-    let columns: Vec<_> = findings::columns().into_iter().zip(FINDINGS.columns.iter().map(type_name)).collect();
-    let given = columns.iter().map(|(name, kind)| format!("cast({name} as {kind}) as {name}"));
-    let given = given.collect::<Vec<_>>().join(", ");
-    let mut found = no_row(columns.iter().copied());
-    for detector in detectors {
-        let bound = parameters::in_place(&detector.statement, literal)?;
-        let _ = write!(found, "\nunion all\nselect {given} from (\n{}\n)", without_comments(&bound)?.trim());
-    }
-    let counted = without_comments(findings::SQL)?;
-    let sql = format!("with found as (\n{found}\n)\nselect * from (\n{}\n)", counted.trim());
-    Ok(format!("create or replace temporary view {} as\n{}", FINDINGS.name, text(&sql)?))
-}
-
-/// A comment may end in what ends a statement.
-fn without_comments(sql: &str) -> Result<String> {
-    use datafusion::sql::sqlparser::tokenizer::Whitespace;
-    let tokens = parameters::tokens(sql)?.into_iter().map(|token| match token {
-        Token::Whitespace(Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_)) => {
-            Token::Whitespace(Whitespace::Newline)
-        }
-        token => token,
-    });
-    Ok(tokens.map(|token| token.to_string()).collect())
-}
-
 fn type_name(column: &ColumnDef) -> &'static str {
     match column.type_name() {
         "text" => "string",
@@ -169,20 +136,6 @@ fn type_name(column: &ColumnDef) -> &'static str {
         "timestamptz" => "timestamp",
         other => other,
     }
-}
-
-/// A value as every engine writes it; [`text`] makes it Spark's.
-fn literal(value: &ScalarValue) -> Result<String, String> {
-    Ok(match value {
-        value if value.is_null() => "null".to_owned(),
-        ScalarValue::Boolean(Some(truth)) => truth.to_string(),
-        ScalarValue::Int64(Some(number)) => format!("cast({number} as bigint)"),
-        ScalarValue::Float64(Some(number)) => format!("cast({number:e} as double)"),
-        ScalarValue::Utf8(Some(value)) => format!("'{}'", value.replace('\'', "''")),
-        ScalarValue::Date32(Some(_)) => format!("cast('{value}' as date)"),
-        ScalarValue::TimestampMicrosecond(Some(micros), _) => format!("timestamp_micros({micros})"),
-        other => return Err(format!("`{other}` is no value of a parameter")),
-    })
 }
 
 #[cfg(test)]
@@ -212,10 +165,5 @@ mod tests {
             folder_address(Path::new("/a[b]/usage")).unwrap_err(),
             @"Spark cannot read `/a[b]/usage`: a sign in its name stands for others; make a link to the lake"
         );
-    }
-
-    #[test]
-    fn comments_are_left_out() {
-        assert_eq!(without_comments("select '--' -- a;\n, 1 /* b */").unwrap(), "select '--' \n, 1 \n");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A script says what matters to its case; times, tokens and ids come by themselves.
 
-#![allow(unreachable_pub, reason = "test programs share it")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

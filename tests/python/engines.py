@@ -4,12 +4,13 @@
                        FILE}], "zone"}
 
 Engines are duckdb, duckdb-s3 (with its extension httpfs, for a lake in a bucket) and sail (Spark's protocol). Endpoint and
-credentials of a bucket come from the usual variables. Prints what differs, and fails when anything does. Values are compared exactly, fractions too: the canned queries sum
-whole numbers only (nano-dollars, milliseconds), which come to the same in any order, and both engines do the rest
-in IEEE doubles.
+credentials of a bucket come from the usual variables. Prints what differs, and fails when anything does. Values are
+compared exactly, fractions too: the canned queries sum whole numbers only (nano-dollars, milliseconds), which come to the
+same in any order, and both engines do the rest in IEEE doubles.
 """
 
 import datetime
+import faulthandler
 import json
 import math
 import os
@@ -23,6 +24,8 @@ import pyarrow.types as kinds
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 SHOWN = 5
+# An engine that does not answer ends the test, and says where it stood. Seconds.
+PATIENCE = 900
 
 
 def duckdb_engine(job):
@@ -48,7 +51,6 @@ def duckdb_engine(job):
 def sail_engine(job):
     from pysail.spark import SparkConnectServer
 
-    # It listens while the process lives.
     server = SparkConnectServer(ip="127.0.0.1", port=0)
     server.start(background=True)
     from pyspark.sql import SparkSession
@@ -59,7 +61,17 @@ def sail_engine(job):
     for statement in job["setup"].split(";\n"):
         if statement.strip():
             session.sql(statement)
-    return lambda sql, parameters: session.sql(sql, args=parameters).toArrow()
+
+    def ask(sql, parameters):
+        return session.sql(sql, args=parameters).toArrow()
+
+    def close():
+        # In this order: a client whose server has gone waits minutes for it.
+        session.stop()
+        server.stop()
+
+    ask.close = close
+    return ask
 
 
 ENGINES = {"duckdb": duckdb_engine, "duckdb-s3": duckdb_engine, "sail": sail_engine}
@@ -123,6 +135,7 @@ def differences(expected, found, engine):
 
 
 def main():
+    faulthandler.dump_traceback_later(PATIENCE, exit=True)
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
     ask = ENGINES[job["engine"]](job)
@@ -140,6 +153,8 @@ def main():
             print(case["name"], *wrong[:SHOWN], sep="\n  ")
             if len(wrong) > SHOWN:
                 print(f"  and {len(wrong) - SHOWN} more")
+    if hasattr(ask, "close"):
+        ask.close()
     sys.exit(1 if failed else 0)
 
 
