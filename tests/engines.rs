@@ -30,7 +30,6 @@ mod portable;
 #[allow(dead_code, reason = "shared")]
 mod proxy;
 #[path = "common/script.rs"]
-#[allow(dead_code, reason = "what is found in the sessions is told elsewhere")]
 mod script;
 #[cfg(unix)]
 #[path = "upload/server.rs"]

@@ -12,7 +12,6 @@ mod machines;
 #[allow(dead_code, reason = "shared")]
 mod proxy;
 #[path = "../../common/script.rs"]
-#[allow(dead_code, reason = "what is found in the sessions is told elsewhere")]
 mod script;
 #[path = "../../upload/server.rs"]
 #[allow(dead_code, reason = "shared")]
