@@ -13,6 +13,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use chrono_tz::Tz;
 use datafusion::common::ParamValues;
 use datafusion::datasource::MemTable;
+use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::DataFusionError;
@@ -26,6 +27,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::TryStreamExt;
+use parquet::file::metadata::PageIndexPolicy;
 use url::Url;
 
 #[cfg(feature = "ballista")]
@@ -33,6 +35,7 @@ use super::cluster::Cluster;
 use super::findings::{self, Detector};
 use super::footer_folder::FooterFolder;
 use super::footers::{self, Footers};
+use super::lake_format::LakeFormat;
 use super::pinned::PinnedFiles;
 use super::seen::{Seen, Stop};
 use super::{Failure, Scope, Statement, refusal, shared};
@@ -73,7 +76,6 @@ impl<'a> Context<'a> {
     pub(super) fn open(scope: Scope<'a>) -> Result<Self, Failure> {
         let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(cores());
         config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
-        // Where pages begin saves bytes on their way, and costs more than it saves where there is no way.
         config.options_mut().execution.parquet.enable_page_index = matches!(scope.lake, AnyLake::Remote(_));
         let seen = Arc::<Seen>::default();
         let (files, remote, folder) = match scope.lake {
@@ -246,13 +248,22 @@ impl<'a> Context<'a> {
     fn register_stored(&self, table: &TableDef) -> Result<(), Failure> {
         let url = ListingTableUrl::parse(table_url(self.scope.lake, table)?)?;
         let partitions = PARTITION_COLUMNS.map(|(name, _)| (name.to_owned(), DataType::Utf8)).to_vec();
-        let footer = self.remote.is_some().then_some(FOOTER);
-        let options = ListingOptions::new(Arc::new(ParquetFormat::default().with_metadata_size_hint(footer)))
-            .with_file_extension(".parquet")
-            .with_table_partition_cols(partitions);
+        let options =
+            ListingOptions::new(self.format()).with_file_extension(".parquet").with_table_partition_cols(partitions);
         let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(self.stored_schema(table));
         self.session.register_table(table.name, Arc::new(ListingTable::try_new(config)?))?;
         Ok(())
+    }
+
+    /// What a cluster is sent has to be of a format that it knows.
+    fn format(&self) -> Arc<dyn FileFormat> {
+        let footer = self.remote.is_some().then_some(FOOTER);
+        if self.scope.scheduler.is_some() {
+            return Arc::new(ParquetFormat::default().with_metadata_size_hint(footer));
+        }
+        // Where pages begin saves bytes on their way, and costs more than it saves where there is no way.
+        let pages = if self.remote.is_some() { PageIndexPolicy::Optional } else { PageIndexPolicy::Skip };
+        Arc::new(LakeFormat::new(footer, pages))
     }
 
     /// A cluster checks after each step what its plans say of nulls, and those of joins say it wrongly.

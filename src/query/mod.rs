@@ -9,6 +9,7 @@ pub mod duckdb;
 pub mod findings;
 mod footer_folder;
 mod footers;
+mod lake_format;
 mod local_files;
 pub mod nearest;
 mod parameters;
