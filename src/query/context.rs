@@ -77,6 +77,11 @@ impl<'a> Context<'a> {
         let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(cores());
         config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
         config.options_mut().execution.parquet.enable_page_index = matches!(scope.lake, AnyLake::Remote(_));
+        if let Ok(sets) = std::env::var("LLREM_SET") {
+            for set in sets.split(';') {
+                if let Some((k, v)) = set.split_once('=') { config.options_mut().set(k, v).map_err(|e| { eprintln!("{e}"); e })?; }
+            }
+        }
         let seen = Arc::<Seen>::default();
         let (files, remote, folder) = match scope.lake {
             AnyLake::Local(_) => (PinnedFiles::local(Arc::clone(&seen)), None, None),
