@@ -128,8 +128,8 @@ impl RemotePart {
         let kept: BTreeMap<u64, [u64; 3]> =
             part.map(|part| part.sessions.iter().map(rows_of).collect()).unwrap_or_default();
         let is_lost = |(id, rows): (&u64, &[u64; 3])| {
-            let kept = kept.get(id).copied().unwrap_or_default();
-            rows.iter().zip(kept).any(|(rows, kept)| kept < *rows)
+            // One without any of them may have its row in `sessions` all the same.
+            kept.get(id).is_none_or(|kept| rows.iter().zip(kept).any(|(rows, kept)| kept < rows))
         };
         self.has_others || self.sessions.iter().any(is_lost)
     }
@@ -209,6 +209,10 @@ mod tests {
         assert!(remote.loses(Some(&part(&[("s", [2, 0, 1]), ("t", [1, 0, 0])]))), "fewer rows");
         assert!(remote.loses(Some(&part(&[("s", [2, 1, 1])]))), "a session less");
         assert!(remote.loses(None), "gone");
+        remote.set_sessions(&part(&[("s", [2, 1, 1]), ("empty", [0; 3])]));
+        assert!(!remote.loses(Some(&part(&[("s", [2, 1, 1]), ("empty", [0; 3])]))));
+        assert!(remote.loses(Some(&part(&[("s", [2, 1, 1])]))), "a session without rows less");
+        remote.set_sessions(&part(&[("s", [2, 1, 1]), ("t", [1, 0, 0])]));
         remote.add_sessions(&part(&[("s", [1, 5, 1]), ("u", [1, 0, 0])]));
         assert!(
             remote.loses(Some(&part(&[("s", [2, 1, 1]), ("t", [1, 0, 0]), ("u", [1, 0, 0])]))),
