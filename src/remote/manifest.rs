@@ -4,13 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::lake::layout::{Layout, PartName, STATE};
+use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{PartEntry, SessionEntry};
 use crate::tables::LAKE_TABLES;
 use crate::{Error, Result};
 
 /// Layout version of manifests that this llrem writes; it reads those up to it.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
+/// Bytes that tell the version.
+pub(crate) const HEAD: u64 = 12;
+/// Folder that has a folder of each machine.
+pub(crate) const MACHINES: &str = "_llrem/machines";
 /// What stands before the content, so that no other object is taken for one.
 const MAGIC: &[u8; 8] = b"LLREMUP\n";
 /// zstd level: it is written seldom, and read each time.
@@ -72,12 +76,17 @@ pub(crate) struct RemoteFile {
 impl MachineManifest {
     /// Key of a machine's manifest.
     pub(crate) fn key(machine: &str) -> String {
-        format!("{STATE}/machines/{machine}/manifest")
+        format!("{MACHINES}/{machine}/manifest")
     }
 
     /// Folder of what waits to be copied to its place.
     pub(crate) fn staging(machine: &str) -> String {
-        format!("{STATE}/machines/{machine}/staged")
+        format!("{MACHINES}/{machine}/staged")
+    }
+
+    /// Layout version of a manifest that begins so; none where it is none.
+    pub(crate) fn version(head: &[u8]) -> Option<u32> {
+        head.strip_prefix(MAGIC)?.first_chunk().map(|version| u32::from_le_bytes(*version))
     }
 
     pub(crate) fn decode(bytes: &[u8], shown: &str) -> Result<Self> {
