@@ -62,8 +62,20 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 11] =
-    ["etl", "sql", "query", "detect", "schema", "sources", "agents", "upload", "verify", "completions", "man"];
+const COMMANDS: [&str; 12] = [
+    "etl",
+    "sql",
+    "query",
+    "detect",
+    "schema",
+    "sources",
+    "agents",
+    "upload",
+    "report",
+    "verify",
+    "completions",
+    "man",
+];
 
 #[test]
 fn short_help() {

@@ -12,6 +12,7 @@ pub mod interrupt;
 mod man;
 pub mod output;
 mod query;
+mod report;
 mod runner;
 mod schema;
 pub mod settings;
@@ -82,6 +83,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Sources(typed) => sources::run(&settings, &typed),
         Command::Agents(typed) => agents::run(&settings, typed),
         Command::Upload(typed) => upload::run(&settings, &typed),
+        Command::Report(typed) => report::run(&settings, &typed),
         Command::Verify(typed) => verify::run(&settings, &typed),
         Command::Completions(typed) => completions::run(&settings, &typed),
         Command::Man => man::run(&settings),
