@@ -93,6 +93,7 @@ Commands:
   sources      Every file known: its state, bad lines, rows made of it
   agents       What each agent has on this machine, what it records and what it will soon delete
   upload       Bring the lake to object storage; only what changed
+  report       One HTML page of what everything cost, with plots; it needs nothing beside it
   verify       Check the lake against its own manifest and invariants
   completions  Print the completion script of a shell
   man          Print the manual page

@@ -140,6 +140,7 @@ fn every_figure_is_that_of_a_query() {
         }
         assert_eq!(page.headline.len(), 9);
         if filters.is_empty() {
+            assert_totals(&bench, totals);
             let [days, models] = ["cost_by_day_and_agent", "cost_by_model"].map(|name| rows(&bench, &["query", name]));
             assert_drawn(&page, &days, &models);
         }
@@ -160,6 +161,29 @@ fn every_figure_is_that_of_a_query() {
         assert!(page.paragraphs.contains(&format!("{}.", tally.trim())), "{tally}");
         let more = format!("And {} more: llrem detect.", found.len() - 30);
         assert!(page.paragraphs.contains(&more), "{more}");
+    }
+}
+
+/// The totals are what the parts add up to, and what the tables have.
+fn assert_totals(bench: &Bench, totals: &Value) {
+    for query in ["cost_by_agent", "cost_by_day_and_agent", "cost_by_model"] {
+        let parts = rows(bench, &["query", query]);
+        for column in ["responses", "unpriced_responses", "cost_usd"] {
+            let sum: f64 = parts.iter().filter_map(|row| row[column].as_f64()).sum();
+            assert!((sum - totals[column].as_f64().unwrap()).abs() < 1e-6, "{query} {column}");
+        }
+    }
+    let counted = &rows(
+        bench,
+        &[
+            "sql",
+            "select count(distinct agent || root_session_id) as sessions,
+                sum(prompts) filter (where not is_subagent) as prompts, sum(total_tokens) as total_tokens
+             from sessions where messages > 0 or total_tokens > 0",
+        ],
+    )[0];
+    for column in ["sessions", "prompts", "total_tokens"] {
+        assert_eq!(totals[column], counted[column], "{column}");
     }
 }
 
@@ -277,6 +301,9 @@ fn the_same_lake_gives_the_same_page_wherever_it_goes() {
     succeed(&mut bench.llrem(&["report", "--timezone", "Asia/Tokyo", "-o", file.to_str().unwrap()]));
     let written = std::fs::read_to_string(&file).unwrap();
     assert_eq!(undated(&piped), undated(&written));
+    let refused = bench.llrem(&["report", "-f", "json"]).output().unwrap();
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0));
+    assert!(stderr(&refused).contains("a report is HTML"));
     assert!(piped.ends_with("Days and hours are those of Asia/Tokyo.</p></footer></body></html>"));
 }
 

@@ -64,6 +64,10 @@ pub fn command() -> clap::Command {
 }
 
 fn run(typed: Cli, style: Style) -> Result<()> {
+    if matches!(typed.command, Command::Report(_)) && !typed.global.format.is_empty() {
+        let refused = "a report is HTML; `llrem query` and `llrem detect` give its figures in other formats";
+        return Err(Error::Usage(refused.to_owned()));
+    }
     let settings = Settings::resolve(typed.global, typed.command.scheduler(), style)?;
     // These take other values of `-f`, too.
     let takes_more = match &typed.command {

@@ -22,7 +22,7 @@ pub(super) enum Kind {
     Money,
     Share,
     Number,
-    Other,
+    Moment,
     Text,
 }
 
@@ -56,8 +56,8 @@ impl<'b> Figures<'b> {
             _ if name.ends_with("_usd") => Kind::Money,
             _ if name.ends_with("_rate") => Kind::Share,
             data if data.is_numeric() => Kind::Number,
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::Text,
-            _ => Kind::Other,
+            DataType::Date32 | DataType::Timestamp(..) => Kind::Moment,
+            _ => Kind::Text,
         })
     }
 
@@ -76,7 +76,7 @@ impl<'b> Figures<'b> {
             return Ok(Vec::new());
         };
         match kind {
-            Kind::Text | Kind::Other => told(column),
+            Kind::Text | Kind::Moment => told(column),
             kind => Ok(self.numbers(name)?.into_iter().map(|number| shown(kind, number)).collect()),
         }
     }

@@ -26,8 +26,10 @@ const LINES: RGBColor = RGBColor(0x80, 0x80, 0x80);
 const WIDTH: u32 = 960;
 const HEIGHT: u32 = 280;
 /// Room for the labels of an axis. Pixels.
-const LEFT: u32 = 80;
+const LEFT: u32 = 72;
 const BELOW: u32 = 32;
+/// Room for half of the last label. Pixels.
+const RIGHT: u32 = 40;
 /// Fewest days that an axis shows.
 const DAYS: i32 = 14;
 
@@ -115,6 +117,7 @@ pub(super) fn stacked(id: &'static str, title: &str, series: &[Series]) -> Resul
     Plot::draw(id, (WIDTH, HEIGHT), title.to_owned(), about, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(8)
+            .margin_right(RIGHT)
             .x_label_area_size(BELOW)
             .y_label_area_size(LEFT)
             .build_cartesian_2d(days.clone(), 0.0..most * 1.05)
@@ -142,6 +145,7 @@ pub(super) fn line(id: &'static str, title: &str, series: &Series) -> Result<Opt
     Plot::draw(id, (WIDTH, HEIGHT), title.to_owned(), about, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(8)
+            .margin_right(RIGHT)
             .x_label_area_size(BELOW)
             .y_label_area_size(LEFT)
             .build_cartesian_2d(days.clone(), 0.0..1.0)
@@ -216,7 +220,7 @@ fn days<'d>(days: impl Iterator<Item = &'d i32>) -> Option<Range<i32>> {
 
 /// A bar is a day wide, and a pixel where there are many.
 fn bar_width(days: &Range<i32>) -> i32 {
-    let pixels = i32::try_from(WIDTH - LEFT).unwrap_or(i32::MAX);
+    let pixels = i32::try_from(WIDTH - LEFT - RIGHT).unwrap_or(i32::MAX);
     (days.end - days.start).div_euclid(pixels) + 1
 }
 

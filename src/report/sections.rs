@@ -27,7 +27,7 @@ pub(super) const HEADLINE: [(&str, &str); 9] = [
 ];
 /// Columns of the findings that people read.
 const FOUND: [&str; 8] =
-    ["severity", "wasted_cost_usd", "detector", "project", "started_at", "explanation", "evidence", "session_id"];
+    ["severity", "wasted_cost_usd", "detector", "explanation", "evidence", "project", "started_at", "session_id"];
 pub(super) const FINDINGS_TITLE: &str = "What was wasted";
 /// The section that the findings go before.
 pub(super) const AFTER_FINDINGS: &str = "cost_by_session";
@@ -253,7 +253,8 @@ fn table(
 }
 
 fn heading(column: &str) -> String {
-    column.trim_end_matches("_usd").replace('_', " ")
+    let name = if column.ends_with("cost_usd") { column.trim_end_matches("_usd") } else { column };
+    name.replace('_', " ")
 }
 
 fn class(column: &str, kind: Kind) -> Option<&'static str> {
@@ -261,7 +262,8 @@ fn class(column: &str, kind: Kind) -> Option<&'static str> {
         Kind::Money | Kind::Share | Kind::Number => Some("number"),
         // Sentences.
         Kind::Text if matches!(column, "title" | "explanation" | "evidence" | "problem") => Some("text"),
-        Kind::Text | Kind::Other => None,
+        Kind::Moment => Some("moment"),
+        Kind::Text => None,
     }
 }
 
@@ -275,7 +277,7 @@ fn shares(figures: &Figures<'_>, column: &str) -> Result<Vec<f64>> {
 fn share(percent: f64) -> Markup {
     html! {
         @if percent > 0.0 { svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
-            rect width=(format!("{percent:.1}")) height="4" {}
+            rect width=(format!("{percent:.1}")) height="4" fill=(plot::code(plot::color(0))) {}
         } }
     }
 }
