@@ -89,8 +89,9 @@ impl<'b> Figures<'b> {
 
 fn told(column: &ArrayRef) -> Result<Vec<String>> {
     let formatter = ArrayFormatter::try_new(column, &OPTIONS)?;
-    let texts = (0..column.len()).map(|row| Ok(visible(&formatter.value(row).try_to_string()?).into_owned()));
-    texts.collect()
+    // A moment that no calendar has is as good as none.
+    let text = |row| formatter.value(row).try_to_string().unwrap_or_default();
+    Ok((0..column.len()).map(|row| visible(&text(row)).into_owned()).collect())
 }
 
 /// A number as its kind is shown; nothing for none.

@@ -33,6 +33,11 @@ const RIGHT: u32 = 40;
 /// Fewest days that an axis shows.
 const DAYS: i32 = 14;
 
+/// What is drawn: anything else is a mistake of whoever wrote it, and would leave no room for the rest.
+const DRAWN: Range<f64> = 0.0..1e9;
+/// The years 1970 to 2199, in days since 1970.
+const DRAWN_DAYS: Range<i32> = 0..84_006;
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A drawing, and what it is called for those who cannot see it.
@@ -85,7 +90,19 @@ fn told(error: impl std::fmt::Display) -> String {
 pub(super) struct Series {
     pub(super) name: String,
     /// By days since 1970.
-    pub(super) values: BTreeMap<i32, f64>,
+    values: BTreeMap<i32, f64>,
+}
+
+impl Series {
+    /// Values that can be drawn are kept.
+    pub(super) fn new(name: String, values: impl Iterator<Item = (i32, f64)>) -> Self {
+        let is_drawn = |(day, value): &(i32, f64)| DRAWN_DAYS.contains(day) && DRAWN.contains(value);
+        Self { name, values: values.filter(is_drawn).collect() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
 }
 
 /// Colour of the series of that place; those behind the last colour share one.
@@ -164,7 +181,7 @@ pub(super) fn line(id: &'static str, title: &str, series: &Series) -> Result<Opt
 pub(super) fn week(id: &'static str, title: &str, hours: &BTreeMap<(i32, i32), f64>) -> Result<Option<Plot>> {
     const NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
     let (left, wide, high) = (56, 37, 26);
-    let most = hours.values().copied().fold(0.0, f64::max);
+    let most = hours.values().copied().filter(|amount| amount.is_finite()).fold(0.0, f64::max);
     if most <= 0.0 {
         return Ok(None);
     }
@@ -182,7 +199,7 @@ pub(super) fn week(id: &'static str, title: &str, hours: &BTreeMap<(i32, i32), f
             area.draw(&Text::new(format!("{hour:02}:00"), (left + hour * wide, 7 * high + 6), below)).map_err(told)?;
         }
         for (row, hour) in (0..7).flat_map(|row| (0..24).map(move |hour| (row, hour))) {
-            let share = hours.get(&(row + 1, hour)).map_or(0.0, |amount| amount / most);
+            let share = hours.get(&(row + 1, hour)).map_or(0.0, |amount| (amount / most).clamp(0.0, 1.0));
             let corner = (left + hour * wide, row * high);
             let field = [corner, (corner.0 + wide - 2, corner.1 + high - 2)];
             let fill = if share > 0.0 { color(0).mix(0.15 + 0.85 * share) } else { LINES.mix(0.12) };
@@ -226,4 +243,45 @@ fn bar_width(days: &Range<i32>) -> i32 {
 
 fn date(day: i32) -> String {
     NaiveDate::from_epoch_days(day).map_or_else(String::new, |date| date.format("%Y-%m-%d").to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn odd() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            any::<f64>(),
+            0.0..100.0,
+            prop::sample::select(vec![0.0, 1e-300, 1e8, f64::MAX, f64::INFINITY, f64::NAN])
+        ]
+    }
+
+    fn day() -> impl Strategy<Value = i32> {
+        prop_oneof![any::<i32>(), 20_000..20_400, prop::sample::select(vec![i32::MIN, 0, 84_005, i32::MAX])]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+        #[test]
+        fn whatever_was_recorded_is_drawn_or_left_out(
+            values in prop::collection::vec(prop::collection::vec((day(), odd()), 0..20), 0..9),
+            hours in prop::collection::btree_map((0..9, -1..25), odd(), 0..20),
+        ) {
+            let series: Vec<Series> =
+                values.into_iter().map(|values| Series::new(String::new(), values.into_iter())).collect();
+            let bars: usize = series.iter().map(|series| series.values.len()).sum();
+            let plot = stacked("id", "title", &series).unwrap();
+            prop_assert_eq!(plot.map_or(0, |plot| plot.drawn.matches("<rect").count()), bars);
+            for one in &series {
+                prop_assert_eq!(line("id", "title", one).unwrap().is_some(), !one.is_empty());
+            }
+            if let Some(plot) = week("id", "title", &hours).unwrap() {
+                prop_assert_eq!(plot.drawn.matches("<rect").count(), 7 * 24);
+            }
+        }
+    }
 }

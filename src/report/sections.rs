@@ -1,7 +1,5 @@
 //! The parts of the page: for each, a canned query as a table, and what of it is drawn.
 
-use std::collections::BTreeMap;
-
 use arrow::array::RecordBatch;
 use maud::{Markup, html};
 
@@ -291,9 +289,9 @@ fn cost_by_day(page: &Page<'_>) -> Result<Option<(Plot, Markup)>> {
     for name in page.figures("cost_by_agent").texts("agent")? {
         let rows = days.iter().zip(&agents).zip(&costs).filter(|((_, agent), _)| **agent == name);
         let values = rows.filter_map(|((day, _), cost)| Some((whole((*day)?)?, (*cost)?)));
-        let values: BTreeMap<i32, f64> = values.collect();
-        if !values.is_empty() {
-            series.push(Series { name, values });
+        let of_agent = Series::new(name.clone(), values);
+        if !of_agent.is_empty() {
+            series.push(of_agent);
         }
     }
     let Some(plot) = plot::stacked("cost-by-day-plot", "Cost by day and agent", &series)? else { return Ok(None) };
@@ -318,8 +316,8 @@ fn key(place: usize) -> Markup {
 fn cache_hit_rate(page: &Page<'_>) -> Result<Option<(Plot, Markup)>> {
     let figures = page.figures("cache_hit_rate_by_day");
     let rates = figures.numbers("day")?.into_iter().zip(figures.numbers("hit_rate")?);
-    let values = rates.filter_map(|(day, rate)| Some((whole(day?)?, rate?))).collect();
-    let series = Series { name: String::new(), values };
+    let values = rates.filter_map(|(day, rate)| Some((whole(day?)?, rate?)));
+    let series = Series::new(String::new(), values);
     let plot = plot::line("cache-hit-rate-plot", "Cache hit rate by day", &series)?;
     Ok(plot.map(|plot| (plot, html! {})))
 }
