@@ -1,7 +1,7 @@
 //! What coding agents did, cost and wasted: their session files as Parquet and SQL.
 //!
 //! Data goes one way: [`agents`] find and read sources, [`extract`] collects their rows, [`etl`] plans and resolves,
-//! [`lake`] writes and commits, [`query`] asks, [`upload`] brings it to where a team can ask.
+//! [`lake`] writes and commits, [`query`] asks, [`report`] shows, [`upload`] brings it to where a team can ask.
 
 pub mod agents;
 pub mod cli;
@@ -13,6 +13,7 @@ pub mod pricing;
 pub mod query;
 pub mod redact;
 pub mod remote;
+pub mod report;
 pub mod source;
 pub mod tables;
 pub mod time;

@@ -62,8 +62,20 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 11] =
-    ["etl", "sql", "query", "detect", "schema", "sources", "agents", "upload", "verify", "completions", "man"];
+const COMMANDS: [&str; 12] = [
+    "etl",
+    "sql",
+    "query",
+    "detect",
+    "schema",
+    "sources",
+    "agents",
+    "upload",
+    "report",
+    "verify",
+    "completions",
+    "man",
+];
 
 #[test]
 fn short_help() {
@@ -81,6 +93,7 @@ Commands:
   sources      Every file known: its state, bad lines, rows made of it
   agents       What each agent has on this machine, what it records and what it will soon delete
   upload       Bring the lake to object storage; only what changed
+  report       One HTML page of what everything cost, with plots; it needs nothing beside it
   verify       Check the lake against its own manifest and invariants
   completions  Print the completion script of a shell
   man          Print the manual page

@@ -158,4 +158,4 @@ select
   c.machine
 from episodes e
 join chosen c on c.number = e.number
-order by e.wasted_cost_usd desc nulls last, e.wasted_tokens desc, c.started_at, c.agent, c.machine, c.session_id, e.first_seq
+order by e.wasted_cost_usd desc nulls last, e.wasted_tokens desc nulls last, c.started_at, c.agent, c.machine, c.session_id, e.first_seq

@@ -160,4 +160,4 @@ join chosen c on c.number = e.number
 left join spent k
   on k.machine = c.machine and k.agent = c.agent and k.session_id = c.session_id
   and k.is_sidechain = e.is_sidechain and k.episode = e.episode
-order by k.cost desc nulls last, e.occurrences desc, c.started_at, c.agent, c.machine, c.session_id, e.first_seq
+order by k.cost desc nulls last, e.occurrences desc nulls last, c.started_at, c.agent, c.machine, c.session_id, e.first_seq

@@ -130,4 +130,4 @@ join chosen c on c.number = r.number
 join tool_calls t
   on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = r.first_seq
 order by
-  r.wasted_cost_usd desc nulls last, r.occurrences desc, c.started_at, c.agent, c.machine, c.session_id, r.first_seq
+  r.wasted_cost_usd desc nulls last, r.occurrences desc nulls last, c.started_at, c.agent, c.machine, c.session_id, r.first_seq

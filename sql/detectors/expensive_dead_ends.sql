@@ -27,7 +27,7 @@ calls as (
   select
     t.machine, t.agent, t.child_session_id as session_id, t.name, t.status,
     row_number() over (
-      partition by t.machine, t.agent, t.child_session_id order by t.started_at desc nulls last, t.session_id, t.seq desc
+      partition by t.machine, t.agent, t.child_session_id order by t.started_at desc nulls last, t.session_id, t.seq desc nulls last
     ) as place
   from tool_calls t
   where t.child_session_id is not null
@@ -35,7 +35,7 @@ calls as (
 ends as (
   select
     m.machine, m.agent, m.session_id, m.kind,
-    row_number() over (partition by m.machine, m.agent, m.session_id order by m.seq desc) as place
+    row_number() over (partition by m.machine, m.agent, m.session_id order by m.seq desc nulls last) as place
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
   where c.is_subagent and c.stops > 0 and m.kind in ('prompt', 'reply', 'tool_result', 'api_error', 'abort')
@@ -148,4 +148,4 @@ where d.responses > 0
     or (d.cost >= $min_share_cost and d.cost > $min_share * d.session_cost)
     or (d.cost is null and d.tokens >= $min_share_tokens and d.tokens > $min_share * d.session_tokens)
   )
-order by d.cost desc nulls last, d.tokens desc, c.started_at, d.agent, d.machine, d.session_id, d.first_seq
+order by d.cost desc nulls last, d.tokens desc nulls last, c.started_at, d.agent, d.machine, d.session_id, d.first_seq

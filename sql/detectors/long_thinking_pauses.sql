@@ -111,4 +111,4 @@ select
   c.machine
 from turns t
 join chosen c on c.number = t.number
-order by wasted_cost_usd desc nulls last, t.ms desc, c.started_at, c.agent, c.machine, c.session_id, t.first_seq
+order by wasted_cost_usd desc nulls last, t.ms desc nulls last, c.started_at, c.agent, c.machine, c.session_id, t.first_seq

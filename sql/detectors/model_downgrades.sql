@@ -148,4 +148,4 @@ left join plans p
   on p.machine = d.machine and p.agent = d.agent and p.session_id = d.session_id
   and p.seq > d.old_first_seq and p.seq < d.first_seq
 where p.seq is null
-order by d.responses desc, c.started_at, d.agent, d.machine, d.session_id, d.first_seq
+order by d.responses desc nulls last, c.started_at, d.agent, d.machine, d.session_id, d.first_seq

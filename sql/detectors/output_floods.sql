@@ -182,4 +182,4 @@ from found f
 join tool_calls t
   on t.machine = f.machine and t.agent = f.agent and t.session_id = f.session_id and t.seq = f.largest % 10000000
 order by
-  f.wasted_cost_usd desc nulls last, f.wasted_tokens desc, f.started_at, f.agent, f.machine, f.session_id, f.first_seq
+  f.wasted_cost_usd desc nulls last, f.wasted_tokens desc nulls last, f.started_at, f.agent, f.machine, f.session_id, f.first_seq

@@ -35,7 +35,7 @@ tools as (
   select
     machine, agent, session_id, name,
     count(distinct try_id) as refusals,
-    row_number() over (partition by machine, agent, session_id order by count(distinct try_id) desc, name) as place
+    row_number() over (partition by machine, agent, session_id order by count(distinct try_id) desc nulls last, name) as place
   from rejected
   group by machine, agent, session_id, name
 ),
@@ -59,7 +59,7 @@ named as (
 latest as (
   select
     *,
-    row_number() over (partition by machine, agent, session_id order by seq desc) as back
+    row_number() over (partition by machine, agent, session_id order by seq desc nulls last) as back
   from rejected
 ),
 frictions as (
@@ -94,4 +94,4 @@ select
 from frictions f
 join named n on n.machine = f.machine and n.agent = f.agent and n.session_id = f.session_id
 join chosen c on c.machine = f.machine and c.agent = f.agent and c.session_id = f.session_id
-order by f.occurrences desc, c.started_at, f.agent, f.machine, f.session_id, f.first_seq
+order by f.occurrences desc nulls last, c.started_at, f.agent, f.machine, f.session_id, f.first_seq

@@ -145,4 +145,4 @@ select
   f.machine
 from found f
 join chosen c on c.machine = f.machine and c.agent = f.agent and c.session_id = f.session_id
-order by f.wasted_cost_usd desc nulls last, f.occurrences desc, c.started_at, f.agent, f.machine, f.session_id, f.first_seq
+order by f.wasted_cost_usd desc nulls last, f.occurrences desc nulls last, c.started_at, f.agent, f.machine, f.session_id, f.first_seq

@@ -154,7 +154,7 @@ ranked as (
   select
     c.*,
     first_value(what) over (
-      partition by machine, agent, session_id, is_sidechain, context order by of_file desc, what, seq
+      partition by machine, agent, session_id, is_sidechain, context order by of_file desc nulls last, what, seq
     ) as most_read
   from counted c
 ),
@@ -207,4 +207,4 @@ select
   case when is_measured then 'measured' else 'estimated' end as basis,
   machine
 from contexts
-order by wasted_cost_usd desc nulls last, occurrences desc, started_at, agent, machine, session_id, first_seq
+order by wasted_cost_usd desc nulls last, occurrences desc nulls last, started_at, agent, machine, session_id, first_seq

@@ -51,7 +51,7 @@ placed as (
     min(started_at) over (partition by machine, project, work) as work_started_at,
     sum(edits) over (partition by machine, project, work, file) as edits_of_work,
     row_number() over (
-      partition by machine, project, work, file order by started_at desc, agent desc, session_id desc
+      partition by machine, project, work, file order by started_at desc nulls last, agent desc nulls last, session_id desc nulls last
     ) as from_last
   from edits e
 ),
@@ -96,14 +96,14 @@ runs as (
     max(case when first_file <> file or last_file <> file then 1 else 0 end) over (
       partition by machine, project, file, island
     ) as has_other_files,
-    row_number() over (partition by machine, project, file, island order by place desc) as from_end
+    row_number() over (partition by machine, project, file, island order by place desc nulls last) as from_end
   from islands i
 ),
 ranked as (
   select
     r.*,
     row_number() over (
-      partition by machine, agent, session_id order by sessions desc, edits_of_run desc, file
+      partition by machine, agent, session_id order by sessions desc nulls last, edits_of_run desc nulls last, file
     ) as rank
   from runs r
   where from_end = 1 and sessions >= $min_sessions and edits_of_run >= $min_edits * sessions and has_other_files = 1
@@ -141,4 +141,4 @@ select
   'measured' as basis,
   machine
 from findings
-order by occurrences desc, edits_of_run desc, started_at, agent, machine, session_id, first_seq
+order by occurrences desc nulls last, edits_of_run desc nulls last, started_at, agent, machine, session_id, first_seq

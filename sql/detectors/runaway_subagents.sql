@@ -115,4 +115,4 @@ select
 from fan_outs
 where (nanos is not null and wasted_of_all >= $min_wasted_usd)
   or (nanos is null and unpriced_wasted_of_all >= $min_wasted_tokens)
-order by wasted_cost_usd desc nulls last, wasted_tokens desc, started_at, agent, machine, session_id, first_seq
+order by wasted_cost_usd desc nulls last, wasted_tokens desc nulls last, started_at, agent, machine, session_id, first_seq

@@ -55,7 +55,7 @@ turns as (
   group by m.machine, m.agent, m.session_id, coalesce(m.turn, 0)
 ),
 numbered as (
-  select t.*, row_number() over (partition by machine, agent, session_id order by last_word desc) as from_end
+  select t.*, row_number() over (partition by machine, agent, session_id order by last_word desc nulls last) as from_end
   from turns t
 ),
 last_turns as (
@@ -76,7 +76,7 @@ calls as (
         or t.command like '%cat >%' or t.command like '%tee %'))) then 1
       else 0
     end) over (partition by t.machine, t.agent, t.session_id) as has_edits,
-    row_number() over (partition by t.machine, t.agent, t.session_id order by t.seq desc) as from_end
+    row_number() over (partition by t.machine, t.agent, t.session_id order by t.seq desc nulls last) as from_end
   from tool_calls t
   join last_turns l
     on l.machine = t.machine and l.agent = t.agent and l.session_id = t.session_id and l.turn = coalesce(t.turn, 0)
@@ -144,4 +144,4 @@ select
   'measured' as basis,
   machine
 from findings
-order by wasted_cost_usd desc nulls last, occurrences desc, started_at, agent, machine, session_id, first_seq
+order by wasted_cost_usd desc nulls last, occurrences desc nulls last, started_at, agent, machine, session_id, first_seq

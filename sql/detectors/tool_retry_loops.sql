@@ -205,4 +205,4 @@ where r.occurrences >= case
   else $min_run
 end
 order by
-  r.wasted_cost_usd desc nulls last, r.occurrences desc, c.started_at, c.agent, c.machine, c.session_id, r.first_seq
+  r.wasted_cost_usd desc nulls last, r.occurrences desc nulls last, c.started_at, c.agent, c.machine, c.session_id, r.first_seq

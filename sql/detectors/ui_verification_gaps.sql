@@ -150,4 +150,4 @@ where regexp_replace(
     ''
   ) <> a.asks
 order by
-  wasted_cost_usd desc nulls last, a.edits desc, c.started_at, a.agent, a.machine, a.session_id, a.prompt_seq
+  wasted_cost_usd desc nulls last, a.edits desc nulls last, c.started_at, a.agent, a.machine, a.session_id, a.prompt_seq

@@ -80,4 +80,4 @@ select
 from held h
 join used u on u.agent = h.agent and u.hour = h.hour
 group by u.agent, h.block
-order by block desc, u.agent
+order by block desc nulls last, u.agent

@@ -50,4 +50,4 @@ select
   round(cache_read_tokens * 1.0 / nullif(all_input_tokens, 0), 4) as hit_rate,
   round(cache_read_tokens * 1.0 / nullif(cache_write_tokens, 0), 2) as reads_per_write
 from summed
-order by all_input_tokens desc, project nulls last, model nulls last
+order by all_input_tokens desc nulls last, project nulls last, model nulls last

@@ -43,4 +43,4 @@ select
   round(compactions * 100.0 / nullif(turns, 0), 2) as per_100_turns,
   most_in_a_session
 from by_project
-order by compactions desc, sessions desc, project nulls last, agent
+order by compactions desc nulls last, sessions desc nulls last, project nulls last, agent

@@ -40,4 +40,4 @@ with by_agent as (
 )
 select *
 from by_agent
-order by cost_usd desc nulls last, responses desc, agent
+order by cost_usd desc nulls last, responses desc nulls last, agent

@@ -39,4 +39,4 @@ with by_model as (
 )
 select *
 from by_model
-order by cost_usd desc nulls last, responses desc, model nulls last
+order by cost_usd desc nulls last, responses desc nulls last, model nulls last

@@ -38,4 +38,4 @@ with by_project as (
 )
 select *
 from by_project
-order by cost_usd desc nulls last, responses desc, project nulls last
+order by cost_usd desc nulls last, responses desc nulls last, project nulls last

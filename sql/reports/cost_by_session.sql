@@ -47,4 +47,4 @@ select
 from by_session b
 join sessions s on s.machine = b.machine and s.agent = b.agent and s.session_id = b.session_id
 where ($project is null or s.project = $project)
-order by b.cost_usd desc nulls last, b.total_tokens desc, b.machine, b.agent, b.session_id
+order by b.cost_usd desc nulls last, b.total_tokens desc nulls last, b.machine, b.agent, b.session_id

@@ -41,4 +41,4 @@ with problems as (
 select agent, problem, what, items, tokens
 from problems
 where $agent is null or agent = $agent
-order by agent, problem, items desc, what nulls last
+order by agent, problem, items desc nulls last, what nulls last

@@ -36,5 +36,5 @@ where t.output_bytes > 0
   and ($until is null or t.started_at < $until)
   and ($project is null or s.project = $project)
   and ($agent is null or t.agent = $agent)
-order by t.output_bytes desc, t.machine, t.agent, t.session_id, t.seq
+order by t.output_bytes desc nulls last, t.machine, t.agent, t.session_id, t.seq
 limit $rows

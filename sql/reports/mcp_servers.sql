@@ -45,4 +45,4 @@ select
   output_bytes,
   median_ms
 from by_server
-order by calls desc, mcp_server, agent
+order by calls desc nulls last, mcp_server, agent

@@ -29,4 +29,4 @@ where t.category in ('write', 'edit')
   and ($project is null or s.project = $project)
   and ($agent is null or t.agent = $agent)
 group by s.project, t.file_path
-order by edits desc, sessions desc, s.project nulls last, t.file_path
+order by edits desc nulls last, sessions desc nulls last, s.project nulls last, t.file_path

@@ -43,4 +43,4 @@ select
   round(median(total_tokens)) as median_tokens
 from lasting
 group by project, agent
-order by active_hours desc, sessions desc, project nulls last, agent
+order by active_hours desc nulls last, sessions desc nulls last, project nulls last, agent

@@ -35,5 +35,5 @@ where u.duration_ms is not null
   and ($until is null or u.timestamp < $until)
   and ($project is null or s.project = $project)
   and ($agent is null or u.agent = $agent)
-order by u.duration_ms desc, u.machine, u.agent, u.response_id
+order by u.duration_ms desc nulls last, u.machine, u.agent, u.response_id
 limit $rows

@@ -40,4 +40,4 @@ select
   cost_usd,
   round(total_tokens * 1.0 / nullif(sum(total_tokens) over (partition by project, agent), 0), 4) as share
 from by_kind
-order by cost_usd desc nulls last, total_tokens desc, project nulls last, agent, is_subagent, subagent_type nulls last
+order by cost_usd desc nulls last, total_tokens desc nulls last, project nulls last, agent, is_subagent, subagent_type nulls last

@@ -33,4 +33,4 @@ select
   round(max(duration_ms)) as longest_ms
 from timed
 group by agent, name
-order by total_ms desc, agent, name
+order by total_ms desc nulls last, agent, name

@@ -50,4 +50,4 @@ select
   round(errors * 1.0 / nullif(ok + errors, 0), 4) as error_rate,
   output_bytes
 from by_tool
-order by calls desc, agent, name
+order by calls desc nulls last, agent, name

@@ -88,6 +88,9 @@ pub enum Command {
     /// Bring the lake to object storage; only what changed
     #[command(after_long_help = help::UPLOAD)]
     Upload(Upload),
+    /// One HTML page of what everything cost, with plots; it needs nothing beside it
+    #[command(after_long_help = help::REPORT)]
+    Report(Report),
     /// Check the lake against its own manifest and invariants
     #[command(after_long_help = help::VERIFY)]
     Verify(Verify),
@@ -298,6 +301,23 @@ pub struct Upload {
     /// Replace what another lake uploaded under this machine's name
     #[arg(long)]
     pub replace: bool,
+}
+
+/// `llrem report`
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Only from then on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+    /// Only before then; a date or day counts to its end
+    #[arg(long, value_name = "WHEN")]
+    pub until: Option<String>,
+    /// Only this project
+    #[arg(long, value_name = "PROJECT")]
+    pub project: Option<String>,
+    /// Only this agent
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
 }
 
 /// `llrem verify`

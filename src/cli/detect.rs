@@ -3,17 +3,16 @@
 use std::collections::BTreeSet;
 
 use arrow::array::{BooleanArray, RecordBatch};
-use arrow::compute::{concat_batches, filter_record_batch};
-use arrow::datatypes::SchemaRef;
+use arrow::compute::filter_record_batch;
 
 use super::args::{Detect, Severity};
 use super::output::{Format, Output, money};
 use super::query::{self, explain, typed_parameters};
 use super::runner::Runner;
 use super::settings::Settings;
+use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::query::findings::{Detector, Detectors};
-use crate::query::{Receiver, Statement};
 use crate::tables::{FINDINGS, FindingRow};
 use crate::{Error, Result};
 
@@ -31,13 +30,13 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
         [] => library.detectors().collect(),
         names => names.iter().map(|name| detector(&library, name)).collect::<Result<_>>()?,
     };
-    let detectors = bind(settings, typed, &chosen)?;
+    let filters =
+        [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
+    let detectors = bind(settings, &typed_parameters(&typed.params, filters)?, &chosen)?;
     let output = Output::new(&settings.output, Format::Csv)?;
-    let statement = Statement { sql: format!("select * from {}", FINDINGS.name), parameters: Vec::new() };
-    let mut all = All::default();
     let lake = settings.open_lake()?;
-    Runner::with(settings, &lake, Detectors::These(&detectors))?.run(&statement, &mut all)?;
-    let findings = wanted(&all.rows()?, typed)?;
+    let findings = Runner::with(settings, &lake, Detectors::These(&detectors))?.rows(&all())?;
+    let findings = wanted(&findings, typed)?;
     let tally = Tally::of(&findings);
     print(output, &findings, typed.limit)?;
     settings.printer.say(&tally.line());
@@ -45,6 +44,11 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
         Some(count) if count > 0 => Err(Error::Found { count }),
         _ => Ok(()),
     }
+}
+
+/// Asks for all findings.
+pub(super) fn all() -> Statement {
+    Statement { sql: format!("select * from {}", FINDINGS.name), parameters: Vec::new() }
 }
 
 fn detector<'l>(library: &'l Library, name: &str) -> Result<&'l Canned> {
@@ -56,10 +60,7 @@ fn detector<'l>(library: &'l Library, name: &str) -> Result<&'l Canned> {
 }
 
 /// The detectors with their parameters. A parameter goes to every detector that has it; to one, as `NAME.PARAMETER`.
-fn bind(settings: &Settings, typed: &Detect, chosen: &[&Canned]) -> Result<Vec<Detector>> {
-    let filters =
-        [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
-    let given = typed_parameters(&typed.params, filters)?;
+pub(super) fn bind(settings: &Settings, given: &[(String, String)], chosen: &[&Canned]) -> Result<Vec<Detector>> {
     let takes = |canned: &Canned, name: &str| match name.split_once('.') {
         Some((detector, name)) => detector == canned.name && canned.parameter(name).is_some(),
         None => canned.parameter(name).is_some(),
@@ -76,32 +77,6 @@ fn bind(settings: &Settings, typed: &Detect, chosen: &[&Canned]) -> Result<Vec<D
         Ok(Detector { name: canned.name.clone(), statement })
     });
     bound.collect()
-}
-
-/// Keeps all rows of a result; findings are few.
-#[derive(Default)]
-struct All {
-    schema: Option<SchemaRef>,
-    batches: Vec<RecordBatch>,
-}
-
-impl Receiver for All {
-    fn schema(&mut self, schema: &SchemaRef) -> Result<()> {
-        self.schema = Some(schema.clone());
-        Ok(())
-    }
-
-    fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.batches.push(batch.clone());
-        Ok(())
-    }
-}
-
-impl All {
-    fn rows(&self) -> Result<RecordBatch> {
-        let schema = self.schema.clone().unwrap_or_else(|| FINDINGS.schema());
-        Ok(concat_batches(&schema, &self.batches)?)
-    }
 }
 
 fn rows(findings: &RecordBatch) -> impl Iterator<Item = FindingRow<'_>> {
@@ -140,7 +115,7 @@ fn print(output: Output, findings: &RecordBatch, limit: Option<usize>) -> Result
 
 /// What the findings come to.
 #[derive(Default)]
-struct Tally<'r> {
+pub(super) struct Tally<'r> {
     severities: Vec<Severity>,
     sessions: BTreeSet<(&'r str, &'r str, &'r str)>,
     measured: f64,
@@ -148,7 +123,7 @@ struct Tally<'r> {
 }
 
 impl<'r> Tally<'r> {
-    fn of(findings: &'r RecordBatch) -> Self {
+    pub(super) fn of(findings: &'r RecordBatch) -> Self {
         let mut tally = Self::default();
         for finding in rows(findings) {
             tally.severities.extend(severity(&finding));
@@ -163,7 +138,7 @@ impl<'r> Tally<'r> {
         self.severities.iter().filter(|severity| **severity >= level).count()
     }
 
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let count = |level| self.severities.iter().filter(|severity| **severity == level).count();
         format!(
             "{} findings ({} high, {} medium, {} low) in {} sessions; wasted: ${} measured, ${} estimated",

@@ -114,6 +114,19 @@ so that a team uploads to one URL, and `<URL>/<table>/**/*.parquet` is right for
 Credentials come from where the cloud's own tools take them: AWS_ACCESS_KEY_ID, AWS_PROFILE, GOOGLE_APPLICATION_CREDENTIALS,
 AZURE_STORAGE_ACCOUNT_NAME, and so on. Endpoint, region and the like: [storage] in the configuration.";
 
+/// `llrem report --help`
+pub(super) const REPORT: &str = "\
+Examples:
+  llrem report                                 llrem-report.html in the current folder
+  llrem report --since 30d -o month.html
+  llrem report --project website --agent codex -o website.html
+  llrem --lake s3://team-lake/llrem report -o team.html
+  llrem report | gzip > report.html.gz         into a pipe, the page goes to stdout
+
+The page has no script and loads nothing. What transcripts say in it (titles, commands, names of files) is escaped, but it
+is there: share the page as you would share the lake. Its figures are those of `llrem query` and `llrem detect`.
+Without -o, a file llrem-report.html that is no such page is not replaced.";
+
 /// `llrem verify --help`
 pub(super) const VERIFY: &str = "\
 Examples:

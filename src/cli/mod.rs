@@ -12,6 +12,7 @@ pub mod interrupt;
 mod man;
 pub mod output;
 mod query;
+mod report;
 mod runner;
 mod schema;
 pub mod settings;
@@ -63,6 +64,10 @@ pub fn command() -> clap::Command {
 }
 
 fn run(typed: Cli, style: Style) -> Result<()> {
+    if matches!(typed.command, Command::Report(_)) && !typed.global.format.is_empty() {
+        let refused = "a report is HTML; `llrem query` and `llrem detect` give its figures in other formats";
+        return Err(Error::Usage(refused.to_owned()));
+    }
     let settings = Settings::resolve(typed.global, typed.command.scheduler(), style)?;
     // These take other values of `-f`, too.
     let takes_more = match &typed.command {
@@ -82,6 +87,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Sources(typed) => sources::run(&settings, &typed),
         Command::Agents(typed) => agents::run(&settings, typed),
         Command::Upload(typed) => upload::run(&settings, &typed),
+        Command::Report(typed) => report::run(&settings, &typed),
         Command::Verify(typed) => verify::run(&settings, &typed),
         Command::Completions(typed) => completions::run(&settings, &typed),
         Command::Man => man::run(&settings),

@@ -1,5 +1,10 @@
 //! Queries over one lake: the threads that they run on, and Ctrl-C that ends them.
 
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::{Schema, SchemaRef};
 use tokio::runtime::{Builder, Runtime};
 
 use super::interrupt;
@@ -42,9 +47,36 @@ impl<'a> Runner<'a> {
         outcome
     }
 
+    /// All rows of a query whose result is small.
+    pub(super) fn rows(&mut self, statement: &Statement) -> Result<RecordBatch> {
+        let mut all = All::default();
+        self.run(statement, &mut all)?;
+        let schema = all.schema.unwrap_or_else(|| Arc::new(Schema::empty()));
+        Ok(concat_batches(&schema, &all.batches)?)
+    }
+
     /// Names of the functions that queries may call, in order.
     pub(super) fn functions(&self) -> Vec<String> {
         self.engine.functions()
+    }
+}
+
+/// Keeps all rows of a result.
+#[derive(Default)]
+struct All {
+    schema: Option<SchemaRef>,
+    batches: Vec<RecordBatch>,
+}
+
+impl Receiver for All {
+    fn schema(&mut self, schema: &SchemaRef) -> Result<()> {
+        self.schema = Some(Arc::clone(schema));
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.batches.push(batch.clone());
+        Ok(())
     }
 }
 

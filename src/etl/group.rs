@@ -16,7 +16,7 @@ use crate::extract::Facts;
 use crate::extract::KeySet;
 use crate::lake::claims::{self, Replica};
 use crate::lake::layout::{Layout, PartName};
-use crate::lake::manifest::{PartEntry, SessionEntry};
+use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
 use crate::lake::part::{self, PartReader, PartWriter, StagedFile};
 use crate::tables::LAKE_TABLES;
 
@@ -347,7 +347,7 @@ impl PartOutput<'_, '_> {
             weight: session.weight(),
             digest: session.digest,
             notes: 0,
-            has_title: facts.title.is_some(),
+            marks: Marks::of(&facts),
             project_hash: facts.project_hash.clone().filter(|_| facts.project_path.is_none()),
             rows,
         };

@@ -31,7 +31,7 @@ impl Written {
         let rows = |rows: i64| u64::try_from(rows).unwrap_or(0);
         for session in sessions {
             let SessionOut::New(draft) = session else { continue };
-            counts.sessions += u64::from(draft.entry.rows != [0; 3]);
+            counts.sessions += u64::from(draft.entry.has_row());
             counts.messages += rows(draft.totals.messages);
             counts.tool_calls += rows(draft.totals.tool_calls);
             counts.usage += rows(draft.totals.usage);

@@ -344,8 +344,7 @@ fn count_rows(manifest: &mut Manifest) {
         let Some(source) = session.sources.first() else { continue };
         let [messages, tool_calls, usage] = session.rows;
         let sums = counts.entry(source).or_default();
-        let has_rows = u64::from(session.rows != [0; 3]);
-        for (sum, rows) in sums.iter_mut().zip([has_rows, messages, tool_calls, usage]) {
+        for (sum, rows) in sums.iter_mut().zip([u64::from(session.has_row()), messages, tool_calls, usage]) {
             *sum += rows;
         }
     }

@@ -35,7 +35,7 @@ pub(super) fn write(
             }
             SessionOut::New(draft) => {
                 let said = notes_of(notes, &part.name, &draft.entry.id);
-                if draft.entry.rows != [0; 3] {
+                if draft.entry.has_row() {
                     push(&mut rows, &draft, said);
                 }
                 (draft.entry, said)
@@ -60,7 +60,7 @@ fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionN
     if said.hash() == entry.notes {
         return row;
     }
-    let title = said.title.as_deref().or(said.summary.as_deref()).filter(|_| !entry.has_title).or(row.title);
+    let title = said.title.as_deref().or(said.summary.as_deref()).filter(|_| !entry.marks.has_title()).or(row.title);
     let summary = said.summary.as_deref().or(row.summary);
     let subagent_type = row.subagent_type.or(said.subagent_type.as_deref());
     let project_path = row.project_path.or(said.project_path.as_deref());
@@ -175,13 +175,14 @@ pub(super) fn old_facts(shared: &Shared<'_>, part: Option<&PartName>, session: &
         .into_iter()
         .find(|kind| *kind == row.kind)
         .unwrap_or("session");
+    facts.is_one_when_empty = entry.marks.is_one_when_empty();
     facts.agent_version = owned(row.agent_version);
     facts.project_path = owned(row.project_path.filter(|_| entry.project_hash.is_none()));
     facts.project_hash.clone_from(&entry.project_hash);
     facts.git_branch = owned(row.git_branch);
     facts.git_commit = owned(row.git_commit);
     facts.git_repo = owned(row.git_repo);
-    facts.title = owned(row.title.filter(|_| entry.has_title));
+    facts.title = owned(row.title.filter(|_| entry.marks.has_title()));
     facts.summary = owned(row.summary);
     facts.parent_session_id = owned(row.parent_session_id);
     facts.root_session_id = Some(row.root_session_id.to_owned());

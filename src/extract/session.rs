@@ -17,6 +17,8 @@ pub struct Facts {
     pub session_id: String,
     /// `session`, `subagent`, `side_agent` or `prompts`.
     pub kind: &'static str,
+    /// Whether the agent has it for a session from its beginning on, though nothing was said in it yet.
+    pub is_one_when_empty: bool,
     /// Version of the agent that wrote the last record.
     pub agent_version: Option<String>,
     /// Folder that the session started in.

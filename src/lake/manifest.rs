@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::fs;
 use super::layout::{Layout, PartName};
 use crate::error::{Error, Result};
-use crate::extract::Note;
+use crate::extract::{Facts, Note};
 use crate::source::Fingerprint;
 
 /// Layout version of lakes that this llrem writes; it reads those up to it.
@@ -119,12 +119,43 @@ pub(crate) struct SessionEntry {
     pub(crate) digest: u64,
     /// Hash of what other sources say of it.
     pub(crate) notes: u64,
-    /// Whether its own source gives it a title.
-    pub(crate) has_title: bool,
+    /// What its own source says of it.
+    pub(crate) marks: Marks,
     /// SHA-256 of its project's path, where its own source gives only that.
     pub(crate) project_hash: Option<String>,
     /// Rows in messages, `tool_calls` and usage.
     pub(crate) rows: [u64; 3],
+}
+
+impl SessionEntry {
+    /// Whether it has a row in `sessions`: one whose records are all another's has none.
+    pub(crate) fn has_row(&self) -> bool {
+        self.rows != [0; 3] || self.marks.is_one_when_empty()
+    }
+}
+
+/// Two flags in one byte, so that manifests from when there was but the first can be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    const HAS_TITLE: u8 = 1;
+    const IS_ONE_WHEN_EMPTY: u8 = 2;
+
+    pub(crate) fn of(facts: &Facts) -> Self {
+        let mark = |is_so, mark| if is_so { mark } else { 0 };
+        Self(mark(facts.title.is_some(), Self::HAS_TITLE) | mark(facts.is_one_when_empty, Self::IS_ONE_WHEN_EMPTY))
+    }
+
+    /// Whether its own source gives it a title.
+    pub(crate) fn has_title(self) -> bool {
+        self.0 & Self::HAS_TITLE != 0
+    }
+
+    /// Whether it has a row in `sessions` though it has none elsewhere.
+    pub(crate) fn is_one_when_empty(self) -> bool {
+        self.0 & Self::IS_ONE_WHEN_EMPTY != 0
+    }
 }
 
 /// A data file as it was written.

@@ -4,10 +4,17 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+use futures::StreamExt;
+use object_store::ObjectStoreExt;
+
 use super::layout::STATE;
 use crate::error::{Error, Result};
+use crate::remote::manifest::{self, MACHINES, MachineManifest};
 use crate::remote::{Options, Place, Remote};
 use crate::tables::{LAKE_TABLES, TableDef};
+
+/// Requests at a time.
+const AT_A_TIME: usize = 16;
 
 /// A lake in object storage.
 #[derive(Debug, Clone)]
@@ -60,11 +67,23 @@ impl RemoteLake {
         Remote::open(&self.place.url, &self.options)
     }
 
-    /// Makes sure that there is a lake.
+    /// Makes sure that there is a lake, and that this llrem knows its layout.
     ///
     /// # Errors
-    /// [`Error::NoLake`] where there is none, [`Error::Remote`] when that cannot be seen.
+    /// [`Error::NoLake`] where there is none, [`Error::Remote`] when that cannot be seen, [`Error::NewerLake`] where a newer
+    /// llrem uploaded to it.
     pub(crate) async fn look(&self, remote: &Remote) -> Result<()> {
+        let (is_there, newest) = tokio::join!(self.look_for_tables(remote), newest_layout(remote));
+        is_there?;
+        match newest {
+            Some(found) if found > manifest::VERSION => {
+                Err(Error::NewerLake { path: self.url().into(), found, known: manifest::VERSION })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn look_for_tables(&self, remote: &Remote) -> Result<()> {
         let prefix = Some(&self.place.prefix).filter(|prefix| !prefix.as_ref().is_empty());
         let found = remote.store.list_with_delimiter(prefix).await;
         let found = found.map_err(|error| remote.failed("list", "", &error))?;
@@ -80,4 +99,16 @@ impl RemoteLake {
             self.url()
         ))
     }
+}
+
+/// The newest layout that a machine uploaded; none where that cannot be seen: reading the tables may be all that is allowed.
+async fn newest_layout(remote: &Remote) -> Option<u32> {
+    let machines = remote.store.list_with_delimiter(Some(&remote.path(MACHINES))).await.ok()?;
+    let machines = machines.common_prefixes.iter().filter_map(|folder| folder.filename().map(MachineManifest::key));
+    let versions = machines.map(|key| async move {
+        let head = remote.store.get_range(&remote.path(&key), 0..manifest::HEAD).await.ok()?;
+        MachineManifest::version(&head)
+    });
+    let versions: Vec<Option<u32>> = futures::stream::iter(versions).buffer_unordered(AT_A_TIME).collect().await;
+    versions.into_iter().flatten().max()
 }

@@ -4,13 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::lake::layout::{Layout, PartName, STATE};
+use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{PartEntry, SessionEntry};
 use crate::tables::LAKE_TABLES;
 use crate::{Error, Result};
 
 /// Layout version of manifests that this llrem writes; it reads those up to it.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
+/// Bytes that tell the version.
+pub(crate) const HEAD: u64 = 12;
+/// Folder that has a folder of each machine.
+pub(crate) const MACHINES: &str = "_llrem/machines";
 /// What stands before the content, so that no other object is taken for one.
 const MAGIC: &[u8; 8] = b"LLREMUP\n";
 /// zstd level: it is written seldom, and read each time.
@@ -72,12 +76,17 @@ pub(crate) struct RemoteFile {
 impl MachineManifest {
     /// Key of a machine's manifest.
     pub(crate) fn key(machine: &str) -> String {
-        format!("{STATE}/machines/{machine}/manifest")
+        format!("{MACHINES}/{machine}/manifest")
     }
 
     /// Folder of what waits to be copied to its place.
     pub(crate) fn staging(machine: &str) -> String {
-        format!("{STATE}/machines/{machine}/staged")
+        format!("{MACHINES}/{machine}/staged")
+    }
+
+    /// Layout version of a manifest that begins so; none where it is none.
+    pub(crate) fn version(head: &[u8]) -> Option<u32> {
+        head.strip_prefix(MAGIC)?.first_chunk().map(|version| u32::from_le_bytes(*version))
     }
 
     pub(crate) fn decode(bytes: &[u8], shown: &str) -> Result<Self> {
@@ -128,8 +137,8 @@ impl RemotePart {
         let kept: BTreeMap<u64, [u64; 3]> =
             part.map(|part| part.sessions.iter().map(rows_of).collect()).unwrap_or_default();
         let is_lost = |(id, rows): (&u64, &[u64; 3])| {
-            let kept = kept.get(id).copied().unwrap_or_default();
-            rows.iter().zip(kept).any(|(rows, kept)| kept < *rows)
+            // One without any of them may have its row in `sessions` all the same.
+            kept.get(id).is_none_or(|kept| rows.iter().zip(kept).any(|(rows, kept)| kept < rows))
         };
         self.has_others || self.sessions.iter().any(is_lost)
     }
@@ -209,6 +218,10 @@ mod tests {
         assert!(remote.loses(Some(&part(&[("s", [2, 0, 1]), ("t", [1, 0, 0])]))), "fewer rows");
         assert!(remote.loses(Some(&part(&[("s", [2, 1, 1])]))), "a session less");
         assert!(remote.loses(None), "gone");
+        remote.set_sessions(&part(&[("s", [2, 1, 1]), ("empty", [0; 3])]));
+        assert!(!remote.loses(Some(&part(&[("s", [2, 1, 1]), ("empty", [0; 3])]))));
+        assert!(remote.loses(Some(&part(&[("s", [2, 1, 1])]))), "a session without rows less");
+        remote.set_sessions(&part(&[("s", [2, 1, 1]), ("t", [1, 0, 0])]));
         remote.add_sessions(&part(&[("s", [1, 5, 1]), ("u", [1, 0, 0])]));
         assert!(
             remote.loses(Some(&part(&[("s", [2, 1, 1]), ("t", [1, 0, 0]), ("u", [1, 0, 0])]))),

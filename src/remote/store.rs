@@ -46,6 +46,8 @@ pub struct Remote {
     pub store: Arc<dyn ObjectStore>,
     /// Where it is, and what all keys begin with.
     pub place: Place,
+    /// Whether it is to be changed, too.
+    is_written: bool,
 }
 
 impl Debug for Remote {
@@ -74,7 +76,13 @@ impl Remote {
             Scheme::Azure => Arc::new(azure(&place, url, options)?),
             Scheme::File => Arc::new(LocalFileSystem::new()),
         };
-        Ok(Self { store, place })
+        Ok(Self { store, place, is_written: false })
+    }
+
+    /// The same, to be changed: what is refused is told by all that an upload needs.
+    #[must_use]
+    pub fn to_be_written(self) -> Self {
+        Self { is_written: true, ..self }
     }
 
     /// Path in the store of a key below the prefix.
@@ -85,7 +93,12 @@ impl Remote {
 
     /// The error of an operation on a key.
     pub(crate) fn failed(&self, action: &'static str, key: &str, error: &object_store::Error) -> Error {
-        failed(action, &self.place, key, error)
+        match failed(action, &self.place, key, error) {
+            Error::Remote { action, url, trouble: Trouble::Denied, reason } if !self.is_written => {
+                Error::Remote { action, url, trouble: Trouble::DeniedReading, reason }
+            }
+            error => error,
+        }
     }
 
     /// A whole object, and what a conditional write has to name; none where there is no such object.

@@ -14,8 +14,10 @@ pub enum Trouble {
     WrongCredentials,
     /// The credentials were good once.
     Expired,
-    /// The credentials do not allow it.
+    /// The credentials do not allow what an upload needs.
     Denied,
+    /// The credentials do not allow what a query needs.
+    DeniedReading,
     /// There is no such bucket.
     NoBucket,
     /// The bucket lies elsewhere.
@@ -43,6 +45,7 @@ impl Trouble {
                 "renew the credentials (`aws sso login`, `gcloud auth login`, `az login`), then run it again"
             }
             Self::Denied => "reading, writing, listing and deleting below the prefix have to be allowed",
+            Self::DeniedReading => "reading and listing below the prefix have to be allowed",
             Self::NoBucket => "check the name of the bucket, or make it, and check the endpoint under [storage]",
             Self::WrongRegion => "set AWS_REGION, or `region` under [storage] in the configuration",
             Self::Unreachable => "check the network, and `endpoint` under [storage] in the configuration",

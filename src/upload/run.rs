@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// Readers of the store are right all the same; the next upload does the rest.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     let clock = Instant::now();
-    let remote = Remote::open(&options.url, &options.storage)?;
+    let remote = Remote::open(&options.url, &options.storage)?.to_be_written();
     let layout = Layout::new(&std::path::absolute(&options.lake).map_err(Error::io("read", &options.lake))?);
     if let Some(folder) = &remote.place.folder {
         refuse_own_folder(layout.root(), folder)?;

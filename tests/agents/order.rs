@@ -274,6 +274,35 @@ fn a_rewritten_file_keeps_its_dropped_rows_as_gone() {
     assert_eq!(seqs(&before), seqs(&after), "no row moves");
 }
 
+/// A session that was opened and left has no month until something is said in it; once found, it stays.
+#[test]
+fn a_session_without_a_word_is_one_all_the_same() {
+    let case = Case::of("droid").into_iter().find(|case| case.name == "damage").unwrap();
+    let home = Home::of(&case);
+    let lake = Built::full(&home);
+    let path = paths(&home).into_iter().find(|path| path.to_string_lossy().contains("d00d0002")).unwrap();
+    let rows = || -> Vec<Value> {
+        let of = |row: &Value| row["session_id"] == "d00d0002-5e55-4000-8000-00000000000d";
+        lake.rows().values("sessions").into_iter().filter(of).collect()
+    };
+    let (opened, header) = (rows(), std::fs::read(&path).unwrap());
+    assert_eq!((&opened[0]["messages"], opened[0].get("started_at"), opened.len()), (&Value::from(0), None, 1));
+    std::fs::remove_file(&path).unwrap();
+    lake.run_with(|options| options.full = true);
+    assert_eq!(rows(), opened, "its file is gone");
+    let said =
+        br#"{"type":"message","id":"m1","timestamp":"2026-02-12T10:00:00Z","message":{"role":"user","content":"Hi"}}"#;
+    write(&path, &[&header[..], said, b"\n"].concat());
+    lake.run();
+    assert_eq!((&rows()[0]["messages"], &rows()[0]["started_at"]), (&1.into(), &"2026-02-12T10:00:00Z".into()));
+    assert_eq!(rows().len(), 1);
+    write(&path, &header);
+    lake.run();
+    assert_eq!((&rows()[0]["messages"], rows().len()), (&1.into(), 1), "what it dropped stays");
+    let problems = llrem::lake::Lake::open(&lake.path).unwrap().verify(true).unwrap();
+    assert_eq!(problems, Vec::<String>::new());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::with_cases(cases(4)) })]
 

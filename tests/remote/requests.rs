@@ -49,7 +49,8 @@ fn a_month_costs_a_small_share() {
     assert_eq!(of_other_months.count(), 5, "the footer of each month, in one request each");
 
     let listings = first.iter().filter(|request| !request.headers.contains_key("range")).count();
-    assert_eq!(listings, 3, "whether there is a lake, and the files of both tables");
+    assert_eq!(listings, 4, "whether there is a lake, whose, and the files of both tables");
+    assert_eq!(gets(&first, "machines").into_iter().map(range).collect::<Vec<_>>(), [(0, 12)], "its version");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn is_unsafe(letter: char) -> bool {
 }
 
 /// The text on one line: line breaks and tabs are escaped, too.
-pub(super) fn line(text: &str) -> Cow<'_, str> {
+pub fn line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStoreExt};
 
-use super::RemoteLake;
+use super::{AT_A_TIME, RemoteLake};
 use crate::error::{Error, Result};
-use crate::lake::layout::{PartName, STATE};
-use crate::remote::manifest::{BARRIER, FileKey, MachineManifest, RemoteFile, file_key};
+use crate::lake::layout::PartName;
+use crate::remote::manifest::{BARRIER, FileKey, MACHINES, MachineManifest, RemoteFile, file_key};
 use crate::remote::{Remote, persistently};
 use crate::tables::LAKE_TABLES;
 
-/// Requests at a time.
-const AT_A_TIME: usize = 16;
 /// How often a lake that uploads change meanwhile is looked at again.
 const ATTEMPTS: usize = 5;
 
@@ -60,10 +58,10 @@ async fn interrupted() {
 }
 
 async fn manifests(remote: &Remote) -> Result<Manifests> {
-    let objects = remote.list(&format!("{STATE}/machines")).await?;
+    let objects = remote.list(MACHINES).await?;
     let machines = objects.iter().filter_map(|object| {
         let key = remote.key(&object.location)?;
-        let machine = key.strip_prefix(STATE)?.strip_prefix("/machines/")?.strip_suffix("/manifest")?;
+        let machine = key.strip_prefix(MACHINES)?.strip_prefix('/')?.strip_suffix("/manifest")?;
         Some(machine.to_owned()).filter(|machine| !machine.contains('/'))
     });
     let read = machines.map(|machine| async move {

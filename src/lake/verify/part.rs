@@ -167,6 +167,15 @@ impl<'c> Check<'c> {
                 }
             }
         }
+        let empty = self.part.sessions.iter().filter(|entry| entry.rows == [0; 3]);
+        for entry in empty.filter(|entry| entry.has_row() != found.contains(&entry.id)) {
+            let said = if entry.has_row() {
+                "the manifest says it is a session, `sessions` lacks it"
+            } else {
+                "`sessions` has it, the manifest says that it has no rows"
+            };
+            self.say(&entry.id, said);
+        }
         let lost: BTreeMap<&str, Tally> = tallies.into_iter().filter(|(id, _)| !found.contains(*id)).collect();
         for session in lost.into_keys() {
             self.say(session, "it has rows in other tables, but none in `sessions`");

@@ -8,8 +8,9 @@ use arrow::datatypes::Int64Type;
 
 use super::State;
 use crate::etl::{Options, Silent};
+use crate::extract::Facts;
 use crate::lake::layout::Layout;
-use crate::lake::manifest::Manifest;
+use crate::lake::manifest::{Manifest, Marks, SessionEntry};
 use crate::lake::part::{self, PartWriter};
 use crate::lake::syncer::Syncer;
 use crate::tables::LAKE_TABLES;
@@ -126,4 +127,15 @@ fn the_manifest_itself_is_held_against_the_lake() {
     let mut subject = Subject::new();
     subject.manifest.parts.values_mut().next().unwrap().sessions[0].started_at = Some(0);
     assert_found(&subject.problems(), "began in 1970-01");
+}
+
+#[test]
+fn a_session_without_rows_has_its_own_all_the_same() {
+    let mut subject = Subject::new();
+    let part = subject.manifest.parts.values_mut().next().unwrap();
+    let begun = Facts { is_one_when_empty: true, ..Facts::default() };
+    let empty =
+        SessionEntry { id: "empty".to_owned(), marks: Marks::of(&begun), rows: [0; 3], ..part.sessions[0].clone() };
+    part.sessions.push(empty);
+    assert_found(&subject.problems(), "`sessions` lacks it");
 }

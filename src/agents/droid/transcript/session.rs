@@ -91,6 +91,7 @@ impl Transcript<'_, '_> {
         Facts {
             session_id: std::mem::take(&mut self.session_id),
             kind,
+            is_one_when_empty: self.has_start,
             is_subagent: parent.is_some(),
             root_session_id: parent.clone(),
             parent_session_id: parent,

@@ -1,0 +1,35 @@
+-- name: cost_by_day_and_agent
+-- title: Cost by day and agent
+-- about: What each day cost with each coding agent, oldest day first. Days are those of the session's time zone.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: day -- Day on which the responses began; null when the agent recorded no time.
+-- column: agent -- Coding agent.
+-- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
+-- column: sessions -- Sessions that used tokens; the sessions of subagents are counted within theirs. Count.
+-- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: total_tokens -- Tokens of all kinds. Tokens.
+with by_day as (
+  select
+    cast(date_trunc('day', u.timestamp) as date) as day,
+    u.agent,
+    -- Whole nano-dollars add up to the same sum in any order.
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
+    count(*) filter (where u.cost_usd is null) as unpriced_responses,
+    count(distinct s.machine || '/' || s.root_session_id) as sessions,
+    count(*) as responses,
+    sum(u.total_tokens) as total_tokens
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+  group by cast(date_trunc('day', u.timestamp) as date), u.agent
+)
+select *
+from by_day
+order by day nulls last, agent

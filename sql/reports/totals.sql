@@ -1,0 +1,67 @@
+-- name: totals
+-- title: Totals
+-- about: What everything comes to, in one row.
+-- param: since timestamp = null -- Only from then on.
+-- param: until timestamp = null -- Only before then.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: sessions -- Sessions in which something was said or billed; those of subagents are counted within theirs. Count.
+-- column: prompts -- Prompts of people; what agents ask their subagents is left out. Count.
+-- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
+-- column: partial_responses -- Responses of which only a running count was recorded, so that they cost at least this much. Count.
+-- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
+-- column: cache_read_tokens -- Input read from a cache. Tokens.
+-- column: cache_write_tokens -- Input written to a cache. Tokens.
+-- column: output_tokens -- Output, reasoning within. Tokens.
+-- column: total_tokens -- Tokens of all kinds. Tokens.
+-- column: first_used -- When the first response began.
+-- column: last_used -- When the last response began.
+with chosen as (
+  select s.machine, s.agent, s.session_id, s.root_session_id, s.is_subagent
+  from sessions s
+  where ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+billed as (
+  select
+    c.machine, c.agent, c.root_session_id, u.timestamp, u.cost_usd, u.is_partial, u.input_tokens, u.cache_read_tokens,
+    coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens,
+    u.output_tokens, u.total_tokens
+  from usage u
+  join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+),
+said as (
+  select
+    c.machine, c.agent, c.root_session_id,
+    count(*) filter (where m.kind = 'prompt' and not m.is_sidechain and not c.is_subagent) as prompts
+  from messages m
+  join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+  where ($since is null or m.timestamp >= $since)
+    and ($until is null or m.timestamp < $until)
+  group by c.machine, c.agent, c.root_session_id
+),
+worked as (
+  select machine, agent, root_session_id from billed
+  union
+  select machine, agent, root_session_id from said
+)
+select
+  (select count(*) from worked) as sessions,
+  (select coalesce(sum(prompts), 0) from said) as prompts,
+  count(*) as responses,
+  -- Whole nano-dollars add up to the same sum in any order.
+  sum(round(cost_usd * 1e9)) / 1e9 as cost_usd,
+  count(*) filter (where cost_usd is null) as unpriced_responses,
+  count(*) filter (where is_partial) as partial_responses,
+  sum(input_tokens) as input_tokens,
+  sum(cache_read_tokens) as cache_read_tokens,
+  sum(cache_write_tokens) as cache_write_tokens,
+  sum(output_tokens) as output_tokens,
+  sum(total_tokens) as total_tokens,
+  min(timestamp) as first_used,
+  max(timestamp) as last_used
+from billed

@@ -1,0 +1,131 @@
+//! `llrem report`: what everything cost, as one HTML page.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use chrono::DateTime;
+
+use super::args::Report;
+use super::detect;
+use super::output::{self, OutputSettings};
+use super::query::{bind, typed_parameters};
+use super::runner::Runner;
+use super::settings::Settings;
+use super::when::Bound;
+use crate::lake::AnyLake;
+use crate::query::canned::{Canned, Library};
+use crate::query::findings::Detectors;
+use crate::report::{GENERATOR, Page, queries};
+use crate::{Error, Result};
+
+/// The file of a page that no file was named for.
+const FILE: &str = "llrem-report.html";
+/// Bytes at the beginning of a file that tell whether it is such a page.
+const HEAD: u64 = 4 << 10;
+/// What a lake to which machines upload does not have.
+const SOURCES: &str = "data_quality";
+
+/// Runs the command.
+pub(super) fn run(settings: &Settings, typed: &Report) -> Result<()> {
+    let path = match &settings.output.path {
+        None if std::io::stdout().is_terminal() => Some(own_file(Path::new(FILE))?),
+        named => named.clone(),
+    };
+    let html = page(settings, typed)?;
+    output::raw(&OutputSettings { path: path.clone(), ..settings.output.clone() }, html.as_bytes())?;
+    if let Some(path) = path.filter(|path| path.as_os_str() != "-") {
+        settings.printer.say(&format!("wrote `{}`", path.display()));
+    }
+    Ok(())
+}
+
+/// The file, unless what is there is something else.
+fn own_file(path: &Path) -> Result<PathBuf> {
+    let mut head = Vec::new();
+    match File::open(path) {
+        Ok(file) => file.take(HEAD).read_to_end(&mut head).map_err(Error::io("read", path))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(path.to_owned()),
+        Err(error) => return Err(Error::io("read", path)(error)),
+    };
+    let mark = format!("<meta name=\"generator\" content=\"{GENERATOR}\">");
+    if memchr::memmem::find(&head, mark.as_bytes()).is_some() {
+        return Ok(path.to_owned());
+    }
+    Err(Error::Usage(format!("`{}` is there, and no page of llrem's; name a file with -o FILE", path.display())))
+}
+
+fn page(settings: &Settings, typed: &Report) -> Result<String> {
+    let filters =
+        [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
+    let given = typed_parameters(&[], filters)?;
+    let all = Library::load(settings.query_folders())?;
+    let detectors = detect::bind(settings, &given, &all.detectors().collect::<Vec<_>>())?;
+    let lake = settings.open_lake()?;
+    let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
+    // The user's own queries of these names may have other columns.
+    let own = Library::load(&[])?;
+    let (mut results, mut unanswered) = (BTreeMap::new(), BTreeMap::new());
+    for name in queries() {
+        if name == SOURCES && matches!(lake, AnyLake::Remote(_)) {
+            unanswered.insert(name, "What names the files of a machine is not uploaded: ask on the machine itself.");
+            continue;
+        }
+        let canned = own.find(name)?;
+        let statement = bind(settings, canned, &known(canned, &given))?;
+        results.insert(name, runner.rows(&statement)?);
+    }
+    let findings = runner.rows(&detect::all())?;
+    let tally = detect::Tally::of(&findings).line();
+    let page = Page {
+        made_at: settings.clock.now.with_timezone(&settings.clock.zone),
+        filters: shown(settings, &given)?,
+        queries: &own,
+        results,
+        tally,
+        findings,
+        unanswered,
+    };
+    page.html()
+}
+
+/// The parameters that a query takes.
+fn known(canned: &Canned, given: &[(String, String)]) -> Vec<(String, String)> {
+    given.iter().filter(|(name, _)| canned.parameter(name).is_some()).cloned().collect()
+}
+
+/// The filters as the page tells them: moments as they were understood.
+fn shown(settings: &Settings, given: &[(String, String)]) -> Result<Vec<(&'static str, String)>> {
+    let moment = |text: &str, bound| -> Result<String> {
+        let moment = DateTime::from_timestamp_micros(settings.clock.moment(text, bound)?);
+        let local = moment.map(|moment| moment.with_timezone(&settings.clock.zone));
+        Ok(local.map_or_else(String::new, |local| local.format("%Y-%m-%d %H:%M").to_string()))
+    };
+    let filters = given.iter().map(|(name, value)| {
+        Ok(match name.as_str() {
+            "since" => ("since", moment(value, Bound::Start)?),
+            "until" => ("until", moment(value, Bound::End)?),
+            "project" => ("project", value.clone()),
+            _ => ("agent", value.clone()),
+        })
+    });
+    filters.collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "files of the test's own")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_page_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        assert_eq!(own_file(&path).unwrap(), path);
+        std::fs::write(&path, "<!DOCTYPE html><title>mine</title>").unwrap();
+        assert!(matches!(own_file(&path), Err(Error::Usage(_))));
+        std::fs::write(&path, format!("<!DOCTYPE html><meta name=\"generator\" content=\"{GENERATOR}\">")).unwrap();
+        assert_eq!(own_file(&path).unwrap(), path);
+    }
+}

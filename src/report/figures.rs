@@ -1,0 +1,138 @@
+//! The rows of a query, read by the names of their columns, and how their values look.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, Schema};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use crate::Result;
+use crate::cli::output::{money, visible};
+
+const OPTIONS: FormatOptions<'static> = FormatOptions::new()
+    .with_timestamp_format(Some("%Y-%m-%d %H:%M"))
+    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M"))
+    .with_date_format(Some("%Y-%m-%d"));
+
+/// What a column's values are, by its name and type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Money,
+    Share,
+    Number,
+    Moment,
+    Text,
+}
+
+/// The first rows of a query's result.
+pub(super) struct Figures<'b> {
+    batch: Cow<'b, RecordBatch>,
+}
+
+impl<'b> Figures<'b> {
+    pub(super) fn of(batch: &'b RecordBatch) -> Self {
+        Self { batch: Cow::Borrowed(batch) }
+    }
+
+    /// No rows and no columns.
+    pub(super) fn none() -> Self {
+        Self { batch: Cow::Owned(RecordBatch::new_empty(Arc::new(Schema::empty()))) }
+    }
+
+    pub(super) fn first(batch: &RecordBatch, rows: usize) -> Self {
+        Self { batch: Cow::Owned(batch.slice(0, rows.min(batch.num_rows()))) }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// What kind of values a column has; none where there is no such column.
+    pub(super) fn kind(&self, name: &str) -> Option<Kind> {
+        let data = self.batch.column_by_name(name)?.data_type();
+        Some(match data {
+            _ if name.ends_with("_usd") => Kind::Money,
+            _ if name.ends_with("_rate") => Kind::Share,
+            data if data.is_numeric() => Kind::Number,
+            DataType::Date32 | DataType::Timestamp(..) => Kind::Moment,
+            _ => Kind::Text,
+        })
+    }
+
+    /// The values of a column of numbers or days; days count from 1970.
+    pub(super) fn numbers(&self, name: &str) -> Result<Vec<Option<f64>>> {
+        let Some(column) = self.batch.column_by_name(name) else { return Ok(Vec::new()) };
+        let days =
+            if column.data_type() == &DataType::Date32 { cast(column, &DataType::Int32)? } else { column.clone() };
+        let numbers = cast(&days, &DataType::Float64)?;
+        Ok(numbers.as_primitive::<Float64Type>().iter().collect())
+    }
+
+    /// The values of a column as people read them; a null is empty.
+    pub(super) fn texts(&self, name: &str) -> Result<Vec<String>> {
+        let (Some(column), Some(kind)) = (self.batch.column_by_name(name), self.kind(name)) else {
+            return Ok(Vec::new());
+        };
+        match kind {
+            Kind::Text | Kind::Moment => told(column),
+            kind => Ok(self.numbers(name)?.into_iter().map(|number| shown(kind, number)).collect()),
+        }
+    }
+
+    /// The sum of a column of counts.
+    pub(super) fn sum(&self, name: &str) -> Result<f64> {
+        Ok(self.numbers(name)?.into_iter().flatten().sum())
+    }
+}
+
+fn told(column: &ArrayRef) -> Result<Vec<String>> {
+    let formatter = ArrayFormatter::try_new(column, &OPTIONS)?;
+    // A moment that no calendar has is as good as none.
+    let text = |row| formatter.value(row).try_to_string().unwrap_or_default();
+    Ok((0..column.len()).map(|row| visible(&text(row)).into_owned()).collect())
+}
+
+/// A number as its kind is shown; nothing for none.
+pub(super) fn shown(kind: Kind, number: Option<f64>) -> String {
+    match (kind, number) {
+        (_, None) => String::new(),
+        (Kind::Money, Some(usd)) => format!("${}", grouped(&money(usd))),
+        (Kind::Share, Some(share)) => format!("{:.2} %", share * 100.0),
+        (_, Some(number)) => grouped(&number.to_string()),
+    }
+}
+
+/// The digits before the point in groups of three.
+fn grouped(number: &str) -> String {
+    let (whole, rest) = number.find('.').map_or((number, ""), |point| number.split_at(point));
+    let digits = whole.chars().filter(char::is_ascii_digit).count();
+    let mut text = String::new();
+    let mut left = digits;
+    for letter in whole.chars() {
+        text.push(letter);
+        if letter.is_ascii_digit() {
+            left -= 1;
+            if left > 0 && left.is_multiple_of(3) {
+                text.push(',');
+            }
+        }
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_people_read_them() {
+        let counts = [0.0, 999.0, 1000.0, 1_234_567.0, -1000.0].map(|number| shown(Kind::Number, Some(number)));
+        assert_eq!(counts, ["0", "999", "1,000", "1,234,567", "-1,000"]);
+        let amounts = [0.0004, 1.5, 12345.678].map(|number| shown(Kind::Money, Some(number)));
+        assert_eq!(amounts, ["$0.0004", "$1.50", "$12,345.68"]);
+        assert_eq!(shown(Kind::Share, Some(0.9731)), "97.31 %");
+        assert_eq!(shown(Kind::Money, None), "");
+    }
+}

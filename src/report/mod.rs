@@ -1,0 +1,180 @@
+//! What everything cost, as one HTML page that needs nothing beside it: no script, no font, no picture from elsewhere.
+//!
+//! Every figure is a canned query's, or of the table `findings`. What transcripts say is text here, and escaped.
+
+mod figures;
+mod plot;
+mod sections;
+
+use std::collections::BTreeMap;
+
+use arrow::array::RecordBatch;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use chrono::DateTime;
+use chrono_tz::Tz;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
+
+use crate::Result;
+use crate::query::canned::Library;
+use figures::{Figures, Kind, shown};
+use sections::SECTIONS;
+
+/// What a page says to be made by, so that one is known again.
+pub const GENERATOR: &str = "llrem report";
+
+const STYLE: &str = include_str!("style.css");
+
+/// What a page is made of.
+pub struct Page<'a> {
+    /// When it is made, in the zone of its days and hours.
+    pub made_at: DateTime<Tz>,
+    /// What it is limited to: names and values.
+    pub filters: Vec<(&'static str, String)>,
+    /// The canned queries: their titles, and what their columns mean.
+    pub queries: &'a Library,
+    /// The rows of each of [`queries`].
+    pub results: BTreeMap<&'static str, RecordBatch>,
+    /// The findings, those that wasted most first.
+    pub findings: RecordBatch,
+    /// What the findings come to, in a sentence.
+    pub tally: String,
+    /// Queries that this lake cannot answer, and why.
+    pub unanswered: BTreeMap<&'static str, &'static str>,
+}
+
+/// Names of the canned queries that a page shows.
+pub fn queries() -> Vec<&'static str> {
+    let sections = SECTIONS.iter().flat_map(|section| [Some(section.query), section.plotted]).flatten();
+    [sections::TOTALS].into_iter().chain(sections).collect()
+}
+
+impl Page<'_> {
+    /// The page.
+    ///
+    /// # Errors
+    /// [`crate::Error::Query`] when a plot cannot be drawn, [`crate::Error::Arrow`] when a column is not what it should be.
+    pub fn html(&self) -> Result<String> {
+        let policy = format!(
+            "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+            BASE64_STANDARD.encode(Sha256::digest(STYLE.as_bytes()))
+        );
+        let body = if self.is_empty()? { self.nothing() } else { self.sections()? };
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(policy);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="referrer" content="no-referrer";
+                    meta name="generator" content=(GENERATOR);
+                    title { "What coding agents cost" }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    header {
+                        h1 { "What coding agents cost" }
+                        p.soft { (self.scope()) }
+                    }
+                    main { (body) }
+                    footer.soft {
+                        p {
+                            "Made by " code { "llrem report" } " (" (env!("CARGO_PKG_VERSION")) ") on "
+                            time datetime=(self.made_at.to_rfc3339()) { (self.made_at.format("%Y-%m-%d %H:%M")) }
+                            ". Days and hours are those of " (self.made_at.timezone().name()) "."
+                        }
+                    }
+                }
+            }
+        };
+        Ok(page.into_string())
+    }
+
+    fn scope(&self) -> Markup {
+        html! {
+            @if self.filters.is_empty() { "All that the lake has." }
+            @for (place, (name, value)) in self.filters.iter().enumerate() {
+                @if place > 0 { " · " }
+                (name) " " b { (crate::cli::output::visible(value)) }
+            }
+        }
+    }
+
+    fn is_empty(&self) -> Result<bool> {
+        Ok(self.figures(sections::TOTALS).sum("sessions")? == 0.0)
+    }
+
+    fn nothing(&self) -> Markup {
+        html! {
+            p {
+                @if self.filters.is_empty() {
+                    "The lake has no sessions yet; " code { "llrem etl" } " extracts what agents left on a machine."
+                } @else {
+                    "The lake has no sessions that fit."
+                }
+            }
+        }
+    }
+
+    fn sections(&self) -> Result<Markup> {
+        let (mut links, mut parts) = (Vec::new(), Vec::new());
+        for section in SECTIONS {
+            if section.query == sections::AFTER_FINDINGS {
+                links.push(("findings".to_owned(), sections::FINDINGS_TITLE.to_owned()));
+                parts.push(sections::findings(self)?);
+            }
+            links.push((section.id(), section.title(self)));
+            parts.push(section.markup(self)?);
+        }
+        Ok(html! {
+            (self.totals()?)
+            nav aria-label="Sections" {
+                ul { @for (id, title) in &links { li { a href=(format!("#{id}")) { (title) } } } }
+            }
+            @for part in &parts { (part) }
+        })
+    }
+
+    /// The figures that people ask for first, and what they leave out.
+    fn totals(&self) -> Result<Markup> {
+        let totals = self.figures(sections::TOTALS);
+        let mut told = Vec::new();
+        for (column, name) in sections::HEADLINE {
+            told.push((name, totals.texts(column)?.into_iter().next().unwrap_or_default()));
+        }
+        let (unpriced, partial) = (totals.sum("unpriced_responses")?, totals.sum("partial_responses")?);
+        Ok(html! {
+            dl { @for (name, value) in &told { div { dt { (name) } dd { @if value.is_empty() { "–" } @else { (value) } } } } }
+            @if unpriced > 0.0 {
+                p.warn {
+                    (shown(Kind::Number, Some(unpriced))) " responses have no known price, and the cost leaves them out: "
+                    (self.unpriced()?)
+                }
+            }
+            @if partial > 0.0 {
+                p.warn {
+                    "Of " (shown(Kind::Number, Some(partial)))
+                    " responses only a running count was recorded: they cost at least what is said here."
+                }
+            }
+        })
+    }
+
+    fn unpriced(&self) -> Result<String> {
+        let models = self.figures("cost_by_model");
+        let counts = models.numbers("unpriced_responses")?;
+        let named = models.texts("model")?.into_iter().zip(counts).filter_map(|(model, count)| {
+            let count = count.filter(|count| *count > 0.0)?;
+            let model = if model.is_empty() { "(no model)" } else { &model };
+            Some(format!("{model} ({})", shown(Kind::Number, Some(count))))
+        });
+        Ok(named.collect::<Vec<_>>().join(", "))
+    }
+
+    fn figures(&self, query: &str) -> Figures<'_> {
+        self.results.get(query).map_or_else(Figures::none, Figures::of)
+    }
+}
