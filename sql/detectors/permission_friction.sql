@@ -1,9 +1,10 @@
 -- name: permission_friction
 -- title: Permissions that were refused again and again
--- about: Sessions in which the person refused tool calls several times, and which tools. Calls that one response made
--- about: together are one refusal, because one answer stops them all. Plans that were sent back and questions that were
--- about: not answered are no refusals: that is how plans are made. A denial by a rule is an error of the call, not counted
--- about: here. What friction wastes is the person's time, so tokens and cost are null; 5 refusals are medium, 10 high.
+-- about: Sessions in which tool calls were refused several times, and which tools: by the person, or by the agent itself,
+-- about: where a rule, a mode or a hook forbids them or nobody could be asked. Calls that one response made together are one
+-- about: refusal, because one answer stops them all. Plans that were sent back and questions that were not answered are no
+-- about: refusals: that is how plans are made. What friction wastes is the person's time, so tokens and cost are null;
+-- about: 5 refusals are medium, 10 high.
 -- param: min_refusals int = 3 -- Refusals in a session. Count.
 -- param: since timestamp = null -- Only sessions that started then or later.
 -- param: until timestamp = null -- Only sessions that started before then.
@@ -12,7 +13,7 @@
 with chosen as (
   select s.machine, s.agent, s.session_id, s.project, s.started_at, s.tool_calls
   from sessions s
-  where s.tool_rejections >= $min_refusals
+  where s.tool_calls >= $min_refusals
     and ($since is null or s.started_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
@@ -22,10 +23,11 @@ rejected as (
   select
     t.machine, t.agent, t.session_id, t.seq, t.name,
     coalesce(t.response_id, t.message_id, t.call_id) as try_id,
+    t.is_denied,
     replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' ') as what
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  where t.status = 'rejected'
+  where (t.status = 'rejected' or t.is_denied)
     and lower(replace(t.name, '_', '')) not in (
       'exitplanmode', 'planexit', 'askuserquestion', 'askuser', 'question', 'requestuserinput', 'askfollowupquestion',
       'planmoderespond', 'exitspecmode'
@@ -66,6 +68,7 @@ frictions as (
   select
     machine, agent, session_id,
     count(distinct try_id) as occurrences,
+    count(distinct case when is_denied then try_id end) as denials,
     min(seq) as first_seq,
     max(seq) as last_seq,
     max(case when back = 1 then name || coalesce(' ' || what, '') end) as last_call
@@ -86,9 +89,14 @@ select
   f.first_seq,
   f.last_seq,
   n.tools || '; last: ' || f.last_call as evidence,
-  'You refused ' || cast(f.occurrences as text) || ' times what the agent wanted to do, in a session of '
-    || cast(c.tool_calls as text) || ' tool calls. Allow in the agent''s settings what is always fine, forbid there what '
-    || 'never is, and tell it in its instructions what not to try.' as explanation,
+  case when f.denials = 0 then 'You refused '
+       when f.denials >= f.occurrences then 'Your settings refused '
+       else 'You and your settings refused ' end
+    || cast(f.occurrences as text) || ' times what the agent wanted to do'
+    || case when f.denials > 0 and f.denials < f.occurrences then ' (the settings ' || cast(f.denials as text) || ' times)'
+            else '' end
+    || ', in a session of ' || cast(c.tool_calls as text) || ' tool calls. Allow in the agent''s settings what is'
+    || ' always fine, forbid there what never is, and tell it in its instructions what not to try.' as explanation,
   'measured' as basis,
   f.machine
 from frictions f

@@ -33,6 +33,9 @@ table! {
         file_path: Opt<Str>,
         /// How it ended: ok, error, rejected, interrupted, or pending when no result is known.
         status: Str,
+        /// Whether the agent itself refused the call: by a rule, a mode, a hook, or because nobody could be asked. Its status
+        /// is error; what the person refused is rejected.
+        is_denied: Bool,
         /// Exit code of a shell call, where recorded.
         exit_code: Opt<I64>,
         /// Result text as the model saw it.

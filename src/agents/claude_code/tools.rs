@@ -34,6 +34,8 @@ pub(super) fn file_of<'a>(category: &str, input: &'a Input<'_>) -> Option<&'a st
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: &'static str,
+    /// Whether it was not the person who refused the call.
+    pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     pub(super) duration_ms: Option<i64>,
 }
@@ -55,6 +57,10 @@ const STOPPED_WHILE_RUNNING: &str = "Correction to the text above: this call was
 const PLAN_REJECTED: &str = "The agent proposed a plan that was rejected by the user";
 const CANCELLED: &str = "The user doesn't want to take this action right now.";
 const INTERRUPTED: &str = "[Request interrupted by user";
+/// What a rule refuses with, after `Permission to` and what was to be done.
+const DENIED: &str = " has been denied";
+/// What is said where nobody could be asked.
+const NOT_GRANTED: &str = "Claude requested permissions to ";
 /// What newer versions write for calls whose outcome is not known.
 const NOT_COMPLETED: [&str; 4] =
     ["[Tool call interrupted:", "[Agent call interrupted:", "[Tool call skipped:", "[Tool call not completed:"];
@@ -72,7 +78,15 @@ impl Evidence<'_> {
             None => "ok",
         };
         let exit_code = exit_code.or_else(|| (status == "ok" && self.exits_with_zero()).then_some(0));
-        Outcome { status, exit_code, duration_ms: self.duration_ms() }
+        Outcome { status, is_denied: status == "error" && self.is_denied(), exit_code, duration_ms: self.duration_ms() }
+    }
+
+    /// Whether a call that failed was refused. Newer versions say of each refused call by whom; before there were texts.
+    fn is_denied(&self) -> bool {
+        let text = self.output.trim_start();
+        let by_a_rule =
+            || text.starts_with("Permission to ") && text.lines().next().is_some_and(|line| line.contains(DENIED));
+        self.denial.is_some() || self.is_error && (by_a_rule() || text.starts_with(NOT_GRANTED))
     }
 
     fn special_status(&self) -> Option<&'static str> {

@@ -6,6 +6,8 @@ use super::record::Structured;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: &'static str,
+    /// Whether a rule refused the call.
+    pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     pub(super) duration_ms: Option<i64>,
 }
@@ -61,13 +63,15 @@ impl Outcome {
         let exit_code = end.exit_code.or(head.exit_code);
         let duration_ms = end.duration_ms.or(head.duration_ms);
         let failed = end.failed || head.failed || exit_code.is_some_and(|code| code != 0);
+        let is_denied = is_forbidden(&head.body);
         let status = match special_status(&head.body) {
+            _ if is_denied => "error",
             Some(status) => status,
             None if end.declined => "rejected",
             None if failed => "error",
             None => "ok",
         };
-        Self { status, exit_code, duration_ms }
+        Self { status, is_denied, exit_code, duration_ms }
     }
 
     /// How a call ended that has no text.
@@ -76,15 +80,20 @@ impl Outcome {
     }
 }
 
+/// Every phrase of a refusal has the word; most results do not, and are long.
+fn has_any(body: &str, phrases: [&str; 2]) -> bool {
+    let has_word = memchr::memmem::find(body.as_bytes(), b"rejected").is_some();
+    has_word && phrases.iter().any(|phrase| body.contains(phrase))
+}
+
+fn is_forbidden(body: &str) -> bool {
+    has_any(body, FORBIDDEN)
+}
+
 fn special_status(body: &str) -> Option<&'static str> {
     let body = body.trim();
-    // Every phrase has the word; most results do not, and are long.
-    let has_word = memchr::memmem::find(body.as_bytes(), b"rejected").is_some();
-    let has_any = |phrases: [&str; 2]| has_word && phrases.iter().any(|phrase| body.contains(phrase));
-    if has_any(FORBIDDEN) {
-        return Some("error");
-    }
-    if REJECTED.contains(&body) || has_any(["Rejected(\"rejected by user\")", "Rejected(\\\"rejected by user\\\")"]) {
+    let phrases = ["Rejected(\"rejected by user\")", "Rejected(\\\"rejected by user\\\")"];
+    if REJECTED.contains(&body) || has_any(body, phrases) {
         return Some("rejected");
     }
     if ABORTED.contains(&body) || body.starts_with("aborted by user after ") {
@@ -171,7 +180,7 @@ mod tests {
     use super::*;
 
     fn outcome(output: &str) -> (&'static str, Option<i64>, Option<i64>) {
-        let Outcome { status, exit_code, duration_ms } = Outcome::of(output, End::default());
+        let Outcome { status, exit_code, duration_ms, .. } = Outcome::of(output, End::default());
         (status, exit_code, duration_ms)
     }
 
@@ -212,10 +221,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_rule_refused_is_denied() {
+        let is_denied = |output| Outcome::of(output, End::default()).is_denied;
+        assert!(is_denied("rejected by user approval settings"));
+        assert!(is_denied("This action was rejected due to unacceptable risk.\nReason: it deletes files"));
+        assert!(!is_denied("exec command rejected by user") && !is_denied("sandbox denied exec error"));
+    }
+
+    #[test]
     fn events_at_the_end_go_first() {
         let end = End { exit_code: Some(1), duration_ms: Some(7), ..End::of(Some("failed"), None) };
         let outcome = Outcome::of("Exit code: 0\nWall time: 9 seconds\nOutput:\n", end);
-        assert_eq!(outcome, Outcome { status: "error", exit_code: Some(1), duration_ms: Some(7) });
+        assert_eq!(outcome, Outcome { status: "error", is_denied: false, exit_code: Some(1), duration_ms: Some(7) });
         assert_eq!(Outcome::of_end(End::of(Some("declined"), None)).status, "rejected");
     }
 }

@@ -39,6 +39,8 @@ pub(super) fn has_file(category: &str) -> bool {
 /// How a call ended.
 pub(super) struct Outcome {
     pub(super) status: &'static str,
+    /// Whether it was not the person who refused the call.
+    pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     /// Whether the moment of the result is that of a later resume.
     pub(super) is_late: bool,
@@ -48,6 +50,14 @@ pub(super) struct Outcome {
 /// a remark was added.
 const REJECTED: [&str; 3] =
     ["The user rejected this tool call", "Permission denied by user", "Denied by user via preToolUse hook prompt"];
+/// What rules, policies and hooks say no with.
+const DENIED: [&str; 5] = [
+    "Permission to run this tool was denied",
+    "Permission denied and could not request permission from user",
+    "Permission denied by a PermissionRequest hook",
+    "Denied by preToolUse hook",
+    "Access denied: ",
+];
 /// What is written for calls that nobody ended.
 const INTERRUPTED: [&str; 2] =
     ["The pending permission request was cancelled", "The execution of this tool, or a previous tool was interrupted"];
@@ -72,7 +82,9 @@ pub(super) fn outcome(category: &str, complete: &ToolComplete<'_>, decision: Opt
         true => "ok",
         false => decision.unwrap_or_else(|| failed(complete)),
     };
-    Outcome { status, exit_code, is_late }
+    let told = || complete.error.0.as_ref().and_then(|error| error.message.get()).unwrap_or_default();
+    let is_denied = status == "error" && !complete.success.0 && (decision.is_some() || is_denial(told()));
+    Outcome { status, is_denied, exit_code, is_late }
 }
 
 fn failed(complete: &ToolComplete<'_>) -> &'static str {
@@ -81,6 +93,11 @@ fn failed(complete: &ToolComplete<'_>) -> &'static str {
         "ok" => "error",
         status => status,
     }
+}
+
+/// Whether a failed call's text says that it was not allowed to run.
+pub(super) fn is_denial(text: &str) -> bool {
+    DENIED.iter().any(|opening| text.starts_with(opening))
 }
 
 /// The status that a result's text gives away.

@@ -87,11 +87,15 @@ fn response_text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: &'static str,
+    /// Whether a policy refused the call.
+    pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
 }
 
 /// What the program writes for a call that the person denied: autumn 2025, and since.
 const REJECTED: [&str; 2] = ["Reason: User denied execution.", "Reason: User did not allow tool call"];
+/// What it writes for one that a policy does not allow.
+const DENIED: [&str; 2] = ["denied by policy", "policy_violation"];
 /// What it writes for one that was stopped, whatever its status.
 const STOPPED: [&str; 6] = [
     "[Operation Cancelled]",
@@ -119,7 +123,8 @@ pub(super) fn outcome(status: Option<&str>, category: &str, output: Option<&str>
         _ => "pending",
     };
     let ran_well = category == "shell" && status == "ok" && output.is_some() && !text.contains("moved to background");
-    Outcome { status, exit_code: exit.code.or((ran_well && !exit.is_told).then_some(0)) }
+    let is_denied = status == "error" && !exit.is_told && DENIED.iter().any(|reason| text.contains(reason));
+    Outcome { status, is_denied, exit_code: exit.code.or((ran_well && !exit.is_told).then_some(0)) }
 }
 
 /// How a command ended. Versions of 2025 always say so, later ones only when it failed.
@@ -154,10 +159,16 @@ mod tests {
     #[test]
     fn a_command_that_failed_is_an_error() {
         let shell = |output| outcome(Some("success"), "shell", Some(output));
-        assert_eq!(shell("Output: x\nExit Code: 2"), Outcome { status: "error", exit_code: Some(2) });
-        assert_eq!(shell("Output: x\nExit Code: 0\nSignal: (none)"), Outcome { status: "ok", exit_code: Some(0) });
-        assert_eq!(shell("Output: x"), Outcome { status: "ok", exit_code: Some(0) });
-        assert_eq!(shell("Exit Code: (none)\nSignal: 9"), Outcome { status: "error", exit_code: None });
+        assert_eq!(shell("Output: x\nExit Code: 2"), Outcome { status: "error", is_denied: false, exit_code: Some(2) });
+        assert_eq!(
+            shell("Output: x\nExit Code: 0\nSignal: (none)"),
+            Outcome { status: "ok", is_denied: false, exit_code: Some(0) }
+        );
+        assert_eq!(shell("Output: x"), Outcome { status: "ok", is_denied: false, exit_code: Some(0) });
+        assert_eq!(
+            shell("Exit Code: (none)\nSignal: 9"),
+            Outcome { status: "error", is_denied: false, exit_code: None }
+        );
         assert_eq!(outcome(Some("success"), "read", Some("Exit Code: 2")).status, "ok");
     }
 
@@ -169,5 +180,8 @@ mod tests {
         assert_eq!(cancelled("[Operation Cancelled] Reason: User cancelled the operation."), "interrupted");
         assert_eq!(outcome(Some("cancelled"), "edit", None).status, "interrupted");
         assert_eq!(outcome(Some("executing"), "shell", None).status, "pending");
+        let by_policy = outcome(Some("error"), "shell", Some("Tool execution for \"Shell\" denied by policy."));
+        assert_eq!((by_policy.status, by_policy.is_denied), ("error", true));
+        assert!(!outcome(Some("error"), "shell", Some("cat: x: Permission denied")).is_denied);
     }
 }

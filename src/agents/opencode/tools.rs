@@ -50,6 +50,8 @@ pub(super) struct Call {
     pub(super) input: Option<String>,
     pub(super) output: Option<String>,
     pub(super) status: &'static str,
+    /// Whether a rule refused the call.
+    pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     /// Microseconds since 1970.
     pub(super) start: Option<i64>,
@@ -80,6 +82,7 @@ impl Call {
             is_interrupted: state.metadata.0.as_ref().is_some_and(|told| told.interrupted.0),
             is_aborted,
         });
+        let is_denied = status == "error" && output.as_deref().is_some_and(|text| text.starts_with(FORBIDDEN));
         let start = times.and_then(|times| times.start.0.or(times.ran.0).or(times.created.0));
         let end = times.and_then(|times| times.end.0.or(times.completed.0));
         Self {
@@ -94,6 +97,7 @@ impl Call {
             input: state.input.json().map(str::to_owned),
             output: output.map(Cow::into_owned),
             status,
+            is_denied,
             exit_code,
             start,
             end,
@@ -142,6 +146,8 @@ fn text_of(value: Raw<'_>) -> Option<Cow<'_, str>> {
 /// What the program writes for a call that the person did not allow.
 const REFUSALS: [&str; 3] =
     ["The user rejected permission", "The user dismissed this question", "Question rejected by user"];
+/// What it writes for one that a rule does not allow.
+const FORBIDDEN: &str = "The user has specified a rule which prevents you from using this specific tool call";
 const ABORTED: &str = "Tool execution aborted";
 /// At the end of a command's output.
 const STOPPED: &str = "User aborted the command";
@@ -198,6 +204,8 @@ mod tests {
         assert_eq!(of(&failed(refused)).0, "rejected");
         let rule = "The user has specified a rule which prevents you from using this specific tool call.";
         assert_eq!(of(&failed(rule)).0, "error");
+        let is_denied = |json: &str| Call::of_part("prt_1", &serde_json::from_str(json).unwrap(), false).is_denied;
+        assert!(is_denied(&failed(rule)) && !is_denied(&failed(refused)) && !is_denied(&failed("Permission denied")));
         assert_eq!(of(&failed("Tool execution aborted")).0, "interrupted");
         assert_eq!(of(r#"{"tool":"read","state":{"status":"running"}}"#).0, "pending");
         assert_eq!(of(r#"{"tool":"invalid","state":{"status":"completed","output":"x"}}"#).0, "error");
