@@ -163,6 +163,11 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// The agent whose rows these are: value of the `agent` column.
+    pub fn agent(&self) -> &'static str {
+        self.context.agent
+    }
+
     /// A moment that the agent wrote in its own time, without saying which. Microseconds since 1970.
     pub fn local_moment(&self, local: NaiveDateTime) -> Option<i64> {
         crate::time::in_zone(local, self.context.zone)

@@ -32,10 +32,10 @@ pub(super) use dialect::Dialect;
 pub(super) use places::{claims, companions, discover};
 
 /// Kinds of sources.
-const TASK: &str = "transcript";
+pub(super) const TASK: &str = "transcript";
 const SESSION: &str = "session";
 const SUBAGENT: &str = "subagent";
-const INDEX: &str = "prompts";
+pub(super) const INDEX: &str = "prompts";
 
 /// The agent.
 pub struct Cline;

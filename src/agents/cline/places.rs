@@ -23,7 +23,10 @@ const CODE_SERVER: &str = ".local/share/code-server";
 /// Adds the tasks and sessions of an extension.
 pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mut Found) {
     for storage in storages(dialect, places, found) {
-        add_storage(&storage, found);
+        add_tasks_of(&storage, found);
+        if dialect.is_cline() {
+            add_sessions(&storage.join("sessions"), found);
+        }
     }
 }
 
@@ -50,14 +53,18 @@ fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBu
     storages
 }
 
-/// Adds what a storage holds: tasks, their index, sessions.
+/// Adds what a storage of Cline's holds: tasks, their index, sessions.
 pub(super) fn add_storage(storage: &Path, found: &mut Found) {
+    add_tasks_of(storage, found);
+    add_sessions(&storage.join("sessions"), found);
+}
+
+fn add_tasks_of(storage: &Path, found: &mut Found) {
     add_tasks(&storage.join("tasks"), found);
     let index = storage.join("state/taskHistory.json");
     if index.is_file() {
         found.add(index, INDEX);
     }
-    add_sessions(&storage.join("sessions"), found);
 }
 
 fn add_tasks(tasks: &Path, found: &mut Found) {
@@ -103,7 +110,7 @@ pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'stat
         METADATA if SHOWN.iter().chain([&HISTORY]).any(|main| folder.join(main).is_file()) => return None,
         HISTORY | METADATA => TASK,
         name if SHOWN.contains(&name) => TASK,
-        name => session_kind(folder, name)?,
+        name => session_kind(folder, name).filter(|_| dialect.is_cline())?,
     };
     let is_extensions = |id: &str| path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(id));
     let is_stored = |storage: &&str| {
