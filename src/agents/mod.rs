@@ -42,6 +42,9 @@ pub trait Agent: Sync {
     /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing.
     fn discover(&self, places: &Places, found: &mut Found);
 
+    /// Adds every source of an agent that keeps files in its projects which lies in one of these folders, or above it.
+    fn discover_in_projects(&self, _projects: &[PathBuf], _found: &mut Found) {}
+
     /// Whether a file that was named with `--source` is one of this agent's, and of which kind, by its name alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
 
@@ -123,6 +126,13 @@ pub struct About {
     pub parser_version: u32,
 }
 
+impl About {
+    /// Whether it keeps files in the projects that it works on.
+    pub fn keeps_files_in_projects(&self) -> bool {
+        self.paths.iter().any(|path| path.starts_with("<project>"))
+    }
+}
+
 /// How exactly an agent records something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
@@ -167,14 +177,12 @@ pub struct Places {
     environment: Option<fn(&str) -> Option<String>>,
     /// Folders below which project-local files are looked for.
     pub project_roots: Vec<PathBuf>,
-    /// Folders that sessions in the lake name as their projects; project-local files are looked for in them and above.
-    pub known_projects: Vec<PathBuf>,
 }
 
 impl Places {
     /// Looks below the given folder only, whatever the environment says.
     pub fn below(home: PathBuf) -> Self {
-        Self { project_roots: vec![home.clone()], home, environment: None, known_projects: Vec::new() }
+        Self { project_roots: vec![home.clone()], home, environment: None }
     }
 
     /// Looks where the user's own environment points.
@@ -183,7 +191,6 @@ impl Places {
             home,
             environment: Some(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
             project_roots,
-            known_projects: Vec::new(),
         }
     }
 

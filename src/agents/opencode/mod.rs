@@ -17,7 +17,7 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::first_moment;
+use super::folders::{first_moment, with_folders_above};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source};
@@ -69,6 +69,12 @@ impl Agent for OpenCode {
         discover(&OPENCODE, places, found);
         for project in &places.project_roots {
             places::discover_projects(project, found);
+        }
+    }
+
+    fn discover_in_projects(&self, projects: &[PathBuf], found: &mut Found) {
+        for folder in with_folders_above(projects) {
+            places::add_go(folder, found);
         }
     }
 

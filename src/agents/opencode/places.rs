@@ -198,10 +198,7 @@ pub(super) fn discover_projects(root: &Path, found: &mut Found) {
 }
 
 fn look_for_go(folder: &Path, depth: usize, found: &mut Found) {
-    let database = folder.join(".opencode/opencode.db");
-    if database.is_file() {
-        found.add(database, DATABASE);
-    }
+    add_go(folder, found);
     if depth == 0 {
         return;
     }
@@ -211,6 +208,14 @@ fn look_for_go(folder: &Path, depth: usize, found: &mut Found) {
         if entry.is_folder && is_project {
             look_for_go(&entry.path, depth - 1, found);
         }
+    }
+}
+
+/// Adds the database that the Go program kept in a project.
+pub(super) fn add_go(project: &Path, found: &mut Found) {
+    let database = project.join(".opencode/opencode.db");
+    if database.is_file() {
+        found.add(database, DATABASE);
     }
 }
 
