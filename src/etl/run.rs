@@ -151,6 +151,7 @@ fn extract(
         now,
         old,
         databases: &databases,
+        keeps_told: manifest.policy == policy,
         read_again,
         vanished: vanished.iter().map(String::as_str).collect(),
         registry: Mutex::new(Registry::default()),

@@ -237,6 +237,18 @@ impl<'a> Sink<'a> {
         self.session().claims.push(Claim::yielding(record, to, at));
     }
 
+    /// Says of a message, call or response that was added whether a file that is read together with the source told of it
+    /// what the source does not. When that file is gone, the row stays as it was. `what` names what was told, and where: it
+    /// is this source's own matter.
+    pub fn told_beside(&mut self, kind: Kind, id: &str, what: &str, is_told: bool) {
+        let told = key(self.context.agent, Kind::Presence, &format!("{what} of {}:{id}", kind as u8));
+        if is_told {
+            self.claim(told, true);
+        } else {
+            self.give_way(kind, id, told, None);
+        }
+    }
+
     /// Says that all records so far are copies, which only a later one tells.
     pub fn weaken(&mut self) {
         let rows = self.session();
