@@ -28,7 +28,7 @@ use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
-pub(super) use dialect::Dialect;
+pub(super) use dialect::{Dialect, Signs};
 pub(super) use places::{claims, companions, discover};
 
 /// Kinds of sources.
@@ -64,6 +64,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     agent: "cline",
     extensions: &["saoudrizwan.claude-dev", "saoudrizwan.cline-nightly"],
     storages: &[".cline/data"],
+    storage_setting: None,
+    signs: Signs { files: &[], words: &[] },
     takes_nameless: true,
     whole_prompt_since: None,
 };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cline::{self, Dialect};
+use super::cline::{self, Dialect, Signs};
 use super::folders::first_moment;
 use super::opencode::{self, Program};
 use super::{About, Agent, Found, Grain, Places, Records};
@@ -31,6 +31,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     agent: "kilo-code",
     extensions: &["kilocode.kilo-code"],
     storages: &[],
+    storage_setting: Some("kilo-code.customStoragePath"),
+    signs: Signs { files: &[], words: &["inferenceProvider", "usageMissing"] },
     takes_nameless: false,
     // 4.119.0, of 2025-11-12.
     whole_prompt_since: Some(1_762_905_600_000),
