@@ -220,14 +220,14 @@ fn places(options: &Options) -> Result<Places> {
 }
 
 /// The sources that a path named by the user holds.
-fn named(agents: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result<Vec<Located>> {
+fn named(chosen: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result<Vec<Located>> {
     let absolute = std::path::absolute(path).map_err(Error::io("read", path))?;
     std::fs::metadata(&absolute).map_err(Error::io("read", path))?;
     let matching: Vec<&'static dyn Agent> =
-        agents.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
-    // Claude Code, the first, takes transcripts of any name; those behind it know theirs by folder or name.
+        chosen.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
     let claim = |path: &Path| {
-        matching.iter().rev().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)))
+        let (agent, kind) = agents::claimed(path, &matching)?;
+        Some((agent, path.to_owned(), kind))
     };
     let files = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).sort_by_file_name().into_iter().filter_map(Result::ok);
     let located: Vec<Located> =
