@@ -763,7 +763,9 @@ sources_seen,sources_new,sources_changed,exit_code
     for orders in [&[["etl", "--full"]][..], &[["etl", "--agent=claude-code"], ["etl", "--agent=aider"]]] {
         assert!(home.run(&["verify"]).starts_with("exit 0\n"));
         std::fs::remove_dir_all(home.path().join(".local/share/llrem/lake")).unwrap();
-        orders.iter().for_each(|order| drop(home.run(order)));
+        for order in orders {
+            home.run(order);
+        }
         assert_eq!(home.run(&["sql", SESSIONS]), grown, "{orders:?}");
     }
 }

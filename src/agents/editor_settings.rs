@@ -55,6 +55,8 @@ fn plain_json(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -74,11 +76,11 @@ mod tests {
 
     #[test]
     fn a_setting_that_is_a_text() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("settings.json");
-        std::fs::write(&path, "\u{feff}{\"a\": 1, \"b\": \"/x\", // last\n}").unwrap();
-        assert_eq!(text_setting(&path, "b").as_deref(), Some("/x"));
-        assert_eq!(text_setting(&path, "a").or(text_setting(&path, "c")), None);
-        assert_eq!(text_setting(&folder.path().join("none"), "b"), None);
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all("\u{feff}{\"a\": 1, \"b\": \"/x\", // last\n}".as_bytes()).unwrap();
+        let path = file.path();
+        assert_eq!(text_setting(path, "b").as_deref(), Some("/x"));
+        assert_eq!(text_setting(path, "a").or(text_setting(path, "c")), None);
+        assert_eq!(text_setting(&path.with_extension("none"), "b"), None);
     }
 }

@@ -99,6 +99,10 @@ impl Rebuilt {
             match read {
                 Some(read) => {
                     let is_told = |claim: &Claim| told.contains(&claim.record());
+                    // That a file beside the source told something is over, but of rows that stay because of it.
+                    let reasons: KeySet = read.told.iter().map(|claim| claim.key).collect();
+                    let is_over = |it: &&Claim| is_presence(it) && it.is_weak() && !reasons.contains(&it.key);
+                    let dropped = dropped.filter(|it| !is_over(it));
                     for claim in dropped.filter(|it| it.is_gone() || is_told(it) || keep_gone(&old.source)) {
                         let mut claim = *claim;
                         if is_told(&claim) {
@@ -303,12 +307,14 @@ fn take_out_what_was_told_beside(read: &mut Replica, old: &Replica) -> Vec<Claim
 /// be there: the finer line that told of them went with it, and the row that the lake made of it says more than what is
 /// left. A source that dropped nothing of the kind only says more of its records than it did.
 fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
-    let yields: KeySet = read.claims.iter().filter_map(Claim::yielding_record).collect();
+    // What is told beside a source is another matter.
+    let lines = |claims: &[Claim]| -> Vec<Claim> { claims.iter().filter(|claim| !claim.is_weak()).copied().collect() };
+    let yields: KeySet = lines(&read.claims).iter().filter_map(Claim::yielding_record).collect();
     if yields.is_empty() {
         return;
     }
     let present: KeySet = presences(&read.claims).map(|claim| claim.key).collect();
-    if presences(&old.claims).all(|claim| present.contains(&claim.key)) {
+    if presences(&lines(&old.claims)).all(|claim| present.contains(&claim.key)) {
         return;
     }
     let gave_way: KeySet = old.claims.iter().filter_map(Claim::yielding_record).collect();

@@ -245,7 +245,9 @@ impl<'a> Sink<'a> {
         if is_told {
             self.claim(told, true);
         } else {
-            self.give_way(kind, id, told, None);
+            let mut claim = Claim::yielding(key(self.context.agent, kind, id), told, None);
+            claim.set_weak();
+            self.session().claims.push(claim);
         }
     }
 

@@ -47,7 +47,7 @@ fn tasks_are_found_where_the_editors_settings_say() {
     add_task(&folder("of profile"), "1763000000002", &request(json!({"apiProtocol": "openai"})));
     add_task(&folder("kilo"), "1763000000003", &request(json!({"inferenceProvider": "x", "apiProtocol": "openai"})));
     add_task(&folder("nobodys"), "1763000000004", &request(json!({})));
-    let setting = |key: &str, value: &Path| format!("// mine\n{{ \"a\": [1,], \"{key}\": {:?}, }}\n", value);
+    let setting = |key: &str, value: &Path| format!("// mine\n{{ \"a\": [1,], \"{key}\": {value:?}, }}\n");
     let roo = "roo-cline.customStoragePath";
     set(&home, ".config/Code/User/settings.json", &setting(roo, &folder("roo")));
     set(&home, ".config/Code/User/profiles/1a2b/settings.json", &setting(roo, &folder("of profile")));

@@ -253,6 +253,20 @@ fn what_was_told_beside_a_chat_stays() {
             assert_none_is_gone(&case.name, &after).unwrap_or_else(|error| panic!("{error}"));
             assert_consistent(&after, &case.name);
         }
+        // Who wants no texts is not left with those of rows that stayed.
+        let with_texts = lake.rows();
+        for _ in 0..2 {
+            lake.run_with(|options| options.content = llrem::etl::Content::None);
+            let bare = lake.rows();
+            // What was made of the deleted log itself stays as it is.
+            let messages = bare.values("messages");
+            let of_chat = |row: &&Value| row["session_id"].as_str().unwrap().starts_with("aider:");
+            let told: Vec<&Value> = messages.iter().filter(of_chat).filter(|row| !row["text"].is_null()).collect();
+            assert!(told.is_empty(), "{}: {told:?}", case.name);
+            for table in ["sessions", "messages", "tool_calls", "usage"] {
+                assert_eq!(bare.table(table).len(), with_texts.table(table).len(), "{}: {table}", case.name);
+            }
+        }
     }
 }
 
