@@ -13,6 +13,8 @@ mod common;
 mod damage;
 #[path = "agents/laws.rs"]
 mod laws;
+#[path = "agents/named_places.rs"]
+mod named_places;
 #[path = "agents/order.rs"]
 mod order;
 #[path = "agents/sections.rs"]

@@ -719,23 +719,77 @@ error: a query is one statement; run several one by one
 "#);
 }
 
-#[test]
-fn chats_are_found_in_projects_that_other_sessions_named() {
+/// A home where a session names a project that another agent keeps a file in, and that one's session nothing new.
+fn home_with_a_project() -> Home {
     let home = Home::new();
-    let project = home.path().join("elsewhere/api");
+    add_project(&home, "api");
+    home
+}
+
+/// Adds a project of that name, in which Aider was once started: wherever its chat is copied, it is the same session.
+fn add_project(home: &Home, name: &str) {
     let line = serde_json::json!({
-        "type": "user", "uuid": "1", "sessionId": "s", "timestamp": "2026-02-01T10:00:00Z", "cwd": project,
-        "message": {"role": "user", "content": "hello"},
+        "type": "user", "uuid": name, "sessionId": name, "timestamp": "2026-02-01T10:00:00Z",
+        "cwd": home.path().join("elsewhere").join(name), "message": {"role": "user", "content": "hello"},
     });
-    home.write(".claude/projects/-api/s.jsonl", &format!("{line}\n"));
-    home.write(
-        "elsewhere/api/.aider.chat.history.md",
-        "\n# aider chat started at 2026-02-01 11:00:00\n\n> Aider v0.86.1  \n\n#### add a route  \n\nDone.\n",
-    );
-    for agents in ["claude-code\n", "aider\nclaude-code\n"] {
-        let extracted = home.command(&["etl"]).output().unwrap();
-        assert!(extracted.status.success(), "{}", home.show(&extracted));
-        let found = home.command(&["sql", "select agent from sessions order by 1"]).output().unwrap();
-        assert_eq!(String::from_utf8(found.stdout).unwrap(), format!("agent\n{agents}"));
+    home.write(&format!(".claude/projects/-{name}/{name}.jsonl"), &format!("{line}\n"));
+    let chat = "\n# aider chat started at 2026-02-01 11:00:00\n\n> Aider v0.86.1  \n\n#### add a route  \n\nDone.\n";
+    home.write(&format!("elsewhere/{name}/.aider.chat.history.md"), chat);
+}
+
+const SESSIONS: &str =
+    "select agent, session_id, started_at, messages, project_path, title from sessions order by 1, 2";
+
+#[test]
+fn chats_are_found_in_projects_that_sessions_of_the_same_run_name() {
+    let home = home_with_a_project();
+    let dry = home.run(&["etl", "--dry-run"]);
+    insta::assert_snapshot!(dry, @r"
+exit 0
+--- stdout
+reason,path
+new,[HOME]/.claude/projects/-api/api.jsonl
+--- stderr
+claude-code: 1 new, 0 changed, 0 unchanged
+projects that their sessions name would be looked into for files of opencode and aider
+1 of these sources would be read; nothing was written
+");
+    let extracted = home.run(&["etl"]);
+    assert!(extracted.contains("\nclaude-code: 1 new, 0 changed, 0 unchanged; wrote 1 session,"), "{extracted}");
+    assert!(extracted.contains("\naider: 1 new, 0 changed, 0 unchanged; wrote 1 session, 3 messages"), "{extracted}");
+    let runs = home.run(&["sql", "select sources_seen, sources_new, sources_changed, exit_code from runs"]);
+    insta::assert_snapshot!(runs, @r"
+exit 0
+--- stdout
+sources_seen,sources_new,sources_changed,exit_code
+2,2,0,0
+--- stderr
+");
+    let again = home.run(&["etl"]);
+    assert!(again.contains("\naider: 0 new, 0 changed, 1 unchanged\n"), "{again}");
+    add_project(&home, "another");
+    let more = home.run(&["etl"]);
+    assert!(more.contains("\naider: 1 new, 0 changed, 1 unchanged;"), "{more}");
+    let grown = home.run(&["sql", SESSIONS]);
+    assert_eq!(grown.matches("\naider,").count(), 1, "{grown}");
+    assert_eq!(grown.matches("\nclaude-code,").count(), 2, "{grown}");
+    for orders in [&[["etl", "--full"]][..], &[["etl", "--agent=claude-code"], ["etl", "--agent=aider"]]] {
+        assert!(home.run(&["verify"]).starts_with("exit 0\n"));
+        std::fs::remove_dir_all(home.path().join(".local/share/llrem/lake")).unwrap();
+        for order in orders {
+            home.run(order);
+        }
+        assert_eq!(home.run(&["sql", SESSIONS]), grown, "{orders:?}");
     }
+}
+
+#[test]
+fn projects_that_sessions_name_are_left_alone_below_another_home() {
+    let home = home_with_a_project();
+    let other = Home::new();
+    other.run(&["etl", "--home", home.path().join(".claude").to_str().unwrap()]);
+    let named = home.path().join(".claude/projects/-api/api.jsonl");
+    other.run(&["etl", "--source", named.to_str().unwrap()]);
+    let agents = other.command(&["sql", "select agent from sessions"]).output().unwrap();
+    assert_eq!(String::from_utf8(agents.stdout).unwrap(), "agent\nclaude-code\n");
 }

@@ -1,5 +1,6 @@
 //! What agents look for sources with: the names in folders, and the first bytes of files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Found;
@@ -36,6 +37,11 @@ pub(super) fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
 /// The folders in a folder; as [`entries`].
 pub(super) fn folders(path: &Path, found: &mut Found) -> Vec<PathBuf> {
     entries(path, found).into_iter().filter(|entry| entry.is_folder).map(|entry| entry.path).collect()
+}
+
+/// Folders and all above them, each once.
+pub(super) fn with_folders_above(folders: &[PathBuf]) -> BTreeSet<&Path> {
+    folders.iter().flat_map(|folder| folder.ancestors()).collect()
 }
 
 /// Adds the files below a folder that are sources by their names, down to a depth of folders.

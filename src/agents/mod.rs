@@ -11,6 +11,7 @@ pub mod copilot;
 pub mod cursor;
 mod document;
 pub mod droid;
+mod editor_settings;
 mod folders;
 pub mod gemini;
 pub mod kilo_code;
@@ -29,7 +30,7 @@ mod torn;
 mod tree;
 pub mod windsurf;
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source};
@@ -39,8 +40,12 @@ pub trait Agent: Sync {
     /// What is known of the agent, and what it records.
     fn about(&self) -> &'static About;
 
-    /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing.
+    /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing but settings that name
+    /// other places.
     fn discover(&self, places: &Places, found: &mut Found);
+
+    /// Adds every source of an agent that keeps files in its projects which lies in one of these folders, or above it.
+    fn discover_in_projects(&self, _projects: &[PathBuf], _found: &mut Found) {}
 
     /// Whether a file that was named with `--source` is one of this agent's, and of which kind, by its name alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
@@ -103,6 +108,13 @@ pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
     AGENTS.iter().copied().find(|agent| agent.about().id == id)
 }
 
+/// The agent that takes a file by its place and name, and as what. Of several, the last knows its own best: Claude Code, the
+/// first, takes transcripts of any name. What lies in one agent's own folder is no other's, unless only that one is asked.
+pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
+    let is_own = |agent: &&&'static dyn Agent| among.len() == 1 || agent.about().may_have(path);
+    among.iter().rev().filter(is_own).find_map(|agent| Some((*agent, agent.claims(path)?)))
+}
+
 /// What is known of an agent.
 pub struct About {
     /// Value of the `agent` column.
@@ -122,6 +134,30 @@ pub struct About {
     /// Rises whenever the same file gives other rows, so that what is still on disk is extracted again.
     pub parser_version: u32,
 }
+
+impl About {
+    /// Whether it keeps files in the projects that it works on.
+    pub fn keeps_files_in_projects(&self) -> bool {
+        self.paths.iter().any(|path| path.starts_with("<project>"))
+    }
+
+    /// Hidden folders in the home that it keeps its files in.
+    fn own_folders(&self) -> impl Iterator<Item = &'static str> {
+        let first = self.paths.iter().filter_map(|path| path.strip_prefix("~/")?.split('/').next());
+        first.filter(|folder| folder.starts_with('.') && !SHARED_FOLDERS.contains(folder))
+    }
+
+    /// Whether a file may be this agent's: the innermost folder of some agent's that it lies in is this one's.
+    fn may_have(&self, path: &Path) -> bool {
+        let is_own = |about: &Self, folder: &Component<'_>| about.own_folders().any(|own| folder.as_os_str() == own);
+        let is_some_agents = |folder: &Component<'_>| AGENTS.iter().any(|agent| is_own(agent.about(), folder));
+        let innermost = path.components().rev().find(is_some_agents);
+        innermost.is_none_or(|folder| is_own(self, &folder)) || self.keeps_files_in_projects()
+    }
+}
+
+/// Folders in the home that many programs keep theirs in.
+const SHARED_FOLDERS: [&str; 2] = [".config", ".local"];
 
 /// How exactly an agent records something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,14 +203,12 @@ pub struct Places {
     environment: Option<fn(&str) -> Option<String>>,
     /// Folders below which project-local files are looked for.
     pub project_roots: Vec<PathBuf>,
-    /// Folders that sessions in the lake name as their projects; project-local files are looked for in them and above.
-    pub known_projects: Vec<PathBuf>,
 }
 
 impl Places {
     /// Looks below the given folder only, whatever the environment says.
     pub fn below(home: PathBuf) -> Self {
-        Self { project_roots: vec![home.clone()], home, environment: None, known_projects: Vec::new() }
+        Self { project_roots: vec![home.clone()], home, environment: None }
     }
 
     /// Looks where the user's own environment points.
@@ -183,8 +217,13 @@ impl Places {
             home,
             environment: Some(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
             project_roots,
-            known_projects: Vec::new(),
         }
+    }
+
+    /// Whether a folder that some setting names is looked into: below a given home only what lies there.
+    pub fn includes(&self, folder: &Path) -> bool {
+        let is_plain = folder.is_absolute() && !folder.components().any(|part| part == Component::ParentDir);
+        is_plain && (self.environment.is_some() || folder.starts_with(&self.home))
     }
 
     /// Value of an agent's environment variable, when it counts.

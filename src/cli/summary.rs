@@ -24,6 +24,10 @@ pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
     if summary.agents.iter().any(|agent| agent.bad > 0) {
         lines.push("`llrem sources --bad` lists what could not be read".to_owned());
     }
+    if !summary.would_look_for.is_empty() {
+        let agents = summary.would_look_for.join(" and ");
+        lines.push(format!("projects that their sessions name would be looked into for files of {agents}"));
+    }
     lines.push(work_line(summary, options));
     lines
 }

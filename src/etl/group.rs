@@ -129,7 +129,15 @@ fn rebuild(
     let (mut rebuilt, mut same) = (Vec::new(), Vec::new());
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
-        let session = Rebuilt::new(group.agent, id, reads, &shared.old, known.map(|(part, _)| part.clone()), keep_gone);
+        let session = Rebuilt::new(
+            group.agent,
+            id,
+            reads,
+            &shared.old,
+            known.map(|(part, _)| part.clone()),
+            keep_gone,
+            shared.keeps_told,
+        );
         let is_same = known.is_some_and(|(_, entry)| {
             // A file that says the same as another of the session is one more copy of it.
             let mut sources = session.sources.iter().map(|source| &source.member.replica.source);

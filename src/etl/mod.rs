@@ -56,6 +56,8 @@ struct Shared<'a> {
     now: i64,
     old: OldClaims,
     databases: &'a Databases,
+    /// Whether rows stay of which the source tells less than it did: not when other texts are to be kept of them.
+    keeps_told: bool,
     /// Names of the sources that the run reads.
     read_again: HashSet<String>,
     /// Names of the sources that have vanished.

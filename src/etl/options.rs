@@ -50,6 +50,11 @@ impl Options {
         self.agents.is_empty() && self.sources.is_empty() && self.since.is_none()
     }
 
+    /// Whether the projects that sessions name are looked into: they lie anywhere.
+    pub(super) fn looks_into_projects(&self) -> bool {
+        self.home.is_none() && self.sources.is_empty()
+    }
+
     /// All sources of the user's own home, as `llrem etl` reads them when nothing else is said; without waiting.
     pub fn new(lake: PathBuf) -> Self {
         Self {
@@ -85,7 +90,7 @@ pub enum Content {
 
 /// Hears how far a run is. Called from several threads.
 pub trait Progress: Sync {
-    /// What is to be read in all.
+    /// What is to be read in all; called again when more turns out to be.
     fn start(&self, files: u64, bytes: u64);
     /// What was read since the last call.
     fn advance(&self, files: u64, bytes: u64);
@@ -124,6 +129,8 @@ pub struct Summary {
     pub seconds: f64,
     /// With `dry_run`: the sources that would be read, and why (`new`, `changed`).
     pub would_read: Vec<(PathBuf, &'static str)>,
+    /// With `dry_run`: agents whose files would also be looked for in the projects that those sources' sessions name.
+    pub would_look_for: Vec<&'static str>,
 }
 
 /// What a run did with one agent's sources.

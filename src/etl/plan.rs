@@ -9,6 +9,7 @@ use walkdir::WalkDir;
 
 use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
+use super::projects;
 use super::read::Planned;
 use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
@@ -34,9 +35,46 @@ pub(super) struct Plan {
     pub(super) vanished: Vec<String>,
 }
 
+/// What a plan is made with.
+#[derive(Clone, Copy)]
+pub(super) struct Planning<'a> {
+    pub(super) options: &'a Options,
+    pub(super) manifest: &'a Manifest,
+    /// How what is read is changed on its way into the lake.
+    pub(super) policy: &'a str,
+    pub(super) databases: &'a Databases,
+}
+
 /// Finds the sources, and compares them with the manifest.
-pub(super) fn plan(options: &Options, manifest: &Manifest, policy: &str, databases: &Databases) -> Result<Plan> {
-    let mut found: Vec<Planned> = discover(options, manifest)?
+pub(super) fn plan(with: Planning<'_>) -> Result<Plan> {
+    let (options, manifest) = (with.options, with.manifest);
+    let (found, changed) = compare(with, discover(options, manifest)?);
+    let vanished = if options.sources.is_empty() { vanished(options, manifest, &found) } else { Vec::new() };
+    Ok(Plan { found, changed, vanished })
+}
+
+/// Adds to a plan what lies in projects that no session had named when it was made. Gives the groups that it is read in:
+/// they touch no part of the lake.
+pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Plan, now: i64) -> Vec<Group> {
+    let known: HashSet<&str> = plan.found.iter().map(|planned| planned.name.as_str()).collect();
+    let is_new = |(_, path, _): &Located| {
+        let name = path.to_string_lossy();
+        !known.contains(&*name) && !with.manifest.sources.contains_key(&*name)
+    };
+    let located = in_projects(&chosen_agents(with.options), projects).into_iter().filter(is_new).collect();
+    let (found, changed) = compare(with, located);
+    let mut groups = Groups::default();
+    let new = found.iter().filter(|planned| changed.contains(&planned.name)).collect();
+    add_chunks(new, now, |_, _| None, &mut groups);
+    plan.found.extend(found);
+    plan.changed.extend(changed);
+    groups.finish()
+}
+
+/// What was found, whether it is to be read or not, and the names of what is.
+fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<String>) {
+    let Planning { options, manifest, policy, databases } = with;
+    let mut found: Vec<Planned> = located
         .into_par_iter()
         .map(|(agent, path, kind)| {
             let print = Fingerprint::of(&path, &agent.companions(&path)).unwrap_or_default();
@@ -58,12 +96,11 @@ pub(super) fn plan(options: &Options, manifest: &Manifest, policy: &str, databas
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found.dedup_by(|a, b| a.name == b.name);
     let changed: HashSet<String> = found.iter().filter(is_due).map(|planned| planned.name.clone()).collect();
-    let vanished = if options.sources.is_empty() { vanished(options, manifest, &found) } else { Vec::new() };
     let wants_hint = |planned: &&mut Planned| planned.is_new && planned.section.is_none();
     found.par_iter_mut().filter(wants_hint).filter(|planned| changed.contains(&planned.name)).for_each(|planned| {
         planned.hint = started_hint(planned);
     });
-    Ok(Plan { found, changed, vanished })
+    (found, changed)
 }
 
 /// The sections that a source has now; none when they cannot be listed, which reading the source will tell of.
@@ -129,12 +166,15 @@ fn vanished(options: &Options, manifest: &Manifest, found: &[Planned]) -> Vec<St
 
 type Located = (&'static dyn Agent, PathBuf, &'static str);
 
+/// The agents that the run is to read.
+pub(super) fn chosen_agents(options: &Options) -> Vec<&'static dyn Agent> {
+    let is_chosen =
+        |agent: &&dyn Agent| options.agents.is_empty() || options.agents.iter().any(|id| id == agent.about().id);
+    AGENTS.iter().copied().filter(is_chosen).collect()
+}
+
 fn discover(options: &Options, manifest: &Manifest) -> Result<Vec<Located>> {
-    let agents: Vec<&'static dyn Agent> = AGENTS
-        .iter()
-        .copied()
-        .filter(|agent| options.agents.is_empty() || options.agents.iter().any(|id| id == agent.about().id))
-        .collect();
+    let agents = chosen_agents(options);
     if !options.sources.is_empty() {
         return options
             .sources
@@ -143,18 +183,31 @@ fn discover(options: &Options, manifest: &Manifest) -> Result<Vec<Located>> {
             .collect::<Result<Vec<_>>>()
             .map(|all| all.concat());
     }
-    let mut places = places(options)?;
-    if options.home.is_none() {
-        places.known_projects =
-            manifest.project_paths.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+    let places = places(options)?;
+    let mut located = Vec::new();
+    for agent in &agents {
+        let mut found = Found::default();
+        agent.discover(&places, &mut found);
+        located.extend(located_by(*agent, found));
     }
+    if options.looks_into_projects() {
+        located.extend(in_projects(&agents, &projects::folders(&manifest.project_paths)));
+    }
+    Ok(located)
+}
+
+fn in_projects(agents: &[&'static dyn Agent], projects: &[PathBuf]) -> Vec<Located> {
     let mut located = Vec::new();
     for agent in agents {
         let mut found = Found::default();
-        agent.discover(&places, &mut found);
-        located.extend(found.sources.into_iter().map(|source| (agent, source.path, source.kind)));
+        agent.discover_in_projects(projects, &mut found);
+        located.extend(located_by(*agent, found));
     }
-    Ok(located)
+    located
+}
+
+fn located_by(agent: &'static dyn Agent, found: Found) -> impl Iterator<Item = Located> {
+    found.sources.into_iter().map(move |source| (agent, source.path, source.kind))
 }
 
 fn places(options: &Options) -> Result<Places> {
@@ -167,14 +220,14 @@ fn places(options: &Options) -> Result<Places> {
 }
 
 /// The sources that a path named by the user holds.
-fn named(agents: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result<Vec<Located>> {
+fn named(chosen: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result<Vec<Located>> {
     let absolute = std::path::absolute(path).map_err(Error::io("read", path))?;
     std::fs::metadata(&absolute).map_err(Error::io("read", path))?;
     let matching: Vec<&'static dyn Agent> =
-        agents.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
-    // Claude Code, the first, takes transcripts of any name; those behind it know theirs by folder or name.
+        chosen.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
     let claim = |path: &Path| {
-        matching.iter().rev().find_map(|agent| agent.claims(path).map(|kind| (*agent, path.to_owned(), kind)))
+        let (agent, kind) = agents::claimed(path, &matching)?;
+        Some((agent, path.to_owned(), kind))
     };
     let files = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).sort_by_file_name().into_iter().filter_map(Result::ok);
     let located: Vec<Located> =
@@ -237,9 +290,20 @@ fn add_all(manifest: &Manifest, groups: &mut Groups) {
 }
 
 fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
-    let this_month = crate::time::month_of(Some(now));
     let mut new: Vec<&Planned> = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name)).collect();
     new.retain(|planned| !groups.has_source(&planned.name));
+    add_chunks(new, now, |first, weight| part_with_room(manifest, first, weight), groups);
+}
+
+/// Adds sources that the lake does not have, those that begin about the same time together. `room` is the part that takes
+/// some of such a weight in, given the first.
+fn add_chunks<'m>(
+    mut new: Vec<&Planned>,
+    now: i64,
+    room: impl Fn(&Planned, u64) -> Option<&'m PartName>,
+    groups: &mut Groups,
+) {
+    let this_month = crate::time::month_of(Some(now));
     new.sort_by_key(|planned| (planned.agent_id(), planned.hint, &planned.name));
     // A month that is not over gets a file a day, so that a later run rewrites little.
     let span = |planned: &Planned| {
@@ -262,7 +326,7 @@ fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
             weight += planned.print.bytes;
             chunk.push((*planned).clone());
         }
-        let part = chunk.first().and_then(|first| part_with_room(manifest, first, weight));
+        let part = chunk.first().and_then(|first| room(first, weight));
         groups.add(part, chunk);
     }
 }

@@ -1,22 +1,43 @@
-//! Projects of which a session names only the hash of the path: found among the paths that all sessions name.
+//! The projects that sessions name. Some agents keep files in them; of some a session names only the hash of the path, which
+//! is found among the paths that all sessions name.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-use super::group::{NewPart, SessionOut};
+use super::group::{NewPart, Outcome, SessionOut};
 use super::sessions::AllNotes;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SessionEntry};
 
+/// The folders that paths are which sessions name.
+pub(super) fn folders<'p>(paths: impl IntoIterator<Item = &'p String>) -> Vec<PathBuf> {
+    paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect()
+}
+
+/// Takes the projects of the sessions that a run has put together into those that are known. Gives those that were not.
+pub(super) fn add_new(outcomes: &[Outcome], known: &mut BTreeSet<String>) -> Vec<PathBuf> {
+    let parts = outcomes.iter().flat_map(|outcome| &outcome.parts);
+    let named: BTreeSet<&String> = parts.flat_map(|part| &part.sessions).filter_map(project_of).collect();
+    let new: Vec<&String> = named.into_iter().filter(|path| !known.contains(*path)).collect();
+    let folders = folders(new.iter().copied());
+    known.extend(new.into_iter().cloned());
+    folders
+}
+
+fn project_of(session: &SessionOut) -> Option<&String> {
+    match session {
+        SessionOut::New(draft) => draft.facts.project_path.as_ref(),
+        SessionOut::Old(_) => None,
+    }
+}
+
 /// Adds the paths of new sessions to those that are known, and tells each session its project's.
 pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNotes) {
     let sessions = || new.iter().flat_map(|part| part.sessions.iter().map(move |session| (&part.name, session)));
-    let drafts = sessions().filter_map(|(_, session)| match session {
-        SessionOut::New(draft) => draft.facts.project_path.clone(),
-        SessionOut::Old(_) => None,
-    });
+    let drafts = sessions().filter_map(|(_, session)| project_of(session).cloned());
     manifest.project_paths.extend(drafts);
     let written = sessions().map(|(part, session)| (part, entry_of(session)));
     let replaced: HashSet<&PartName> = new.iter().map(|part| &part.name).collect();

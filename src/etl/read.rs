@@ -11,7 +11,7 @@ use super::Shared;
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::KeySet;
-use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
+use crate::extract::{Chunk, Claim, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
 use crate::lake::claims::Replica;
 use crate::lake::manifest::SourceState;
 use crate::source::{Fingerprint, Scope, Source};
@@ -79,6 +79,8 @@ pub(super) struct ReadSession {
     pub(super) rows: Option<[Chunk; 3]>,
     /// What streaming has to know.
     foreseen: Foreseen,
+    /// Claims of its records of which the lake's rows tell more.
+    pub(super) told: Vec<Claim>,
     /// Keys of calls that may have started a subagent of which their own source says nothing.
     pub(super) childless: KeySet,
     pub(super) digest: u64,
@@ -163,7 +165,16 @@ fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool
     };
     let digest = digest(planned, &facts, &replica, chunks.as_ref());
     let childless = std::mem::take(&mut rows.childless);
-    Ok(ReadSession { planned: planned.clone(), replica, facts, rows: chunks, foreseen, childless, digest })
+    Ok(ReadSession {
+        planned: planned.clone(),
+        replica,
+        facts,
+        rows: chunks,
+        foreseen,
+        told: Vec::new(),
+        childless,
+        digest,
+    })
 }
 
 impl ReadSession {

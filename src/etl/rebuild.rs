@@ -65,14 +65,20 @@ impl Rebuilt {
         old: &OldClaims,
         old_part: Option<PartName>,
         keep_gone: impl Fn(&str) -> bool,
+        keep_told: bool,
     ) -> Self {
         reads.sort_by_key(|read| {
             let moment = read.replica.first_moment;
             (moment.is_none(), moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone())
         });
         let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
+        let mut told = KeySet::default();
         for read in &mut reads {
             if let Some(old) = old.of_session(agent, &id).find(|old| old.stored.source == read.replica.source) {
+                if keep_told {
+                    read.told = take_out_what_was_told_beside(&mut read.replica, old.replica());
+                    told.extend(read.told.iter().map(Claim::record));
+                }
                 forget_what_only_hints(&mut read.replica, old.replica());
                 if keep_gone(&read.replica.source) {
                     keep_since(&mut read.replica, old.replica());
@@ -86,17 +92,26 @@ impl Rebuilt {
         let mut old_places: KeyMap<i64> = KeyMap::default();
         let olds = old.of_session(agent, &rebuilt.id).map(|old| &**OldReplica::replica(old));
         let replicas: Vec<&Replica> = reads.iter().map(|read| &read.replica).chain(olds).collect();
-        let superseded = superseded(&replicas);
+        let superseded = superseded(&replicas, &told);
         for old in old.of_session(agent, &rebuilt.id).map(OldReplica::replica) {
             let read = reads.iter_mut().find(|read| read.replica.source == old.source);
             let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.record()));
             match read {
                 Some(read) => {
-                    for claim in dropped.filter(|claim| claim.is_gone() || keep_gone(&old.source)) {
+                    let is_told = |claim: &Claim| told.contains(&claim.record());
+                    // That a file beside the source told something is over, but of rows that stay because of it.
+                    let reasons: KeySet = read.told.iter().map(|claim| claim.key).collect();
+                    let is_over = |it: &&Claim| is_presence(it) && it.is_weak() && !reasons.contains(&it.key);
+                    let dropped = dropped.filter(|it| !is_over(it));
+                    for claim in dropped.filter(|it| it.is_gone() || is_told(it) || keep_gone(&old.source)) {
                         let mut claim = *claim;
-                        claim.set_gone();
+                        if is_told(&claim) {
+                            claim.set_kept();
+                        } else {
+                            claim.set_gone();
+                        }
                         if !superseded.contains(&claim.key) {
-                            rebuilt.carry.keep(&claim, true);
+                            rebuilt.carry.keep(&claim, !claim.is_kept());
                         }
                         let copy = old.responses.iter().find(|copy| copy.key == claim.key);
                         read.replica.claims.push(claim);
@@ -158,6 +173,12 @@ impl Rebuilt {
                     }
                 }
             }
+            // The lake's rows of these have places, by which their turns are known.
+            for claim in read.told.iter().filter(|claim| matches!(claim.kind(), Kind::Message | Kind::ToolCall)) {
+                if let Some(place) = old_places.get(&claim.key) {
+                    moved.insert(i64::from(claim.seq), *place);
+                }
+            }
             placed.extend(taken);
             let member = Member::new(std::mem::take(&mut read.replica));
             self.sources.push(SourceOf { read, member, places: moved });
@@ -179,7 +200,7 @@ impl Rebuilt {
         let mut carry = Carry::default();
         for source in &self.sources {
             let gone = source.member.replica.claims.iter().filter(|claim| claim.is_gone() && claim.is_owned());
-            gone.for_each(|claim| carry.keep(claim, true));
+            gone.for_each(|claim| carry.keep(claim, !claim.is_kept()));
         }
         for member in &self.kept {
             member.replica.claims.iter().filter(|claim| claim.is_owned()).for_each(|claim| carry.keep(claim, false));
@@ -263,16 +284,37 @@ impl Rebuilt {
     }
 }
 
+/// Takes out the records of which the source tells less than it did, because a file that was read together with it is gone:
+/// their rows stay as they were. Gives their claims.
+fn take_out_what_was_told_beside(read: &mut Replica, old: &Replica) -> Vec<Claim> {
+    let mut lost: KeySet = presences(&old.claims).filter(|claim| claim.is_weak()).map(|claim| claim.key).collect();
+    for claim in presences(&read.claims) {
+        lost.remove(&claim.key);
+    }
+    if lost.is_empty() {
+        return Vec::new();
+    }
+    let yields = read.claims.iter().filter(|claim| lost.contains(&claim.key)).filter_map(Claim::yielding_record);
+    let mut told: KeySet = yields.collect();
+    let owned = old.claims.iter().filter(|claim| claim.kind() != Kind::Presence && claim.is_owned());
+    let owned: KeySet = owned.map(|claim| claim.key).collect();
+    told.retain(|record| owned.contains(record));
+    read.responses.retain(|copy| !told.contains(&copy.key));
+    read.claims.extract_if(.., |claim| told.contains(&claim.record())).collect()
+}
+
 /// Takes out the records that now would give way and did not before, where the source has dropped something that it said to
 /// be there: the finer line that told of them went with it, and the row that the lake made of it says more than what is
 /// left. A source that dropped nothing of the kind only says more of its records than it did.
 fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
-    let yields: KeySet = read.claims.iter().filter_map(Claim::yielding_record).collect();
+    // What is told beside a source is another matter.
+    let lines = |claims: &[Claim]| -> Vec<Claim> { claims.iter().filter(|claim| !claim.is_weak()).copied().collect() };
+    let yields: KeySet = lines(&read.claims).iter().filter_map(Claim::yielding_record).collect();
     if yields.is_empty() {
         return;
     }
     let present: KeySet = presences(&read.claims).map(|claim| claim.key).collect();
-    if presences(&old.claims).all(|claim| present.contains(&claim.key)) {
+    if presences(&lines(&old.claims)).all(|claim| present.contains(&claim.key)) {
         return;
     }
     let gave_way: KeySet = old.claims.iter().filter_map(Claim::yielding_record).collect();
@@ -308,8 +350,8 @@ fn is_presence(claim: &Claim) -> bool {
     claim.kind() == Kind::Presence && claim.yielding_record().is_none()
 }
 
-/// The records that give way to what the session's own sources tell.
-fn superseded(replicas: &[&Replica]) -> KeySet {
+/// The records that give way to what the session's own sources tell; none of `told`, which the lake's rows tell.
+fn superseded(replicas: &[&Replica], told: &KeySet) -> KeySet {
     let yields = |claim: &&Claim| claim.yielding_record().is_some();
     let claims = replicas.iter().flat_map(|replica| &replica.claims);
     let mut present: KeyMap<Vec<&Claim>> = KeyMap::default();
@@ -319,7 +361,7 @@ fn superseded(replicas: &[&Replica]) -> KeySet {
     let yielding = claims.filter(yields).filter(|claim| {
         present.get(&claim.key).is_some_and(|present| present.iter().any(|present| present.is_yielded_to_by(claim)))
     });
-    yielding.map(Claim::record).collect()
+    yielding.map(Claim::record).filter(|record| !told.contains(record)).collect()
 }
 
 /// The records that a replica has.

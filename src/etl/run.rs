@@ -9,12 +9,13 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::fold::fold;
-use super::group::{NewPart, Outcome, SessionOut, process};
+use super::group::{Group, NewPart, Outcome, SessionOut, process};
 use super::notes::Notes;
 use super::old::OldClaims;
-use super::plan::{Plan, groups, is_outdated, plan};
+use super::plan::{self, Plan, Planning, groups, is_outdated, plan};
 use super::read::{Planned, Read};
 use super::{Options, Progress, Registry, Shared, Summary, projects, report, resolve, sessions};
+use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::lake::commit::{self, Step};
 use crate::lake::layout::{Layout, PartName, machine_name};
@@ -70,12 +71,17 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
 
 fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let manifest = Manifest::load(layout)?.unwrap_or_default();
-    let plan = plan(options, &manifest, &policy(options), &Databases::default())?;
+    let (policy, databases) = (policy(options), Databases::default());
+    let plan = plan(Planning { options, manifest: &manifest, policy: &policy, databases: &databases })?;
     let mut summary = report::summary(&plan, &[], &manifest);
     let due = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name));
     let due = due.filter(|planned| planned.section.is_none());
     summary.would_read =
         due.map(|planned| (planned.path.clone(), if planned.is_new { "new" } else { "changed" })).collect();
+    if options.looks_into_projects() && !summary.would_read.is_empty() {
+        let agents = plan::chosen_agents(options).into_iter().map(Agent::about);
+        summary.would_look_for = agents.filter(|about| about.keeps_files_in_projects()).map(|about| about.id).collect();
+    }
     Ok(summary)
 }
 
@@ -106,7 +112,9 @@ fn extract(
     let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
     let databases = Databases::copied_into(layout.staging());
-    let plan = plan(options, &manifest, &policy(options), &databases)?;
+    let policy = policy(options);
+    let planning = Planning { options, manifest: &manifest, policy: &policy, databases: &databases };
+    let mut plan = plan(planning)?;
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;
     if plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake && !is_outdated(&manifest) {
@@ -121,7 +129,8 @@ fn extract(
     let redactor = Redactor::new(options.redact, manifest.redaction_key);
     let groups = groups(&plan, &manifest, now);
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
-    progress.start(sources.len() as u64, sources.iter().map(|planned| planned.bytes()).sum());
+    let mut to_read = Amount::of(&sources);
+    progress.start(to_read.files, to_read.bytes);
     progress.stage("extracting");
     let read_again: HashSet<String> = sources.iter().map(|planned| planned.name.clone()).collect();
     let mut notes = Notes::default();
@@ -130,6 +139,7 @@ fn extract(
     }
     let old = if groups.is_empty() { OldClaims::default() } else { OldClaims::load(layout, &manifest)? };
     let syncer = Syncer::start();
+    let vanished = plan.vanished.clone();
     let shared = Shared {
         options,
         layout,
@@ -141,27 +151,35 @@ fn extract(
         now,
         old,
         databases: &databases,
+        keeps_told: manifest.policy == policy,
         read_again,
-        vanished: plan.vanished.iter().map(String::as_str).collect(),
+        vanished: vanished.iter().map(String::as_str).collect(),
         registry: Mutex::new(Registry::default()),
         notes: Mutex::new(notes),
         redactions: Mutex::default(),
         bytes: AtomicU64::new(0),
         staged: AtomicU64::new(0),
     };
-    let mut outcomes: Vec<Outcome> =
-        groups.into_iter().par_bridge().map(|group| process(&shared, group)).collect::<Result<_>>()?;
-    let known: HashMap<String, Planned> =
-        plan.found.iter().map(|planned| (planned.name.clone(), planned.clone())).collect();
+    let mut outcomes = process_all(&shared, groups)?;
+    let mut known_projects = manifest.project_paths.clone();
+    let mut known: HashMap<String, Planned> = by_name(&plan.found).collect();
     for _ in 0..ROUNDS {
-        let again = resolve::stale(&shared, &mut outcomes, &known);
-        if again.is_empty() {
+        let mut next = Vec::new();
+        let projects = projects::add_new(&outcomes, &mut known_projects);
+        if options.looks_into_projects() && !projects.is_empty() {
+            next = plan::look_into(&projects, planning, &mut plan, now);
+            let sources: Vec<&Planned> = next.iter().flat_map(|group| group.sources.values()).collect();
+            to_read.add(&Amount::of(&sources));
+            progress.start(to_read.files, to_read.bytes);
+            known.extend(by_name(&plan.found));
+        }
+        next.extend(resolve::stale(&shared, &mut outcomes, &known));
+        if next.is_empty() {
             break;
         }
-        let redone: Vec<Outcome> =
-            again.into_iter().par_bridge().map(|group| process(&shared, group)).collect::<Result<_>>()?;
-        outcomes.extend(redone);
+        outcomes.extend(process_all(&shared, next)?);
     }
+    record.sources_seen = count(plan.found.len());
     progress.stage("committing");
     let mut finished = finish(&shared, &plan, outcomes)?;
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
@@ -177,6 +195,31 @@ fn extract(
     summary.seconds = clock.elapsed().as_secs_f64();
     report::fill_record(record, &summary, &reads);
     Ok(summary)
+}
+
+fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
+    groups.into_iter().par_bridge().map(|group| process(shared, group)).collect()
+}
+
+fn by_name(found: &[Planned]) -> impl Iterator<Item = (String, Planned)> {
+    found.iter().map(|planned| (planned.name.clone(), planned.clone()))
+}
+
+/// How much there is to be read.
+struct Amount {
+    files: u64,
+    bytes: u64,
+}
+
+impl Amount {
+    fn of(sources: &[&Planned]) -> Self {
+        Self { files: sources.len() as u64, bytes: sources.iter().map(|planned| planned.bytes()).sum() }
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.files += more.files;
+        self.bytes += more.bytes;
+    }
 }
 
 fn count(number: usize) -> i64 {

@@ -62,6 +62,7 @@ impl Claim {
     const OWNED: u8 = 0b1000;
     const GONE: u8 = 0b1_0000;
     const YIELDS: u8 = 0b10_0000;
+    const KEPT: u8 = 0b100_0000;
 
     /// That a record gives way to whoever is present under another key, and has been since a moment or before: what it
     /// tells is told there in finer grain. Microseconds since 1970.
@@ -128,9 +129,19 @@ impl Claim {
         self.flags & Self::OWNED != 0
     }
 
-    /// Whether the agent has dropped the record from its file.
+    /// Whether the row is the lake's: the agent has dropped the record from its file, or says less of it than it did.
     pub fn is_gone(&self) -> bool {
         self.flags & Self::GONE != 0
+    }
+
+    /// Whether the record is still in the file, which says less of it than the lake's row.
+    pub fn is_kept(&self) -> bool {
+        self.flags & Self::KEPT != 0
+    }
+
+    /// Sets that the lake's row says more of the record than the file still does.
+    pub fn set_kept(&mut self) {
+        self.flags |= Self::GONE | Self::KEPT;
     }
 
     /// Sets whether the session has the record.
@@ -140,7 +151,7 @@ impl Claim {
 
     /// Sets that the agent has dropped the record from its file.
     pub fn set_gone(&mut self) {
-        self.flags |= Self::GONE;
+        self.flags = self.flags & !Self::KEPT | Self::GONE;
     }
 }
 

@@ -163,6 +163,11 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// The agent whose rows these are: value of the `agent` column.
+    pub fn agent(&self) -> &'static str {
+        self.context.agent
+    }
+
     /// A moment that the agent wrote in its own time, without saying which. Microseconds since 1970.
     pub fn local_moment(&self, local: NaiveDateTime) -> Option<i64> {
         crate::time::in_zone(local, self.context.zone)
@@ -230,6 +235,20 @@ impl<'a> Sink<'a> {
     pub fn give_way(&mut self, kind: Kind, id: &str, to: u64, at: Option<i64>) {
         let record = key(self.context.agent, kind, id);
         self.session().claims.push(Claim::yielding(record, to, at));
+    }
+
+    /// Says of a message, call or response that was added whether a file that is read together with the source told of it
+    /// what the source does not. When that file is gone, the row stays as it was. `what` names what was told, and where: it
+    /// is this source's own matter.
+    pub fn told_beside(&mut self, kind: Kind, id: &str, what: &str, is_told: bool) {
+        let told = key(self.context.agent, Kind::Presence, &format!("{what} of {}:{id}", kind as u8));
+        if is_told {
+            self.claim(told, true);
+        } else {
+            let mut claim = Claim::yielding(key(self.context.agent, kind, id), told, None);
+            claim.set_weak();
+            self.session().claims.push(claim);
+        }
     }
 
     /// Says that all records so far are copies, which only a later one tells.

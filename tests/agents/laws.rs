@@ -1,8 +1,9 @@
 //! What holds for every lake, whatever it was made of.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use llrem::agents::{AGENTS, Found, Places};
+use llrem::agents::{AGENTS, Found, Places, claimed};
 use llrem::etl::Content;
 use serde_json::Value;
 
@@ -121,13 +122,34 @@ fn each_source_is_one_agents() {
             agent.discover(&Places::below(home.path().to_owned()), &mut found);
             for source in found.sources {
                 let what = format!("{}: {}", case.name, source.path.display());
-                let claimed =
-                    AGENTS.iter().rev().find_map(|agent| Some((agent.about().id, agent.claims(&source.path)?)));
-                assert_eq!(claimed, Some((agent.about().id, source.kind)), "{what}");
+                let claim = claimed(&source.path, AGENTS).map(|(agent, kind)| (agent.about().id, kind));
+                assert_eq!(claim, Some((agent.about().id, source.kind)), "{what}");
                 assert!(seen.insert(source.path), "{what} is found twice");
             }
         }
     }
+}
+
+/// What lies in an agent's own folder beside its sources is no other agent's either.
+#[test]
+fn no_agent_takes_what_lies_in_the_folder_of_another() {
+    let mut taken = Vec::new();
+    for case in Case::all() {
+        let home = Home::of(&case);
+        let found: BTreeSet<_> = home.sources().into_iter().map(|source| source.path).collect();
+        let files = walkdir::WalkDir::new(home.path()).into_iter().map(Result::unwrap);
+        let files = files.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path);
+        for path in files.filter(|path| !found.contains(path)) {
+            let claim = claimed(&path, AGENTS).map(|(agent, kind)| (agent.about().id, kind));
+            if claim.is_some_and(|(agent, _)| agent != case.agent) {
+                let path = path.strip_prefix(home.path()).unwrap();
+                taken.push(format!("{}/{}: {} is {claim:?}", case.agent, case.name, path.display()));
+            }
+        }
+    }
+    assert!(taken.is_empty(), "{}", taken.join("\n"));
+    let chat = Path::new("/home/kim/.config/cursor/chats/0f/eeeeeeee-0000-4000-8000-000000000006/meta.json");
+    assert!(claimed(chat, AGENTS).is_none());
 }
 
 /// Columns that hold what was said, and the keys made of it: a secret in it is another text than what stands for it.

@@ -35,11 +35,13 @@ fn paths(home: &Home) -> Vec<PathBuf> {
     home.sources().into_iter().map(|source| source.path).collect()
 }
 
-/// Sources that no other is read together with: what a companion adds to the rows of another goes with it.
+/// Sources that no other is read together with: what a companion adds to the rows of another goes with it, but for those
+/// of agents that keep what it told.
 fn of_their_own(home: &Home) -> Vec<PathBuf> {
     let paths = paths(home);
+    let agents = AGENTS.iter().filter(|agent| agent.about().id != "aider");
     let companions: BTreeSet<PathBuf> =
-        AGENTS.iter().flat_map(|agent| paths.iter().flat_map(|path| agent.companions(path))).collect();
+        agents.flat_map(|agent| paths.iter().flat_map(|path| agent.companions(path))).collect();
     paths.into_iter().filter(|path| !companions.contains(path)).collect()
 }
 
@@ -222,6 +224,48 @@ fn what_only_was_touched_still_counts() {
             let _ = std::fs::remove_dir_all(home.beside("full"));
             let full = Built::full(&home).rows().without_runs();
             difference(&case.name, &full, &lake.rows().without_runs()).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
+/// What files beside a chat history told of it stays when they are gone and the chat goes on: exact counts, and times.
+#[test]
+fn what_was_told_beside_a_chat_stays() {
+    for (case, beside) in [("analytics-beside", ".aider.analytics.jsonl"), ("worked-example", ".aider.input.history")] {
+        let case = Case::of("aider").into_iter().find(|it| it.name == case).unwrap();
+        let home = Home::of(&case);
+        let paths = paths(&home);
+        let lake = Built::full(&home);
+        let before = lake.rows().without_runs();
+        std::fs::remove_file(paths.iter().find(|path| path.ends_with(beside)).unwrap()).unwrap();
+        let chat = paths.iter().find(|path| path.ends_with(".aider.chat.history.md")).unwrap();
+        for (number, full) in [false, true, false].into_iter().enumerate() {
+            let more = format!("\n# aider chat started at 2031-01-0{} 10:00:00\n\n#### more  \n\nYes.\n", number + 1);
+            let text = std::fs::read_to_string(chat).unwrap();
+            write(chat, (text + &more).as_bytes());
+            lake.run_with(|options| options.full = full);
+            let after = lake.rows().without_runs();
+            for table in ["sessions", "messages", "tool_calls", "usage"] {
+                let lost = before.table(table).iter().filter(|row| !after.table(table).contains(row));
+                assert_eq!(lost.collect::<Vec<_>>(), Vec::<&String>::new(), "{}: {table}", case.name);
+            }
+            assert_eq!(after.table("sessions").len(), before.table("sessions").len() + number + 1);
+            assert_none_is_gone(&case.name, &after).unwrap_or_else(|error| panic!("{error}"));
+            assert_consistent(&after, &case.name);
+        }
+        // Who wants no texts is not left with those of rows that stayed.
+        let with_texts = lake.rows();
+        for _ in 0..2 {
+            lake.run_with(|options| options.content = llrem::etl::Content::None);
+            let bare = lake.rows();
+            // What was made of the deleted log itself stays as it is.
+            let messages = bare.values("messages");
+            let of_chat = |row: &&Value| row["session_id"].as_str().unwrap().starts_with("aider:");
+            let told: Vec<&Value> = messages.iter().filter(of_chat).filter(|row| !row["text"].is_null()).collect();
+            assert!(told.is_empty(), "{}: {told:?}", case.name);
+            for table in ["sessions", "messages", "tool_calls", "usage"] {
+                assert_eq!(bare.table(table).len(), with_texts.table(table).len(), "{}: {table}", case.name);
+            }
         }
     }
 }

@@ -77,3 +77,32 @@ fn a_session_that_left_the_database_stays() {
         }
     }
 }
+
+/// What is said in a conversation after Kiro CLI took it over from Amazon Q is Kiro CLI's alone.
+#[test]
+fn a_conversation_that_went_on_in_the_next_program_is_there_once() {
+    let home = Home::of(&Case::named("taken-over"));
+    let lake = Built::full(&home);
+    let before = lake.rows();
+    let entry = r#"{"user": {"content": {"Prompt": {"prompt": "and its prices?"}}, "timestamp": "2025-12-02T10:00:00Z"},
+        "assistant": {"Response": {"message_id": "qk-m9", "content": "In a.py."}}, "request_metadata": {"request_id": "qk-r9",
+        "request_start_timestamp_ms": 1764669600000, "stream_end_timestamp_ms": 1764669602000, "model_id": "claude-sonnet-4"}}"#;
+    let database = Connection::open(home.path().join(".local/share/kiro-cli/data.sqlite3")).unwrap();
+    let update =
+        "UPDATE conversations_v2 SET value = json_insert(value, '$.history[#]', json(?1)), updated_at = 1764669602000
+        WHERE conversation_id = 'qk-0002'";
+    assert_eq!(database.execute(update, [entry]).unwrap(), 1);
+    database.close().unwrap();
+    lake.run();
+    let after = lake.rows();
+    for (table, more) in [("sessions", 1), ("messages", 2), ("tool_calls", 0), ("usage", 1)] {
+        assert!(before.table(table).iter().all(|row| after.table(table).contains(row)), "{table}");
+        assert_eq!(after.table(table).len(), before.table(table).len() + more, "{table}");
+    }
+    let sessions = after.values("sessions");
+    let of_kiro = |row: &&serde_json::Value| row["source_path"].as_str().unwrap().contains("kiro-cli");
+    let taken_over = sessions.iter().filter(of_kiro).find(|row| row["session_id"] == "qk-0002").unwrap();
+    assert_eq!((&taken_over["messages"], &taken_over["title"]), (&2.into(), &"and its prices?".into()));
+    let _ = std::fs::remove_dir_all(home.beside("full"));
+    assert_eq!(Built::full(&home).rows().without_runs().0, after.without_runs().0);
+}

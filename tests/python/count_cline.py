@@ -335,14 +335,18 @@ def total(home, extensions, storages, since):
     return rows
 
 
-def show(rows):
+def by_model(rows):
     models = {}
     for one in rows.values():
         model = models.setdefault(one["model"] or "null", {"responses": 0, "cache_write_1h_tokens": 0})
         model["responses"] += 1
         for kind in ("input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "output_tokens"):
             model[kind] = model.get(kind, 0) + one[kind]
-    json.dump(models, sys.stdout, indent=2, sort_keys=True)
+    return models
+
+
+def show(rows):
+    json.dump(by_model(rows), sys.stdout, indent=2, sort_keys=True)
     print()
 
 

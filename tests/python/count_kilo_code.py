@@ -3,13 +3,27 @@
 
     count_kilo_code.py HOME
 
-Its files are Cline's: see count_cline.py. Since 4.119.0, of 2025-11-12, a request's input is the whole prompt.
+Its files are Cline's until 5: see count_cline.py. Since 4.119.0, of 2025-11-12, a request's input is the whole prompt. From 7 on
+its stores are OpenCode's: see count_opencode.py. What was moved there has no tokens.
 """
+import json
 import sys
 
 import count_cline
+import count_opencode
+
+
+def total(home):
+    result = count_cline.by_model(count_cline.total(home, ("kilocode.kilo-code",), (), 1762905600000))
+    for model, counted in count_opencode.total(count_opencode.read_data(home, "kilo")).items():
+        row = result.setdefault(model, dict.fromkeys(counted, 0))
+        for kind, number in counted.items():
+            row[kind] = row.get(kind, 0) + number
+    return result
+
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    count_cline.show(count_cline.total(sys.argv[1], ("kilocode.kilo-code",), (), 1762905600000))
+    json.dump(total(sys.argv[1]), sys.stdout, indent=2, sort_keys=True)
+    print()

@@ -254,19 +254,25 @@ def total(home):
     return result
 
 
-def databases(root):
+def databases(root, programs):
     for name in sorted(os.listdir(root)) if os.path.isdir(root) else []:
-        if name == "opencode.db" or (name.startswith("opencode-") and name.endswith(".db")):
+        if any(name == f"{program}.db" or (name.startswith(f"{program}-") and name.endswith(".db")) for program in programs):
             yield os.path.join(root, name)
 
 
-def read_home(path):
+def read_data(path, program):
+    """What a program of that name keeps in its data folder."""
     home = Home()
-    root = os.path.join(path, ".local", "share", "opencode")
-    for database in databases(root):
+    root = os.path.join(path, ".local", "share", program)
+    for database in databases(root, (program, "opencode")):
         read_database(home, database)
     read_storage(home, os.path.join(root, "storage"))
     read_projects(home, os.path.join(root, "project"))
+    return home
+
+
+def read_home(path):
+    home = read_data(path, "opencode")
     for folder, names, _ in os.walk(path):
         database = os.path.join(folder, ".opencode", "opencode.db")
         if os.path.isfile(database):

@@ -67,6 +67,10 @@ impl Agent for Aider {
         projects::discover(places, found);
     }
 
+    fn discover_in_projects(&self, all: &[PathBuf], found: &mut Found) {
+        projects::discover_in(all, found);
+    }
+
     fn claims(&self, path: &Path) -> Option<&'static str> {
         let name = path.file_name()?.to_str()?;
         let has = |parts: &[&str]| parts.iter().all(|part| name.contains(part));

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::{ANALYTICS, CHAT, INPUTS};
+use crate::agents::folders::with_folders_above;
 use crate::agents::{Found, Places};
 
 /// Folders below a root that are looked into.
@@ -28,7 +29,7 @@ const SKIPPED: [&str; 12] = [
     "snap",
 ];
 
-/// Finds what lies below the roots, and in the projects that other agents' sessions name.
+/// Finds what lies below the roots.
 pub(super) fn discover(places: &Places, found: &mut Found) {
     let mut seen: HashSet<PathBuf> = found.sources.iter().map(|source| source.path.clone()).collect();
     let mut add = |path: PathBuf, kind: &'static str| {
@@ -49,13 +50,17 @@ pub(super) fn discover(places: &Places, found: &mut Found) {
             }
         });
     }
-    for folder in places.known_projects.iter().flat_map(|project| project.ancestors()) {
-        look_for(folder, &mut add);
-    }
     if looked_into > MAX_FOLDERS {
         let problem = format!("more than {MAX_FOLDERS} folders; name those of your projects in project_roots");
         let root = places.project_roots.first().cloned().unwrap_or_default();
         found.problems.push((root, problem));
+    }
+}
+
+/// Finds what lies in the projects that other agents' sessions name, and above them.
+pub(super) fn discover_in(projects: &[PathBuf], found: &mut Found) {
+    for folder in with_folders_above(projects) {
+        look_for(folder, found);
     }
 }
 
@@ -78,11 +83,11 @@ fn look_into(folder: &Path, add: &mut impl FnMut(PathBuf, &'static str), mut bel
 }
 
 /// Adds the files of a folder that is a project, or holds one, without listing it.
-fn look_for(folder: &Path, add: &mut impl FnMut(PathBuf, &'static str)) {
+fn look_for(folder: &Path, found: &mut Found) {
     for name in [CHAT, INPUTS] {
         let path = folder.join(name);
         if let Some(kind) = kind_of(OsStr::new(name)).filter(|_| path.is_file()) {
-            add(path, kind);
+            found.add(path, kind);
         }
     }
 }

@@ -5,6 +5,7 @@ mod usage;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use chrono::NaiveDateTime;
 use sha2::{Digest, Sha256};
@@ -14,7 +15,7 @@ use super::chat::Beside;
 use super::inputs::{self, command_of};
 use super::told::{self, Told};
 use super::{reasoning, session_id, tokens};
-use crate::extract::{Facts, Reject, Sink};
+use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::tables::MessageRow;
 use acts::Acts;
 use usage::Ahead;
@@ -25,6 +26,8 @@ pub(super) struct Run {
     started: Option<NaiveDateTime>,
     /// When the next one began.
     until: Option<NaiveDateTime>,
+    /// Folder of the history.
+    folder: String,
     /// Line that it begins on, from which its lines are counted.
     line: u64,
     /// Its identity, once the person or the model has said something.
@@ -55,6 +58,14 @@ pub(super) struct Run {
     next_send: usize,
 }
 
+/// What files beside the history tell of its records.
+#[derive(Debug, Clone, Copy)]
+enum Beyond {
+    Time,
+    /// Tokens, not rounded.
+    Counts,
+}
+
 /// A reply, held until it is known when it was written and what it cost.
 struct Reply {
     id: String,
@@ -78,12 +89,18 @@ struct Message<'t> {
 }
 
 impl Run {
-    pub(super) fn new(started: Option<NaiveDateTime>, until: Option<NaiveDateTime>, line: u64) -> Self {
+    pub(super) fn new(
+        started: Option<NaiveDateTime>,
+        until: Option<NaiveDateTime>,
+        line: u64,
+        folder: Option<&Path>,
+    ) -> Self {
         let mut opening = Sha256::new();
         opening.update(started.map(|started| started.to_string()).unwrap_or_default());
         Self {
             started,
             until,
+            folder: folder.unwrap_or(Path::new("")).to_string_lossy().into_owned(),
             line,
             id: None,
             opening,
@@ -285,6 +302,7 @@ impl Run {
             )
         };
         out.message(row, false)?;
+        self.told_beside(Kind::Message, &reply.id, Beyond::Time, reply.timestamp.is_some(), out);
         Ok(())
     }
 
@@ -299,7 +317,20 @@ impl Run {
         };
         self.seq += 1;
         out.message(row, false)?;
+        if message.role == "user" {
+            self.told_beside(Kind::Message, &id, Beyond::Time, message.timestamp.is_some(), out);
+        }
         Ok(())
+    }
+
+    /// Says whether a file beside the history told so of a record: then the row stays as it is when that file is gone.
+    fn told_beside(&self, kind: Kind, id: &str, what: Beyond, is_told: bool, out: &mut Sink<'_>) {
+        out.told_beside(kind, id, &format!("{what:?} beside {}", self.folder), is_told);
+    }
+
+    /// Whether the time of what comes now is known better than by the start of the run.
+    fn is_timed(&self, out: &Sink<'_>) -> bool {
+        self.moment.is_some() && self.moment != self.started.and_then(|started| out.local_moment(started))
     }
 
     /// Identity of what stands on a line: the run's, and the line as counted from its first.

@@ -2,10 +2,11 @@
 
 use serde_json::value::RawValue;
 
+use super::AGENT;
 use super::calls::{Call, Outcome};
 use super::outcome::outcome;
 use super::record::{Content, Entry, ModelInfo, Reply, Request, Results, Tangent, User};
-use super::thread::Thread;
+use super::thread::{Thread, Twin};
 use super::usage::usage_row;
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
@@ -61,6 +62,7 @@ impl<'o, 's> Conversation<'o, 's> {
         out: &'o mut Sink<'s>,
     ) -> Self {
         let mut thread = Thread::new(agent, id, out);
+        thread.twin = if agent == AGENT { Twin::First } else { Twin::Second };
         thread.cwd.clone_from(&project);
         thread.first_moment = began;
         Self { thread, project, model: None, first_prompt: None, summary: None }

@@ -1,9 +1,21 @@
 //! A session in the making: gives each record its place, and each once.
 
+use super::AGENT;
 use super::calls::{Call, Calls, Outcome};
 use super::ids::Ids;
-use crate::extract::{Facts, Kind, Reject, Sink, session_key};
+use crate::extract::{Facts, Kind, Reject, Sink, key, session_key};
 use crate::tables::{MessageRow, UsageRow};
+
+/// What Kiro CLI took over from Amazon Q, with its ids, is Amazon Q's where both have it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::agents) enum Twin {
+    /// Nothing of it is in another agent's store.
+    None,
+    /// It may have been taken over by the other.
+    First,
+    /// It may have been taken over from the other.
+    Second,
+}
 
 /// Hands on the rows of one session.
 pub(in crate::agents) struct Thread<'o, 's> {
@@ -16,6 +28,7 @@ pub(in crate::agents) struct Thread<'o, 's> {
     pub(in crate::agents) is_sidechain: bool,
     /// Whether messages say themselves that they are copies.
     pub(in crate::agents) is_copy: bool,
+    pub(in crate::agents) twin: Twin,
     /// From 1; none before the first prompt.
     pub(in crate::agents) turn: Option<i64>,
     /// Microseconds since 1970.
@@ -38,6 +51,7 @@ impl<'o, 's> Thread<'o, 's> {
             cwd: None,
             is_sidechain: false,
             is_copy: false,
+            twin: Twin::None,
             turn: None,
             first_moment: None,
             seq: 0,
@@ -85,6 +99,7 @@ impl<'o, 's> Thread<'o, 's> {
             self.reply = Some(id.clone());
         }
         self.out.message(row, self.is_copy)?;
+        self.tell_twin(Kind::Message, &id);
         self.parent = Some(id);
         Ok(())
     }
@@ -93,6 +108,7 @@ impl<'o, 's> Thread<'o, 's> {
     pub(in crate::agents) fn begin_call(&mut self, call: Call) {
         if self.ids.is_new(Kind::ToolCall, &call.id) {
             let (seq, turn, is_sidechain) = (self.seq, self.turn, self.is_sidechain);
+            self.tell_twin(Kind::ToolCall, &call.id);
             self.calls.begin(Call { seq, turn, is_sidechain, ..call });
             self.seq += 1;
             self.has_rows = true;
@@ -112,9 +128,22 @@ impl<'o, 's> Thread<'o, 's> {
         if !self.ids.is_new(Kind::Response, row.response_id) {
             return Ok(());
         }
+        let id = row.response_id.to_owned();
         let row = UsageRow { session_id: &self.id, is_sidechain: self.is_sidechain, ..row.shorten() };
         self.has_rows = true;
-        self.out.usage(row, place, false)
+        self.out.usage(row, place, false)?;
+        self.tell_twin(Kind::Response, &id);
+        Ok(())
+    }
+
+    /// Says of a record that it is there, or that it gives way to the same in the store that it was taken over from.
+    fn tell_twin(&mut self, kind: Kind, id: &str) {
+        let same = || key(AGENT, Kind::Presence, &format!("{} of {}:{id}", kind as u8, self.id));
+        match self.twin {
+            Twin::None => {}
+            Twin::First => self.out.claim(same(), false),
+            Twin::Second => self.out.give_way(kind, id, same(), None),
+        }
     }
 
     /// Completes the session; one without rows leaves nothing.

@@ -28,14 +28,14 @@ use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
-pub(super) use dialect::Dialect;
+pub(super) use dialect::{Dialect, Signs};
 pub(super) use places::{claims, companions, discover};
 
 /// Kinds of sources.
-const TASK: &str = "transcript";
+pub(super) const TASK: &str = "transcript";
 const SESSION: &str = "session";
 const SUBAGENT: &str = "subagent";
-const INDEX: &str = "prompts";
+pub(super) const INDEX: &str = "prompts";
 
 /// The agent.
 pub struct Cline;
@@ -64,6 +64,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     agent: "cline",
     extensions: &["saoudrizwan.claude-dev", "saoudrizwan.cline-nightly"],
     storages: &[".cline/data"],
+    storage_setting: None,
+    signs: Signs { files: &[], words: &[] },
     takes_nameless: true,
     whole_prompt_since: None,
 };

@@ -1,10 +1,12 @@
 //! Where the extensions' files lie: in every editor that is built like VS Code, on its servers, and below `~/.cline`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, Signs};
 use super::task::{HISTORY, ITEM, METADATA, SHOWN};
 use super::{INDEX, SESSION, SUBAGENT, TASK};
+use crate::agents::editor_settings::text_setting;
 use crate::agents::folders::{entries, folders};
 use crate::agents::{Found, Places};
 
@@ -23,7 +25,10 @@ const CODE_SERVER: &str = ".local/share/code-server";
 /// Adds the tasks and sessions of an extension.
 pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mut Found) {
     for storage in storages(dialect, places, found) {
-        add_storage(&storage, found);
+        add_tasks_of(&storage, found);
+        if dialect.is_cline() {
+            add_sessions(&storage.join("sessions"), found);
+        }
     }
 }
 
@@ -42,22 +47,41 @@ fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBu
     }
     users.extend(SERVERS.iter().map(|server| home.join(server).join("data/User")));
     users.push(home.join(CODE_SERVER).join("User"));
+    let mut custom = BTreeSet::new();
+    if let Some(key) = dialect.storage_setting {
+        let settings = users.iter().flat_map(|user| settings_of(user));
+        let named = settings.filter_map(|settings| text_setting(&settings, key)).map(PathBuf::from);
+        custom.extend(named.filter(|folder| places.includes(folder)));
+    }
     let of_extensions = users
         .iter()
         .flat_map(|user| dialect.extensions.iter().map(|extension| user.join("globalStorage").join(extension)));
     let mut storages: Vec<PathBuf> = of_extensions.filter(|storage| storage.is_dir()).collect();
     storages.extend(dialect.storages.iter().map(|storage| home.join(storage)));
+    custom.retain(|folder| !storages.contains(folder));
+    storages.extend(custom);
     storages
 }
 
-/// Adds what a storage holds: tasks, their index, sessions.
+/// Files of settings that go with an editor's `User` folder: the user's, each profile's, and on a server the machine's.
+fn settings_of(user: &Path) -> Vec<PathBuf> {
+    let profiles = folders(&user.join("profiles"), &mut Found::default());
+    let of_folders = [user.to_owned(), user.with_file_name("Machine")].into_iter().chain(profiles);
+    of_folders.map(|folder| folder.join("settings.json")).collect()
+}
+
+/// Adds what a storage of Cline's holds: tasks, their index, sessions.
 pub(super) fn add_storage(storage: &Path, found: &mut Found) {
+    add_tasks_of(storage, found);
+    add_sessions(&storage.join("sessions"), found);
+}
+
+fn add_tasks_of(storage: &Path, found: &mut Found) {
     add_tasks(&storage.join("tasks"), found);
     let index = storage.join("state/taskHistory.json");
     if index.is_file() {
         found.add(index, INDEX);
     }
-    add_sessions(&storage.join("sessions"), found);
 }
 
 fn add_tasks(tasks: &Path, found: &mut Found) {
@@ -103,7 +127,7 @@ pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'stat
         METADATA if SHOWN.iter().chain([&HISTORY]).any(|main| folder.join(main).is_file()) => return None,
         HISTORY | METADATA => TASK,
         name if SHOWN.contains(&name) => TASK,
-        name => session_kind(folder, name)?,
+        name => session_kind(folder, name).filter(|_| dialect.is_cline())?,
     };
     let is_extensions = |id: &str| path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(id));
     let is_stored = |storage: &&str| {
@@ -112,7 +136,27 @@ pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'stat
         all.windows(parts.len()).any(|window| window == parts)
     };
     let is_ours = dialect.extensions.iter().any(|id| is_extensions(id)) || dialect.storages.iter().any(is_stored);
-    (is_ours || (dialect.takes_nameless && kind != INDEX)).then_some(kind)
+    let is_nameless = || dialect.takes_nameless && kind != INDEX;
+    (is_ours || is_nameless() || (kind == TASK && has_signs(dialect, path, folder))).then_some(kind)
+}
+
+/// Bytes of a task in which a sign of its extension is looked for.
+const SIGNED_WITHIN: u64 = 256 << 10;
+
+/// Whether a task that lies anywhere is the extension's, by what it has.
+fn has_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
+    let Signs { files, words } = dialect.signs;
+    if files.is_empty() && words.is_empty() || names_an_extension(path) {
+        return false;
+    }
+    let has_file = files.iter().any(|name| folder.join(name).is_file());
+    let head = || crate::source::head(path, SIGNED_WITHIN).unwrap_or_default();
+    has_file || words.iter().any(|word| memchr::memmem::find(&head(), word.as_bytes()).is_some())
+}
+
+/// Whether a path leads through an editor's storage of some extension, which says whose the file is.
+fn names_an_extension(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "globalStorage")
 }
 
 /// Files that are read together with a task or session.

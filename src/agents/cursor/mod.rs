@@ -15,6 +15,7 @@ mod rows;
 mod state;
 mod store;
 mod text;
+mod titles;
 mod tools;
 mod transcript;
 mod value;
@@ -42,6 +43,7 @@ static ABOUT: About = About {
         "~/.cursor/chats",
         "~/.cursor/acp-sessions",
         "~/.cursor/projects",
+        "~/.cursor/ai-tracking",
     ],
     environment: &["XDG_CONFIG_HOME", "APPDATA"],
     versions: "0.42 to 3.21",
@@ -60,6 +62,9 @@ static ABOUT: About = About {
 const STATE: &str = "state.vscdb";
 /// The database of a chat of the command-line program.
 const STORE: &str = "store.db";
+/// The database of titles, and its folder.
+const TITLES: &str = "ai-code-tracking.db";
+const TRACKING: &str = "ai-tracking";
 /// The folder of a project's transcripts.
 const TRANSCRIPTS: &str = "agent-transcripts";
 /// Folders below it that are looked into.
@@ -91,6 +96,10 @@ impl Agent for Cursor {
             }
         }
         add_stores(&program.join("acp-sessions"), found);
+        let titles = program.join(TRACKING).join(TITLES);
+        if titles.is_file() {
+            found.add(titles, "titles");
+        }
         for project in folders(&program.join("projects"), found) {
             let kind = |entry: &super::folders::Entry| transcript_kind(&entry.path);
             add_files(&project.join(TRANSCRIPTS), TRANSCRIPT_DEPTH, &kind, found);
@@ -102,6 +111,7 @@ impl Agent for Cursor {
         match name {
             STATE => is_cursors(path).then_some("database"),
             STORE => is_chat(path).then_some("database"),
+            TITLES => place::lies_in(path, TRACKING).then_some("titles"),
             _ => transcript_kind(path).filter(|_| place::lies_in(path, TRANSCRIPTS)),
         }
     }
@@ -115,7 +125,7 @@ impl Agent for Cursor {
     }
 
     fn streams(&self, kind: &str) -> bool {
-        kind != "database"
+        !matches!(kind, "database" | "titles")
     }
 
     fn has_sections(&self, path: &Path, _kind: &str) -> bool {
@@ -128,12 +138,13 @@ impl Agent for Cursor {
     }
 
     fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        if kind == "database" { None } else { first_moment(head, "timestamp") }
+        if self.streams(kind) { first_moment(head, "timestamp") } else { None }
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         match source.kind {
             "database" => extract_database(source, out),
+            "titles" => titles::extract(source, out),
             "transcript-txt" => text::extract(source, out),
             _ => transcript::extract(source, out),
         }

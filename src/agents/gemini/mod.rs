@@ -73,7 +73,8 @@ impl Agent for Gemini {
         let is_below = path.ancestors().skip(2).any(|folder| folder.file_name().is_some_and(|name| name == "chats"));
         match folder {
             Some("chats") => transcript(name),
-            _ if is_below => subagent(name),
+            // Cursor's chats have one each.
+            _ if is_below => subagent(name).filter(|_| name != "meta.json"),
             _ if name == "logs.json" => Some("prompts"),
             _ => transcript(name).filter(|_| extension_of(name) == "json"),
         }

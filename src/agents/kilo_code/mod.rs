@@ -1,12 +1,13 @@
-//! Kilo Code, the fork of Roo Code, until 5: later ones keep a database.
+//! Kilo Code: until 5 an extension, the fork of Roo Code; from 7 on a fork of OpenCode.
 
 use std::path::{Path, PathBuf};
 
-use super::cline::{self, Dialect};
+use super::cline::{self, Dialect, Signs};
 use super::folders::first_moment;
-use super::{About, Agent, Found, Places};
+use super::opencode::{self, Program};
+use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
-use crate::source::Source;
+use crate::source::{Section, Source};
 
 /// The agent.
 pub struct KiloCode;
@@ -14,10 +15,14 @@ pub struct KiloCode;
 static ABOUT: About = About {
     id: "kilo-code",
     title: "Kilo Code",
-    paths: &["~/.config/*/User/globalStorage/kilocode.kilo-code"],
-    environment: &["XDG_CONFIG_HOME", "APPDATA"],
-    versions: "2025-03 to 5",
-    records: cline::RECORDS,
+    paths: &[
+        "~/.config/*/User/globalStorage/kilocode.kilo-code",
+        "~/.local/share/kilo/kilo*.db",
+        "~/.local/share/kilo/storage",
+    ],
+    environment: &["KILO_DB", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA"],
+    versions: "2025-03 to 5; 7 by its source",
+    records: Records { durations: Grain::Exact, ..cline::RECORDS },
     retention_days: None,
     parser_version: 1,
 };
@@ -26,10 +31,19 @@ pub(super) static DIALECT: Dialect = Dialect {
     agent: "kilo-code",
     extensions: &["kilocode.kilo-code"],
     storages: &[],
+    storage_setting: Some("kilo-code.customStoragePath"),
+    signs: Signs { files: &[], words: &["inferenceProvider", "usageMissing"] },
     takes_nameless: false,
     // 4.119.0, of 2025-11-12.
     whole_prompt_since: Some(1_762_905_600_000),
 };
+
+static PROGRAM: Program = Program { name: "kilo", folder_variable: None, database_variable: "KILO_DB" };
+
+/// Whether a source is one of the extension's.
+fn is_extensions(kind: &str) -> bool {
+    matches!(kind, cline::TASK | cline::INDEX)
+}
 
 impl Agent for KiloCode {
     fn about(&self) -> &'static About {
@@ -38,25 +52,38 @@ impl Agent for KiloCode {
 
     fn discover(&self, places: &Places, found: &mut Found) {
         cline::discover(&DIALECT, places, found);
+        opencode::discover(&PROGRAM, places, found);
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
-        cline::claims(&DIALECT, path)
+        cline::claims(&DIALECT, path).or_else(|| opencode::claims(&PROGRAM, path))
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
-        cline::companions(path)
+        if opencode::claims(&PROGRAM, path).is_some() {
+            opencode::companions(&PROGRAM, path)
+        } else {
+            cline::companions(path)
+        }
     }
 
     fn streams(&self, kind: &str) -> bool {
-        cline::streams(kind)
+        if is_extensions(kind) { cline::streams(kind) } else { opencode::streams(kind) }
     }
 
-    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
-        first_moment(head, "ts")
+    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
+        kind == opencode::DATABASE
+    }
+
+    fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+        opencode::sections(source)
+    }
+
+    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
+        if is_extensions(kind) { first_moment(head, "ts") } else { opencode::started_hint(kind, head) }
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        cline::extract(&DIALECT, source, out)
+        if is_extensions(source.kind) { cline::extract(&DIALECT, source, out) } else { opencode::extract(source, out) }
     }
 }

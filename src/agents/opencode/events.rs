@@ -180,7 +180,8 @@ impl<'o, 'a> Events<'o, 'a> {
             },
         )?;
         if !identity.is_copy() {
-            self.rows.out.give_way(Kind::Response, id, steps_key(row.id), None);
+            let steps = steps_key(self.rows.out.agent(), row.id);
+            self.rows.out.give_way(Kind::Response, id, steps, None);
         }
         Ok(())
     }

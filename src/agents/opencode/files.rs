@@ -82,6 +82,7 @@ fn known(source: &mut Source<'_>, folders: &Folders, out: &mut Sink<'_>) -> Resu
             parent: text(file.parent.get()),
             root: file.parent.get().and_then(|parent| root(source, folders, parent)),
             forked_from: None,
+            moved_from: None,
             agent: text(file.agent.get()),
             is_stray: false,
             created: file.time.0.as_ref().and_then(|times| times.created.0),

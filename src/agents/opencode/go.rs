@@ -204,7 +204,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
     }
 
     fn push(&mut self, waiting: &Waiting) -> Result<(), Reject> {
-        let identity = Identity::new(&waiting.message, Traits::default(), false);
+        let identity = Identity::new(self.rows.out.agent(), &waiting.message, Traits::default(), false);
         let id = format!("{}#{}", waiting.message, waiting.call.id);
         self.rows.call_at(waiting.seq, &identity, &id, &waiting.call, None)
     }
@@ -215,7 +215,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
         }
         if let (Some((seq, message, timestamp)), Some(cost)) = (self.last.take(), cost.filter(|cost| *cost > 0.0)) {
             let id = format!("{}#session", self.rows.known.id);
-            let identity = Identity::new(&message, Traits::default(), false);
+            let identity = Identity::new(self.rows.out.agent(), &message, Traits::default(), false);
             self.rows.response(
                 &identity,
                 &Response {

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 
-use super::AGENT;
 use crate::extract::{Kind, Sink, key};
 
 /// Letters and digits at the end of an id that a provider drew at random, at least.
@@ -30,15 +29,30 @@ pub(super) struct Traits<'t> {
     pub(super) model: Option<&'t str>,
 }
 
+/// Provider and model of what an extension's task had before it was moved to a session.
+const MOVED: Option<&str> = Some("legacy");
+
+impl Traits<'_> {
+    /// Whether the message was moved here from a task of an extension, which knows its model and its tokens.
+    pub(super) fn is_moved(&self) -> bool {
+        self.provider == MOVED && self.model == MOVED
+    }
+}
+
 impl Identity {
-    pub(super) fn new(id: &str, traits: Traits<'_>, is_copy: bool) -> Self {
+    pub(super) fn new(agent: &str, id: &str, traits: Traits<'_>, is_copy: bool) -> Self {
         let Some(created) = traits.created else {
             return Self { id: id.to_owned(), original: None, is_copy: false };
         };
         let provider = traits.provider.unwrap_or_default();
         let shared = format!("{}@{created}:{provider}/{}", traits.role, traits.model.unwrap_or_default());
-        let original = key(AGENT, Kind::Presence, &format!("original:{shared}"));
+        let original = key(agent, Kind::Presence, &format!("original:{shared}"));
         Self { id: if is_copy { shared } else { id.to_owned() }, original: Some(original), is_copy }
+    }
+
+    /// Of a message that was moved here from another store, where that is known by a key.
+    pub(super) fn moved(id: &str, from: u64) -> Self {
+        Self { id: id.to_owned(), original: Some(from), is_copy: true }
     }
 
     /// Of a row that comes with a message: it is a copy where that is one.
@@ -91,8 +105,8 @@ impl Identity {
 }
 
 /// What stands for the API calls of a message, where they are told one by one.
-pub(super) fn steps_key(message: &str) -> u64 {
-    key(AGENT, Kind::Presence, &format!("steps:{message}"))
+pub(super) fn steps_key(agent: &str, message: &str) -> u64 {
+    key(agent, Kind::Presence, &format!("steps:{message}"))
 }
 
 fn is_random(id: &str) -> bool {
@@ -124,18 +138,18 @@ mod tests {
 
     #[test]
     fn copies_share_what_they_are_called() {
-        let [first, second] = ["msg_b1", "msg_c1"].map(|id| Identity::new(id, TRAITS, true));
+        let [first, second] = ["msg_b1", "msg_c1"].map(|id| Identity::new("opencode", id, TRAITS, true));
         assert_eq!(first.id(), second.id());
         assert_eq!(first.of_call("c1"), second.of_call("c1"));
-        let own = Identity::new("msg_a1", TRAITS, false);
+        let own = Identity::new("opencode", "msg_a1", TRAITS, false);
         assert_eq!((own.id(), own.original), ("msg_a1", first.original));
-        let without_moment = Identity::new("msg_d1", Traits { created: None, ..TRAITS }, true);
+        let without_moment = Identity::new("opencode", "msg_d1", Traits { created: None, ..TRAITS }, true);
         assert_eq!((without_moment.id(), without_moment.is_copy()), ("msg_d1", false));
     }
 
     #[test]
     fn ids_that_are_not_unique_are_of_their_message() {
-        let own = Identity::new("msg_a1", TRAITS, false);
+        let own = Identity::new("opencode", "msg_a1", TRAITS, false);
         assert_eq!(own.of_call("call_nrtgWvg1kYN75ld6gra6w4fC"), "call_nrtgWvg1kYN75ld6gra6w4fC");
         assert_eq!(own.of_call("functions.bash:0"), "msg_a1#functions.bash:0");
         assert_eq!(own.of_part("prt_1", 1), "prt_1");

@@ -7,6 +7,7 @@ mod ids;
 mod inline;
 mod listing;
 mod places;
+mod program;
 mod record;
 mod rows;
 mod store;
@@ -16,17 +17,17 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::first_moment;
+use super::folders::{first_moment, with_folders_above};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source};
 use places::Folders;
+use program::OPENCODE;
 
-/// The value of the `agent` column.
-const AGENT: &str = "opencode";
+pub(super) use program::Program;
 
 /// Kinds of sources.
-const DATABASE: &str = "database";
+pub(super) const DATABASE: &str = "database";
 /// A session's file, since 2025-06.
 const SESSION: &str = "session";
 /// A session's file in its project's folder, before.
@@ -38,7 +39,7 @@ const STRAY: &str = "stray_messages";
 pub struct OpenCode;
 
 static ABOUT: About = About {
-    id: AGENT,
+    id: "opencode",
     title: "OpenCode",
     paths: &[
         "~/.local/share/opencode/opencode*.db",
@@ -65,27 +66,28 @@ impl Agent for OpenCode {
     }
 
     fn discover(&self, places: &Places, found: &mut Found) {
-        let roots = places::roots(places);
-        for root in &roots {
-            places::discover(root, found);
-        }
-        places::discover_named(places, &roots, found);
+        discover(&OPENCODE, places, found);
         for project in &places.project_roots {
             places::discover_projects(project, found);
         }
     }
 
+    fn discover_in_projects(&self, projects: &[PathBuf], found: &mut Found) {
+        for folder in with_folders_above(projects) {
+            places::add_go(folder, found);
+        }
+    }
+
     fn claims(&self, path: &Path) -> Option<&'static str> {
-        places::kind_of(path)
+        claims(&OPENCODE, path)
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
-        let kind = places::kind_of(path).filter(|kind| *kind != DATABASE);
-        kind.and_then(|kind| Folders::of(path, kind)).map(|folders| folders.companions()).unwrap_or_default()
+        companions(&OPENCODE, path)
     }
 
     fn streams(&self, kind: &str) -> bool {
-        kind != DATABASE
+        streams(kind)
     }
 
     fn has_sections(&self, _path: &Path, kind: &str) -> bool {
@@ -93,14 +95,54 @@ impl Agent for OpenCode {
     }
 
     fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
-        store::sections(source)
+        sections(source)
     }
 
     fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        if kind == DATABASE { None } else { first_moment(head, "created") }
+        started_hint(kind, head)
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        if source.kind == DATABASE { store::extract(source, out) } else { files::extract(source, out) }
+        extract(source, out)
     }
+}
+
+/// Adds what lies in a program's data folders.
+pub(super) fn discover(program: &Program, places: &Places, found: &mut Found) {
+    let roots = places::roots(program, places);
+    for root in &roots {
+        places::discover(program, root, found);
+    }
+    places::discover_named(program, places, &roots, found);
+}
+
+/// What a file is, where it is the program's.
+pub(super) fn claims(program: &Program, path: &Path) -> Option<&'static str> {
+    places::kind_of(program, path)
+}
+
+/// Files that are read together with a session's.
+pub(super) fn companions(program: &Program, path: &Path) -> Vec<PathBuf> {
+    let kind = places::kind_of(program, path).filter(|kind| *kind != DATABASE);
+    kind.and_then(|kind| Folders::of(path, kind)).map(|folders| folders.companions()).unwrap_or_default()
+}
+
+/// Whether sources of a kind hold one session each.
+pub(super) fn streams(kind: &str) -> bool {
+    kind != DATABASE
+}
+
+/// The sessions of a database.
+pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+    store::sections(source)
+}
+
+/// When a session's file says that it began. Microseconds since 1970.
+pub(super) fn started_hint(kind: &str, head: &[u8]) -> Option<i64> {
+    if kind == DATABASE { None } else { first_moment(head, "created") }
+}
+
+/// Reads one source.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    if source.kind == DATABASE { store::extract(source, out) } else { files::extract(source, out) }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::program::Program;
 use super::{DATABASE, FIRST_SESSION, SESSION, STRAY};
 use crate::agents::folders::{entries, folders};
 use crate::agents::{Found, Places};
@@ -88,12 +89,21 @@ pub(super) fn records(folder: &Path) -> Vec<(String, PathBuf)> {
     records
 }
 
-/// What a file is, by its place and name.
-pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
+/// What a file of a program is, by its place and name. The files of one that is not the first lie in a folder of its name.
+pub(super) fn kind_of(program: &Program, path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
-    if is_database(name) {
+    let lies_in_folder = |nth: usize| {
+        program.is_first()
+            || path.ancestors().nth(nth).and_then(Path::file_name).is_some_and(|name| name == program.name)
+    };
+    if program.names(name) || (program.keeps(name) && lies_in_folder(1)) {
         return Some(DATABASE);
     }
+    let kind = kind_in_folders(path, name)?;
+    lies_in_folder(if kind == FIRST_SESSION { 6 } else { 4 }).then_some(kind)
+}
+
+fn kind_in_folders(path: &Path, name: &str) -> Option<&'static str> {
     name.strip_suffix(".json").filter(|stem| !stem.starts_with('.'))?;
     let mut folders = path.ancestors().skip(1).map(|folder| folder.file_name().and_then(|name| name.to_str()));
     match [folders.next()??, folders.next()??, folders.next()??] {
@@ -103,14 +113,6 @@ pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
         [_, "message", "storage" | "session"] => is_stray(path).then_some(STRAY),
         _ => None,
     }
-}
-
-/// `opencode.db`, or `opencode-<channel>.db`.
-pub(super) fn is_database(name: &str) -> bool {
-    let stem = name.strip_suffix(".db");
-    stem.is_some_and(|stem| {
-        stem == "opencode" || stem.strip_prefix("opencode-").is_some_and(|channel| !channel.is_empty())
-    })
 }
 
 /// Whether a message is the first of a session whose own file is gone.
@@ -126,21 +128,21 @@ fn is_stray(path: &Path) -> bool {
 }
 
 /// The data folders: what the environment names, or the usual ones.
-pub(super) fn roots(places: &Places) -> Vec<PathBuf> {
-    if let Some(folder) = places.environment("OPENCODE_DATA_DIR") {
+pub(super) fn roots(program: &Program, places: &Places) -> Vec<PathBuf> {
+    if let Some(folder) = program.folder_variable.and_then(|variable| places.environment(variable)) {
         return vec![PathBuf::from(folder)];
     }
     let data = places.environment("XDG_DATA_HOME").map_or_else(|| places.home.join(".local/share"), PathBuf::from);
-    let others = ["Library/Application Support/opencode", "AppData/Local/opencode"];
-    let mut roots = vec![data.join("opencode")];
-    roots.extend(others.iter().map(|folder| places.home.join(folder)));
+    let others = ["Library/Application Support", "AppData/Local"];
+    let mut roots = vec![data.join(program.name)];
+    roots.extend(others.iter().map(|folder| places.home.join(folder).join(program.name)));
     roots
 }
 
 /// Adds what lies in a data folder.
-pub(super) fn discover(root: &Path, found: &mut Found) {
+pub(super) fn discover(program: &Program, root: &Path, found: &mut Found) {
     for entry in entries(root, found) {
-        if !entry.is_folder && entry.name().is_some_and(is_database) {
+        if !entry.is_folder && entry.name().is_some_and(|name| program.keeps(name)) {
             found.add(entry.path, DATABASE);
         }
     }
@@ -179,8 +181,8 @@ fn add_strays(folder: &Path, sessions: &HashSet<String>, found: &mut Found) {
 }
 
 /// Adds the database that the environment names, where it is none of those in the data folders.
-pub(super) fn discover_named(places: &Places, roots: &[PathBuf], found: &mut Found) {
-    let Some(name) = places.environment("OPENCODE_DB").filter(|name| name != ":memory:") else { return };
+pub(super) fn discover_named(program: &Program, places: &Places, roots: &[PathBuf], found: &mut Found) {
+    let Some(name) = places.environment(program.database_variable).filter(|name| name != ":memory:") else { return };
     let path = roots.first().map_or_else(|| PathBuf::from(&name), |root| root.join(&name));
     if path.is_file() && !found.sources.iter().any(|source| source.path == path) {
         found.add(path, DATABASE);
@@ -196,10 +198,7 @@ pub(super) fn discover_projects(root: &Path, found: &mut Found) {
 }
 
 fn look_for_go(folder: &Path, depth: usize, found: &mut Found) {
-    let database = folder.join(".opencode/opencode.db");
-    if database.is_file() {
-        found.add(database, DATABASE);
-    }
+    add_go(folder, found);
     if depth == 0 {
         return;
     }
@@ -209,6 +208,14 @@ fn look_for_go(folder: &Path, depth: usize, found: &mut Found) {
         if entry.is_folder && is_project {
             look_for_go(&entry.path, depth - 1, found);
         }
+    }
+}
+
+/// Adds the database that the Go program kept in a project.
+pub(super) fn add_go(project: &Path, found: &mut Found) {
+    let database = project.join(".opencode/opencode.db");
+    if database.is_file() {
+        found.add(database, DATABASE);
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::ids;
 use super::ids::{Identity, Traits};
 use super::record::Arguments;
 use super::tokens::Billed;
 use super::tools::{self, Call};
-use super::{AGENT, ids};
 use crate::agents::tool_input::input_key;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
@@ -27,6 +27,8 @@ pub(super) struct Known {
     /// Outermost parent.
     pub(super) root: Option<String>,
     pub(super) forked_from: Option<String>,
+    /// Task of an extension that its beginning was moved here from.
+    pub(super) moved_from: Option<String>,
     pub(super) agent: Option<String>,
     /// Whether its own file is gone. Any store that has the session knows its messages better.
     pub(super) is_stray: bool,
@@ -155,7 +157,11 @@ impl<'o, 'a> Rows<'o, 'a> {
         {
             self.is_reverted = !keeps_beginning;
         }
-        let identity = Identity::new(id, traits, is_older || is_replay || all_are_copies || self.known.is_stray);
+        if let Some(task) = self.known.moved_from.as_deref().filter(|_| traits.is_moved()) {
+            return Identity::moved(id, session_key(self.out.agent(), task));
+        }
+        let identity =
+            Identity::new(self.out.agent(), id, traits, is_older || is_replay || all_are_copies || self.known.is_stray);
         if !identity.is_copy() {
             return identity;
         }
@@ -304,7 +310,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             return Ok(());
         }
         out.abandon(&abandoned);
-        out.claim(session_key(AGENT, &known.id), false);
+        out.claim(session_key(out.agent(), &known.id), false);
         let is_place = |folder: &String| !folder.is_empty() && folder != "/";
         let worktree = known.worktree.filter(is_place);
         let is_subagent = known.parent.is_some();

@@ -192,7 +192,7 @@ impl<'d> Store<'d> {
     }
 }
 
-const SESSION_COLUMNS: [&str; 10] = [
+const SESSION_COLUMNS: [&str; 11] = [
     "version",
     "directory",
     "project_id",
@@ -203,6 +203,7 @@ const SESSION_COLUMNS: [&str; 10] = [
     "revert",
     "fork_session_id",
     "fork_boundary",
+    "slug",
 ];
 const EVENT_COLUMNS: [&str; 5] = ["id", "type", "seq", "time_created", "data"];
 
@@ -211,9 +212,12 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
         let revert = read.ok()?;
         Some((revert.message.get()?.to_owned(), revert.part.get().is_some()))
     });
+    let version = text(row, 0);
+    // A task's name stands for a slug, and this for a version.
+    let is_moved = version.as_deref() == Some("v2");
     Known {
         id: session.to_owned(),
-        version: text(row, 0),
+        version: version.filter(|_| !is_moved),
         directory: text(row, 1),
         worktree: None,
         is_git: false,
@@ -222,6 +226,7 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
         agent: text(row, 5),
         created: number(row, 6).and_then(moment),
         forked_from: text(row, 8),
+        moved_from: text(row, 10).filter(|_| is_moved),
         root: None,
         is_stray: false,
         reverted,

@@ -119,7 +119,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let times = message.time.0.as_ref().or_else(|| metadata?.time.0.as_ref());
         let created = times.and_then(|times| times.created.0).or(created).or_else(|| moment_of(id));
         let role = if is_assistant { "assistant" } else { "user" };
-        let identity = self.rows.identity(id, Traits { role, created, provider, model }, false);
+        let traits = Traits { role, created, provider, model };
+        let (provider, model) = if traits.is_moved() { (None, None) } else { (provider, model) };
+        let identity = self.rows.identity(id, traits, false);
         let place = message.path.0.as_ref().or_else(|| first?.path.0.as_ref());
         self.rows.enter(place.and_then(|place| place.cwd.get()));
         let error = message.error.0.as_ref().or_else(|| metadata?.error.0.as_ref());
@@ -245,7 +247,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
             seq,
             parent: open.parent.as_deref(),
             timestamp: open.created,
-            role: if open.is_assistant { "assistant" } else { "user" },
+            role: match kind {
+                "tool_result" => "tool",
+                _ if open.is_assistant => "assistant",
+                _ => "user",
+            },
             kind,
             text,
             thinking: Some(open.thinking.as_str()).filter(|text| !text.is_empty()),
@@ -261,7 +267,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
             self.rows.response(identity, &open.response_of(step, seq))?;
         }
         if !open.steps.is_empty() && !identity.is_copy() {
-            self.rows.out.claim(steps_key(&open.id), false);
+            let key = steps_key(self.rows.out.agent(), &open.id);
+            self.rows.out.claim(key, false);
         }
         if has_message_usage {
             let step = Step {
@@ -275,7 +282,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
             let response = Response { is_partial: open.begun_steps > 1, ..open.response_of(&step, seq) };
             self.rows.response(identity, &response)?;
             if !identity.is_copy() {
-                self.rows.out.give_way(Kind::Response, identity.id(), steps_key(&open.id), None);
+                let steps = steps_key(self.rows.out.agent(), &open.id);
+                self.rows.out.give_way(Kind::Response, identity.id(), steps, None);
             }
         }
         self.push_retries(&open)
@@ -293,6 +301,10 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
         if open.is_compaction {
             return "compaction";
+        }
+        // What a task was told by its tools, moved to a session.
+        if !open.has_text && !open.call_ids.is_empty() {
+            return "tool_result";
         }
         let is_made = open.has_text && !open.has_own_text;
         let is_repeated = self.may_repeat && !open.text.is_empty() && open.text == self.last_prompt;

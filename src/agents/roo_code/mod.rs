@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cline::{self, Dialect};
+use super::cline::{self, Dialect, Signs};
 use super::folders::first_moment;
 use super::{About, Agent, Found, Places};
 use crate::extract::{Reject, Sink};
@@ -26,6 +26,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     agent: "roo-code",
     extensions: &["rooveterinaryinc.roo-cline", "rooveterinaryinc.roo-code-nightly"],
     storages: &[".vscode-mock/global-storage"],
+    storage_setting: Some("roo-cline.customStoragePath"),
+    signs: Signs { files: &["history_item.json"], words: &["apiProtocol", "condense_context"] },
     takes_nameless: false,
     // 3.29.5, of 2025-11-01.
     whole_prompt_since: Some(1_761_955_200_000),

@@ -1,7 +1,7 @@
 //! The progress bar of `etl` and `upload`, on stderr.
 
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -19,7 +19,7 @@ pub struct Bar {
     drawn: ProgressBar,
     shown: Once,
     files: AtomicU64,
-    all_files: OnceLock<u64>,
+    all_files: AtomicU64,
 }
 
 impl Default for Bar {
@@ -33,7 +33,7 @@ impl Default for Bar {
             drawn: bar,
             shown: Once::new(),
             files: AtomicU64::new(0),
-            all_files: OnceLock::new(),
+            all_files: AtomicU64::new(0),
         }
     }
 }
@@ -48,9 +48,9 @@ impl Bar {
 
 impl Progress for Bar {
     fn start(&self, files: u64, bytes: u64) {
-        let files = *self.all_files.get_or_init(|| files);
+        self.all_files.store(files, Ordering::Relaxed);
         self.drawn.set_length(bytes);
-        self.drawn.set_prefix(format!("0/{files}"));
+        self.drawn.set_prefix(format!("{}/{files}", self.files.load(Ordering::Relaxed)));
         self.drawn.reset_eta();
     }
 
@@ -58,7 +58,7 @@ impl Progress for Bar {
         let read = self.files.fetch_add(files, Ordering::Relaxed) + files;
         self.show_when_it_lasts();
         if files > 0 {
-            self.drawn.set_prefix(format!("{read}/{}", self.all_files.get().unwrap_or(&read)));
+            self.drawn.set_prefix(format!("{read}/{}", self.all_files.load(Ordering::Relaxed)));
         }
         self.drawn.inc(bytes);
     }

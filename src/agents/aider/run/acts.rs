@@ -3,13 +3,15 @@
 use chrono::NaiveDateTime;
 use serde_json::json;
 
-use super::Run;
+use super::{Beyond, Run};
 use crate::agents::aider::chat::Beside;
 use crate::agents::aider::told::{self, Told, Topic};
 use crate::agents::tool_input::input_key;
-use crate::extract::{Reject, Sink};
+use crate::extract::{Kind, Reject, Sink};
 use crate::tables::ToolCallRow;
 
+/// Name of the call that a commit is.
+const COMMIT: &str = "git_commit";
 /// Most that is kept of what is told of a failed edit. Bytes.
 const MAX_FAILURE: usize = 64 << 10;
 /// How long before its run began, or after the next did, a commit may have been made, were the zone of the clock another.
@@ -170,7 +172,7 @@ impl Run {
         let message = stored.as_ref().map_or(message, |commit| &commit.message);
         let input = Some(json!({ "message": message }).to_string());
         let output = Some(stored.as_ref().map_or(hash, |commit| &commit.hash));
-        let (name, category, status) = ("git_commit", "other", "ok");
+        let (name, category, status) = (COMMIT, "other", "ok");
         self.call(&Call { line, name, category, input, command: None, path: None, status, output, time }, out)
     }
 
@@ -209,6 +211,10 @@ impl Run {
             ..ToolCallRow::default()
         };
         self.seq += 1;
-        out.tool_call(row, false)
+        out.tool_call(row, false)?;
+        if call.name == COMMIT {
+            self.told_beside(Kind::ToolCall, &id, Beyond::Time, call.time.is_some(), out);
+        }
+        Ok(())
     }
 }

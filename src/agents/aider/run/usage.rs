@@ -1,10 +1,10 @@
 //! Tokens and cost: a row for each report that Aider prints, which sums up a send.
 
-use super::Run;
+use super::{Beyond, Run};
 use crate::agents::aider::analytics::{Send, provider};
 use crate::agents::aider::chat::Beside;
 use crate::agents::aider::tokens::{Count, Printed};
-use crate::extract::{Reject, Sink};
+use crate::extract::{Kind, Reject, Sink};
 use crate::tables::UsageRow;
 
 /// A report that comes before the reply that it is of, as until about 0.36.
@@ -61,7 +61,10 @@ impl Run {
             ..UsageRow::default()
         };
         let seq = message.as_ref().map_or(self.seq - 1, |(_, seq)| *seq);
-        out.usage(row, seq, false)
+        out.usage(row, seq, false)?;
+        self.told_beside(Kind::Response, &id, Beyond::Counts, logged.is_some(), out);
+        self.told_beside(Kind::Response, &id, Beyond::Time, self.is_timed(out), out);
+        Ok(())
     }
 
     /// What the log of analytics has of a send: its events come in the same order, within the run's time.

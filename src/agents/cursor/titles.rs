@@ -1,0 +1,23 @@
+//! Titles that Cursor made for its own tracking of what the model wrote: `ai-tracking/ai-code-tracking.db`.
+
+use super::{AGENT, transcript_key};
+use crate::extract::{NoteField, Reject, Sink, session_key};
+use crate::source::{Source, value_text};
+
+/// Reads the titles of conversations; nothing else that is tracked says anything of them. Most are empty.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let database = source.database()?;
+    let columns = ["conversationId", "title", "updatedAt"];
+    let Some(mut statement) = database.select("conversation_summaries", &columns, "")? else { return Ok(()) };
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        out.line();
+        let text = |column| row.get_ref(column).ok().and_then(value_text).filter(|text| !text.trim().is_empty());
+        let (Some(id), Some(title)) = (text(0), text(1)) else { continue };
+        let rank = row.get(2).unwrap_or_default();
+        for key in [session_key(AGENT, &id), transcript_key(&id)] {
+            out.note(NoteField::Title, key, rank, title.trim());
+        }
+    }
+    Ok(())
+}
