@@ -5,15 +5,18 @@
 
 pub mod agents;
 pub mod cli;
+pub mod environment;
 pub mod error;
 pub mod etl;
 pub mod extract;
+pub mod interrupt;
 pub mod lake;
 pub mod pricing;
 pub mod query;
 pub mod redact;
 pub mod remote;
 pub mod report;
+pub mod shown;
 pub mod source;
 pub mod tables;
 pub mod time;

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::help;
 use super::output::{Format, Limit};
-use super::{environment, help};
 use crate::agents::AGENTS;
+use crate::environment;
 use crate::query::canned;
 use crate::tables::{LAKE_TABLES, STATE_TABLES};
 

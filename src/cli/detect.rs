@@ -6,13 +6,14 @@ use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 
 use super::args::{Detect, Severity};
-use super::output::{Format, Output, money};
+use super::output::{Format, Output};
 use super::query::{self, explain, typed_parameters};
 use super::runner::Runner;
 use super::settings::Settings;
 use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::query::findings::{Detector, Detectors};
+use crate::shown::money;
 use crate::tables::{FINDINGS, FindingRow};
 use crate::{Error, Result};
 

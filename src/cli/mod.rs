@@ -5,10 +5,8 @@ pub mod args;
 mod completions;
 mod config;
 mod detect;
-pub mod environment;
 mod etl;
 mod help;
-pub mod interrupt;
 mod man;
 pub mod output;
 mod query;
@@ -28,12 +26,11 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::interrupt;
 use crate::{Error, Result};
 use args::{Cli, Command};
 use output::Style;
 use settings::Settings;
-
-pub use interrupt::interrupted;
 
 /// Runs the program: parses, runs, and maps the error to an exit code.
 pub fn main() -> ExitCode {

@@ -7,8 +7,8 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
 use tokio::runtime::{Builder, Runtime};
 
-use super::interrupt;
 use super::settings::Settings;
+use crate::interrupt;
 use crate::lake::AnyLake;
 use crate::query::findings::Detectors;
 use crate::query::{Engine, Receiver, Scope, Statement, cores};

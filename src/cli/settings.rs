@@ -9,9 +9,9 @@ use clap::ValueEnum;
 
 use super::args::{self, Global};
 use super::config::{Config, Rows};
-use super::environment;
 use super::output::{Format, Limit, OutputSettings, Printer, Style};
 use super::when::Clock;
+use crate::environment;
 use crate::etl;
 use crate::lake::{AnyLake, Lake, RemoteLake};
 use crate::query::{Scheduler, nearest};

@@ -2,9 +2,9 @@
 
 use indicatif::BinaryBytes;
 
-use super::output::money;
 use crate::agents::AGENTS;
 use crate::etl::{AgentSummary, Options, Summary};
+use crate::shown::money;
 
 /// Names of this many models, or kinds of secrets, are told.
 const NAMED: usize = 8;

@@ -162,5 +162,5 @@ impl<'a> Shared<'a> {
 
 /// Ends the run where the person asked to.
 fn check_interrupt() -> Result<()> {
-    if crate::cli::interrupted() { Err(Error::Interrupted) } else { Ok(()) }
+    if crate::interrupt::interrupted() { Err(Error::Interrupted) } else { Ok(()) }
 }

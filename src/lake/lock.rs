@@ -38,7 +38,7 @@ impl Lock {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(Error::io("lock", path)(error)),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    if crate::cli::interrupted() {
+                    if crate::interrupt::interrupted() {
                         return Err(Error::Interrupted);
                     }
                     std::thread::sleep(PAUSE);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::cli::environment::value;
+use crate::environment::value;
 use crate::{Error, Result};
 
 /// What a profile says.

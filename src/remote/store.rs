@@ -18,7 +18,7 @@ use serde::Deserialize;
 use super::aws::Profile;
 use super::trouble::{Trouble, failed};
 use super::{Place, Scheme, credentials, persistently};
-use crate::cli::environment::value;
+use crate::environment::value;
 use crate::{Error, Result};
 
 /// How stores are reached: the configuration's `[storage]`. The clouds' own variables go before it.

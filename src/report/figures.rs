@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Float64Type, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::Result;
-use crate::cli::output::{money, visible};
+use crate::shown::{money, visible};
 
 const OPTIONS: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_format(Some("%Y-%m-%d %H:%M"))

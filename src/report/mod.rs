@@ -98,7 +98,7 @@ impl Page<'_> {
             @if self.filters.is_empty() { "All that the lake has." }
             @for (place, (name, value)) in self.filters.iter().enumerate() {
                 @if place > 0 { " · " }
-                (name) " " b { (crate::cli::output::visible(value)) }
+                (name) " " b { (crate::shown::visible(value)) }
             }
         }
     }

@@ -198,7 +198,7 @@ async fn put_all(
     loop {
         let next = tokio::time::timeout(TICK, tasks.next()).await;
         progress.advance(0, sender.take_arrived());
-        if crate::cli::interrupted() {
+        if crate::interrupt::interrupted() {
             return Err(Error::Interrupted);
         }
         let Ok(next) = next else { continue };
@@ -258,7 +258,7 @@ async fn foreseen(sender: Arc<Sender>, plan: Plan, ledger: &Ledger<'_>, progress
 /// Ends some work when the person asks to stop.
 async fn or_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let asked = async {
-        while !crate::cli::interrupted() {
+        while !crate::interrupt::interrupted() {
             tokio::time::sleep(TICK).await;
         }
     };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::shown::money;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema, SchemaRef};
@@ -126,24 +127,3 @@ impl<'a> Column<'a> {
 const OPTIONS: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S"))
     .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%:z"));
-
-/// An amount of dollars: two decimals from one dollar on, up to four below.
-pub fn money(amount: f64) -> String {
-    if amount.abs() >= 1.0 {
-        return format!("{amount:.2}");
-    }
-    let exact = format!("{amount:.4}");
-    let cut = exact.strip_suffix('0').map(|shorter| shorter.strip_suffix('0').unwrap_or(shorter));
-    cut.unwrap_or(&exact).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_amounts_have_more_decimals() {
-        let shown = [0.0, 1.5, 0.1234, 0.00009, 12.3456, 1234.5].map(money);
-        assert_eq!(shown, ["0.00", "1.50", "0.1234", "0.0001", "12.35", "1234.50"]);
-    }
-}

@@ -1,39 +1,8 @@
 //! Text from transcripts is untrusted: on a terminal, what would steer it or hide text is shown escaped.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Whether a character steers the terminal, reorders or hides text.
-fn is_unsafe(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
-            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// The text on one line: line breaks and tabs are escaped, too.
-pub fn line(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\r' | '\t' => escaped.extend(letter.escape_default()),
-            letter => push(&mut escaped, letter),
-        }
-    }
-    Cow::Owned(escaped)
-}
-
-fn push(escaped: &mut String, letter: char) {
-    if is_unsafe(letter) {
-        escaped.extend(letter.escape_unicode());
-    } else {
-        escaped.push(letter);
-    }
-}
+use crate::shown::push;
 
 /// Escapes all that passes on its way to a terminal, apart from line breaks and tabs.
 pub(super) struct Escaping<W> {
@@ -81,13 +50,6 @@ fn is_beginning(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_steers_or_hides_is_shown() {
-        assert_eq!(line("plain é 日本 ✓"), "plain é 日本 ✓");
-        assert_eq!(line("a\u{1b}[2J\u{202e}b\u{200b}c\u{9b}d\u{7f}"), "a\\u{1b}[2J\\u{202e}b\\u{200b}c\\u{9b}d\\u{7f}");
-        assert_eq!(line("one\ntwo\tthree\r"), "one\\ntwo\\tthree\\r");
-    }
 
     #[test]
     fn characters_torn_between_writes_are_joined() {

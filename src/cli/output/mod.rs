@@ -22,8 +22,6 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use chrono_tz::Tz;
 
-pub use cells::money;
-pub use escape::line as visible;
 pub use format::Format;
 pub use limit::Limit;
 pub use printer::{Printer, Style, help, report};

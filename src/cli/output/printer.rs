@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use super::Bar;
-use super::escape;
 use crate::Error;
-use crate::cli::environment;
+use crate::environment;
+use crate::shown::visible;
 
 /// Whether stderr is written in colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub fn help(style: Style, error: &clap::Error) {
 
 fn labelled(style: Style, label: &str, text: &str) -> String {
     let text = text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    let safe = if io::stderr().is_terminal() { escape::line(&text).into_owned() } else { text };
+    let safe = if io::stderr().is_terminal() { visible(&text).into_owned() } else { text };
     format!("{} {safe}\n", style.label(label))
 }
 
@@ -106,7 +106,7 @@ impl Printer {
     /// One line of a summary.
     pub fn say(&self, line: &str) {
         if !self.quiet {
-            let safe = if io::stderr().is_terminal() { escape::line(line) } else { line.into() };
+            let safe = if io::stderr().is_terminal() { visible(line) } else { line.into() };
             write(&format!("{safe}\n"));
         }
     }

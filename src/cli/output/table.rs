@@ -10,9 +10,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Rows;
 use super::cells::{self, Cells};
-use super::escape;
 use super::fit::{cut, folded, widest_line, wrapped};
 use super::target::Target;
+use crate::shown::visible;
 
 /// Gathers the rows, because their widths decide how they are laid out.
 pub(super) struct Table {
@@ -121,7 +121,7 @@ impl Rows for Table {
         let terminal = self.target.is_terminal();
         let cells = Cells::of(batch)?;
         for row in 0..batch.num_rows() {
-            let row = cells.row(row).map(|cell| Ok(if terminal { escape::line(&cell?).into_owned() } else { cell? }));
+            let row = cells.row(row).map(|cell| Ok(if terminal { visible(&cell?).into_owned() } else { cell? }));
             self.rows.push(row.collect::<Result<_, ArrowError>>()?);
         }
         Ok(())

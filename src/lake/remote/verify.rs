@@ -52,7 +52,7 @@ impl RemoteLake {
 }
 
 async fn interrupted() {
-    while !crate::cli::interrupted() {
+    while !crate::interrupt::interrupted() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }

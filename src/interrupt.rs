@@ -15,12 +15,12 @@ pub fn interrupted() -> bool {
 }
 
 /// Takes an earlier request back: it was for work that has ended.
-pub(super) fn forget() {
+pub(crate) fn forget() {
     INTERRUPTED.store(false, Ordering::Relaxed);
 }
 
 /// Makes Ctrl-C, and a request to terminate, set the flag. Where that is not possible, the system's own handling stays.
-pub(super) fn listen() {
+pub(crate) fn listen() {
     let _ = ctrlc::set_handler(|| {
         INTERRUPTED.store(true, Ordering::Relaxed);
         WAITING.wake();
@@ -28,7 +28,7 @@ pub(super) fn listen() {
 }
 
 /// Ends when the person asks to stop.
-pub(super) async fn asked() {
+pub(crate) async fn asked() {
     poll_fn(|context| {
         WAITING.register(context.waker());
         if interrupted() { Poll::Ready(()) } else { Poll::Pending }
