@@ -177,6 +177,7 @@ impl ColumnDef {
 }
 
 /// Declares a table once. The row struct borrows its texts; what a row does not say is null, 0 or false.
+/// A column that is added to a table may be null: engines read it so from the files that were written before.
 macro_rules! table {
     (
         $(#[doc = $table_doc:literal])+

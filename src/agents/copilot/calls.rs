@@ -123,7 +123,7 @@ impl PendingCall {
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: self.decision.unwrap_or(unfinished),
-            is_denied: self.decision == Some("error"),
+            is_denied: Some(self.decision == Some("error")),
             started_at: self.started_at.or(self.requested_at),
             is_sidechain: self.thread > 0,
             source_line: Some(self.line),
@@ -222,7 +222,7 @@ impl Transcript<'_, '_> {
         let Some(thread) = self.threads.get(call.thread) else { return Ok(()) };
         let row = ToolCallRow {
             status: outcome.status,
-            is_denied: outcome.is_denied,
+            is_denied: Some(outcome.is_denied),
             exit_code: outcome.exit_code,
             output,
             output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),

@@ -143,7 +143,7 @@ impl<'c> Reader<'c, '_, '_> {
             command: arguments.command.get().filter(|_| tools::runs_command(name)),
             file_path: arguments.path.get().filter(|_| tools::has_file(category)),
             status,
-            is_denied: said == Some("denied"),
+            is_denied: said.map(|said| said == "denied"),
             exit_code,
             output,
             output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),

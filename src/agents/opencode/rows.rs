@@ -259,7 +259,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             command: arguments.command.get().filter(|_| category == "shell"),
             file_path: tools::file_of(category, &arguments),
             status: call.status,
-            is_denied: call.is_denied,
+            is_denied: Some(call.is_denied),
             exit_code: call.exit_code,
             output: call.output.as_deref(),
             output_bytes: call.output.as_ref().and_then(|output| i64::try_from(output.len()).ok()),

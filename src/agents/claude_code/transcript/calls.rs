@@ -95,7 +95,7 @@ impl Transcript<'_, '_> {
         self.note_child(&call);
         let row = ToolCallRow {
             status: outcome.status,
-            is_denied: outcome.is_denied,
+            is_denied: Some(outcome.is_denied),
             exit_code: outcome.exit_code,
             duration_ms: outcome.duration_ms,
             output: output.as_deref(),

@@ -270,7 +270,7 @@ impl Rollout<'_, '_> {
             command: call.request.command.as_deref(),
             file_path: call.request.file_path.as_deref(),
             status: answer.map_or("pending", |answer| answer.outcome.status),
-            is_denied: answer.is_some_and(|answer| answer.outcome.is_denied),
+            is_denied: answer.map(|answer| answer.outcome.is_denied),
             exit_code: answer.map_or(call.end.exit_code, |answer| answer.outcome.exit_code),
             output,
             output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
