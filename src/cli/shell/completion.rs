@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(at("\\ti|"), ["\\timing"]);
         assert_eq!(at("\\d us|"), ["usage"]);
         assert_eq!(at("select 1,\n \\d us|"), ["usage"]);
-        assert_eq!(at("\\run cost_by_d|"), ["cost_by_day"]);
+        assert_eq!(at("\\run cost_by_d|"), ["cost_by_day", "cost_by_day_and_agent"]);
         assert_eq!(at("\\run cost_by_day |"), ["since=", "until=", "project=", "agent="]);
         assert_eq!(at("\\run cost_by_day since=7d pro|"), ["project="]);
         assert_eq!(at("\\timing o|"), ["on", "off"]);
