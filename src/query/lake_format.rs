@@ -21,7 +21,9 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadataCache};
 use datafusion::object_store::{ObjectMeta, ObjectStore};
 use datafusion::physical_plan::ExecutionPlan;
-use parquet::file::metadata::{FileMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FileMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
+};
 
 /// Parquet files whose schema is known.
 #[derive(Debug)]
@@ -91,7 +93,7 @@ fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
     let bytes = |column: &str| {
         let leaf = (0..leaves.num_columns()).find(|leaf| leaves.get_column_root(*leaf).name() == column)?;
         let sizes = footer.row_groups().iter().filter_map(|group| group.columns().get(leaf));
-        usize::try_from(sizes.map(|chunk| chunk.uncompressed_size()).sum::<i64>()).ok()
+        usize::try_from(sizes.map(ColumnChunkMetaData::uncompressed_size).sum::<i64>()).ok()
     };
     let columns = schema.fields().iter().map(|field| {
         let size = match field.data_type().primitive_width() {
