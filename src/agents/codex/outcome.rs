@@ -63,10 +63,11 @@ impl Outcome {
         let exit_code = end.exit_code.or(head.exit_code);
         let duration_ms = end.duration_ms.or(head.duration_ms);
         let failed = end.failed || head.failed || exit_code.is_some_and(|code| code != 0);
-        let is_denied = is_forbidden(&head.body);
-        let status = match special_status(&head.body) {
-            _ if is_denied => "error",
-            Some(status) => status,
+        let said = said(&head.body);
+        let is_denied = matches!(said, Some(Said::Forbidden));
+        let status = match said {
+            Some(Said::Forbidden) => "error",
+            Some(Said::Status(status)) => status,
             None if end.declined => "rejected",
             None if failed => "error",
             None => "ok",
@@ -80,26 +81,28 @@ impl Outcome {
     }
 }
 
-/// Every phrase of a refusal has the word; most results do not, and are long.
-fn has_any(body: &str, phrases: [&str; 2]) -> bool {
-    let has_word = memchr::memmem::find(body.as_bytes(), b"rejected").is_some();
-    has_word && phrases.iter().any(|phrase| body.contains(phrase))
+/// What the text alone tells of a call's end.
+enum Said {
+    Status(&'static str),
+    /// That a rule did not allow it.
+    Forbidden,
 }
 
-fn is_forbidden(body: &str) -> bool {
-    has_any(body, FORBIDDEN)
-}
-
-fn special_status(body: &str) -> Option<&'static str> {
+fn said(body: &str) -> Option<Said> {
     let body = body.trim();
-    let phrases = ["Rejected(\"rejected by user\")", "Rejected(\\\"rejected by user\\\")"];
-    if REJECTED.contains(&body) || has_any(body, phrases) {
-        return Some("rejected");
+    // Every phrase has the word; most results do not, and are long.
+    let has_word = memchr::memmem::find(body.as_bytes(), b"rejected").is_some();
+    let has_any = |phrases: [&str; 2]| has_word && phrases.iter().any(|phrase| body.contains(phrase));
+    if has_any(FORBIDDEN) {
+        return Some(Said::Forbidden);
+    }
+    if REJECTED.contains(&body) || has_any(["Rejected(\"rejected by user\")", "Rejected(\\\"rejected by user\\\")"]) {
+        return Some(Said::Status("rejected"));
     }
     if ABORTED.contains(&body) || body.starts_with("aborted by user after ") {
-        return Some("interrupted");
+        return Some(Said::Status("interrupted"));
     }
-    FAILED.iter().any(|opening| body.starts_with(opening)).then_some("error")
+    FAILED.iter().any(|opening| body.starts_with(opening)).then_some(Said::Status("error"))
 }
 
 /// What stands before a result's own text, and that text.
