@@ -132,14 +132,7 @@ pub(super) fn stacked(id: &'static str, title: &str, series: &[Series]) -> Resul
     let about =
         format!("A bar for each day from {} to {}, one part for each agent.", date(days.start), date(days.end - 1));
     Plot::draw(id, (WIDTH, HEIGHT), title.to_owned(), about, |area| {
-        let mut chart = ChartBuilder::on(area)
-            .margin(8)
-            .margin_right(RIGHT)
-            .x_label_area_size(BELOW)
-            .y_label_area_size(LEFT)
-            .build_cartesian_2d(days.clone(), 0.0..most * 1.05)
-            .map_err(told)?;
-        mesh(&mut chart, &|usd| shown(Kind::Money, Some(*usd)))?;
+        let mut chart = chart(area, days.clone(), most * 1.05, &|usd| shown(Kind::Money, Some(*usd)))?;
         let mut below: BTreeMap<i32, f64> = BTreeMap::new();
         for (place, series) in series.iter().enumerate() {
             let bars = series.values.iter().map(|(day, usd)| {
@@ -160,14 +153,7 @@ pub(super) fn line(id: &'static str, title: &str, series: &Series) -> Result<Opt
     let Some(days) = days(series.values.keys()) else { return Ok(None) };
     let about = format!("A line over the days from {} to {}, from 0 to 100 %.", date(days.start), date(days.end - 1));
     Plot::draw(id, (WIDTH, HEIGHT), title.to_owned(), about, |area| {
-        let mut chart = ChartBuilder::on(area)
-            .margin(8)
-            .margin_right(RIGHT)
-            .x_label_area_size(BELOW)
-            .y_label_area_size(LEFT)
-            .build_cartesian_2d(days.clone(), 0.0..1.0)
-            .map_err(told)?;
-        mesh(&mut chart, &|share| format!("{:.0} %", share * 100.0))?;
+        let mut chart = chart(area, days.clone(), 1.0, &|share| format!("{:.0} %", share * 100.0))?;
         let points = || series.values.iter().map(|(day, share)| (*day, *share));
         chart.draw_series(LineSeries::new(points(), color(0).stroke_width(2))).map_err(told)?;
         let dots = points().map(|point| Circle::new(point, 3, color(0).filled()));
@@ -216,11 +202,25 @@ type Chart<'a, 'b> = ChartContext<
     Cartesian2d<plotters::coord::types::RangedCoordi32, plotters::coord::types::RangedCoordf64>,
 >;
 
-fn mesh(chart: &mut Chart<'_, '_>, amounts: &dyn Fn(&f64) -> String) -> Result<(), String> {
+/// The axes: days, and amounts from 0 on.
+fn chart<'a, 'b>(
+    area: &'a Area<'b>,
+    days: Range<i32>,
+    most: f64,
+    amounts: &dyn Fn(&f64) -> String,
+) -> Result<Chart<'a, 'b>, String> {
+    let mut chart = ChartBuilder::on(area)
+        .margin(8)
+        .margin_right(RIGHT)
+        .x_label_area_size(BELOW)
+        .y_label_area_size(LEFT)
+        .build_cartesian_2d(days, 0.0..most)
+        .map_err(told)?;
     let mut mesh = chart.configure_mesh();
     mesh.disable_x_mesh().light_line_style(TRANSPARENT).bold_line_style(LINES.mix(0.3)).axis_style(LINES);
     mesh.x_labels(8).y_labels(5).label_style(label_style(15));
-    mesh.x_label_formatter(&|day| date(*day)).y_label_formatter(amounts).draw().map_err(told)
+    mesh.x_label_formatter(&|day| date(*day)).y_label_formatter(amounts).draw().map_err(told)?;
+    Ok(chart)
 }
 
 fn label_style(size: i32) -> TextStyle<'static> {
