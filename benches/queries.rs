@@ -6,9 +6,10 @@
 #![allow(clippy::print_stderr, clippy::expect_used, reason = "it talks to whoever runs it")]
 
 mod corpus;
+mod lake;
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -16,26 +17,11 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use criterion::{Criterion, criterion_group, criterion_main};
 use datafusion::scalar::ScalarValue;
-use llrem::etl::{self, Options, Silent};
 use llrem::lake::{AnyLake, Lake};
 use llrem::query::canned::Library;
 use llrem::query::findings::Detectors;
 use llrem::query::{Engine, Receiver, Scope, Statement};
 use serde_json::{Value, json};
-
-/// The lake to ask, and the folder that goes with it when it was made for this run.
-fn lake() -> (PathBuf, Option<tempfile::TempDir>) {
-    if let Some(path) = std::env::var_os("LLREM_BENCH_LAKE") {
-        return (path.into(), None);
-    }
-    let bytes = std::env::var("LLREM_BENCH_BYTES").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(64 << 20);
-    let folder = tempfile::tempdir().unwrap();
-    let home = folder.path().join("home");
-    corpus::generate(&home, &corpus::Params { bytes, ..corpus::Params::default() }).unwrap();
-    let lake = folder.path().join("lake");
-    etl::run(&Options { home: Some(home), ..Options::new(lake.clone()) }, &Silent).unwrap();
-    (lake, Some(folder))
-}
 
 struct Forgotten;
 
@@ -94,7 +80,7 @@ fn json_of(value: &ScalarValue) -> Value {
 }
 
 fn queries(criterion: &mut Criterion) {
-    let (path, _folder) = lake();
+    let (path, _folder) = lake::lake();
     let lake = AnyLake::Local(Lake::open(&path).unwrap());
     let scope =
         Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: Detectors::All(&[]), scheduler: None };

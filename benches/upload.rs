@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here ends the bench; files are its own")]
 
 mod corpus;
+mod lake;
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,6 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use futures::{StreamExt, TryStreamExt, stream};
-use llrem::etl::{self, Options, Silent};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ObjectStoreExt, path};
 use tempfile::TempDir;
@@ -24,20 +24,6 @@ const KEY: &str = "bench";
 const BUCKET: &str = "bucket";
 /// Files on their way at a time, as llrem's own.
 const AT_A_TIME: usize = 16;
-
-/// The lake to bring there, and the folder that goes with it when it was made for this run.
-fn lake() -> (PathBuf, Option<TempDir>) {
-    if let Some(path) = std::env::var_os("LLREM_BENCH_LAKE") {
-        return (path.into(), None);
-    }
-    let bytes = std::env::var("LLREM_BENCH_BYTES").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(64 << 20);
-    let folder = tempfile::tempdir().unwrap();
-    let home = folder.path().join("home");
-    corpus::generate(&home, &corpus::Params { bytes, ..corpus::Params::default() }).unwrap();
-    let lake = folder.path().join("lake");
-    etl::run(&Options { home: Some(home), ..Options::new(lake.clone()) }, &Silent).unwrap();
-    (lake, Some(folder))
-}
 
 /// An S3 server that keeps objects as files of a folder that goes with it.
 struct Server {
@@ -89,7 +75,7 @@ fn files(lake: &Path) -> Vec<PathBuf> {
 }
 
 fn first_upload(criterion: &mut Criterion) {
-    let (lake, _folder) = lake();
+    let (lake, _folder) = lake::lake();
     let files = files(&lake);
     let server = Server::start();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
