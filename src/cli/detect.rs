@@ -14,7 +14,7 @@ use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::query::findings::{Detector, Detectors};
 use crate::shown::money;
-use crate::tables::{FINDINGS, FindingRow};
+use crate::tables::{FINDINGS, FindingColumns, FindingRow};
 use crate::{Error, Result};
 
 /// Columns that fit on a terminal; every other format has them all.
@@ -81,7 +81,8 @@ pub(super) fn bind(settings: &Settings, given: &[(String, String)], chosen: &[&C
 }
 
 fn rows(findings: &RecordBatch) -> impl Iterator<Item = FindingRow<'_>> {
-    (0..findings.num_rows()).map(|row| FindingRow::read(findings, row))
+    let columns = FindingColumns::of(findings);
+    (0..findings.num_rows()).map(move |row| columns.row(row))
 }
 
 fn wanted(findings: &RecordBatch, typed: &Detect) -> Result<RecordBatch> {

@@ -10,7 +10,10 @@ use crate::extract::{Claim, Kind, key};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::FileEntry;
 use crate::lake::part;
-use crate::tables::{LAKE_TABLES, MessageRow, Messages, ToolCallRow, ToolCalls, Usage, UsageRow};
+use crate::tables::{
+    LAKE_TABLES, MessageColumns, MessageRow, Messages, ToolCallColumns, ToolCallRow, ToolCalls, Usage, UsageColumns,
+    UsageRow,
+};
 
 /// Which old rows of a session stay, and whether the agent has just been found to have dropped them.
 #[derive(Default)]
@@ -57,11 +60,19 @@ pub(super) fn rows(
         }
         for batch in part::read(&layout.root().join(Layout::part(table, machine, name)), table)? {
             let batch = batch?;
-            for row in 0..batch.num_rows() {
-                match place {
-                    1 => keep_message(&MessageRow::read(&batch, row), carries, &mut kept, now),
-                    2 => keep_tool_call(&ToolCallRow::read(&batch, row), carries, &mut kept, now),
-                    _ => keep_usage(&UsageRow::read(&batch, row), &name.agent, carries, &mut kept, now),
+            let rows = 0..batch.num_rows();
+            match place {
+                1 => {
+                    let columns = MessageColumns::of(&batch);
+                    rows.for_each(|row| keep_message(&columns.row(row), carries, &mut kept, now));
+                }
+                2 => {
+                    let columns = ToolCallColumns::of(&batch);
+                    rows.for_each(|row| keep_tool_call(&columns.row(row), carries, &mut kept, now));
+                }
+                _ => {
+                    let columns = UsageColumns::of(&batch);
+                    rows.for_each(|row| keep_usage(&columns.row(row), &name.agent, carries, &mut kept, now));
                 }
             }
         }

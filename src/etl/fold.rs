@@ -13,7 +13,7 @@ use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{FileEntry, Manifest, PartEntry, SessionEntry};
 use crate::lake::part::{self, PartWriter, StagedFile};
 use crate::lake::syncer::Syncer;
-use crate::tables::{LAKE_TABLES, SESSIONS, SessionRow, Sessions};
+use crate::tables::{LAKE_TABLES, SESSIONS, SessionColumns, SessionRow, Sessions};
 
 /// Folds whatever can be folded, and commits it.
 pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result<()> {
@@ -173,8 +173,9 @@ fn sessions(layout: &Layout, machine: &str, parts: &[(PartName, PartEntry)]) -> 
             batches.push(batch?);
         }
     }
+    let columns = batches.iter().map(|batch| (batch.num_rows(), SessionColumns::of(batch)));
     let mut rows: Vec<SessionRow<'_>> =
-        batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| SessionRow::read(batch, row))).collect();
+        columns.flat_map(|(count, columns)| (0..count).map(move |row| columns.row(row))).collect();
     let entries = parts.iter().flat_map(|(_, part)| &part.sessions);
     let begun: HashMap<&str, Option<i64>> = entries.map(|entry| (entry.id.as_str(), entry.started_at)).collect();
     rows.sort_by_key(|row| (begun.get(row.session_id).copied().flatten(), row.session_id));

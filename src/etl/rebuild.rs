@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::compute::{concat_batches, sort_to_indices, take_record_batch};
 
 use super::Shared;
@@ -18,7 +18,7 @@ use crate::extract::{Chunk, Claim, Facts, Kind, key, session_key};
 use crate::extract::{KeyMap, KeySet};
 use crate::lake::claims::Replica;
 use crate::lake::layout::PartName;
-use crate::tables::{LAKE_TABLES, MESSAGES, TOOL_CALLS, ToolCallRow, ToolCalls, UsageRow};
+use crate::tables::{LAKE_TABLES, MESSAGES, TOOL_CALLS, ToolCallColumns, UsageColumns};
 
 /// A session that is put together anew.
 pub(super) struct Rebuilt {
@@ -405,11 +405,11 @@ pub(super) fn with_news(
     agent: &str,
     [messages, tool_calls, usage]: [RecordBatch; 3],
 ) -> Result<[RecordBatch; 3]> {
-    let calls =
-        (0..tool_calls.num_rows()).map(|row| key(agent, Kind::ToolCall, ToolCallRow::read(&tool_calls, row).call_id));
+    let told = ToolCallColumns::of(&tool_calls);
+    let calls = (0..tool_calls.num_rows()).map(|row| key(agent, Kind::ToolCall, told.call_id(row)));
     let calls = Chunk { keys: calls.collect(), batch: tool_calls.clone() };
-    let responses =
-        (0..usage.num_rows()).map(|row| key(agent, Kind::Response, UsageRow::read(&usage, row).response_id));
+    let told = UsageColumns::of(&usage);
+    let responses = (0..usage.num_rows()).map(|row| key(agent, Kind::Response, told.response_id(row)));
     let responses = Chunk { keys: responses.collect(), batch: usage.clone() };
     let usage = with_fullest_copies(&responses, &shared.owners(), shared.pricer)?;
     Ok([messages, with_children(shared, calls)?, usage])
@@ -422,19 +422,20 @@ fn with_children(shared: &Shared<'_>, calls: Chunk) -> Result<RecordBatch> {
     if known.iter().all(Option::is_none) {
         return Ok(calls.batch);
     }
-    let mut rows = ToolCalls::default();
-    for (place, child) in known.into_iter().enumerate() {
-        let row = ToolCallRow::read(&calls.batch, place);
-        rows.push(ToolCallRow { child_session_id: row.child_session_id.or(child), ..row.shorten() });
+    let Some(index) = TOOL_CALLS.index_of("child_session_id") else { return Ok(calls.batch) };
+    let mut columns: Vec<ArrayRef> = calls.batch.columns().to_vec();
+    if let Some(column) = columns.get_mut(index) {
+        let told = column.as_string_opt::<i32>().into_iter().flat_map(StringArray::iter);
+        *column = Arc::new(told.zip(known).map(|(told, known)| told.or(known)).collect::<StringArray>());
     }
-    Ok(rows.finish()?)
+    Ok(RecordBatch::try_new(calls.batch.schema(), columns)?)
 }
 
 fn placed(batch: RecordBatch, table: &crate::tables::TableDef, places: &HashMap<i64, i64>) -> Result<RecordBatch> {
     let Some(index) = table.index_of("seq").filter(|_| !places.is_empty()) else { return Ok(batch) };
     let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
     if let Some(column) = columns.get_mut(index) {
-        let seqs = arrow::array::cast::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(&**column);
+        let seqs = column.as_primitive_opt::<arrow::datatypes::Int64Type>();
         let seqs = seqs.into_iter().flat_map(Int64Array::values).map(|seq| places.get(seq).copied().unwrap_or(*seq));
         *column = Arc::new(Int64Array::from_iter_values(seqs));
     }

@@ -10,7 +10,7 @@ use crate::extract::Facts;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::SessionEntry;
 use crate::lake::part::{self, PartWriter, StagedFile};
-use crate::tables::{SESSIONS, SessionRow, Sessions};
+use crate::tables::{SESSIONS, SessionColumns, SessionRow, Sessions};
 
 /// What other sources say, by agent and session.
 pub(super) type AllNotes = BTreeMap<(String, String), SessionNotes>;
@@ -28,7 +28,7 @@ pub(super) fn write(
         let (entry, said) = match session {
             SessionOut::Old(entry) => {
                 let said = notes_of(notes, &part.name, &entry.id);
-                if let Some(row) = old.get(&entry.id).map(|(batch, row)| SessionRow::read(batch, *row)) {
+                if let Some(row) = old.get(&entry.id).map(|(batch, row)| SessionColumns::of(batch).row(*row)) {
                     rows.push(told(row, &entry, said));
                 }
                 (entry, said)
@@ -155,8 +155,9 @@ fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<OldRows> {
         part::read(&shared.layout.root().join(Layout::part(&SESSIONS, &shared.manifest.machine, name)), &SESSIONS)?
     {
         let batch = batch?;
+        let sessions = SessionColumns::of(&batch);
         for row in 0..batch.num_rows() {
-            rows.insert(SessionRow::read(&batch, row).session_id.to_owned(), (batch.clone(), row));
+            rows.insert(sessions.session_id(row).to_owned(), (batch.clone(), row));
         }
     }
     Ok(rows)
@@ -169,7 +170,7 @@ pub(super) fn old_facts(shared: &Shared<'_>, part: Option<&PartName>, session: &
     let rows = old_rows(shared, part)?;
     let entry = shared.manifest.parts.get(part).and_then(|part| part.sessions.iter().find(|entry| entry.id == session));
     let (Some((batch, row)), Some(entry)) = (rows.get(session), entry) else { return Ok(facts) };
-    let row = SessionRow::read(batch, *row);
+    let row = SessionColumns::of(batch).row(*row);
     let owned = |text: Option<&str>| text.map(str::to_owned);
     facts.kind = ["session", "subagent", "side_agent", "prompts"]
         .into_iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
 
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{MessageColumns, ToolCallColumns, UsageColumns};
 
 /// Longest time between two records that counts as active. Microseconds.
 const ACTIVE_GAP: i64 = 5 * 60 * 1_000_000;
@@ -43,26 +43,30 @@ pub(super) struct Totals {
 impl Totals {
     /// Adds rows of messages, tool calls and usage.
     pub(super) fn add(&mut self, [messages, tool_calls, usage]: &[RecordBatch; 3]) {
-        (0..messages.num_rows()).for_each(|row| self.add_message(&MessageRow::read(messages, row)));
-        (0..tool_calls.num_rows()).for_each(|row| self.add_tool_call(&ToolCallRow::read(tool_calls, row)));
-        (0..usage.num_rows()).for_each(|row| self.add_usage(&UsageRow::read(usage, row)));
+        let columns = MessageColumns::of(messages);
+        (0..messages.num_rows()).for_each(|row| self.add_message(&columns, row));
+        let columns = ToolCallColumns::of(tool_calls);
+        (0..tool_calls.num_rows()).for_each(|row| self.add_tool_call(columns.status(row)));
+        let columns = UsageColumns::of(usage);
+        (0..usage.num_rows()).for_each(|row| self.add_usage(&columns, row));
     }
 
-    fn add_message(&mut self, row: &MessageRow<'_>) {
+    fn add_message(&mut self, columns: &MessageColumns<'_>, row: usize) {
         self.messages += 1;
-        self.turns.extend(row.turn);
-        if let Some(moment) = row.timestamp {
+        self.turns.extend(columns.turn(row));
+        if let Some(moment) = columns.timestamp(row) {
             self.moments.push(moment);
             self.started_at = Some(self.started_at.map_or(moment, |started| started.min(moment)));
             self.ended_at = Some(self.ended_at.map_or(moment, |ended| ended.max(moment)));
         }
-        match row.kind {
+        match columns.kind(row) {
             "prompt" => {
                 self.prompts += 1;
-                if let Some(text) = row.text
-                    && self.first_prompt.as_ref().is_none_or(|(seq, _)| row.seq < *seq)
+                let seq = columns.seq(row);
+                if let Some(text) = columns.text(row)
+                    && self.first_prompt.as_ref().is_none_or(|(first, _)| seq < *first)
                 {
-                    self.first_prompt = title_of(text).map(|title| (row.seq, title)).or(self.first_prompt.take());
+                    self.first_prompt = title_of(text).map(|title| (seq, title)).or(self.first_prompt.take());
                 }
             }
             "api_error" => self.api_errors += 1,
@@ -72,36 +76,39 @@ impl Totals {
         }
     }
 
-    fn add_tool_call(&mut self, row: &ToolCallRow<'_>) {
+    fn add_tool_call(&mut self, status: &str) {
         self.tool_calls += 1;
-        match row.status {
+        match status {
             "error" => self.tool_errors += 1,
             "rejected" => self.tool_rejections += 1,
             _ => {}
         }
     }
 
-    fn add_usage(&mut self, row: &UsageRow<'_>) {
+    fn add_usage(&mut self, columns: &UsageColumns<'_>, row: usize) {
         let sum = |sum: &mut i64, tokens: Option<i64>| *sum = sum.saturating_add(tokens.unwrap_or(0));
         self.usage += 1;
-        self.responses += i64::from(row.grain == "response");
-        sum(&mut self.input, row.input_tokens);
-        sum(&mut self.cache_read, row.cache_read_tokens);
-        sum(&mut self.cache_write, row.cache_write_5m_tokens);
-        sum(&mut self.cache_write, row.cache_write_1h_tokens);
-        sum(&mut self.output, row.output_tokens);
-        sum(&mut self.total, Some(row.total_tokens));
-        if let Some(reasoning) = row.reasoning_tokens {
+        self.responses += i64::from(columns.grain(row) == "response");
+        sum(&mut self.input, columns.input_tokens(row));
+        sum(&mut self.cache_read, columns.cache_read_tokens(row));
+        sum(&mut self.cache_write, columns.cache_write_5m_tokens(row));
+        sum(&mut self.cache_write, columns.cache_write_1h_tokens(row));
+        sum(&mut self.output, columns.output_tokens(row));
+        let total = columns.total_tokens(row);
+        sum(&mut self.total, Some(total));
+        if let Some(reasoning) = columns.reasoning_tokens(row) {
             sum(self.reasoning.get_or_insert(0), Some(reasoning));
         }
-        match (row.cost_usd, row.model) {
+        let model = columns.model(row);
+        match (columns.cost_usd(row), model) {
             (Some(usd), _) => *self.cost_usd.get_or_insert(0.0) += usd,
             (None, Some(model)) => *self.unpriced.entry(model.to_owned()).or_default() += 1,
             (None, None) => {}
         }
-        if let Some(model) = row.model {
-            let tokens = self.models.entry(model.to_owned()).or_default();
-            *tokens = tokens.saturating_add(row.total_tokens);
+        match model.map(|model| (model, self.models.get_mut(model))) {
+            Some((_, Some(tokens))) => *tokens = tokens.saturating_add(total),
+            Some((model, None)) => drop(self.models.insert(model.to_owned(), total)),
+            None => {}
         }
     }
 

@@ -8,7 +8,7 @@ use arrow::datatypes::Int64Type;
 
 use crate::error::Result;
 use crate::extract::Chunk;
-use crate::tables::{LAKE_TABLES, MESSAGES, MessageRow, TOOL_CALLS, TableDef};
+use crate::tables::{LAKE_TABLES, MESSAGES, MessageColumns, TOOL_CALLS, TableDef};
 
 /// Stands for the rows that only the lake has, among the sources.
 pub(super) const LAKE: usize = usize::MAX;
@@ -47,8 +47,10 @@ impl Turns {
             let told = turns_of(messages, &MESSAGES).chain(turns_of(calls, &TOOL_CALLS));
             self.recognise(source, &told.filter_map(|(place, turn)| Some((turn?, place))).collect::<Vec<_>>());
         }
-        for row in (0..messages.num_rows()).map(|row| MessageRow::read(messages, row)) {
-            self.put(source, row.turn, row.seq, source != LAKE || matches!(row.kind, "prompt" | "command"));
+        let columns = MessageColumns::of(messages);
+        for row in 0..messages.num_rows() {
+            let begins = source != LAKE || matches!(columns.kind(row), "prompt" | "command");
+            self.put(source, columns.turn(row), columns.seq(row), begins);
         }
         for (place, turn) in turns_of(calls, &TOOL_CALLS) {
             self.put(source, turn, place, source != LAKE);

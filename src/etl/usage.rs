@@ -6,7 +6,7 @@ use super::owners::Owners;
 use crate::error::Result;
 use crate::extract::{Chunk, ResponseCopy};
 use crate::pricing::Pricer;
-use crate::tables::{Usage, UsageRow};
+use crate::tables::{Usage, UsageColumns, UsageRow};
 
 /// Puts the fullest copy's numbers into the rows whose response has copies elsewhere.
 pub(super) fn with_fullest_copies(chunk: &Chunk, owners: &Owners, pricer: &Pricer) -> Result<RecordBatch> {
@@ -15,8 +15,9 @@ pub(super) fn with_fullest_copies(chunk: &Chunk, owners: &Owners, pricer: &Price
         return Ok(chunk.batch.clone());
     }
     let mut rows = Usage::default();
+    let columns = UsageColumns::of(&chunk.batch);
     for (row, copies) in copies.iter().enumerate() {
-        let own = UsageRow::read(&chunk.batch, row);
+        let own = columns.row(row);
         match copies {
             Some(copies) => push_merged(&mut rows, own, copies, pricer),
             None => rows.push(own),

@@ -111,7 +111,7 @@ impl<'a> Lines<'a> {
         }
         self.make_room();
         *searched = self.filled;
-        let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(self.buffer.len() - self.filled);
+        let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(self.buffer.len() - self.filled).min(CHUNK);
         let Some(free) = self.buffer.get_mut(self.filled..self.filled + want) else { return false };
         match self.file.read(free) {
             Ok(0) => self.left = 0,

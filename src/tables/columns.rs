@@ -5,17 +5,21 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{
-    Array, ArrayBuilder, BooleanArray, BooleanBuilder, Float64Array, Float64Builder, Int64Array, Int64Builder,
-    ListArray, ListBuilder, StringArray, StringBuilder, TimestampMicrosecondArray, TimestampMicrosecondBuilder,
+    Array, ArrayRef, BooleanArray, BooleanBuilder, Float64Array, Float64Builder, Int64Array, Int64Builder, ListArray,
+    ListBuilder, StringArray, StringBuilder, TimestampMicrosecondArray, TimestampMicrosecondBuilder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+
+use super::nullable::Nullable;
 
 /// One kind of column: what a row hands in, how it is collected, how it is stored.
 pub trait Column {
     /// What a row hands in, borrowed from the source.
     type In<'a>;
-    /// The Arrow builder that collects it.
-    type Builder: ArrayBuilder;
+    /// What collects it.
+    type Builder;
+    /// The Arrow array that holds it.
+    type Array: Array + 'static;
     /// Whether a value may be absent.
     const NULLABLE: bool = false;
     /// The Arrow type that every reader sees.
@@ -24,8 +28,10 @@ pub trait Column {
     fn builder() -> Self::Builder;
     /// Adds one value.
     fn push(builder: &mut Self::Builder, value: Self::In<'_>);
-    /// Reads one value back.
-    fn get(array: &dyn Array, row: usize) -> Self::In<'_>;
+    /// The values so far; the builder starts again empty.
+    fn finish(builder: &mut Self::Builder) -> ArrayRef;
+    /// Reads one value back; what has no column is null, 0, false or empty.
+    fn get(array: Option<&Self::Array>, row: usize) -> Self::In<'_>;
 }
 
 /// UTF-8 text.
@@ -45,7 +51,8 @@ pub struct Opt<C>(PhantomData<C>);
 
 /// The type of every moment in the lake.
 pub fn timestamp_type() -> DataType {
-    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+    static UTC: std::sync::LazyLock<Arc<str>> = std::sync::LazyLock::new(|| "UTC".into());
+    DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::clone(&UTC)))
 }
 
 macro_rules! column {
@@ -53,6 +60,7 @@ macro_rules! column {
         impl Column for $kind {
             type In<$life> = $in;
             type Builder = $builder;
+            type Array = $array;
             fn data_type() -> DataType {
                 $type
             }
@@ -62,26 +70,37 @@ macro_rules! column {
             fn push(builder: &mut $builder, value: Self::In<'_>) {
                 builder.append_value(value);
             }
-            fn get(array: &dyn Array, row: usize) -> Self::In<'_> {
-                array.as_any().downcast_ref::<$array>().map(|array| array.value(row)).unwrap_or_default()
+            fn finish(builder: &mut $builder) -> ArrayRef {
+                Arc::new(builder.finish())
+            }
+            fn get(array: Option<&$array>, row: usize) -> Self::In<'_> {
+                array.map(|array| array.value(row)).unwrap_or_default()
             }
         }
         impl Column for Opt<$kind> {
             type In<$life> = Option<$in>;
-            type Builder = $builder;
+            type Builder = Nullable<$builder>;
+            type Array = $array;
             const NULLABLE: bool = true;
             fn data_type() -> DataType {
                 $type
             }
-            fn builder() -> $builder {
-                $new
+            fn builder() -> Nullable<$builder> {
+                Nullable::default()
             }
-            fn push(builder: &mut $builder, value: Self::In<'_>) {
-                builder.append_option(value);
+            fn push(builder: &mut Nullable<$builder>, value: Self::In<'_>) {
+                match value {
+                    Some(value) => {
+                        builder.values(<$kind as Column>::builder, <$builder>::append_nulls).append_value(value)
+                    }
+                    None => builder.push_null(<$builder>::append_null),
+                }
             }
-            fn get(array: &dyn Array, row: usize) -> Self::In<'_> {
-                let array = array.as_any().downcast_ref::<$array>()?;
-                array.is_valid(row).then(|| array.value(row))
+            fn finish(builder: &mut Nullable<$builder>) -> ArrayRef {
+                builder.finish(&Self::data_type(), |mut values| Arc::new(values.finish()))
+            }
+            fn get(array: Option<&$array>, row: usize) -> Self::In<'_> {
+                array.filter(|array| array.is_valid(row)).map(|array| array.value(row))
             }
         }
     };
@@ -90,11 +109,12 @@ column!(Str, 'a, &'a str, StringBuilder, StringArray, DataType::Utf8, StringBuil
 column!(I64, 'a, i64, Int64Builder, Int64Array, DataType::Int64, Int64Builder::with_capacity(0));
 column!(F64, 'a, f64, Float64Builder, Float64Array, DataType::Float64, Float64Builder::with_capacity(0));
 column!(Bool, 'a, bool, BooleanBuilder, BooleanArray, DataType::Boolean, BooleanBuilder::with_capacity(0));
-column!(Ts, 'a, i64, TimestampMicrosecondBuilder, TimestampMicrosecondArray, timestamp_type(), TimestampMicrosecondBuilder::with_capacity(0).with_timezone("UTC"));
+column!(Ts, 'a, i64, TimestampMicrosecondBuilder, TimestampMicrosecondArray, timestamp_type(), TimestampMicrosecondBuilder::with_capacity(0).with_data_type(timestamp_type()));
 
 impl Column for StrList {
     type In<'a> = Vec<&'a str>;
     type Builder = ListBuilder<StringBuilder>;
+    type Array = ListArray;
     fn data_type() -> DataType {
         DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))
     }
@@ -107,18 +127,17 @@ impl Column for StrList {
         }
         builder.append(true);
     }
-    fn get(array: &dyn Array, row: usize) -> Vec<&str> {
-        let Some(array) = array.as_any().downcast_ref::<ListArray>() else { return Vec::new() };
+    fn finish(builder: &mut Self::Builder) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+    fn get(array: Option<&ListArray>, row: usize) -> Vec<&str> {
+        let Some(array) = array else { return Vec::new() };
         let Some(texts) = array.values().as_any().downcast_ref::<StringArray>() else { return Vec::new() };
         let offsets = array.value_offsets();
         let (Some(from), Some(to)) = (offsets.get(row), offsets.get(row + 1)) else { return Vec::new() };
         (*from..*to).filter_map(|at| usize::try_from(at).ok()).map(|at| texts.value(at)).collect()
     }
 }
-
-/// Stands for a column that a batch does not have; every value of it is absent.
-pub(crate) static MISSING: std::sync::LazyLock<arrow::array::NullArray> =
-    std::sync::LazyLock::new(|| arrow::array::NullArray::new(0));
 
 /// One column as declared.
 pub struct ColumnDef {
@@ -181,7 +200,7 @@ impl ColumnDef {
 macro_rules! table {
     (
         $(#[doc = $table_doc:literal])+
-        $table:ident = $name:literal, row $row:ident, builder $builder:ident {
+        $table:ident = $name:literal, row $row:ident, builder $builder:ident, columns $columns:ident {
             $($(#[doc = $doc:literal])+ $column:ident: $kind:ty,)+
         }
     ) => {
@@ -212,17 +231,31 @@ macro_rules! table {
             {
                 $row { $($column: self.$column,)+ }
             }
+        }
 
-            /// Reads a row back from a batch of the table's own schema.
-            pub fn read(batch: &'a arrow::array::RecordBatch, row: usize) -> Self {
+        #[doc = concat!("The columns of a batch of `", $name, "`, to be read back row by row.")]
+        pub struct $columns<'a> {
+            $($column: Option<&'a <$kind as $crate::tables::columns::Column>::Array>,)+
+        }
+
+        impl<'a> $columns<'a> {
+            /// The columns of a batch of the table's own schema.
+            pub fn of(batch: &'a arrow::array::RecordBatch) -> Self {
                 let mut columns = batch.columns().iter();
-                let empty: &'a dyn arrow::array::Array = &*$crate::tables::columns::MISSING;
-                Self {
-                    $($column: <$kind as $crate::tables::columns::Column>::get(
-                        columns.next().map_or(empty, |column| column.as_ref()), row,
-                    ),)+
-                }
+                Self { $($column: columns.next().and_then(|column| column.as_any().downcast_ref()),)+ }
             }
+
+            /// One row. Those who need few columns of many rows ask for these.
+            pub fn row(&self, row: usize) -> $row<'a> {
+                $row { $($column: <$kind as $crate::tables::columns::Column>::get(self.$column, row),)+ }
+            }
+
+            $(
+                $(#[doc = $doc])+
+                pub fn $column(&self, row: usize) -> <$kind as $crate::tables::columns::Column>::In<'a> {
+                    <$kind as $crate::tables::columns::Column>::get(self.$column, row)
+                }
+            )+
         }
 
         #[doc = concat!("Collects rows of `", $name, "` into Arrow batches.")]
@@ -262,7 +295,7 @@ macro_rules! table {
                 self.rows = 0;
                 arrow::array::RecordBatch::try_new(
                     $table.schema(),
-                    vec![$(std::sync::Arc::new(self.$column.finish()) as arrow::array::ArrayRef),+],
+                    vec![$(<$kind as $crate::tables::columns::Column>::finish(&mut self.$column)),+],
                 )
             }
         }

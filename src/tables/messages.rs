@@ -2,7 +2,7 @@ use super::columns::{Bool, I64, Opt, Str, Ts, table};
 
 table! {
     /// One row for each message of a session; the lines of one API response are one message.
-    MESSAGES = "messages", row MessageRow, builder Messages {
+    MESSAGES = "messages", row MessageRow, builder Messages, columns MessageColumns {
         /// Session that first held the message.
         session_id: Str,
         /// Position in the session, counted over messages and tool calls together.

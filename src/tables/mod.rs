@@ -2,6 +2,7 @@
 
 pub(crate) mod columns;
 mod messages;
+pub(crate) mod nullable;
 mod sessions;
 mod state;
 mod tool_calls;
@@ -12,13 +13,14 @@ use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 
 pub use columns::{ColumnDef, TableDef, timestamp_type};
-pub use messages::{MESSAGES, MessageRow, Messages};
-pub use sessions::{SESSIONS, SessionRow, Sessions};
+pub use messages::{MESSAGES, MessageColumns, MessageRow, Messages};
+pub use sessions::{SESSIONS, SessionColumns, SessionRow, Sessions};
 pub use state::{
-    FINDINGS, FindingRow, Findings, PRICES, PriceTableRow, Prices, RUNS, RunRow, Runs, SOURCES, SourceRow, Sources,
+    FINDINGS, FindingColumns, FindingRow, Findings, PRICES, PriceTableColumns, PriceTableRow, Prices, RUNS, RunColumns,
+    RunRow, Runs, SOURCES, SourceColumns, SourceRow, Sources,
 };
-pub use tool_calls::{TOOL_CALLS, ToolCallRow, ToolCalls};
-pub use usage::{USAGE, Usage, UsageRow};
+pub use tool_calls::{TOOL_CALLS, ToolCallColumns, ToolCallRow, ToolCalls};
+pub use usage::{USAGE, Usage, UsageColumns, UsageRow};
 
 /// The tables that the lake stores as Parquet, in the order in which a session is written.
 pub static LAKE_TABLES: [&TableDef; 4] = [&SESSIONS, &MESSAGES, &TOOL_CALLS, &USAGE];

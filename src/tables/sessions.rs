@@ -2,7 +2,7 @@ use super::columns::{Bool, F64, I64, Opt, Str, StrList, Ts, table};
 
 table! {
     /// One row for each session; a subagent's run is a session of its own.
-    SESSIONS = "sessions", row SessionRow, builder Sessions {
+    SESSIONS = "sessions", row SessionRow, builder Sessions, columns SessionColumns {
         /// Identity of the session, together with machine and agent.
         session_id: Str,
         /// What the session is: `session`, `subagent`, `side_agent` (the agent's own helper calls) or `prompts` (typed prompts whose transcript is gone).

@@ -4,7 +4,7 @@ use super::columns::{F64, I64, Opt, Str, Ts, table};
 
 table! {
     /// One row for each file or database that was ever read.
-    SOURCES = "sources", row SourceRow, builder Sources {
+    SOURCES = "sources", row SourceRow, builder Sources, columns SourceColumns {
         /// Coding agent that wrote it.
         agent: Str,
         /// Path.
@@ -46,7 +46,7 @@ table! {
 
 table! {
     /// One row for each run of `llrem etl`.
-    RUNS = "runs", row RunRow, builder Runs {
+    RUNS = "runs", row RunRow, builder Runs, columns RunColumns {
         /// When it began.
         started_at: Ts,
         /// When it ended.
@@ -84,7 +84,7 @@ table! {
 
 table! {
     /// One row for each price: a model, a kind of token, a tier, and the days on which it holds.
-    PRICES = "prices", row PriceTableRow, builder Prices {
+    PRICES = "prices", row PriceTableRow, builder Prices, columns PriceTableColumns {
         /// Model as priced; joins to `usage.model_key`.
         model: Str,
         /// Provider of the model.
@@ -106,7 +106,7 @@ table! {
 
 table! {
     /// One row for each finding of a detector; each dollar and token of a session counts in one finding at most.
-    FINDINGS = "findings", row FindingRow, builder Findings {
+    FINDINGS = "findings", row FindingRow, builder Findings, columns FindingColumns {
         /// Detector that found it; `llrem detect --explain NAME` says how.
         detector: Str,
         /// Coding agent.

@@ -2,7 +2,7 @@ use super::columns::{Bool, I64, Opt, Str, Ts, table};
 
 table! {
     /// One row for each tool call, with its result.
-    TOOL_CALLS = "tool_calls", row ToolCallRow, builder ToolCalls {
+    TOOL_CALLS = "tool_calls", row ToolCallRow, builder ToolCalls, columns ToolCallColumns {
         /// Session that first held the call.
         session_id: Str,
         /// Position in the session, counted over messages and tool calls together.

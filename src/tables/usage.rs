@@ -2,7 +2,7 @@ use super::columns::{Bool, F64, I64, Opt, Str, Ts, table};
 
 table! {
     /// One row for each billed API response, or the finest grain that the agent stores.
-    USAGE = "usage", row UsageRow, builder Usage {
+    USAGE = "usage", row UsageRow, builder Usage, columns UsageColumns {
         /// Session that first produced the response.
         session_id: Str,
         /// Message that the response became.

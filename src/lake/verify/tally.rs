@@ -198,6 +198,6 @@ impl<'b> Rows<'b> {
     }
 
     fn texts(&self, name: &str, row: usize) -> Vec<&'b str> {
-        self.column(name, row).map(|column| StrList::get(column, row)).unwrap_or_default()
+        self.column(name, row).map(|column| StrList::get(column.as_list_opt(), row)).unwrap_or_default()
     }
 }

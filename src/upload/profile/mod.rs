@@ -15,7 +15,7 @@ use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{FileEntry, Manifest};
 use crate::lake::part;
 use crate::redact::{self, Counts, Personal, Redactor};
-use crate::tables::{SESSIONS, SessionRow, TableDef};
+use crate::tables::{SESSIONS, SessionColumns, TableDef};
 
 /// Rises when a profile takes out more than it did, so that what is there is put again.
 const VERSION: u32 = 1;
@@ -86,10 +86,10 @@ impl Rewriter {
         }
         for batch in part::read(&path, &SESSIONS)? {
             let batch = batch?;
+            let sessions = SessionColumns::of(&batch);
             for row in 0..batch.num_rows() {
-                let session = SessionRow::read(&batch, row);
-                users.extend(session.user_name.map(str::to_owned));
-                users.extend(session.project_path.and_then(redact::user_of).map(str::to_owned));
+                users.extend(sessions.user_name(row).map(str::to_owned));
+                users.extend(sessions.project_path(row).and_then(redact::user_of).map(str::to_owned));
             }
         }
         Ok(users)
