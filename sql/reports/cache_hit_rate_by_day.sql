@@ -6,7 +6,7 @@
 -- param: until timestamp = null -- Only before then.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: day -- Day on which the responses began; null when the agent recorded no time.
+-- column: day -- Day on which the responses began; where the agent recorded no time of one, its session. Null for neither.
 -- column: responses -- API responses, or the finest grain that the agent stores. Count.
 -- column: all_input_tokens -- Input of all kinds: uncached, read from and written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
@@ -14,15 +14,15 @@
 -- column: hit_rate -- cache_read_tokens / all_input_tokens; null without input. 0 to 1.
 with counted as (
   select
-    cast(date_trunc('day', u.timestamp) as date) as day,
+    cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,
     coalesce(u.input_tokens, 0) as input_tokens,
     u.cache_read_tokens,
     coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens
   from usage u
   join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
   where u.cache_read_tokens is not null
-    and ($since is null or u.timestamp >= $since)
-    and ($until is null or u.timestamp < $until)
+    and ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
+    and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
 ),

@@ -5,7 +5,7 @@
 -- param: until timestamp = null -- Only before then.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: day -- Day on which the responses began; null when the agent recorded no time.
+-- column: day -- Day on which the responses began; where the agent recorded no time of one, its session. Null for neither.
 -- column: agent -- Coding agent.
 -- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
 -- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
@@ -14,7 +14,7 @@
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 with by_day as (
   select
-    cast(date_trunc('day', u.timestamp) as date) as day,
+    cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,
     u.agent,
     -- Whole nano-dollars add up to the same sum in any order.
     sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
@@ -24,11 +24,11 @@ with by_day as (
     sum(u.total_tokens) as total_tokens
   from usage u
   join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
-  where ($since is null or u.timestamp >= $since)
-    and ($until is null or u.timestamp < $until)
+  where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
+    and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
-  group by cast(date_trunc('day', u.timestamp) as date), u.agent
+  group by cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date), u.agent
 )
 select *
 from by_day

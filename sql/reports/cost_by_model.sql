@@ -31,8 +31,8 @@ with by_model as (
     sum(u.output_tokens) as output_tokens
   from usage u
   join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
-  where ($since is null or u.timestamp >= $since)
-    and ($until is null or u.timestamp < $until)
+  where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
+    and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
   group by coalesce(u.model_key, u.model)

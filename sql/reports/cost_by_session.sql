@@ -27,8 +27,9 @@ with by_session as (
     sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
     count(*) filter (where u.cost_usd is null) as unpriced_responses
   from usage u
-  where ($since is null or u.timestamp >= $since)
-    and ($until is null or u.timestamp < $until)
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
+    and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
     and ($agent is null or u.agent = $agent)
   group by u.machine, u.agent, u.session_id
 )

@@ -32,8 +32,8 @@ select
 from tool_calls t
 join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
 where t.output_bytes > 0
-  and ($since is null or t.started_at >= $since)
-  and ($until is null or t.started_at < $until)
+  and ($since is null or t.started_at >= $since or (t.started_at is null and s.started_at >= $since))
+  and ($until is null or t.started_at < $until or (t.started_at is null and s.started_at < $until))
   and ($project is null or s.project = $project)
   and ($agent is null or t.agent = $agent)
 order by t.output_bytes desc nulls last, t.machine, t.agent, t.session_id, t.seq

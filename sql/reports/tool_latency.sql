@@ -18,8 +18,8 @@ with timed as (
   from tool_calls t
   join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
   where t.duration_ms is not null
-    and ($since is null or t.started_at >= $since)
-    and ($until is null or t.started_at < $until)
+    and ($since is null or t.started_at >= $since or (t.started_at is null and s.started_at >= $since))
+    and ($until is null or t.started_at < $until or (t.started_at is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or t.agent = $agent)
 )

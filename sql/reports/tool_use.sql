@@ -31,8 +31,8 @@ with by_tool as (
     sum(t.output_bytes) as output_bytes
   from tool_calls t
   join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
-  where ($since is null or t.started_at >= $since)
-    and ($until is null or t.started_at < $until)
+  where ($since is null or t.started_at >= $since or (t.started_at is null and s.started_at >= $since))
+    and ($until is null or t.started_at < $until or (t.started_at is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or t.agent = $agent)
   group by t.agent, t.name

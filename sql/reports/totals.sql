@@ -19,7 +19,7 @@
 -- column: first_used -- When the first response began.
 -- column: last_used -- When the last response began.
 with chosen as (
-  select s.machine, s.agent, s.session_id, s.root_session_id, s.is_subagent
+  select s.machine, s.agent, s.session_id, s.root_session_id, s.is_subagent, s.started_at
   from sessions s
   where ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
@@ -31,8 +31,8 @@ billed as (
     u.output_tokens, u.total_tokens
   from usage u
   join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
-  where ($since is null or u.timestamp >= $since)
-    and ($until is null or u.timestamp < $until)
+  where ($since is null or u.timestamp >= $since or (u.timestamp is null and c.started_at >= $since))
+    and ($until is null or u.timestamp < $until or (u.timestamp is null and c.started_at < $until))
 ),
 said as (
   select
@@ -40,8 +40,8 @@ said as (
     count(*) filter (where m.kind = 'prompt' and not m.is_sidechain and not c.is_subagent) as prompts
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
-  where ($since is null or m.timestamp >= $since)
-    and ($until is null or m.timestamp < $until)
+  where ($since is null or m.timestamp >= $since or (m.timestamp is null and c.started_at >= $since))
+    and ($until is null or m.timestamp < $until or (m.timestamp is null and c.started_at < $until))
   group by c.machine, c.agent, c.root_session_id
 ),
 worked as (
