@@ -25,57 +25,67 @@ with chosen as (
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
 ),
-repeated as (
-  select c.session_no, t.input_key
+judged as (
+  select
+    c.session_no, t.seq, t.category, t.file_path, t.message_id, t.response_id, t.is_sidechain, t.started_at, t.input_key,
+    t.output_key,
+    replace(substr(coalesce(t.file_path, t.command), 1, 80), chr(10), ' ') as what,
+    t.status = 'ok'
+      and t.output_bytes >= $min_bytes
+      and t.output_key is not null
+      and (
+        (t.category = 'read' and t.file_path is not null
+          and t.file_path not ilike '%.log' and t.file_path not ilike '%.out' and t.file_path not ilike '%.output')
+        or (t.category = 'shell'
+          and (t.command like 'cat %' or t.command like 'sed -n %' or t.command like 'head %' or t.command like 'nl %')
+          and t.command not like '%>%' and t.command not like '%;%' and t.command not like '%&%'
+          and (t.command not like '%|%' or t.command like 'nl % | sed -n %')
+          and t.command not ilike '%.log%' and t.command not ilike '%.out%')
+      ) as is_read,
+    t.category in ('edit', 'write')
+      or (t.category = 'shell' and (
+        t.command like '%git apply%' or t.command like '%git am %' or t.command like '%git checkout%'
+        or t.command like '%git cherry-pick%' or t.command like '%git clean%' or t.command like '%git merge%'
+        or t.command like '%git pull%' or t.command like '%git rebase%' or t.command like '%git reset%'
+        or t.command like '%git restore%' or t.command like '%git revert%' or t.command like '%git stash%'
+        or t.command like '%git switch%' or t.command like '%apply%patch%' or t.command like '%patch -%'
+        or t.command like '%sed %-i%' or t.command like '%--in-place%' or t.command like '%perl -%i%'
+        or t.command like '%fmt%' or t.command like '% format%' or t.command like '%-format%' or t.command like '%prettier%'
+        or t.command like '%black %' or t.command like '%isort%' or t.command like '%--fix%' or t.command like '%--write%'))
+      as is_change
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  where t.status = 'ok'
-    and t.output_bytes >= $min_bytes
-    and t.output_key is not null
-    and (
-      (t.category = 'read' and t.file_path is not null
-        and t.file_path not ilike '%.log' and t.file_path not ilike '%.out' and t.file_path not ilike '%.output')
-      or (t.category = 'shell'
-        and (t.command like 'cat %' or t.command like 'sed -n %' or t.command like 'head %' or t.command like 'nl %')
-        and t.command not like '%>%' and t.command not like '%;%' and t.command not like '%&%'
-        and (t.command not like '%|%' or t.command like 'nl % | sed -n %')
-        and t.command not ilike '%.log%' and t.command not ilike '%.out%')
-    )
-  group by c.session_no, t.input_key
+  where t.category in ('read', 'shell', 'edit', 'write')
+),
+calls as (
+  select * from judged where is_read or is_change
+),
+repeated as (
+  select session_no, input_key
+  from calls
+  where is_read
+  group by session_no, input_key
   having count(*) > 1
 ),
 -- Files go by their names, because agents give now the whole path and now a part. A change without one may be of any file.
 events as (
   select
-    c.session_no, t.seq, 'read' as event,
-    case when t.category = 'read' then regexp_replace(t.file_path, '^.*[/\\]', '') end as file_name,
-    t.message_id, t.is_sidechain, t.started_at, t.input_key, t.output_key
-  from tool_calls t
-  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  join repeated r on r.session_no = c.session_no and r.input_key = t.input_key
-  where t.status = 'ok'
-    and t.output_bytes >= $min_bytes
-    and t.output_key is not null
+    c.session_no, c.seq, 'read' as event,
+    case when c.category = 'read' then regexp_replace(c.file_path, '^.*[/\\]', '') end as file_name,
+    c.message_id, c.response_id, c.is_sidechain, c.started_at, c.input_key, c.output_key, c.what
+  from calls c
+  join repeated r on r.session_no = c.session_no and r.input_key = c.input_key
+  where c.is_read
   union all
   select
-    c.session_no, t.seq,
-    case when t.category <> 'shell' and t.file_path is not null then 'edit' else 'change' end as event,
-    case when t.category <> 'shell' then regexp_replace(t.file_path, '^.*[/\\]', '') end as file_name,
-    null, null, null, null, null
-  from tool_calls t
-  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  where t.category in ('edit', 'write')
-    or (t.category = 'shell' and (
-      t.command like '%git apply%' or t.command like '%git am %' or t.command like '%git checkout%'
-      or t.command like '%git cherry-pick%' or t.command like '%git clean%' or t.command like '%git merge%'
-      or t.command like '%git pull%' or t.command like '%git rebase%' or t.command like '%git reset%'
-      or t.command like '%git restore%' or t.command like '%git revert%' or t.command like '%git stash%'
-      or t.command like '%git switch%' or t.command like '%apply%patch%' or t.command like '%patch -%'
-      or t.command like '%sed %-i%' or t.command like '%--in-place%' or t.command like '%perl -%i%'
-      or t.command like '%fmt%' or t.command like '% format%' or t.command like '%-format%' or t.command like '%prettier%'
-      or t.command like '%black %' or t.command like '%isort%' or t.command like '%--fix%' or t.command like '%--write%'))
+    session_no, seq,
+    case when category <> 'shell' and file_path is not null then 'edit' else 'change' end as event,
+    case when category <> 'shell' then regexp_replace(file_path, '^.*[/\\]', '') end as file_name,
+    null, null, null, null, null, null, null
+  from calls
+  where is_change
   union all
-  select c.session_no, m.seq, 'compaction' as event, null, null, null, null, null, null
+  select c.session_no, m.seq, 'compaction' as event, null, null, null, null, null, null, null, null
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
   where m.kind = 'compaction'
@@ -126,7 +136,7 @@ compared as (
 ),
 rereads as (
   select
-    session_no, is_sidechain, context, seq, seq_before,
+    session_no, is_sidechain, context, seq, seq_before, response_id, what,
     count(*) over (partition by session_no, is_sidechain, context) as occurrences
   from compared
   where output_before = output_key
@@ -136,11 +146,9 @@ rereads as (
 named as (
   select
     c.machine, c.agent, c.session_id, c.project, c.started_at, r.is_sidechain, r.context, r.occurrences, r.seq, r.seq_before,
-    t.response_id,
-    replace(substr(coalesce(t.file_path, t.command), 1, 80), chr(10), ' ') as what
+    r.response_id, r.what
   from rereads r
   join chosen c on c.session_no = r.session_no
-  join tool_calls t on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = r.seq
   where r.occurrences >= $min_rereads
 ),
 counted as (
