@@ -38,6 +38,7 @@ use super::footers::{self, Footers};
 use super::lake_format::LakeFormat;
 use super::pinned::PinnedFiles;
 use super::seen::{Seen, Stop};
+use super::skipping::with_worthwhile_filters;
 use super::{Failure, Scope, Statement, refusal, shared};
 use crate::lake::AnyLake;
 use crate::pricing::{PriceTable, Pricer};
@@ -98,7 +99,10 @@ impl<'a> Context<'a> {
             .with_file_metadata_cache(Some(Arc::new(Footers::new(folder, Arc::clone(&seen)))));
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).with_cache_manager(caches).build_arc()?;
         runtime.register_object_store(&store_url(scope.lake)?, Arc::new(files));
-        let session = SessionContext::new_with_config_rt(config, runtime);
+        let mut session = SessionContext::new_with_config_rt(config, runtime);
+        if !is_far {
+            session = SessionContext::new_with_state(with_worthwhile_filters(session.state()));
+        }
         let context = Self {
             scope,
             #[cfg(feature = "ballista")]

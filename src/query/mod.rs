@@ -18,6 +18,7 @@ mod refusal;
 mod scheduler;
 mod seen;
 mod shared;
+mod skipping;
 pub mod spark;
 
 use std::path::Path;
