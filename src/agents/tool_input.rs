@@ -2,6 +2,9 @@
 
 use crate::source::records::Text;
 
+/// Arguments beside which a description only says in other words what they ask for.
+const DESCRIBED: [&str; 5] = ["command", "cmd", "script", "code", "prompt"];
+
 /// Hash of tool and arguments, whatever the order of the keys; what only describes a call is left out.
 pub(super) fn input_key(name: &str, json: &str) -> String {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
@@ -9,7 +12,8 @@ pub(super) fn input_key(name: &str, json: &str) -> String {
     match serde_json::from_str::<Arguments<'_>>(json) {
         Ok(Arguments(mut entries)) => {
             entries.sort_by(|a, b| a.0.cmp(&b.0));
-            for (key, value) in entries.iter().filter(|(key, _)| key != "description") {
+            let is_described = entries.iter().any(|(key, _)| DESCRIBED.contains(&&**key));
+            for (key, value) in entries.iter().filter(|(key, _)| key != "description" || !is_described) {
                 hasher.update(&[0]);
                 hasher.update(key.as_bytes());
                 hasher.update(&[0]);
@@ -54,6 +58,7 @@ mod tests {
         assert_eq!(key(r#"{"command":"ls","timeout":5}"#), key(r#"{ "timeout":5, "command":"ls"}"#));
         assert_eq!(key(r#"{"command":"ls","description":"a"}"#), key(r#"{"command":"ls","description":"b"}"#));
         assert_ne!(key(r#"{"command":"ls"}"#), key(r#"{"command":"ls -l"}"#));
+        assert_ne!(key(r#"{"title":"Bug","description":"a"}"#), key(r#"{"title":"Bug","description":"b"}"#));
         assert_ne!(key(r#"{"command":"ls"}"#), input_key("Read", r#"{"command":"ls"}"#));
     }
 }
