@@ -46,7 +46,7 @@ impl Totals {
         let columns = MessageColumns::of(messages);
         (0..messages.num_rows()).for_each(|row| self.add_message(&columns, row));
         let columns = ToolCallColumns::of(tool_calls);
-        (0..tool_calls.num_rows()).for_each(|row| self.add_tool_call(columns.status(row)));
+        (0..tool_calls.num_rows()).for_each(|row| self.add_tool_call(&columns, row));
         let columns = UsageColumns::of(usage);
         (0..usage.num_rows()).for_each(|row| self.add_usage(&columns, row));
     }
@@ -54,11 +54,9 @@ impl Totals {
     fn add_message(&mut self, columns: &MessageColumns<'_>, row: usize) {
         self.messages += 1;
         self.turns.extend(columns.turn(row));
-        if let Some(moment) = columns.timestamp(row) {
-            self.moments.push(moment);
-            self.started_at = Some(self.started_at.map_or(moment, |started| started.min(moment)));
-            self.ended_at = Some(self.ended_at.map_or(moment, |ended| ended.max(moment)));
-        }
+        let moment = columns.timestamp(row);
+        self.started_at = self.started_at.into_iter().chain(moment).min();
+        self.add_moment(moment);
         match columns.kind(row) {
             "prompt" => {
                 self.prompts += 1;
@@ -76,9 +74,16 @@ impl Totals {
         }
     }
 
-    fn add_tool_call(&mut self, status: &str) {
+    fn add_moment(&mut self, moment: Option<i64>) {
+        self.moments.extend(moment);
+        self.ended_at = self.ended_at.max(moment);
+    }
+
+    fn add_tool_call(&mut self, columns: &ToolCallColumns<'_>, row: usize) {
         self.tool_calls += 1;
-        match status {
+        self.add_moment(columns.started_at(row));
+        self.add_moment(columns.ended_at(row));
+        match columns.status(row) {
             "error" => self.tool_errors += 1,
             "rejected" => self.tool_rejections += 1,
             _ => {}

@@ -38,7 +38,7 @@ pub(super) const SESSION_COLUMNS: &[&str] = &[
 /// Columns of the other tables that are looked at: messages, tool calls, usage.
 pub(super) const ROW_COLUMNS: [&[&str]; 3] = [
     &["session_id", "seq", "message_id", "turn", "timestamp", "kind"],
-    &["session_id", "seq", "call_id", "status"],
+    &["session_id", "seq", "call_id", "status", "started_at", "ended_at"],
     &[
         "session_id",
         "response_id",
@@ -58,6 +58,7 @@ pub(super) const ROW_COLUMNS: [&[&str]; 3] = [
 /// Counts and sums of one session.
 #[derive(Default)]
 pub(super) struct Tally {
+    began: Option<i64>,
     moments: Vec<i64>,
     turns: BTreeSet<i64>,
     counts: BTreeMap<&'static str, i64>,
@@ -83,7 +84,9 @@ impl Tally {
 
     fn add_message(&mut self, rows: &Rows<'_>, row: usize) {
         self.add("messages", 1);
-        self.moments.extend(rows.moment("timestamp", row));
+        let moment = rows.moment("timestamp", row);
+        self.began = self.began.into_iter().chain(moment).min();
+        self.moments.extend(moment);
         self.turns.extend(rows.number("turn", row));
         match rows.text("kind", row) {
             Some("prompt") => self.add("prompts", 1),
@@ -96,6 +99,7 @@ impl Tally {
 
     fn add_tool_call(&mut self, rows: &Rows<'_>, row: usize) {
         self.add("tool_calls", 1);
+        self.moments.extend(["started_at", "ended_at"].into_iter().filter_map(|column| rows.moment(column, row)));
         match rows.text("status", row) {
             Some("error") => self.add("tool_errors", 1),
             Some("rejected") => self.add("tool_rejections", 1),
@@ -137,8 +141,8 @@ impl Tally {
         let counted = counted.filter(|name| !matches!(**name, "reasoning_tokens" | "cost_usd"));
         expected.extend(counted.map(|name| (*name, Some(self.counts.get(name).copied().unwrap_or(0)))));
         let numbers = expected.into_iter().map(|(name, number)| (name, rows.number(name, row), number));
-        let moments = [("started_at", self.moments.first()), ("ended_at", self.moments.last())];
-        let moments = moments.into_iter().map(|(name, moment)| (name, rows.moment(name, row), moment.copied()));
+        let moments = [("started_at", self.began), ("ended_at", self.moments.last().copied())];
+        let moments = moments.into_iter().map(|(name, moment)| (name, rows.moment(name, row), moment));
         let differing = numbers.chain(moments).filter(|(_, said, given)| said != given);
         let mut found: Vec<String> = differing
             .map(|(name, said, given)| format!("{name} {}, its rows give {}", shown(said), shown(given)))
