@@ -14,6 +14,14 @@ pub enum Error {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// The folder holds what no `etl` of this machine has put there.
+    #[error("`{}` is no lake that `llrem etl` writes to: {reason}", path.display())]
+    OthersLake {
+        /// The folder.
+        path: PathBuf,
+        /// What is in it.
+        reason: &'static str,
+    },
     /// Another `etl` is writing to the lake.
     #[error("another `llrem etl` holds the lake `{}`{holder}", path.display())]
     Locked {
@@ -180,6 +188,7 @@ impl Error {
                 Some("check the URL; `llrem upload` brings a lake there from each machine".to_owned())
             }
             Self::NoLake { .. } => Some("run `llrem etl` first, or name the lake with --lake".to_owned()),
+            Self::OthersLake { .. } => Some("name another folder with --lake, or an empty one".to_owned()),
             Self::Locked { .. } => Some("wait for it to end, or run with `--wait 5m`".to_owned()),
             Self::NewerLake { .. } => Some("upgrade llrem, or name another lake with --lake".to_owned()),
             Self::DamagedState { path, .. } if is_url(path) => {

@@ -140,7 +140,7 @@ Options:
                                [possible values: secrets, strict, none]
       --content <MODE>         Keep texts, inputs and outputs, or none of them [default: full] [env:
                                LLREM_CONTENT] [possible values: full, none]
-  -j, --jobs <N>               Threads [default: all cores] [env: LLREM_JOBS]
+  -j, --jobs <N>               Threads, 256 at most [default: all cores] [env: LLREM_JOBS]
       --wait <DURATION>        Wait so long for another `llrem etl` to end: 30s, 5m, 1h
       --strict                 Exit with 3 when some input was unreadable or partly bad
   -h, --help                   Print help (see more with '--help')
@@ -485,6 +485,48 @@ exit 1
 --- stderr
 error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, about, param and column
 "#);
+}
+
+#[test]
+fn however_many_threads_are_asked_for_a_run_ends() {
+    let home = Home::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/worked-example/home");
+    let made = home.command(&["etl", "--jobs", "1000000000", "--home", example.to_str().unwrap()]).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+#[test]
+fn a_changed_price_changes_what_was_counted_with_it() {
+    let home = home_with_lake();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/worked-example/home");
+    let cost = |home: &Home| rows(home, &["sql", "select sum(cost_usd) as usd from usage"])[0]["usd"].as_f64().unwrap();
+    let before = cost(&home);
+    let model = rows(&home, &["sql", "select model_key from usage where cost_usd > 0 limit 1"]);
+    let model = model[0]["model_key"].as_str().unwrap();
+    let price = format!("[[price]]\nmodels = ['{model}']\ninput = 1000\noutput = 1000\n");
+    home.write("prices.toml", &price);
+    home.config(&format!("prices = '{}'", home.path().join("prices.toml").display()));
+    home.run(&["etl", "--home", example.to_str().unwrap()]);
+    assert!(cost(&home) > 10.0 * before, "{before} {}", cost(&home));
+    home.write("prices.toml", "[[price]]\nmodels = 3\n");
+    let refused = home.command(&["etl", "--home", example.to_str().unwrap()]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", home.show(&refused));
+}
+
+#[test]
+fn what_has_no_time_of_its_own_counts_with_its_session() {
+    let home = Home::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/aider/worked-example/home");
+    home.run(&["etl", "--home", example.to_str().unwrap()]);
+    let timeless = rows(&home, &["sql", "select count(*) as n from tool_calls where started_at is null"]);
+    assert!(timeless[0]["n"].as_i64().unwrap() > 0, "the example has calls without a time");
+    for query in ["totals", "tool_use", "most_edited_files", "cost_by_agent", "cost_by_day"] {
+        let all = rows(&home, &["query", query]);
+        assert!(!all.is_empty(), "{query}");
+        assert_eq!(rows(&home, &["query", query, "--since", "2000-01-01", "--until", "2100-01-01"]), all, "{query}");
+        let none = rows(&home, &["query", query, "--since", "2099-01-01"]);
+        assert!(query == "totals" || none.is_empty(), "{query}: {none:?}");
+    }
 }
 
 #[test]

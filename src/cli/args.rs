@@ -130,7 +130,7 @@ pub struct Etl {
     /// Keep texts, inputs and outputs, or none of them [default: full]
     #[arg(long, value_enum, value_name = "MODE", env = environment::CONTENT, hide_env_values = true)]
     pub content: Option<Content>,
-    /// Threads [default: all cores]
+    /// Threads, 256 at most [default: all cores]
     #[arg(short, long, value_name = "N", env = environment::JOBS, hide_env_values = true)]
     pub jobs: Option<NonZeroUsize>,
     /// Wait so long for another `llrem etl` to end: 30s, 5m, 1h

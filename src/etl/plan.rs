@@ -10,7 +10,7 @@ use walkdir::WalkDir;
 use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
 use super::projects;
-use super::read::Planned;
+use super::read::{Planned, UNLISTED};
 use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
 use crate::lake::layout::PartName;
@@ -145,7 +145,8 @@ fn has_changed(planned: &Planned, manifest: &Manifest, policy: &str) -> bool {
         };
         is_other
             || entry.parser_version != planned.agent.about().parser_version
-            || entry.state == SourceState::Gone
+            // Also what only its mode, or that of a folder above it, kept from being read.
+            || matches!(entry.state, SourceState::Gone | SourceState::Unreadable)
             || manifest.policy != policy
     })
 }
@@ -159,7 +160,10 @@ fn vanished(options: &Options, manifest: &Manifest, found: &[Planned]) -> Vec<St
     });
     let is_gone = |name: &str, entry: &SourceEntry| {
         let file = entry.file(name);
-        !Path::new(file).exists() || (entry.section.is_some() && here.contains(file))
+        let path = Path::new(file);
+        // What lies in a folder that cannot be looked into may still be there; a folder that can be, is no source.
+        let is_there = path.try_exists().unwrap_or(true) && !(entry.state == SourceState::Unreadable && path.is_dir());
+        !is_there || (entry.section.is_some() && here.contains(file))
     };
     candidates.filter(|(name, entry)| is_gone(name, entry)).map(|(name, _)| name.clone()).collect()
 }
@@ -207,7 +211,8 @@ fn in_projects(agents: &[&'static dyn Agent], projects: &[PathBuf]) -> Vec<Locat
 }
 
 fn located_by(agent: &'static dyn Agent, found: Found) -> impl Iterator<Item = Located> {
-    found.sources.into_iter().map(move |source| (agent, source.path, source.kind))
+    let unlisted = found.problems.into_iter().map(move |(folder, _)| (agent, folder, UNLISTED));
+    found.sources.into_iter().map(move |source| (agent, source.path, source.kind)).chain(unlisted)
 }
 
 fn places(options: &Options) -> Result<Places> {

@@ -27,6 +27,9 @@ fn streamed_from() -> u64 {
     of_test.and_then(|bytes| bytes.parse().ok()).unwrap_or(STREAMED_FROM)
 }
 
+/// Kind of a folder that could not be listed: what lies in it is not known, which is told in `sources`.
+pub(super) const UNLISTED: &str = "folder";
+
 /// A source that is to be read.
 #[derive(Clone)]
 pub(super) struct Planned {
@@ -49,7 +52,7 @@ impl Planned {
     }
 
     pub(super) fn has_sections(&self) -> bool {
-        self.agent.has_sections(&self.path, self.kind)
+        self.kind != UNLISTED && self.agent.has_sections(&self.path, self.kind)
     }
 
     /// What there is to be read of it: of a source with sections, they are read. Bytes.
@@ -102,6 +105,9 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<
 }
 
 fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Result<(), Reject> {
+    if planned.kind == UNLISTED {
+        return std::fs::read_dir(&planned.path).map(|_| ()).map_err(Reject::Io);
+    }
     let progress = |bytes| shared.read_bytes(bytes);
     let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress).within(shared.databases);
     if planned.has_sections() {
@@ -225,8 +231,8 @@ fn hash_batch(batch: &RecordBatch, hasher: &mut Xxh3) {
     for column in batch.columns() {
         let data = column.to_data();
         hasher.update(&data.len().to_le_bytes());
-        for row in data.nulls().into_iter().flat_map(arrow::buffer::NullBuffer::valid_indices) {
-            hasher.update(&row.to_le_bytes());
+        for valid in data.nulls().into_iter().flat_map(|nulls| nulls.inner().bit_chunks().iter_padded()) {
+            hasher.update(&valid.to_le_bytes());
         }
         for buffer in data.buffers() {
             hasher.update(buffer.as_slice());

@@ -1,12 +1,13 @@
 //! One run, from the lock to the commit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use rayon::prelude::*;
+use walkdir::WalkDir;
 
 use super::fold::fold;
 use super::group::{Group, NewPart, Outcome, SessionOut, process};
@@ -22,14 +23,17 @@ use crate::lake::layout::{Layout, PartName, machine_name};
 use crate::lake::lock::Lock;
 use crate::lake::manifest::{Manifest, PartEntry, SourceEntry, SourceState};
 use crate::lake::syncer::Syncer;
-use crate::lake::{RunRecord, append_run, fs};
-use crate::pricing::{PriceTable, Pricer};
+use crate::lake::{RemoteLake, RunRecord, append_run, fs};
+use crate::pricing::{self, PriceTable, Pricer};
 use crate::redact::Redactor;
 use crate::source::Databases;
 use crate::tables::{self, LAKE_TABLES};
 
 /// How often decisions may be taken anew before a run gives up; one is what it takes.
 const ROUNDS: usize = 8;
+
+/// However many are asked for: starting more takes longer than they could save on any machine.
+const MOST_THREADS: usize = 256;
 
 /// Extracts what has changed into the lake.
 ///
@@ -40,13 +44,14 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     if options.dry_run {
         return dry_run(options, &layout);
     }
+    refuse_others(&layout)?;
     fs::make_folder(layout.root())?;
     fs::make_folder(&layout.state())?;
     let _lock = Lock::take(&layout, options.wait)?;
     let started = crate::time::now();
     let mut record =
         RunRecord { started_at: started, llrem_version: env!("CARGO_PKG_VERSION").to_owned(), ..RunRecord::default() };
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build();
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0).min(MOST_THREADS)).build();
     let threads = threads.map_err(|error| Error::Usage(format!("cannot start the threads: {error}")))?;
     let outcome = threads.install(|| extract(options, &layout, progress, started, &mut record));
     progress.finish();
@@ -69,6 +74,24 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     Ok(summary)
 }
 
+/// Refuses a folder whose rows come from elsewhere: a run would put its own beside them, and both would be counted.
+fn refuse_others(layout: &Layout) -> Result<()> {
+    let refusal = |reason| Err(Error::OthersLake { path: layout.root().to_owned(), reason });
+    if RemoteLake::in_folder(layout.root()).is_some() {
+        return refusal("machines upload their lakes to it");
+    }
+    let is_known = layout.manifest().exists() || layout.journal().exists();
+    if !is_known && LAKE_TABLES.iter().any(|table| has_data(&layout.table(table))) {
+        return refusal("it has tables, and no manifest that tells what is in them");
+    }
+    Ok(())
+}
+
+fn has_data(table: &Path) -> bool {
+    let mut entries = WalkDir::new(table).into_iter().filter_map(Result::ok);
+    entries.any(|entry| entry.path().extension().is_some_and(|suffix| suffix == "parquet"))
+}
+
 fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let manifest = Manifest::load(layout)?.unwrap_or_default();
     let (policy, databases) = (policy(options), Databases::default());
@@ -85,8 +108,17 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     Ok(summary)
 }
 
+/// Stands for all that decides, beside the sources, what the lake has of them: with another one, they are read anew.
 fn policy(options: &Options) -> String {
-    format!("redact={:?} content={:?} tables={}", options.redact, options.content, tables::fingerprint())
+    let prices = pricing::fingerprint(options.prices.as_deref());
+    let (redact, content) = (options.redact, options.content);
+    format!("prices={prices} redact={redact:?} content={content:?} tables={}", tables::fingerprint())
+}
+
+/// Whether texts that the lake has are as they would be if they were read now.
+fn keeps_texts(before: &str, now: &str) -> bool {
+    let texts = |policy: &str| policy.find("redact=").and_then(|at| policy.get(at..)).map(str::to_owned);
+    texts(before) == texts(now)
 }
 
 fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
@@ -111,6 +143,8 @@ fn extract(
     let clock = Instant::now();
     let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
+    let own_prices = options.prices.as_ref().map(|text| PriceTable::bundled().with_overrides(text)).transpose();
+    let own_prices = own_prices.map_err(|error| Error::Usage(error.to_string()))?;
     let databases = Databases::copied_into(layout.staging());
     let policy = policy(options);
     let planning = Planning { options, manifest: &manifest, policy: &policy, databases: &databases };
@@ -121,11 +155,7 @@ fn extract(
         fold(layout, &mut manifest, now)?;
         return Ok(Summary { seconds: clock.elapsed().as_secs_f64(), ..report::summary(&plan, &[], &manifest) });
     }
-    let table = match &options.prices {
-        Some(text) => PriceTable::bundled().with_overrides(text).map_err(|error| Error::Usage(error.to_string()))?,
-        None => PriceTable::bundled(),
-    };
-    let pricer = Pricer::new(table);
+    let pricer = Pricer::new(own_prices.unwrap_or_else(PriceTable::bundled));
     let redactor = Redactor::new(options.redact, manifest.redaction_key);
     let groups = groups(&plan, &manifest, now);
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
@@ -151,7 +181,7 @@ fn extract(
         now,
         old,
         databases: &databases,
-        keeps_told: manifest.policy == policy,
+        keeps_told: keeps_texts(&manifest.policy, &policy),
         read_again,
         vanished: vanished.iter().map(String::as_str).collect(),
         registry: Mutex::new(Registry::default()),

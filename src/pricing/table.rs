@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::dated::Change;
 
-const BUNDLED: &str = include_str!("prices.json");
+pub(super) const BUNDLED: &str = include_str!("prices.json");
 
 /// USD per million tokens; `None` where the source gives no number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]

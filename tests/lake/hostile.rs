@@ -128,6 +128,79 @@ fn things_that_are_no_regular_files() {
     }
 }
 
+/// The command without root's right to read whatever it wants; none where that cannot be given up.
+fn without_privileges(command: &Command) -> Option<Command> {
+    let rights = "-dac_override,-dac_read_search";
+    let given_up = ["--bounding-set", rights, "--inh-caps", rights];
+    let mut plain = if !rustix::process::geteuid().is_root() {
+        Command::new("env")
+    } else if Command::new("setpriv").args(given_up).arg("true").status().is_ok_and(|status| status.success()) {
+        let mut plain = Command::new("setpriv");
+        plain.args(given_up);
+        plain
+    } else {
+        println!("what may not be read: skipped, root reads all");
+        return None;
+    };
+    plain.arg(command.get_program()).args(command.get_args()).env_clear();
+    plain.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    plain.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    Some(plain)
+}
+
+#[test]
+fn what_could_not_be_read_is_read_once_it_can_be() {
+    let bench = Bench::new();
+    let closed = bench.transcript("closed.jsonl", small("closed").text());
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+    let Some(mut etl) = without_privileges(&bench.etl()) else { return };
+    succeed(&mut etl);
+    assert_eq!(bench.sources()["closed.jsonl"]["state"], "unreadable");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o600)).unwrap();
+    succeed(&mut without_privileges(&bench.etl()).unwrap());
+    assert_eq!(bench.sources()["closed.jsonl"]["state"], "ok");
+    assert!(messages_of(&bench, "closed") > 0);
+
+    // A folder that cannot be listed is told, and what is known of it is not gone.
+    let other = bench.home().join(".claude/projects/-home-kim-garden");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("in.jsonl"), small("in").text()).unwrap();
+    succeed(&mut without_privileges(&bench.etl()).unwrap());
+    fs::set_permissions(&other, fs::Permissions::from_mode(0)).unwrap();
+    let output = without_privileges(bench.etl().arg("--strict")).unwrap().output().unwrap();
+    let sources = bench.sources();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!(sources["-home-kim-garden"]["state"], "unreadable");
+    assert_eq!(sources["in.jsonl"]["state"], "ok");
+    succeed(&mut without_privileges(&bench.etl()).unwrap());
+    let sources = bench.sources();
+    assert_eq!((&sources["-home-kim-garden"]["state"], &sources["in.jsonl"]["state"]), (&json!("gone"), &json!("ok")));
+    bench.verify();
+}
+
+#[test]
+fn a_folder_that_others_fill_is_left_alone() {
+    let bench = Bench::new();
+    bench.transcript("a.jsonl", small("a").text());
+    bench.extract();
+    let team = bench.path().join("team");
+    let url = format!("file://{}", team.display());
+    succeed(&mut bench.llrem(&["upload", &url]));
+    let before = lake::data_bytes(&team);
+    for place in [team.display().to_string(), url] {
+        let output = lake::etl(&bench.home(), Path::new(&place)).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{place}: {}", stderr(&output));
+    }
+    assert_eq!(lake::data_bytes(&team), before);
+
+    // Tables of which no manifest tells: a new one would count their rows twice.
+    fs::remove_file(bench.lake().join("_llrem/manifest")).unwrap();
+    let output = bench.etl().output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no manifest"), "{}", stderr(&output));
+}
+
 /// Content and time of each file below a folder.
 fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (blake3::Hash, SystemTime)> {
     let files = lake::files(folder).into_iter();
