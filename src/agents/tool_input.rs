@@ -1,4 +1,4 @@
-//! What tells whether two tool calls ask for the same.
+//! What arguments of tool calls tell: whether two calls ask for the same, and which file a patch is for.
 
 use crate::source::records::Text;
 
@@ -23,6 +23,14 @@ pub(super) fn input_key(name: &str, json: &str) -> String {
         Err(_) => hasher.update(json.trim().as_bytes()),
     }
     format!("{:016x}", hasher.digest())
+}
+
+/// The first file that a patch touches, in the form that OpenAI's models write.
+pub(super) fn file_of_patch(patch: &str) -> Option<&str> {
+    patch.lines().find_map(|line| {
+        let named = line.strip_prefix("*** ")?;
+        ["Update File: ", "Add File: ", "Delete File: "].iter().find_map(|opening| named.strip_prefix(opening))
+    })
 }
 
 /// An object's entries as they stand.

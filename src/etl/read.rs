@@ -231,8 +231,8 @@ fn hash_batch(batch: &RecordBatch, hasher: &mut Xxh3) {
     for column in batch.columns() {
         let data = column.to_data();
         hasher.update(&data.len().to_le_bytes());
-        for valid in data.nulls().into_iter().flat_map(|nulls| nulls.inner().bit_chunks().iter_padded()) {
-            hasher.update(&valid.to_le_bytes());
+        if let Some(nulls) = data.nulls() {
+            nulls.inner().bit_chunks().iter_padded().for_each(|valid| hasher.update(&valid.to_le_bytes()));
         }
         for buffer in data.buffers() {
             hasher.update(buffer.as_slice());

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::content::text_of;
 use super::record::Arguments;
 use crate::agents::mcp;
+use crate::agents::tool_input::file_of_patch;
 
 /// The `category` of a tool.
 pub(super) fn category(name: &str) -> &'static str {
@@ -92,14 +93,6 @@ pub(super) fn first_key(json: Option<&str>) -> Option<String> {
 fn is_shell(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
     matches!(name, "bash" | "sh" | "zsh" | "dash" | "fish" | "ash" | "ksh")
-}
-
-/// The first file that a patch touches.
-fn file_of_patch(patch: &str) -> Option<&str> {
-    patch.lines().find_map(|line| {
-        let named = line.strip_prefix("*** ")?;
-        ["Update File: ", "Add File: ", "Delete File: "].iter().find_map(|opening| named.strip_prefix(opening))
-    })
 }
 
 #[cfg(test)]

@@ -242,6 +242,7 @@ record! {
         command: Text<'a> = "command",
         file: Text<'a> = "filePath" | "file_path",
         path: Text<'a> = "path",
+        patch: Text<'a> = "patchText",
     }
     ignores the rest
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::record::{Arguments, Failure, Invocation, Part, State};
+use crate::agents::tool_input::file_of_patch;
 use crate::agents::{content, mcp};
 use crate::source::records::{Object, Raw, Text};
 
@@ -36,7 +37,8 @@ pub(super) fn mcp_server(name: &str) -> Option<&str> {
 /// The file that a call reads or changes.
 pub(super) fn file_of<'i>(category: &str, arguments: &'i Arguments<'_>) -> Option<&'i str> {
     let has_file = matches!(category, "read" | "write" | "edit");
-    arguments.file.get().or_else(|| arguments.path.get().filter(|_| has_file))
+    let named = arguments.file.get().or_else(|| arguments.path.get().filter(|_| has_file));
+    named.or_else(|| arguments.patch.get().and_then(file_of_patch))
 }
 
 /// A tool call as it stands in a part, before it is known which API call made it.
