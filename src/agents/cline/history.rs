@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::align::Place;
 use super::billing::Billing;
+use super::companion::Companion;
 use super::content::{is_continuation, is_written, spoken, tells_resumption, text_of, without_surroundings};
 use super::keys;
 use super::metrics::{Numbers, OwnBill};
@@ -25,7 +26,7 @@ pub(super) struct History<'h, 'o, 's> {
     open: Vec<Call>,
     /// Thinking that stands before its reply.
     thought: Option<String>,
-    /// Model that the surroundings last named.
+    /// Model that the surroundings last named; before, the index's.
     model: Option<String>,
     /// Subtasks that are not yet named with the calls that started them.
     children: std::slice::Iter<'h, String>,
@@ -49,9 +50,11 @@ struct Heard<'m> {
 }
 
 impl<'h, 'o, 's> History<'h, 'o, 's> {
-    pub(super) fn new(rows: &'h mut Rows<'o, 's>, form: Form<'h>, children: &'h [String]) -> Self {
-        let (open, children) = (Vec::new(), children.iter());
-        Self { rows, form, next: 0, parent: None, open, thought: None, model: None, children }
+    pub(super) fn new(rows: &'h mut Rows<'o, 's>, form: Form<'h>, companion: Option<&'h Companion>) -> Self {
+        let item = companion.and_then(|companion| companion.item.as_ref());
+        let children = item.map(|item| item.children.as_slice()).unwrap_or_default().iter();
+        let model = companion.and_then(|companion| companion.indexed.clone());
+        Self { rows, form, next: 0, parent: None, open: Vec::new(), thought: None, model, children }
     }
 
     /// Takes a message.
