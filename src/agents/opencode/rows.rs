@@ -160,8 +160,15 @@ impl<'o, 'a> Rows<'o, 'a> {
         if let Some(task) = self.known.moved_from.as_deref().filter(|_| traits.is_moved()) {
             return Identity::moved(id, session_key(self.out.agent(), task));
         }
-        let identity =
-            Identity::new(self.out.agent(), id, traits, is_older || is_replay || all_are_copies || self.known.is_stray);
+        let is_stray = self.known.is_stray;
+        let is_copy = is_older || is_replay || all_are_copies || is_stray;
+        let mut identity = Identity::new(self.out.agent(), id, traits, is_copy);
+        if is_stray {
+            identity = identity.of_any_age();
+        }
+        if let Some(origin) = self.known.forked_from.as_deref().filter(|_| is_replay) {
+            identity = identity.copied_from(session_key(self.out.agent(), origin));
+        }
         if !identity.is_copy() {
             return identity;
         }
