@@ -134,7 +134,7 @@ def read_session(path):
     tokens = total(settings)
     names = set(models)
     model = chosen_model(settings) if not names else names.pop() if len(names) == 1 else None
-    if parent and not models and not replied and tokens:
+    if parent and not (replied and (at_fork or not forked_at)) and tokens:
         for folder in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
             copied = total(read_settings(os.path.join(folder, parent + ".settings.json")))
             if copied:

@@ -80,7 +80,10 @@ impl Transcript<'_, '_> {
 
     /// Whether a fork that no model answered in has its origin's total, copied with the records.
     fn repeats_origin(&self, total: &Total, source: &Source<'_>) -> bool {
-        let Some(origin) = self.origin.session.as_deref().filter(|_| self.replies.last.is_none()) else { return false };
+        // As long as the last copied record has not come, all replies are the origin's.
+        let is_copied = self.origin.forked_at.is_some() && !self.origin.is_reached;
+        let has_replies = self.replies.last.is_some() && !is_copied;
+        let Some(origin) = self.origin.session.as_deref().filter(|_| !has_replies) else { return false };
         Companion::of_session(source, origin).total.is_some_and(|copied| total.holds(&copied))
     }
 
