@@ -56,6 +56,8 @@ pub(super) struct Said<'s> {
     pub(super) attachments: i64,
     /// Whether none of its parts is there.
     pub(super) is_bare: bool,
+    /// Whether the model was still at it: files that were moved to a database stay as they were.
+    pub(super) is_unfinished: bool,
 }
 
 /// An API call as it is to be stored.
@@ -117,6 +119,11 @@ impl<'o, 'a> Rows<'o, 'a> {
             last_copy: String::new(),
             equal_copies: 0,
         }
+    }
+
+    /// Takes for copies only what the program says is one.
+    pub(super) fn trust_boundary(&mut self) {
+        self.all_are_copies = Some(false);
     }
 
     /// Counts a record; gives its number.
@@ -189,7 +196,8 @@ impl<'o, 'a> Rows<'o, 'a> {
         }
     }
 
-    /// Adds a message, and says that it is there. One that has lost its parts gives way to what another store has of it.
+    /// Adds a message, and says that it is there. One that has lost its parts, or is not finished, gives way to what another
+    /// store has of it.
     pub(super) fn message(&mut self, id: &str, identity: &Identity, said: &Said<'_>) -> Result<(), Reject> {
         let row = MessageRow {
             session_id: &self.known.id,
@@ -210,7 +218,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             attachments: said.attachments,
             ..MessageRow::default()
         };
-        let place = self.out.message(row, identity.is_copy() || said.is_bare)?;
+        let place = self.out.message(row, identity.is_copy() || said.is_bare || said.is_unfinished)?;
         identity.give_way(Kind::Message, identity.id(), self.out);
         identity.claim(self.out);
         if self.is_reverted {
@@ -276,7 +284,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             child_session_id: call.child.as_deref(),
             ..ToolCallRow::default()
         };
-        self.out.tool_call(row, identity.is_copy())?;
+        self.out.tool_call(row, identity.is_copy() || call.end.is_none())?;
         identity.give_way(Kind::ToolCall, id, self.out);
         Ok(())
     }

@@ -264,6 +264,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             is_error: open.error.is_some(),
             attachments: open.attachments,
             is_bare: !open.has_parts,
+            is_unfinished: open.is_assistant && open.completed.is_none(),
         };
         self.rows.message(&open.id, identity, &said)?;
         for step in &open.steps {
