@@ -118,7 +118,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let mut heard = Heard::default();
         let mut typed: Vec<Cow<'m, str>> = Vec::new();
         let mut others: Vec<Cow<'m, str>> = Vec::new();
-        let mut result: Option<(Call, Vec<Cow<'m, str>>)> = None;
+        let mut result: Option<(Option<Call>, Vec<Cow<'m, str>>)> = None;
         for block in &message.content.0 {
             match block.kind.get() {
                 Some("tool_result") => {
@@ -137,15 +137,13 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                     if text.trim().is_empty() || tells_resumption(&text) {
                         continue;
                     }
-                    if let Some((name, output)) = xml::result(&text)
-                        && let Some(call) = self.open_named(name)
-                    {
+                    if let Some((name, output)) = xml::result(&text) {
                         heard.has_results = true;
                         if let Some((call, output)) = result.take() {
-                            typed.extend(self.end_written(&call, output, at)?);
+                            typed.extend(self.end_written(call.as_ref(), output, at)?);
                         }
                         let output = (!output.is_empty()).then(|| Cow::Owned(output.to_owned()));
-                        result = Some((call, output.into_iter().collect()));
+                        result = Some((self.open_named(name), output.into_iter().collect()));
                     } else if let Some((_, output)) = &mut result {
                         output.push(text);
                     } else if let Some(words) = spoken(&text, false) {
@@ -159,7 +157,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             }
         }
         if let Some((call, output)) = result {
-            typed.extend(self.end_written(&call, output, at)?);
+            typed.extend(self.end_written(call.as_ref(), output, at)?);
         }
         heard.is_typed = !typed.is_empty();
         heard.text = join(if heard.is_typed { typed } else { others });
@@ -178,15 +176,18 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         Ok(typed)
     }
 
+    /// Ends a call with its result, where the call is known; gives what the person typed with it.
     fn end_written<'m>(
         &mut self,
-        call: &Call,
+        call: Option<&Call>,
         output: Vec<Cow<'m, str>>,
         at: Option<i64>,
     ) -> Result<Option<Cow<'m, str>>, Reject> {
         let output = join(output).unwrap_or_default();
         let typed = spoken(&output, true).map(|words| Cow::Owned(words.to_owned()));
-        self.end(call, output, false, at)?;
+        if let Some(call) = call {
+            self.end(call, output, false, at)?;
+        }
         Ok(typed)
     }
 
