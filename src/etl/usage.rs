@@ -33,19 +33,13 @@ fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pri
     let is_replay = |copy: &&ResponseCopy| {
         copy.is_sidechain && !own.is_sidechain && copy.request.is_some() && request.is_some() && copy.request != request
     };
-    let fullest =
-        copies.iter().filter(|copy| !is_replay(copy)).max_by_key(|copy| (copy.output, copy.stop_reason.is_some()));
-    let Some(best) = fullest else { return rows.push(own) };
+    // A running total only grows, in whatever kind; of a response only the output does.
+    let size = |copy: &&ResponseCopy| (if own.grain == "session" { copy.total() } else { 0 }, copy.output);
+    let originals = copies.iter().filter(|copy| !is_replay(copy));
+    let Some(best) = originals.max_by_key(|copy| (size(copy), copy.stop_reason.is_some())) else { return rows.push(own) };
     // The cost was always that of the whole response, also where the tokens beside it were those of its start.
     let recorded = best.recorded_cost.or(copies.iter().find_map(|copy| copy.recorded_cost));
     let repeats = copies.iter().map(|copy| copy.copies + 1).sum::<i64>() - 1;
-    let counts = [
-        best.input.get(),
-        best.cache_read.get(),
-        best.cache_write_5m.get(),
-        best.cache_write_1h.get(),
-        best.output.get(),
-    ];
     let merged = UsageRow {
         input_tokens: best.input.get(),
         cache_read_tokens: best.cache_read.get(),
@@ -53,7 +47,7 @@ fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pri
         cache_write_1h_tokens: best.cache_write_1h.get(),
         output_tokens: best.output.get(),
         reasoning_tokens: best.reasoning.get(),
-        total_tokens: counts.into_iter().flatten().fold(0, i64::saturating_add),
+        total_tokens: best.total(),
         web_searches: best.web_searches.get(),
         duration_ms: best.duration_ms.get().or(own.duration_ms),
         stop_reason: best.stop_reason.as_deref(),

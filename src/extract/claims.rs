@@ -213,6 +213,14 @@ pub struct ResponseCopy {
     pub copies: i64,
 }
 
+impl ResponseCopy {
+    /// Tokens of all kinds.
+    pub fn total(&self) -> i64 {
+        let counts = [self.input, self.cache_read, self.cache_write_5m, self.cache_write_1h, self.output];
+        counts.into_iter().filter_map(Count::get).fold(0, i64::saturating_add)
+    }
+}
+
 /// What a note tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NoteField {

@@ -333,6 +333,12 @@ impl<'a> Sink<'a> {
         self.flush_when_full()
     }
 
+    /// The model that a name means: of two spellings that are priced as one model, the same.
+    pub fn model_named<'m>(&self, name: &'m str) -> Cow<'m, str> {
+        let named = UsageRow { model: Some(name), ..UsageRow::default() };
+        self.context.pricer.model_key(&named).map_or(Cow::Borrowed(name), |key| Cow::Owned(key.to_owned()))
+    }
+
     /// Adds a billed response, claimed by its id, with its total and, where the agent recorded none, its cost.
     /// `seq` is the place of the message that it became.
     pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {

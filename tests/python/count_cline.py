@@ -191,24 +191,33 @@ def is_sdk_build(versions, at):
     return numbers == [4, 0, 0] or numbers >= [4, 1, 0]
 
 
+def indexed_model(folder):
+    """The model that the index names of a task without metadata."""
+    if os.path.isfile(os.path.join(folder, "task_metadata.json")):
+        return None
+    index = os.path.join(folder, "..", "..", "state", "taskHistory.json")
+    named = [words(item.get("modelId")) for item in items(index, "entries")[0] if item.get("id") == os.path.basename(folder)]
+    return next((model for model in reversed(named) if model), None)
+
+
 def task_rows(folder, task, since):
     """{id: row} of a task's folder, and whether its requests told tokens."""
     names = ("ui_messages.json", "claude_messages.json")
     shown_at = next((path for path in (os.path.join(folder, name) for name in names) if os.path.isfile(path)), None)
     metadata = fields(os.path.join(folder, "task_metadata.json"))
     history, _ = items(os.path.join(folder, "api_conversation_history.json"), "")
-    found, finer, is_whole = {}, False, True
+    found, finer, is_whole, indexed = {}, False, True, indexed_model(folder)
     if shown_at:
         rows, is_whole = items(shown_at, "")
         all_rows = requests_of(last_of_moment(rows))
-        finer = ask_rows(all_rows, task, since, metadata, stamps(folder), found)
+        finer = ask_rows(all_rows, task, since, metadata, stamps(folder) or [(0, indexed)], found)
     else:
         for place, message in enumerate(history):
             metrics = message.get("metrics")
             tokens = metrics.get("tokens") if isinstance(metrics, dict) else None
             if message.get("role") == "assistant" and isinstance(tokens, dict):
                 read = count(tokens.get("cached"))
-                model = words((message.get("modelInfo") or {}).get("modelId"))
+                model = words((message.get("modelInfo") or {}).get("modelId")) or indexed
                 tokens_in = whole(count(tokens.get("prompt")), read, 0)
                 found["%s:api:%d" % (task, place)] = row(model, tokens_in, read, None, count(tokens.get("completion")))
     totals = [count(metadata.get("totalTokensIn")), count(metadata.get("totalTokensOut"))]

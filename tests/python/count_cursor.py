@@ -177,6 +177,13 @@ def conversations(path):
             yield from read(database)
 
 
+def spelled(model, costs):
+    """A model as the costs spell it: bubbles may name its way of thinking with it."""
+    plain = lambda name: (name or "").removesuffix("-thinking")
+    same = sorted(named for named in costs if plain(named) == plain(model))
+    return model if model in costs or not same else same[0]
+
+
 def main(home):
     responses, costs = {}, set()
     paths = [path for user in USERS for path in glob.glob(os.path.join(glob.escape(home), user, "*", "state.vscdb"))]
@@ -185,6 +192,7 @@ def main(home):
         for conversation in conversations(path):
             costs |= {(conversation.id, model) for model in conversation.costs}
             for (response, given, made), model in conversation.rows.items():
+                model = spelled(model, conversation.costs)
                 # A duplicated conversation repeats the responses of its origin.
                 responses.setdefault((response, given, made), (conversation.created, conversation.id, model))
     models = {}

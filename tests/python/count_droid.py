@@ -97,6 +97,7 @@ def read_session(path):
     session = os.path.basename(path)[:-len(".jsonl")]
     found = header = False
     parent = forked_at = hint = None
+    replied = False
     at_fork = False
     models, seen = [], set()
     for record in records(path):
@@ -118,6 +119,7 @@ def read_session(path):
             found = True
             if message.get("role") == "assistant":
                 if is_reply(message):
+                    replied = True
                     model = model_name(text(message.get("modelId"))) or hint
                     if model:
                         models.append(model)
@@ -125,13 +127,19 @@ def read_session(path):
                 for name in named_models(message.get("content")):
                     hint = model_name(name)
             if parent and forked_at and identity == forked_at and not at_fork:
-                at_fork, models = True, []  # a fork's total is what it spent itself
+                at_fork, replied, models = True, False, []  # a fork's total is what it spent itself
     if not found:
         return None
     settings = read_settings(path[:-len(".jsonl")] + ".settings.json")
     tokens = total(settings)
     names = set(models)
     model = chosen_model(settings) if not names else names.pop() if len(names) == 1 else None
+    if parent and not (replied and (at_fork or not forked_at)) and tokens:
+        for folder in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
+            copied = total(read_settings(os.path.join(folder, parent + ".settings.json")))
+            if copied:
+                tokens = None if all(tokens[kind] >= copied[kind] for kind in KINDS) else tokens
+                break
     return session, model, tokens
 
 
@@ -214,21 +222,21 @@ def all_usage(home):
     sessions, captures = files(home)
     usage = {}
 
-    def add(identity, model, tokens):
+    def add(identity, model, tokens, size):
         known = usage.get(identity)
-        if known is None or tokens["output_tokens"] > known[1]["output_tokens"]:
+        if known is None or size(tokens) > size(known[1]):
             usage[identity] = model, tokens
 
     totalled = set()
     for path in sessions:
         found = read_session(path)
         if found and found[2]:
-            add(found[0], found[1], found[2])
+            add(found[0], found[1], found[2], lambda tokens: sum(tokens.values()))
             totalled.add(found[0])
     for path in captures:
         for session, turn, model, tokens in read_capture(path):
             if session not in totalled:
-                add((session, turn), model, tokens)
+                add((session, turn), model, tokens, lambda tokens: tokens["output_tokens"])
     return usage
 
 

@@ -64,21 +64,44 @@ def unpack(data):
 # ---------------------------------------------------------------- what a model wrote, and OpenClaw paid for
 
 def billed(message):
-    """Not: what was delivered and written down again, Codex's thread in a mirror, runs of other agents' programs."""
+    """Not: what was delivered and written down again, and runs of other agents' programs that have a session nobody names.
+    What has a session which is named counts here, because no other agent's files are read."""
     if message.get("api") == "openclaw-transcript":
         return False
     if message.get("provider") == "openclaw" and message.get("model") in ("delivery-mirror", "gateway-injected"):
         return False
     key = message.get("idempotencyKey")
     if isinstance(key, str) and key.startswith("codex-app-server:"):
-        return False
-    return message.get("provider") not in ("claude-cli", "codex-cli")
+        return True
+    return message.get("provider") not in ("claude-cli", "codex-cli") or message["provider"] in message.get("bound", ())
+
+
+def bound(listed):
+    """Programs that have a session for the one that is listed."""
+    found = {"claude-cli"} if listed.get("claudeCliSessionId") else set()
+    for key in ("cliSessionBindings", "cliSessionIds"):
+        one = listed.get(key) if isinstance(listed.get(key), dict) else {}
+        found |= {program for program, session in one.items() if session}
+    return found
+
+
+def marked(transcript, programs):
+    for entry in transcript:
+        if isinstance(entry.get("message"), dict):
+            entry["message"]["bound"] = programs
+    return transcript
 
 
 # ---------------------------------------------------------------- places
 
 def files(folder):
     """Transcripts and archives in a folder, as lists of entries."""
+    try:
+        with open(os.path.join(folder, "sessions.json"), "rb") as file:
+            listed = json.load(file)
+    except (OSError, ValueError):
+        listed = {}
+    programs = {one.get("sessionId"): bound(one) for one in listed.values() if isinstance(one, dict)}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         path = os.path.join(folder, name)
         stem, dot, _ = name.partition(".jsonl")
@@ -86,7 +109,9 @@ def files(folder):
             continue
         with open(path, "rb") as file:
             data = file.read()
-        yield list(count_pi.entries(unpack(data) if name.endswith(".zst") else data))
+        found = list(count_pi.entries(unpack(data) if name.endswith(".zst") else data))
+        header = next((entry.get("id") for entry in found if entry.get("type") == "session"), stem)
+        yield marked(found, programs.get(header, ()))
 
 
 def cold(folder):

@@ -157,11 +157,14 @@ def read_database(home, path):
                 events.setdefault(row["session_id"].decode(), []).append(row)
             events = {name: rows for name, rows in events.items()
                       if any(row["type"] in (b"user", b"assistant") for row in rows)}
+        copied = {}
         for table in ("session_v2", "session"):
             for row in connection.execute(f"SELECT * FROM {table}") if table in tables else []:
                 keys = row.keys()
                 version = row["version"].decode() if "version" in keys else None
                 home.session(row["id"].decode(), version, moment(row["time_created"]))
+                if "fork_boundary" in keys and row["fork_session_id"] is not None:
+                    copied[row["id"].decode()] = row["fork_session_id"].decode(), row["fork_boundary"]
         parts = {}
         if "part" in tables:
             for row in connection.execute("SELECT id, message_id, data FROM part ORDER BY id"):
@@ -174,7 +177,10 @@ def read_database(home, path):
             if name not in events and data is not None:
                 add_message(home.session(name), row["id"].decode(), data, parts.get(row["id"], []))
         for name, rows in events.items():
+            origin, boundary = copied.get(name, (None, None))
             for row in rows:
+                if origin in home.sessions and boundary is not None and row["seq"] <= boundary:
+                    continue
                 data = load_object(row["data"])
                 if row["type"] == b"assistant" and data is not None:
                     model = child(data, "model")

@@ -44,6 +44,11 @@ impl<'t> Billing<'t> {
         request.is_billed().then(|| format!("{session}:{}", request.at))
     }
 
+    /// The task's model, where nothing nearer names one.
+    pub(super) fn indexed(&self) -> Option<&'t str> {
+        self.companion.indexed.as_deref()
+    }
+
     /// The model and the provider of a request.
     pub(super) fn model_of(&self, request: Option<usize>) -> (Option<&'t str>, Option<&'t str>) {
         let Some((place, request)) = request.and_then(|place| Some((place, self.timeline.requests.get(place)?))) else {

@@ -196,7 +196,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
     fn push(&mut self, reply: &Reply) -> Result<(), Reject> {
         let request = self.requests.checked_sub(1);
         let at = self.billing.moment_of(request).or(reply.at);
-        let model = self.billing.model_of(request).0;
+        let model = self.billing.model_of(request).0.or(self.billing.indexed());
         let response = self.billing.response_of(&self.rows.session, request);
         let id = format!("{}:{}:reply", self.rows.session, reply.id);
         let said = Said {
@@ -214,7 +214,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
         let seq = self.rows.say(&said)?;
         self.give_way(Kind::Message, &id);
         if let Some(request) = request {
-            self.billing.bill(self.rows, request, Some((&id, seq)), None)?;
+            self.billing.bill(self.rows, request, Some((&id, seq)), self.billing.indexed())?;
         }
         for shown in &reply.calls {
             let call = Call {
@@ -249,6 +249,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
     /// Ends the last reply, and hands on what is left.
     pub(super) fn finish(mut self) -> Result<(), Reject> {
         self.end_reply(u64::MAX)?;
-        self.billing.finish(self.rows, None)
+        let indexed = self.billing.indexed();
+        self.billing.finish(self.rows, indexed)
     }
 }

@@ -1,8 +1,11 @@
-//! `task_metadata.json`, `history_item.json`: what lies beside the messages of a task.
+//! `task_metadata.json`, `history_item.json`, the index: what lies beside the messages of a task.
 
 use std::path::Path;
 
+use super::index;
+use super::places::index_beside;
 use super::record::{HistoryItem, TaskMetadata};
+use crate::extract::Reject;
 use crate::source::{Source, repair};
 
 /// What is told of a task beside its messages.
@@ -13,6 +16,8 @@ pub(super) struct Companion {
     versions: Vec<(i64, String)>,
     pub(super) totals: Option<Totals>,
     pub(super) item: Option<Item>,
+    /// Model that the index last names, of a task without metadata.
+    pub(super) indexed: Option<String>,
 }
 
 /// A model, and from when on it was used. Milliseconds since 1970.
@@ -48,7 +53,7 @@ pub(super) struct Item {
 
 impl Companion {
     /// Reads what lies in the folder of a task.
-    pub(super) fn of(source: &Source<'_>, folder: &Path) -> Self {
+    pub(super) fn of(source: &Source<'_>, folder: &Path) -> Result<Self, Reject> {
         let mut companion = Self::default();
         if let Some(bytes) = source.sidecar(&folder.join("task_metadata.json"))
             && let Ok(metadata) = serde_json::from_str::<TaskMetadata<'_>>(&repair(&bytes))
@@ -58,7 +63,11 @@ impl Companion {
         if let Some(bytes) = source.sidecar(&folder.join("history_item.json")) {
             companion.item = serde_json::from_str::<HistoryItem<'_>>(&repair(&bytes)).ok().map(|item| Item::of(&item));
         }
-        companion
+        if let Some(index) = index_beside(folder) {
+            let task = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            companion.indexed = index::models(source, &index)?.get(task).cloned();
+        }
+        Ok(companion)
     }
 
     /// Takes the task's metadata.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::align::Place;
 use super::billing::Billing;
+use super::companion::Companion;
 use super::content::{is_continuation, is_written, spoken, tells_resumption, text_of, without_surroundings};
 use super::keys;
 use super::metrics::{Numbers, OwnBill};
@@ -25,7 +26,7 @@ pub(super) struct History<'h, 'o, 's> {
     open: Vec<Call>,
     /// Thinking that stands before its reply.
     thought: Option<String>,
-    /// Model that the surroundings last named.
+    /// Model that the surroundings last named; before, the index's.
     model: Option<String>,
     /// Subtasks that are not yet named with the calls that started them.
     children: std::slice::Iter<'h, String>,
@@ -49,9 +50,11 @@ struct Heard<'m> {
 }
 
 impl<'h, 'o, 's> History<'h, 'o, 's> {
-    pub(super) fn new(rows: &'h mut Rows<'o, 's>, form: Form<'h>, children: &'h [String]) -> Self {
-        let (open, children) = (Vec::new(), children.iter());
-        Self { rows, form, next: 0, parent: None, open, thought: None, model: None, children }
+    pub(super) fn new(rows: &'h mut Rows<'o, 's>, form: Form<'h>, companion: Option<&'h Companion>) -> Self {
+        let item = companion.and_then(|companion| companion.item.as_ref());
+        let children = item.map(|item| item.children.as_slice()).unwrap_or_default().iter();
+        let model = companion.and_then(|companion| companion.indexed.clone());
+        Self { rows, form, next: 0, parent: None, open: Vec::new(), thought: None, model, children }
     }
 
     /// Takes a message.
@@ -115,7 +118,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let mut heard = Heard::default();
         let mut typed: Vec<Cow<'m, str>> = Vec::new();
         let mut others: Vec<Cow<'m, str>> = Vec::new();
-        let mut result: Option<(Call, Vec<Cow<'m, str>>)> = None;
+        let mut result: Option<(Option<Call>, Vec<Cow<'m, str>>)> = None;
         for block in &message.content.0 {
             match block.kind.get() {
                 Some("tool_result") => {
@@ -134,15 +137,13 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                     if text.trim().is_empty() || tells_resumption(&text) {
                         continue;
                     }
-                    if let Some((name, output)) = xml::result(&text)
-                        && let Some(call) = self.open_named(name)
-                    {
+                    if let Some((name, output)) = xml::result(&text) {
                         heard.has_results = true;
                         if let Some((call, output)) = result.take() {
-                            typed.extend(self.end_written(&call, output, at)?);
+                            typed.extend(self.end_written(call.as_ref(), output, at)?);
                         }
                         let output = (!output.is_empty()).then(|| Cow::Owned(output.to_owned()));
-                        result = Some((call, output.into_iter().collect()));
+                        result = Some((self.open_named(name), output.into_iter().collect()));
                     } else if let Some((_, output)) = &mut result {
                         output.push(text);
                     } else if let Some(words) = spoken(&text, false) {
@@ -156,7 +157,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             }
         }
         if let Some((call, output)) = result {
-            typed.extend(self.end_written(&call, output, at)?);
+            typed.extend(self.end_written(call.as_ref(), output, at)?);
         }
         heard.is_typed = !typed.is_empty();
         heard.text = join(if heard.is_typed { typed } else { others });
@@ -175,15 +176,18 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         Ok(typed)
     }
 
+    /// Ends a call with its result, where the call is known; gives what the person typed with it.
     fn end_written<'m>(
         &mut self,
-        call: &Call,
+        call: Option<&Call>,
         output: Vec<Cow<'m, str>>,
         at: Option<i64>,
     ) -> Result<Option<Cow<'m, str>>, Reject> {
         let output = join(output).unwrap_or_default();
         let typed = spoken(&output, true).map(|words| Cow::Owned(words.to_owned()));
-        self.end(call, output, false, at)?;
+        if let Some(call) = call {
+            self.end(call, output, false, at)?;
+        }
         Ok(typed)
     }
 

@@ -1,12 +1,16 @@
 //! `state/taskHistory.json`, `tasks/_index.json`: a line for each task. Those whose folder is gone are all that is known of
-//! it.
+//! it; of the others they name the project and the model, where nothing nearer does.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
 
 use super::dialect::Dialect;
 use super::items;
 use super::record::HistoryItem;
 use super::rows::{Bill, Rows};
 use super::split::Split;
-use crate::extract::{Facts, Kind, Reject, Sink, session_key};
+use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::tables::MessageRow;
 
@@ -17,11 +21,29 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     Ok(())
 }
 
+/// The model of each task that an index names one of, found once for all tasks beside it.
+pub(super) fn models(source: &Source<'_>, index: &Path) -> Result<Arc<HashMap<String, String>>, Reject> {
+    source.survey_of(index, || {
+        let mut models = HashMap::new();
+        if let Some(mut index) = source.beside(index) {
+            items::read::<HistoryItem<'static>>(&mut index, "entries", &mut |item, _| {
+                let named = item.id.get().zip(item.model.get());
+                models.extend(named.map(|(task, model)| (task.to_owned(), model.to_owned())));
+                Ok(())
+            })?;
+        }
+        Ok(models)
+    })
+}
+
 fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(task) = item.id.get() else { return Ok(()) };
     out.turn_to(task);
     let session = session_key(dialect.agent, task);
     let folder = item.cwd.get().or(item.workspace.get());
+    if let Some(folder) = folder {
+        out.note(NoteField::ProjectPath, session, 0, folder);
+    }
     // Names of tasks that are numbers say when these began.
     let begun = task.parse().ok().filter(|_| task.len() == 13).and_then(super::timeline::moment).or(item.at.0);
     if let Some(text) = item.task.get() {

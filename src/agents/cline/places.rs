@@ -22,6 +22,9 @@ const SERVERS: [&str; 6] = [
 /// Folder of code-server.
 const CODE_SERVER: &str = ".local/share/code-server";
 
+/// Cline's index, below its storage.
+const TASKS: &str = "state/taskHistory.json";
+
 /// Adds the tasks and sessions of an extension.
 pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mut Found) {
     for storage in storages(dialect, places, found) {
@@ -78,7 +81,7 @@ pub(super) fn add_storage(storage: &Path, found: &mut Found) {
 
 fn add_tasks_of(storage: &Path, found: &mut Found) {
     add_tasks(&storage.join("tasks"), found);
-    let index = storage.join("state/taskHistory.json");
+    let index = storage.join(TASKS);
     if index.is_file() {
         found.add(index, INDEX);
     }
@@ -171,5 +174,13 @@ pub(in crate::agents) fn companions(path: &Path) -> Vec<PathBuf> {
     if matches!(name, "taskHistory.json" | "_index.json") {
         return Vec::new();
     }
-    [HISTORY, METADATA, ITEM].into_iter().filter(|beside| *beside != name).map(|beside| folder.join(beside)).collect()
+    let beside = [HISTORY, METADATA, ITEM].into_iter().filter(|beside| *beside != name);
+    beside.map(|beside| folder.join(beside)).chain(index_beside(folder)).collect()
+}
+
+/// The index that a task is read together with. It changes with every task: where metadata tell the models it is left
+/// aside, so that not all tasks are read again for each.
+pub(super) fn index_beside(folder: &Path) -> Option<PathBuf> {
+    let storage = folder.parent()?.parent()?;
+    (!folder.join(METADATA).is_file()).then(|| storage.join(TASKS))
 }

@@ -131,7 +131,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     let folder = owned(manifest.cwd.get().or(manifest.workspace.get()));
     let mut rows = Rows::new(out, dialect.agent, session.clone());
     rows.folder.clone_from(&folder);
-    let mut history = History::new(&mut rows, Form::Session(known), &[]);
+    let mut history = History::new(&mut rows, Form::Session(known), None);
     items::read::<Message<'static>>(&mut source.again(), "messages", &mut |message, _| history.take(message))?;
     history.finish()?;
     let (begun, folder) = (rows.begun, folder.or(rows.folder.take()));

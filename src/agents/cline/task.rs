@@ -28,7 +28,7 @@ pub(super) const ITEM: &str = "history_item.json";
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let folder = source.path.parent().unwrap_or(Path::new(""));
     let name = source.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let companion = if name == METADATA { metadata_alone(source, out)? } else { Companion::of(source, folder) };
+    let companion = if name == METADATA { metadata_alone(source, out)? } else { Companion::of(source, folder)? };
     let named = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let task = companion.totals.as_ref().and_then(|totals| totals.task.clone()).unwrap_or_else(|| named.to_owned());
     let timeline = if SHOWN.contains(&name) { Some(Timeline::read(source, out)?) } else { None };
@@ -70,10 +70,9 @@ fn read_history(
     let path = folder.join(HISTORY);
     let mut beside = if timeline.is_some() { source.beside(&path) } else { Some(source.again()) };
     let Some(source) = &mut beside else { return Ok(false) };
-    let children = companion.item.as_ref().map(|item| item.children.as_slice()).unwrap_or_default();
     let mut has_history = false;
     let billing = timeline.map(|timeline| Billing::new(dialect, companion, timeline));
-    let mut history = History::new(rows, Form::Task(billing), children);
+    let mut history = History::new(rows, Form::Task(billing), Some(companion));
     let tally = items::read::<Message<'static>>(source, "", &mut |message, _| {
         has_history = true;
         history.take(message)

@@ -63,20 +63,21 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<Element<'_>>) {
 }
 
 /// The first call of a text, with what stands before and behind it. A file that is written may hold anything: its
-/// element ends where the last of its name does.
+/// element ends where the last of its name does. The extensions take a call wherever it stands and stop the model behind
+/// it: within a line it is one where nothing follows, and a mention else.
 fn next(text: &str) -> Option<(&str, Element<'_>, &str)> {
     let mut places = memchr::memchr_iter(b'<', text.as_bytes());
     places.find_map(|place| {
         let before = text.get(..place)?;
-        if !before.is_empty() && !before.ends_with('\n') {
-            return None;
-        }
+        let begins_line = before.is_empty() || before.ends_with('\n');
         let inner = text.get(place + 1..)?;
         let name = TOOLS.into_iter().find(|name| inner.strip_prefix(name).is_some_and(|rest| rest.starts_with('>')))?;
         let body = inner.get(name.len() + 1..)?;
         let closing = format!("</{name}>");
         let end = if holds_file(name) { body.rfind(&closing) } else { body.find(&closing) }?;
-        Some((before, Element { name, body: body.get(..end)? }, body.get(end + closing.len()..)?))
+        let after = body.get(end + closing.len()..)?;
+        let is_call = begins_line || (after.trim().is_empty() && !before.ends_with('`'));
+        is_call.then_some((before, Element { name, body: body.get(..end)? }, after))
     })
 }
 
@@ -137,6 +138,10 @@ mod tests {
         assert_eq!(elements.len(), 1);
         assert_eq!(elements[0].name, "write_to_file");
         assert_eq!(elements[0].input(), r#"{"content":"<path>x</path>","path":"a.md"}"#);
+        assert_eq!(split("<thinking>x</thinking><read_file><path>a</path></read_file>\n").1.len(), 1);
+        assert_eq!(split("I look: <read_file>\n<path>a</path>\n</read_file>").0, "I look:");
+        assert!(split("use <read_file><path>a</path></read_file> for that").1.is_empty());
+        assert!(split("use `<read_file><path>a</path></read_file>").1.is_empty());
         assert!(split("use `<read_file>` for that, a <b").1.is_empty());
         assert!(split("<read_file>\n<path>a</path>").1.is_empty(), "torn");
     }

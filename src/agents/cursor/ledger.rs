@@ -93,8 +93,8 @@ impl Ledger {
                 give_way_to_twin(out, Kind::Response, &billed.id, twin, began);
             }
             let Some(model) = billed.model.as_deref() else { continue };
-            out.give_way(Kind::Response, &billed.id, self.key_of(model), None);
-            if self.costs.contains_key(model) {
+            out.give_way(Kind::Response, &billed.id, self.key_of(out, model), None);
+            if let Some(model) = self.named_in_costs(out, model) {
                 let sum = priced.entry(model).or_default();
                 *sum = (sum.0.saturating_add(billed.input), sum.1.saturating_add(billed.output));
             }
@@ -112,14 +112,21 @@ impl Ledger {
                 ..blank(session, &id)
             };
             out.usage(row, 0, weak)?;
-            out.claim(self.key_of(model), false);
+            out.claim(self.key_of(out, model), false);
         }
         Ok(())
     }
 
+    /// How the costs spell a model, which bubbles may spell otherwise; none where they lack it.
+    fn named_in_costs(&self, out: &Sink<'_>, model: &str) -> Option<&str> {
+        let same = || self.costs.keys().find(|named| out.model_named(named) == out.model_named(model));
+        let exact = self.costs.get_key_value(model).map(|(named, _)| named);
+        exact.or_else(same).map(String::as_str)
+    }
+
     /// The key of the fact that what a model cost in the conversation is told.
-    fn key_of(&self, model: &str) -> u64 {
-        key(AGENT, Kind::Presence, &format!("cost:{}:{model}", self.session))
+    fn key_of(&self, out: &Sink<'_>, model: &str) -> u64 {
+        key(AGENT, Kind::Presence, &format!("cost:{}:{}", self.session, out.model_named(model)))
     }
 }
 

@@ -51,7 +51,7 @@ static ABOUT: About = About {
         durations: Grain::Session,
     },
     retention_days: None,
-    parser_version: 2,
+    parser_version: 3,
 };
 
 impl Agent for Droid {

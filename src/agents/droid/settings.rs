@@ -47,6 +47,15 @@ impl Companion {
         }
     }
 
+    /// Reads the settings of another session: they lie in the same folder, or beside the folders as until 2025.
+    pub(super) fn of_session(source: &Source<'_>, session: &str) -> Self {
+        let folders = source.path.ancestors().skip(1).take(2);
+        let paths = folders.map(|folder| folder.join(format!("{session}.settings.json")));
+        let found = paths.filter(|_| !session.contains(['/', '\\'])).find_map(|path| source.sidecar(&path));
+        let read = |bytes: Vec<u8>| Some(Self::of(&serde_json::from_str::<Settings<'_>>(&repair(&bytes)).ok()?));
+        found.and_then(read).unwrap_or_default()
+    }
+
     fn of(settings: &Settings<'_>) -> Self {
         let metadata = || {
             let tags = settings.tags.0.iter().filter_map(|tag| tag.0.as_ref());
@@ -89,6 +98,12 @@ impl Total {
         let total = Self { input, cache_read, cache_write: tokens(usage.cache_write), output, reasoning: thinking };
         let counts = [total.input, total.cache_read, total.cache_write, total.output];
         counts.into_iter().flatten().any(|count| count > 0).then_some(total)
+    }
+
+    /// Whether it has at least the other's tokens of every kind.
+    pub(super) fn holds(&self, other: &Self) -> bool {
+        let counts = |total: &Self| [total.input, total.cache_read, total.cache_write, total.output, total.reasoning];
+        counts(self).into_iter().zip(counts(other)).all(|(own, other)| own.unwrap_or(0) >= other.unwrap_or(0))
     }
 
     /// The row of a total, without what it does not tell.

@@ -97,18 +97,18 @@ fn special_status(text: &str, failed: bool) -> Option<&'static str> {
     says(&REJECTED).then_some("rejected")
 }
 
-/// The exit code that a command's result names: `(exit code: 2)` in the first line of a failure,
+/// The exit code that a command's result names: `(exit code: 2)` in the first line of a failure or at the end of its last,
 /// `[Process exited with code 0]` as the last line, or `exitCode` of an object.
 fn exit_code(text: &str) -> Option<i64> {
     let text = text.trim();
     if text.starts_with('{') {
         return serde_json::from_str::<CommandResult<'_>>(text).ok()?.exit_code.0;
     }
-    let first = text.lines().next()?;
-    let of_first = first.rsplit_once("(exit code: ").and_then(|(_, rest)| rest.split_once(')')?.0.trim().parse().ok());
-    let last = text.lines().next_back()?;
-    let of_last = || last.trim().strip_prefix("[Process exited with code ")?.strip_suffix(']')?.parse().ok();
-    of_first.or_else(of_last)
+    let code = |line: &str| line.rsplit_once("(exit code: ")?.1.split_once(')')?.0.trim().parse().ok();
+    let last = text.lines().next_back()?.trim();
+    let of_process = || last.strip_prefix("[Process exited with code ")?.strip_suffix(']')?.parse().ok();
+    let of_last = || Some(last).filter(|last| last.ends_with(')')).and_then(code);
+    text.lines().next().and_then(code).or_else(of_process).or_else(of_last)
 }
 
 #[cfg(test)]
@@ -122,6 +122,9 @@ mod tests {
     #[test]
     fn outcomes_are_told_by_texts() {
         assert_eq!(outcome("Error: Command failed (exit code: 2)\nls: no such file", None), ("error", Some(2)));
+        assert_eq!(outcome("Command failed\nls: no such file (exit code: 4)", None), ("error", Some(4)));
+        assert_eq!(outcome("it said (exit code: 4)\nonce", None), ("error", Some(4)), "as ever in the first line");
+        assert_eq!(outcome("once\nit said (exit code: 4)\nfine", None), ("ok", None));
         assert_eq!(outcome("a\n\n[Process exited with code 0]", None), ("ok", Some(0)));
         assert_eq!(outcome("a\n\n[Process exited with code 127]\n", Some(false)), ("error", Some(127)));
         assert_eq!(outcome(r#"{"stdout":"","exitCode":3}"#, Some(false)), ("error", Some(3)));

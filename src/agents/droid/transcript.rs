@@ -40,7 +40,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         calls: Calls::default(),
     };
     transcript.read_all(&mut source.lines()?)?;
-    transcript.finish()
+    transcript.finish(source)
 }
 
 struct Transcript<'o, 'a> {

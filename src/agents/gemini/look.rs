@@ -58,14 +58,14 @@ pub(super) fn take_record<'s>(look: &mut impl Look<'s>, record: &Record<'_>, lin
         look.message(record, place, false)?;
     } else if let Some(set) = &record.set.0 {
         look.facts(set);
-        if !set.messages.0.is_empty() {
+        if let Some(messages) = set.messages.messages() {
             look.begin_snapshot();
-            take_list(look, &set.messages.0, line, true)?;
+            take_list(look, messages, line, true)?;
             look.end_snapshot();
         }
     } else if record.session.get().is_some() {
         look.facts(record);
-        take_list(look, &record.messages.0, line, false)?;
+        take_list(look, record.messages.messages().unwrap_or_default(), line, false)?;
     } else {
         look.other(record);
     }

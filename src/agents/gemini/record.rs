@@ -1,5 +1,7 @@
 //! The shapes of Gemini CLI's records, 0.0.77 to 0.61.
 
+use serde::de::{Deserialize, Deserializer};
+
 use crate::source::records::{List, Moment, Number, Object, Raw, Text, record};
 
 record! {
@@ -14,7 +16,7 @@ record! {
         updated: Moment = "lastUpdated",
         summary: Text<'a> = "summary",
         chat_kind: Text<'a> = "kind",
-        messages: List<Raw<'a>> = "messages",
+        messages: History<'a> = "messages",
         id: Text<'a> = "id",
         timestamp: Moment = "timestamp",
         kind: Text<'a> = "type",
@@ -26,6 +28,23 @@ record! {
         calls: List<Object<Call<'a>>> = "toolCalls",
     }
     ignores ["directories", "memoryScratchpad"]
+}
+
+/// A list of messages; an empty one is a history in which nothing stays.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History<'a>(Option<List<Raw<'a>>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for History<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<'a> History<'a> {
+    /// Its messages; none where there is no list.
+    pub(super) fn messages(&self) -> Option<&[Raw<'a>]> {
+        self.0.as_ref().map(|list| list.0.as_slice())
+    }
 }
 
 record! {

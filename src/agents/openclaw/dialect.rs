@@ -1,12 +1,13 @@
 //! What OpenClaw means by pi's lines.
 
 use super::AGENT;
-use crate::agents::pi::{Dialect, Message, Writer};
+use crate::agents::pi::{Dialect, Known, Message, Writer};
+use crate::extract::session_key;
 
 /// Models in whose name OpenClaw writes what it delivered.
 const MIRRORS: [&str; 2] = ["delivery-mirror", "gateway-injected"];
-/// Providers that are programs with session files of their own.
-const PROGRAMS: [&str; 2] = ["claude-cli", "codex-cli"];
+/// Providers that are programs with session files of their own, and the agents that these are.
+const PROGRAMS: [(&str, &str); 2] = [("claude-cli", "claude-code"), ("codex-cli", "codex")];
 /// Prompts that OpenClaw itself gives.
 const OWN_PROMPTS: [&str; 2] = ["Read HEARTBEAT.md", "A new session was started via /new or /reset"];
 
@@ -18,16 +19,21 @@ fn user(text: &str) -> (&'static str, &str) {
     (if is_own { "meta" } else { "prompt" }, text)
 }
 
-fn writer(message: &Message<'_>) -> Writer {
+fn writer(message: &Message<'_>, known: &Known) -> Writer {
     let is_mirror = message.api.is("openclaw-transcript")
         || (message.provider.is("openclaw") && message.model.get().is_some_and(|model| MIRRORS.contains(&model)));
-    let is_elsewhere = message.idempotency_key.get().is_some_and(|key| key.starts_with("codex-app-server:"))
-        || message.provider.get().is_some_and(|provider| PROGRAMS.contains(&provider));
-    match (is_mirror, is_elsewhere) {
-        (true, _) => Writer::Program,
-        (_, true) => Writer::OtherAgent,
-        _ => Writer::Model,
+    if is_mirror {
+        return Writer::Program;
     }
+    if let Some(mirrored) = message.idempotency_key.get().and_then(|key| key.strip_prefix("codex-app-server:")) {
+        let thread = mirrored.split(':').next().filter(|thread| !thread.is_empty());
+        return Writer::OtherAgent(thread.map(|thread| session_key("codex", thread)));
+    }
+    let program = PROGRAMS.into_iter().find(|(provider, _)| message.provider.is(provider));
+    program.map_or(Writer::Model, |(provider, agent)| {
+        let session = known.programs.get(provider);
+        Writer::OtherAgent(session.map(|session| session_key(agent, session)))
+    })
 }
 
 /// The text without the moment that OpenClaw puts before it: `[Wed 2026-02-18 11:21 GMT+1] `.

@@ -25,6 +25,8 @@ pub(super) struct Member {
     pub(super) is_fork_of_parent: bool,
     /// Session whose history was copied.
     pub(super) forked_from: Option<String>,
+    /// Sessions that other agents' programs have for it, by the programs.
+    pub(super) programs: BTreeMap<&'static str, String>,
 }
 
 /// All sessions that are listed together.
@@ -61,10 +63,19 @@ impl Family {
     pub(super) fn described(&self, session_id: &str) -> String {
         let known = self.known(session_id);
         let Known {
-            title, is_subagent, subagent_type, parent_session_id, root_session_id, forked_at, forked_from, ..
+            title,
+            is_subagent,
+            subagent_type,
+            parent_session_id,
+            root_session_id,
+            forked_at,
+            forked_from,
+            programs,
+            ..
         } = known;
         let lineage = (parent_session_id, root_session_id, forked_at, forked_from);
-        format!("{:?}", (title, is_subagent, subagent_type, lineage))
+        let described = format!("{:?}", (title, is_subagent, subagent_type, lineage));
+        if programs.is_empty() { described } else { format!("{described} {programs:?}") }
     }
 
     /// What is known of a session.
@@ -84,6 +95,7 @@ impl Family {
             forked_at: member.forked_from.as_ref().or(copied.as_ref()).and(member.began),
             forked_from: member.forked_from.clone().or(copied),
             by_key,
+            programs: member.programs.clone(),
             ..Known::default()
         }
     }

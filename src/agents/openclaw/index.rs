@@ -21,6 +21,35 @@ record! {
         parent_key: Text<'a> = "parentSessionKey",
         is_fork: Flag = "forkedFromParent",
         role: Text<'a> = "subagentRole",
+        bindings: Object<Bindings<'a>> = "cliSessionBindings",
+        cli_sessions: Object<CliSessions<'a>> = "cliSessionIds",
+        claude_session: Text<'a> = "claudeCliSessionId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// Sessions that other agents' programs have for one of OpenClaw's.
+    Bindings<'a> {
+        claude: Object<Binding<'a>> = "claude-cli",
+        codex: Object<Binding<'a>> = "codex-cli",
+    }
+    ignores the rest
+}
+
+record! {
+    /// One of them.
+    Binding<'a> {
+        session: Text<'a> = "sessionId",
+    }
+    ignores the rest
+}
+
+record! {
+    /// The same in an older form.
+    CliSessions<'a> {
+        claude: Text<'a> = "claude-cli",
+        codex: Text<'a> = "codex-cli",
     }
     ignores the rest
 }
@@ -39,7 +68,19 @@ impl Listed<'_> {
             parent_key: owned(&self.parent_key),
             is_fork_of_parent: self.is_fork.0,
             forked_from: None,
+            programs: self.programs().collect(),
         }
+    }
+
+    fn programs(&self) -> impl Iterator<Item = (&'static str, String)> {
+        fn bound<'b>(binding: Option<&'b Object<Binding<'_>>>) -> Option<&'b str> {
+            binding?.0.as_ref()?.session.get()
+        }
+        let (bindings, ids) = (self.bindings.0.as_ref(), self.cli_sessions.0.as_ref());
+        let claude = bound(bindings.map(|bindings| &bindings.claude)).or(ids.and_then(|ids| ids.claude.get()));
+        let codex = bound(bindings.map(|bindings| &bindings.codex)).or(ids.and_then(|ids| ids.codex.get()));
+        let of_programs = [("claude-cli", claude.or(self.claude_session.get())), ("codex-cli", codex)];
+        of_programs.into_iter().filter_map(|(program, session)| Some((program, session?.to_owned())))
     }
 }
 

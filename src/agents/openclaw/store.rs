@@ -246,12 +246,15 @@ fn members(database: &Database) -> Result<Vec<Member>, Reject> {
         let node = nodes.get(&key).cloned().unwrap_or_else(|| Member { key: key.clone(), ..Member::default() });
         let is_fork = reason.as_deref() == Some("fork");
         let moment = |text: Option<String>| text?.parse().ok().and_then(crate::time::from_epoch);
+        // The programs' sessions are those of the node's present session alone.
+        let programs = if node.session_id == session_id { node.programs.clone() } else { BTreeMap::new() };
         members.push(Member {
             began: moment(created).or_else(|| moment(started)),
             spawned_by: spawned_by.or(node.spawned_by),
             parent_key: parent_key.or(node.parent_key),
             forked_from: node.forked_from.or(previous).filter(|origin| is_fork && *origin != session_id),
             session_id,
+            programs,
             ..Member { spawned_by: None, parent_key: None, forked_from: None, ..node }
         });
     })?;

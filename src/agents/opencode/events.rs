@@ -1,6 +1,6 @@
 //! The table `session_message` of 2.x: one row for each message, an API call each where it is the model's.
 
-use super::ids::{Identity, Traits, steps_key};
+use super::ids::{Finished, Identity, Traits, steps_key};
 use super::record::{self, Event, Part};
 use super::rows::{Known, Response, Rows, Said};
 use super::tokens::{Billed, Counter};
@@ -79,13 +79,16 @@ impl<'o, 'a> Events<'o, 'a> {
     }
 
     fn identity(&mut self, row: &EventRow<'_>, event: &Event<'_>) -> (Identity, Option<i64>) {
-        let created = event.time.0.as_ref().and_then(|times| times.created.0).or(row.created);
+        let times = event.time.0.as_ref();
+        let created = times.and_then(|times| times.created.0).or(row.created);
+        let completed = times.and_then(|times| times.completed.0).filter(|_| row.kind == "assistant");
         let model = event.model.0.as_ref();
         let traits = Traits {
             role: if row.kind == "assistant" { "assistant" } else { row.kind },
             created,
             provider: model.and_then(|model| model.provider.get()),
             model: model.and_then(|model| model.id.get()),
+            finished: Finished::of(completed, event.tokens.0.as_ref(), event.cost.0),
         };
         (self.rows.identity(row.id, traits, row.is_replay), created)
     }

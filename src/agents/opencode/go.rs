@@ -146,7 +146,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
         }
         let is_assistant = message.role == "assistant";
         let role = if is_assistant { "assistant" } else { "user" };
-        let traits = Traits { role, created: message.created, provider: None, model: message.model };
+        let traits = Traits { role, created: message.created, provider: None, model: message.model, finished: None };
         let identity = self.rows.identity(message.id, traits, false);
         if !is_assistant {
             self.rows.turn();

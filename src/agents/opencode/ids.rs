@@ -1,10 +1,13 @@
 //! What records are called, so that each is there once: the stores share ids, forks give new ones.
 //!
 //! A fork copies messages with new ids, and with the moments that they were first written at: before the fork itself began.
-//! Every other message says under which name a copy would know it. Copies give way to it, and to one another.
+//! Every other message says under which names a copy would know it: one that is finished also by what it cost, so that
+//! nothing else of the same moment is taken for it. Copies give way to it, and to one another; those that the program says
+//! were copied also to the session that they come from.
 
 use std::borrow::Cow;
 
+use super::record::Tokens;
 use crate::extract::{Kind, Sink, key};
 
 /// Letters and digits at the end of an id that a provider drew at random, at least.
@@ -16,6 +19,10 @@ pub(super) struct Identity {
     id: String,
     /// What stands for the message in all its copies; none where its moment is not known.
     original: Option<u64>,
+    /// The same for a finished message, with what it cost.
+    finished: Option<u64>,
+    /// What stands for the session that it was copied from, where the program says so.
+    origin: Option<u64>,
     is_copy: bool,
 }
 
@@ -27,6 +34,24 @@ pub(super) struct Traits<'t> {
     pub(super) created: Option<i64>,
     pub(super) provider: Option<&'t str>,
     pub(super) model: Option<&'t str>,
+    pub(super) finished: Option<Finished>,
+}
+
+/// What a model's finished message says of itself.
+#[derive(Debug, Clone, Copy)]
+#[expect(dead_code, reason = "its fields are told as one text")]
+pub(super) struct Finished {
+    /// Microseconds since 1970.
+    completed: i64,
+    tokens: [Option<i64>; 6],
+    /// USD.
+    cost: Option<f64>,
+}
+
+impl Finished {
+    pub(super) fn of(completed: Option<i64>, tokens: Option<&Tokens<'_>>, cost: Option<f64>) -> Option<Self> {
+        Some(Self { completed: completed?, tokens: tokens.map(Tokens::numbers).unwrap_or_default(), cost })
+    }
 }
 
 /// Provider and model of what an extension's task had before it was moved to a session.
@@ -42,22 +67,35 @@ impl Traits<'_> {
 impl Identity {
     pub(super) fn new(agent: &str, id: &str, traits: Traits<'_>, is_copy: bool) -> Self {
         let Some(created) = traits.created else {
-            return Self { id: id.to_owned(), original: None, is_copy: false };
+            return Self { id: id.to_owned(), ..Self::default() };
         };
         let provider = traits.provider.unwrap_or_default();
         let shared = format!("{}@{created}:{provider}/{}", traits.role, traits.model.unwrap_or_default());
         let original = key(agent, Kind::Presence, &format!("original:{shared}"));
-        Self { id: if is_copy { shared } else { id.to_owned() }, original: Some(original), is_copy }
+        let finished =
+            traits.finished.map(|finished| key(agent, Kind::Presence, &format!("original:{shared} {finished:?}")));
+        let id = if is_copy { shared } else { id.to_owned() };
+        Self { id, original: Some(original), finished, origin: None, is_copy }
+    }
+
+    /// Of a message that the program says was copied from the session of that key.
+    pub(super) fn copied_from(self, session: u64) -> Self {
+        Self { origin: Some(session), ..self }
+    }
+
+    /// Of a copy that may be older than the message is now: what it cost by then says nothing.
+    pub(super) fn of_any_age(self) -> Self {
+        Self { finished: None, ..self }
     }
 
     /// Of a message that was moved here from another store, where that is known by a key.
     pub(super) fn moved(id: &str, from: u64) -> Self {
-        Self { id: id.to_owned(), original: Some(from), is_copy: true }
+        Self { id: id.to_owned(), original: Some(from), is_copy: true, ..Self::default() }
     }
 
     /// Of a row that comes with a message: it is a copy where that is one.
     pub(super) fn of_row(id: String, message: &Self) -> Self {
-        Self { id, original: message.original.filter(|_| message.is_copy), is_copy: message.is_copy }
+        if message.is_copy { Self { id, ..*message } } else { Self { id, ..Self::default() } }
     }
 
     /// Value of `message_id`.
@@ -91,15 +129,15 @@ impl Identity {
 
     /// Says that the message is there, for its copies.
     pub(super) fn claim(&self, out: &mut Sink<'_>) {
-        if let Some(original) = self.original.filter(|_| !self.is_copy) {
-            out.claim(original, false);
+        for known_by in self.original.into_iter().chain(self.finished).filter(|_| !self.is_copy) {
+            out.claim(known_by, false);
         }
     }
 
     /// Says of a row of a copy that it is none where the original is.
     pub(super) fn give_way(&self, kind: Kind, id: &str, out: &mut Sink<'_>) {
-        if let Some(original) = self.original.filter(|_| self.is_copy) {
-            out.give_way(kind, id, original, None);
+        for known_by in self.finished.or(self.original).into_iter().chain(self.origin).filter(|_| self.is_copy) {
+            out.give_way(kind, id, known_by, None);
         }
     }
 }
@@ -134,7 +172,7 @@ mod tests {
     use super::*;
 
     const TRAITS: Traits<'static> =
-        Traits { role: "user", created: Some(1_772_000_000_000_000), provider: None, model: Some("m") };
+        Traits { role: "user", created: Some(1_772_000_000_000_000), provider: None, model: Some("m"), finished: None };
 
     #[test]
     fn copies_share_what_they_are_called() {

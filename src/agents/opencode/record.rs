@@ -153,6 +153,15 @@ record! {
     ignores the rest
 }
 
+impl Tokens<'_> {
+    /// All numbers as they are.
+    pub(super) fn numbers(&self) -> [Option<i64>; 6] {
+        let cache = self.cache.0.as_ref();
+        let (read, write) = (cache.and_then(|cache| cache.read.0), cache.and_then(|cache| cache.write.0));
+        [self.total.0, self.input.0, self.output.0, self.reasoning.0, read, write]
+    }
+}
+
 record! {
     /// Cached input.
     Cache<'a> {

@@ -56,6 +56,8 @@ pub(super) struct Said<'s> {
     pub(super) attachments: i64,
     /// Whether none of its parts is there.
     pub(super) is_bare: bool,
+    /// Whether the model was still at it: files that were moved to a database stay as they were.
+    pub(super) is_unfinished: bool,
 }
 
 /// An API call as it is to be stored.
@@ -119,6 +121,11 @@ impl<'o, 'a> Rows<'o, 'a> {
         }
     }
 
+    /// Takes for copies only what the program says is one.
+    pub(super) fn trust_boundary(&mut self) {
+        self.all_are_copies = Some(false);
+    }
+
     /// Counts a record; gives its number.
     pub(super) fn record(&mut self) -> u64 {
         self.out.line();
@@ -160,8 +167,15 @@ impl<'o, 'a> Rows<'o, 'a> {
         if let Some(task) = self.known.moved_from.as_deref().filter(|_| traits.is_moved()) {
             return Identity::moved(id, session_key(self.out.agent(), task));
         }
-        let identity =
-            Identity::new(self.out.agent(), id, traits, is_older || is_replay || all_are_copies || self.known.is_stray);
+        let is_stray = self.known.is_stray;
+        let is_copy = is_older || is_replay || all_are_copies || is_stray;
+        let mut identity = Identity::new(self.out.agent(), id, traits, is_copy);
+        if is_stray {
+            identity = identity.of_any_age();
+        }
+        if let Some(origin) = self.known.forked_from.as_deref().filter(|_| is_replay) {
+            identity = identity.copied_from(session_key(self.out.agent(), origin));
+        }
         if !identity.is_copy() {
             return identity;
         }
@@ -182,7 +196,8 @@ impl<'o, 'a> Rows<'o, 'a> {
         }
     }
 
-    /// Adds a message, and says that it is there. One that has lost its parts gives way to what another store has of it.
+    /// Adds a message, and says that it is there. One that has lost its parts, or is not finished, gives way to what another
+    /// store has of it.
     pub(super) fn message(&mut self, id: &str, identity: &Identity, said: &Said<'_>) -> Result<(), Reject> {
         let row = MessageRow {
             session_id: &self.known.id,
@@ -203,7 +218,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             attachments: said.attachments,
             ..MessageRow::default()
         };
-        let place = self.out.message(row, identity.is_copy() || said.is_bare)?;
+        let place = self.out.message(row, identity.is_copy() || said.is_bare || said.is_unfinished)?;
         identity.give_way(Kind::Message, identity.id(), self.out);
         identity.claim(self.out);
         if self.is_reverted {
@@ -269,7 +284,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             child_session_id: call.child.as_deref(),
             ..ToolCallRow::default()
         };
-        self.out.tool_call(row, identity.is_copy())?;
+        self.out.tool_call(row, identity.is_copy() || call.end.is_none())?;
         identity.give_way(Kind::ToolCall, id, self.out);
         Ok(())
     }

@@ -111,6 +111,9 @@ impl<'d> Store<'d> {
     fn read_events(&mut self, known: Known, boundary: Option<i64>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let session = known.id.clone();
         let mut events = Events::new(known, out);
+        if boundary.is_some() {
+            events.rows.trust_boundary();
+        }
         if let Some(statement) = &mut self.events {
             let read = each(statement, [session], |row| {
                 let (id, kind) = (text(row, 0), text(row, 1));

@@ -1,6 +1,6 @@
 //! Messages and their parts, as the files and the tables `message` and `part` hold them.
 
-use super::ids::{Identity, Traits, moment_of, steps_key};
+use super::ids::{Finished, Identity, Traits, moment_of, steps_key};
 use super::inline::Inline;
 use super::record::{self, Message, Part};
 use super::rows::{Known, Response, Rows, Said};
@@ -119,7 +119,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let times = message.time.0.as_ref().or_else(|| metadata?.time.0.as_ref());
         let created = times.and_then(|times| times.created.0).or(created).or_else(|| moment_of(id));
         let role = if is_assistant { "assistant" } else { "user" };
-        let traits = Traits { role, created, provider, model };
+        let tokens = message.tokens.0.as_ref().or_else(|| first?.tokens.0.as_ref());
+        let completed = times.and_then(|times| times.completed.0);
+        let cost = message.cost.0.or_else(|| first?.cost.0);
+        let finished = Finished::of(completed, tokens, cost).filter(|_| is_assistant);
+        let traits = Traits { role, created, provider, model, finished };
         let (provider, model) = if traits.is_moved() { (None, None) } else { (provider, model) };
         let identity = self.rows.identity(id, traits, false);
         let place = message.path.0.as_ref().or_else(|| first?.path.0.as_ref());
@@ -128,7 +132,6 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let error =
             error.map(|error| (error.name.get().unwrap_or_default().to_owned(), error.text().map(str::to_owned)));
         let counter = Counter { provider, version: self.rows.known.version.as_deref() };
-        let tokens = message.tokens.0.as_ref().or_else(|| first?.tokens.0.as_ref());
         let billed = tokens.map(|tokens| Billed::of(tokens, counter));
         let summary = message.summary.json().or_else(|| first?.summary.json());
         Open {
@@ -141,11 +144,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
             model: model.map(str::to_owned),
             parent: message.parent.get().map(str::to_owned),
             created,
-            completed: times.and_then(|times| times.completed.0),
+            completed,
             error,
             finish: message.finish.get().map(str::to_owned),
             billed,
-            cost: message.cost.0.or_else(|| first?.cost.0),
+            cost,
             step_began: created,
             identity,
             ..Open::default()
@@ -261,6 +264,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             is_error: open.error.is_some(),
             attachments: open.attachments,
             is_bare: !open.has_parts,
+            is_unfinished: open.is_assistant && open.completed.is_none(),
         };
         self.rows.message(&open.id, identity, &said)?;
         for step in &open.steps {

@@ -1,14 +1,16 @@
 //! What the agents that write pi's lines mean by them.
 
 use super::record::Message;
+use super::transcript::Known;
 
 /// Who wrote a message of role `assistant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
     /// A model, and the tokens beside it were billed.
     Model,
-    /// A model, through another agent whose own files have the tokens.
-    OtherAgent,
+    /// A model, through another agent whose own files have the tokens: where the session there is known, the tokens count
+    /// until that session is, which claims this key. Else nobody can tell whether they are counted there.
+    OtherAgent(Option<u64>),
     /// The program itself, in the model's name.
     Program,
 }
@@ -20,10 +22,10 @@ pub(crate) struct Dialect {
     /// What a user message is, and its text without what the agent put before it.
     pub(crate) user: fn(&str) -> (&'static str, &str),
     /// Who wrote a message of role `assistant`.
-    pub(crate) writer: fn(&Message<'_>) -> Writer,
+    pub(crate) writer: fn(&Message<'_>, &Known) -> Writer,
 }
 
 /// As pi means them.
 pub(crate) const fn plain(agent: &'static str) -> Dialect {
-    Dialect { agent, user: |text| ("prompt", text), writer: |_| Writer::Model }
+    Dialect { agent, user: |text| ("prompt", text), writer: |_, _| Writer::Model }
 }

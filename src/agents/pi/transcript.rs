@@ -34,6 +34,8 @@ pub(crate) struct Known {
     pub(crate) forked_at: Option<i64>,
     /// Ids of sessions by the keys that OpenClaw calls them by.
     pub(crate) by_key: Arc<BTreeMap<String, String>>,
+    /// Ids of the sessions that other agents' programs had for it, by the programs.
+    pub(crate) programs: BTreeMap<&'static str, String>,
 }
 
 /// Entries that hold nothing for the tables.
@@ -180,7 +182,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             return Ok(());
         }
         let is_of_program = message.is_some_and(|message| {
-            message.role.is("assistant") && (self.dialect.writer)(message) == super::dialect::Writer::Program
+            message.role.is("assistant") && (self.dialect.writer)(message, &self.known) == super::dialect::Writer::Program
         });
         let is_beside = is_of_program || entry.append_mode.is("side");
         let parent = self.parent_of(kind, entry);

@@ -1,9 +1,11 @@
 //! What a session file says of its session, and the total of its tokens.
 
 use super::super::record::Line;
+use super::super::settings::{Companion, Total};
 use super::super::{AGENT, final_id, ids::qualified, turn_id};
 use super::{Replies, Transcript};
 use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
+use crate::source::Source;
 use crate::tables::UsageRow;
 
 impl Transcript<'_, '_> {
@@ -36,21 +38,23 @@ impl Transcript<'_, '_> {
         }
     }
 
-    pub(super) fn finish(mut self) -> Result<(), Reject> {
+    pub(super) fn finish(mut self, source: &Source<'_>) -> Result<(), Reject> {
         self.calls.finish(&self.session_id, self.out)?;
         if !self.has_start && !self.has_message {
             self.out.discard_session();
             return Ok(());
         }
-        self.push_total()?;
+        match self.companion.total {
+            Some(total) if !self.repeats_origin(&total, source) => self.push_total(total)?,
+            _ => {}
+        }
         self.out.claim(session_key(AGENT, &self.session_id), false);
         let facts = self.complete_facts();
         self.out.end_session(facts)
     }
 
     /// One row for the whole session: no record tells of a single response. A fork starts counting anew.
-    fn push_total(&mut self) -> Result<(), Reject> {
-        let Some(total) = self.companion.total else { return Ok(()) };
+    fn push_total(&mut self, total: Total) -> Result<(), Reject> {
         let (seq, timestamp) = self.replies.last.unwrap_or((0, self.last_moment));
         let id = format!("{}:total", self.session_id);
         let model = match self.replies.models.as_slice() {
@@ -72,6 +76,15 @@ impl Transcript<'_, '_> {
             self.out.claim(key(AGENT, Kind::Message, &final_id(&self.session_id, turn)), false);
         }
         Ok(())
+    }
+
+    /// Whether a fork that no model answered in has its origin's total, copied with the records.
+    fn repeats_origin(&self, total: &Total, source: &Source<'_>) -> bool {
+        // As long as the last copied record has not come, all replies are the origin's.
+        let is_copied = self.origin.forked_at.is_some() && !self.origin.is_reached;
+        let has_replies = self.replies.last.is_some() && !is_copied;
+        let Some(origin) = self.origin.session.as_deref().filter(|_| !has_replies) else { return false };
+        Companion::of_session(source, origin).total.is_some_and(|copied| total.holds(&copied))
     }
 
     fn complete_facts(&mut self) -> Facts {

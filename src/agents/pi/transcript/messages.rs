@@ -4,7 +4,7 @@ use super::super::content::Content;
 use super::super::dialect::Writer;
 use super::super::record::Message;
 use super::{Spot, Transcript};
-use crate::extract::Reject;
+use crate::extract::{Kind, Reject};
 use crate::tables::MessageRow;
 
 impl Transcript<'_, '_> {
@@ -63,7 +63,7 @@ impl Transcript<'_, '_> {
             attachments: message.content.attachments(),
             ..self.blank_row(spot)
         };
-        let writer = (self.dialect.writer)(message);
+        let writer = (self.dialect.writer)(message, &self.known);
         if writer == Writer::Program {
             return self.push(spot, blank);
         }
@@ -72,9 +72,13 @@ impl Transcript<'_, '_> {
             Some("aborted") => "abort",
             _ => "reply",
         };
-        let response = (writer == Writer::Model).then(|| self.response_id(spot, message)).flatten();
+        let is_counted = writer != Writer::OtherAgent(None);
+        let response = is_counted.then(|| self.response_id(spot, message)).flatten();
         if let Some(response) = &response {
             self.bill_reply(spot, message, response)?;
+            if let Writer::OtherAgent(Some(session)) = writer {
+                self.out.give_way(Kind::Response, response, session, None);
+            }
         }
         let row = MessageRow {
             kind,
