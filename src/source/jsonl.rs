@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
+use super::glued::Glued;
 use super::records::read_into;
-use super::{Line, Lines, repair, split_glued};
+use super::{Line, Lines, repair};
 use crate::extract::{Reject, Sink};
 
 /// The shape of a record, for any lifetime of the line that it borrows from.
@@ -63,23 +64,16 @@ pub(crate) trait RecordReader<'s> {
         if repaired.trim().is_empty() {
             return Ok(());
         }
-        let mut whole = 0;
-        let mut error = None;
-        for record in serde_json::Deserializer::from_str(&repaired).into_iter() {
-            match record {
-                Ok(record) => {
-                    whole += 1;
-                    self.take(&record, line.number)?;
-                }
-                Err(wrong) => error = Some(wrong),
-            }
+        let mut objects = Glued::new(&repaired, Self::STARTS, line.ended);
+        let mut is_behind_torn = false;
+        while let Some(record) = objects.next() {
+            is_behind_torn |= objects.error().is_some();
+            self.take(&record, line.number)?;
         }
-        let Some(error) = error else { return Ok(()) };
-        // A line that is still being written may end behind a whole object that is only a part of it.
-        let mut behind = split_glued(&repaired, Self::STARTS).filter(|_| line.ended);
-        if let Some(record) = behind.find_map(|text| serde_json::from_str(text).ok()) {
+        let Some(error) = objects.error() else { return Ok(()) };
+        if is_behind_torn {
             self.sink().problem(line.number, "a torn record; the one behind it on the line was read");
-            return if whole == 0 { self.take(&record, line.number) } else { Ok(()) };
+            return Ok(());
         }
         let reason = if line.ended { format!("no JSON object: {error}") } else { "the last line is torn".to_owned() };
         self.sink().problem(line.number, &reason);

@@ -2,6 +2,7 @@
 
 mod compressed;
 pub(crate) mod git;
+mod glued;
 pub(crate) mod jsonl;
 mod lines;
 pub(crate) mod records;
@@ -16,7 +17,7 @@ use std::time::UNIX_EPOCH;
 
 pub(crate) use compressed::{decompress, lines_of_blob};
 pub use lines::{Line, Lines};
-pub use repair::{repair, split_glued};
+pub use repair::repair;
 pub use sqlite::{Database, Databases};
 pub(crate) use sqlite::{value_bytes, value_text};
 pub(crate) use unescape::unescape;
