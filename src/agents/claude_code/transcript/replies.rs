@@ -1,10 +1,10 @@
 //! What the model says: one message for each response, over as many lines as it takes.
 
-use super::super::AGENT;
+use super::super::call_key;
 use super::super::pending::Reply;
 use super::super::record::Block;
 use super::{Spot, Transcript};
-use crate::extract::{Kind, Reject, key};
+use crate::extract::Reject;
 use crate::tables::MessageRow;
 
 impl Transcript<'_, '_> {
@@ -46,13 +46,19 @@ impl Transcript<'_, '_> {
             self.out.claim(spot.key, self.is_copy(line));
         }
         for block in &message.content.blocks {
-            self.take_block(spot, response, block, is_synthetic);
+            self.take_block(spot, response, block, is_synthetic)?;
         }
         self.replies.continue_with(response, line.is_sidechain.0, spot.key, message);
         Ok(())
     }
 
-    pub(super) fn take_block(&mut self, spot: &Spot<'_, '_>, response: &str, block: &Block<'_>, is_synthetic: bool) {
+    fn take_block(
+        &mut self,
+        spot: &Spot<'_, '_>,
+        response: &str,
+        block: &Block<'_>,
+        is_synthetic: bool,
+    ) -> Result<(), Reject> {
         let sidechain = spot.line.is_sidechain.0;
         match block.kind.get().unwrap_or_default() {
             "text" => self.replies.add_text(response, sidechain, block.text.0.as_deref().unwrap_or_default()),
@@ -62,16 +68,20 @@ impl Transcript<'_, '_> {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                 let message_id = self.replies.message_id(response, sidechain).unwrap_or(spot.uuid).to_owned();
                 let call = self.new_call(spot, block, &message_id, (!is_synthetic).then_some(response));
-                self.calls.open(key(AGENT, Kind::ToolCall, &call.call_id), call);
+                let name = call_key(block.id.get().unwrap_or(&call.call_id));
+                if let Some(unanswered) = self.calls.open(name, call) {
+                    self.push_unanswered(&unanswered)?;
+                }
             }
             "web_search_tool_result" | "web_fetch_tool_result" | "mcp_tool_result" => {
-                if let Some(call) = block.call.get().and_then(|id| self.calls.get_mut(key(AGENT, Kind::ToolCall, id))) {
+                if let Some(call) = block.call.get().and_then(|id| self.calls.get_mut(call_key(id))) {
                     call.server_result(block, spot.line.timestamp.0);
                 }
             }
             "redacted_thinking" | "fallback" | "image" | "document" | "connector_text" => {}
             kind => self.out.unknown(&format!("block {kind}")),
         }
+        Ok(())
     }
 
     /// Hands on the replies of a thread that nothing will be added to.

@@ -7,7 +7,6 @@ use super::super::content::{Content, parse, plain_text};
 use super::super::outcome::{End, Outcome};
 use super::super::record::{Completed, McpResult};
 use super::super::tools::{self, Request};
-use super::super::unique_id;
 use super::calls::{Answer, Call};
 use super::events::{duration_of, has_failed};
 use super::{Rollout, Spot};
@@ -99,7 +98,7 @@ impl Rollout<'_, '_> {
         let output = item.output.get().map(str::to_owned).or_else(|| result_text(item));
         let outcome = Outcome::of_end(end);
         Call {
-            call_id: unique_id(id, self.lineage.namespace(&self.session)),
+            call_id: self.calls.next_id(id, self.lineage.namespace(&self.session)),
             seq,
             message_id,
             response_id: response_id.flatten(),

@@ -2,7 +2,7 @@
 
 use super::super::counts::{Billed, Counted, Numbers};
 use super::super::record::{TokenInfo, UsageRecord};
-use super::super::{AGENT, unique_id};
+use super::super::{AGENT, response_id};
 use super::{Rollout, Spot};
 use crate::extract::{Kind, Reject, key};
 
@@ -52,7 +52,7 @@ impl Rollout<'_, '_> {
         }
         self.turn_has_records = true;
         let id = match record.response.get() {
-            Some(id) => unique_id(id, &self.session),
+            Some(id) => response_id(id, &self.session),
             None => {
                 let total = record.thread_total.0.as_ref().map_or(0, |total| Numbers::of(total).total);
                 format!("{}#{total}", self.session)
