@@ -164,7 +164,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let uuid = line.uuid.get().or(made_up.as_deref()).unwrap_or_default();
         let key = message_key(uuid);
         if self.tree.contains(key) {
-            self.responses.count_copy(line);
+            self.bill_again(line, number, uuid, key);
             return Ok(());
         }
         let parent = line.parent.get().or(line.logical_parent.get()).map(message_key);

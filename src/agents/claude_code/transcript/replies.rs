@@ -2,7 +2,8 @@
 
 use super::super::call_key;
 use super::super::pending::Reply;
-use super::super::record::Block;
+use super::super::record::{Block, Line, Message};
+use super::super::tree::Id;
 use super::{Spot, Transcript};
 use crate::extract::Reject;
 use crate::tables::MessageRow;
@@ -19,13 +20,11 @@ impl Transcript<'_, '_> {
             self.out.unknown(&format!("message field {field}"));
         }
         self.tree.add(spot.key, parent, false, line.is_sidechain.0);
-        let is_synthetic = message.model.is("<synthetic>") || line.is_api_error.0;
+        let is_synthetic = is_synthetic(line, message);
         let response = message.id.get().unwrap_or(spot.uuid);
         if !is_synthetic {
-            let (seq, turn) = (self.seq, self.turn);
-            let weak = self.is_copy(line);
             let message_id = self.replies.message_id(response, line.is_sidechain.0).unwrap_or(spot.uuid).to_owned();
-            self.responses.add(response, &message_id, line, message, spot.number, seq, turn, weak);
+            self.bill(line, message, response, &message_id, spot.number);
             if let Some(usage) = &message.usage.0 {
                 for field in &usage.unknown {
                     self.out.unknown(&format!("usage field {field}"));
@@ -50,6 +49,21 @@ impl Transcript<'_, '_> {
         }
         self.replies.continue_with(response, line.is_sidechain.0, spot.key, message);
         Ok(())
+    }
+
+    fn bill(&mut self, line: &Line<'_>, message: &Message<'_>, response: &str, message_id: &str, number: u64) {
+        let (seq, turn) = (self.seq, self.turn);
+        let weak = self.is_copy(line);
+        self.responses.add(response, message_id, line, message, number, seq, turn, weak);
+    }
+
+    /// Takes a line that stands in the file a second time: it may tell more of what was billed.
+    pub(super) fn bill_again(&mut self, line: &Line<'_>, number: u64, uuid: &str, key: u64) {
+        let Some(message) = line.message.0.as_ref().filter(|message| !is_synthetic(line, message)) else { return };
+        if line.kind.is("assistant") {
+            let message_id = self.tree.row_id(key).map_or_else(|| uuid.to_owned(), Id::text);
+            self.bill(line, message, message.id.get().unwrap_or(uuid), &message_id, number);
+        }
     }
 
     fn take_block(
@@ -101,4 +115,9 @@ impl Transcript<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether the program said something in the model's name; nobody was billed for it.
+fn is_synthetic(line: &Line<'_>, message: &Message<'_>) -> bool {
+    message.model.is("<synthetic>") || line.is_api_error.0
 }
