@@ -1,5 +1,6 @@
 //! What extractors read from: bounded, read-only, never written to, with line numbers and limits.
 
+mod broken;
 mod compressed;
 pub(crate) mod git;
 mod glued;
@@ -15,6 +16,7 @@ use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+pub(crate) use broken::Broken;
 pub(crate) use compressed::{decompress, lines_of_blob};
 pub use lines::{Line, Lines};
 pub use repair::repair;
