@@ -65,6 +65,11 @@ impl Rollout<'_, '_> {
             return Ok(());
         }
         let held = self.billed.take_if(|held| held.is_from_totals && held.numbers.is_same_as(numbers));
+        if let (Some(held), Some(reply)) = (&held, &mut self.reply)
+            && reply.response_id.as_ref() == Some(&held.response_id)
+        {
+            reply.response_id = Some(id.clone());
+        }
         self.bill(spot, id, numbers, false)?;
         if let (Some(held), Some(billed)) = (held, &mut self.billed)
             && held.message_id.is_some()
@@ -91,9 +96,12 @@ impl Rollout<'_, '_> {
         let (mut message_id, mut seq) = (None, self.seq);
         if let Some(reply) = reply.filter(|_| !waits) {
             reply.response_id = Some(id.clone());
+            reply.is_counted = is_from_totals;
             (message_id, seq) = (Some(reply.id.clone()), reply.seq);
         }
-        self.close_reply()?;
+        if message_id.is_none() || !is_from_totals {
+            self.close_reply()?;
+        }
         self.billed = Some(Billed {
             response_id: id,
             message_id,
