@@ -14,6 +14,7 @@ pub mod droid;
 mod editor_settings;
 mod folders;
 pub mod gemini;
+mod ids;
 pub mod kilo_code;
 pub mod kiro_cli;
 pub mod kiro_ide;

@@ -160,7 +160,8 @@ fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool
     };
     let facts = std::mem::take(&mut rows.facts);
     let mut foreseen = Foreseen::default();
-    let chunks = rows.finish()?;
+    let mut chunks = rows.finish()?;
+    chunks.iter_mut().try_for_each(|chunk| chunk.give_to(&facts.session_id))?;
     let chunks = if is_streamed {
         foreseen.abandoned = std::mem::take(&mut rows.abandoned);
         let [messages, tool_calls, _] = chunks;
@@ -194,7 +195,12 @@ impl ReadSession {
             return take(chunks);
         }
         let context = shared.context(self.planned.agent_id());
-        let mut consumer = |rows: &mut SessionRows| take(rows.hand_on()?);
+        let session = &self.facts.session_id;
+        let mut consumer = |rows: &mut SessionRows| {
+            let mut chunks = rows.hand_on()?;
+            chunks.iter_mut().try_for_each(|chunk| chunk.give_to(session))?;
+            take(chunks)
+        };
         let chunk = STREAM_CHUNK.min(usize::try_from(streamed_from()).unwrap_or(STREAM_CHUNK));
         let mut sink = Sink::stream(&context, std::mem::take(&mut self.foreseen), chunk, &mut consumer);
         let outcome = extract(shared, &self.planned, &mut sink);

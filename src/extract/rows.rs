@@ -1,6 +1,9 @@
 //! Rows of one table with the keys by which they are claimed.
 
-use arrow::array::{BooleanArray, RecordBatch, UInt64Array};
+use std::sync::Arc;
+
+use arrow::array::cast::AsArray;
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt64Array};
 use arrow::compute::{SortOptions, concat_batches, filter_record_batch, sort_to_indices, take, take_record_batch};
 
 use crate::error::Result;
@@ -58,6 +61,22 @@ impl Chunk {
         Ok(())
     }
 
+    /// Gives all rows to a session: a source may tell only behind the first of them which it is of.
+    pub fn give_to(&mut self, session: &str) -> Result<()> {
+        let Ok(place) = self.batch.schema().index_of("session_id") else { return Ok(()) };
+        let named = self.batch.column(place).as_string_opt::<i32>();
+        if named.is_none_or(|named| named.iter().all(|name| name == Some(session))) {
+            return Ok(());
+        }
+        let names = StringArray::from_iter_values(std::iter::repeat_n(session, self.batch.num_rows()));
+        let mut columns: Vec<ArrayRef> = self.batch.columns().to_vec();
+        if let Some(column) = columns.get_mut(place) {
+            *column = Arc::new(names);
+        }
+        self.batch = RecordBatch::try_new(self.batch.schema(), columns)?;
+        Ok(())
+    }
+
     /// Puts other rows behind these.
     pub fn append(&mut self, other: Self) -> Result<()> {
         self.batch = concat_batches(&self.batch.schema(), [&self.batch, &other.batch])?;
@@ -70,7 +89,7 @@ impl Chunk {
     #[must_use]
     pub fn split_off(&mut self, column: usize, limit: i64) -> Self {
         let order = self.batch.column(column);
-        let numbers = arrow::array::cast::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(order);
+        let numbers = order.as_primitive_opt::<arrow::datatypes::Int64Type>();
         let at = numbers.map_or(self.keys.len(), |numbers| numbers.values().partition_point(|number| *number < limit));
         let rest = Self { batch: self.batch.slice(at, self.keys.len() - at), keys: self.keys.split_off(at) };
         self.batch = self.batch.slice(0, at);
@@ -80,7 +99,7 @@ impl Chunk {
     /// Orders the rows by a column, unless they are ordered.
     pub fn sort_by(&mut self, column: usize) -> Result<()> {
         let order = self.batch.column(column);
-        let numbers = arrow::array::cast::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(order);
+        let numbers = order.as_primitive_opt::<arrow::datatypes::Int64Type>();
         if numbers.is_some_and(|numbers| numbers.values().is_sorted()) {
             return Ok(());
         }

@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 
+use super::broken::{Broken, Joined};
+use super::glued::Glued;
 use super::records::read_into;
-use super::{Line, Lines, repair, split_glued};
+use super::{Line, Lines, repair};
 use crate::extract::{Reject, Sink};
 
 /// The shape of a record, for any lifetime of the line that it borrows from.
@@ -22,6 +24,11 @@ pub(crate) trait RecordReader<'s> {
     /// Where lines and problems are counted.
     fn sink(&mut self) -> &mut Sink<'s>;
 
+    /// Holds lines that may be one record together, where the program is known not to escape all line ends.
+    fn broken(&mut self) -> Option<&mut Broken> {
+        None
+    }
+
     /// Takes the record of a line. Lines are counted from 1.
     fn take(&mut self, record: &<Self::Record as Shape>::Of<'_>, line: u64) -> Result<(), Reject>;
 
@@ -30,6 +37,7 @@ pub(crate) trait RecordReader<'s> {
         while let Some(line) = lines.next_line() {
             self.read_line(&line)?;
         }
+        self.save_broken()?;
         if lines.failed() {
             self.sink().remark("the file could not be read to its end");
         }
@@ -39,22 +47,53 @@ pub(crate) trait RecordReader<'s> {
     /// Reads one line.
     fn read_line(&mut self, line: &Line<'_>) -> Result<(), Reject> {
         if line.is_too_long() {
+            self.save_broken()?;
             self.sink().line();
             let reason = format!("the line has {} bytes; longer than 64 MiB is not read", line.length);
             self.sink().problem(line.number, &reason);
             return Ok(());
         }
         if line.bytes.trim_ascii().is_empty() {
-            return Ok(());
+            return if self.is_broken() { self.hold(line) } else { Ok(()) };
         }
         self.sink().line();
         if let Ok(text) = simdutf8::basic::from_utf8(line.bytes) {
             let mut record = <Self::Record as Shape>::Of::default();
             if read_into(text, &mut record).is_ok() {
+                self.save_broken()?;
                 return self.take(&record, line.number);
             }
         }
-        self.save(line)
+        self.hold(line)
+    }
+
+    /// Whether the lines before are the beginning of a record.
+    fn is_broken(&mut self) -> bool {
+        self.broken().is_some_and(|broken| !broken.is_empty())
+    }
+
+    /// Takes a line that is none by itself, where it ends a record that others began.
+    fn hold(&mut self, line: &Line<'_>) -> Result<(), Reject> {
+        let Some(broken) = self.broken() else { return self.save(line) };
+        let text = match broken.add(line) {
+            Joined::Whole(text) => text,
+            Joined::Beginning => return Ok(()),
+            Joined::Nothing => return self.save_broken(),
+        };
+        let first = broken.take().first().map_or(line.number, |part| part.line().number);
+        let mut record = <Self::Record as Shape>::Of::default();
+        if read_into(&text, &mut record).is_err() {
+            self.sink().problem(first, "no JSON object");
+            return Ok(());
+        }
+        self.sink().remark(&format!("line {first}: a record on {} lines, which was read", line.number - first + 1));
+        self.take(&record, first)
+    }
+
+    /// Takes what can be saved of lines that are no record together.
+    fn save_broken(&mut self) -> Result<(), Reject> {
+        let parts = self.broken().map(Broken::take).unwrap_or_default();
+        parts.iter().try_for_each(|part| self.save(&part.line()))
     }
 
     /// Takes what can be saved of a line that is no sound JSON.
@@ -63,23 +102,16 @@ pub(crate) trait RecordReader<'s> {
         if repaired.trim().is_empty() {
             return Ok(());
         }
-        let mut whole = 0;
-        let mut error = None;
-        for record in serde_json::Deserializer::from_str(&repaired).into_iter() {
-            match record {
-                Ok(record) => {
-                    whole += 1;
-                    self.take(&record, line.number)?;
-                }
-                Err(wrong) => error = Some(wrong),
-            }
+        let mut objects = Glued::new(&repaired, Self::STARTS, line.ended);
+        let mut is_behind_torn = false;
+        while let Some(record) = objects.next() {
+            is_behind_torn |= objects.error().is_some();
+            self.take(&record, line.number)?;
         }
-        let Some(error) = error else { return Ok(()) };
-        // A line that is still being written may end behind a whole object that is only a part of it.
-        let mut behind = split_glued(&repaired, Self::STARTS).filter(|_| line.ended);
-        if let Some(record) = behind.find_map(|text| serde_json::from_str(text).ok()) {
+        let Some(error) = objects.error() else { return Ok(()) };
+        if is_behind_torn {
             self.sink().problem(line.number, "a torn record; the one behind it on the line was read");
-            return if whole == 0 { self.take(&record, line.number) } else { Ok(()) };
+            return Ok(());
         }
         let reason = if line.ended { format!("no JSON object: {error}") } else { "the last line is torn".to_owned() };
         self.sink().problem(line.number, &reason);

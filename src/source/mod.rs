@@ -1,7 +1,9 @@
 //! What extractors read from: bounded, read-only, never written to, with line numbers and limits.
 
+mod broken;
 mod compressed;
 pub(crate) mod git;
+mod glued;
 pub(crate) mod jsonl;
 mod lines;
 pub(crate) mod records;
@@ -14,9 +16,10 @@ use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+pub(crate) use broken::Broken;
 pub(crate) use compressed::{decompress, lines_of_blob};
 pub use lines::{Line, Lines};
-pub use repair::{repair, split_glued};
+pub use repair::repair;
 pub use sqlite::{Database, Databases};
 pub(crate) use sqlite::{value_bytes, value_text};
 pub(crate) use unescape::unescape;

@@ -59,17 +59,6 @@ fn surrogate_at(bytes: &[u8], at: usize) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }
 
-/// Places at which another object may begin on a line whose first object was torn.
-pub fn split_glued<'a>(text: &'a str, starts: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
-    let mut places: Vec<usize> = starts
-        .iter()
-        .flat_map(|start| memchr::memmem::find_iter(text.as_bytes(), start.as_bytes()))
-        .filter(|place| *place > 0)
-        .collect();
-    places.sort_unstable();
-    places.into_iter().take(16).filter_map(|place| text.get(place..))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,12 +73,5 @@ mod tests {
         assert_eq!(repair(b"\"a\\ud83c b\\udc00\\ud800\\ud83d\\ude00\""), "\"a\\ufffd b\\ufffd\\ufffd\\ud83d\\ude00\"");
         assert_eq!(repair(b"\xEF\xBB\xBF\0\0{\"a\":1}\0"), "{\"a\":1}");
         assert_eq!(repair(b"\"\xff\""), "\"\u{fffd}\"");
-    }
-
-    #[test]
-    fn glued_objects_are_found_from_left_to_right() {
-        let text = "{\"type\":\"us{\"uuid\":1}{\"type\":\"x\"}";
-        let found: Vec<&str> = split_glued(text, &["{\"type\"", "{\"uuid\""]).collect();
-        assert_eq!(found, ["{\"uuid\":1}{\"type\":\"x\"}", "{\"type\":\"x\"}"]);
     }
 }

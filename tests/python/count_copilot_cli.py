@@ -82,10 +82,31 @@ def version(value):
 START = re.compile(r'\{"(?:type|id)":')
 
 
+def is_json(line):
+    try:
+        lines.JSON.decode(line.decode("utf-8", "replace"))
+        return True
+    except ValueError:
+        return False
+
+
+def joined(rows, first):
+    """The record that begins on a line and goes on on the next ones, as a line end in a text was not escaped; else None."""
+    for last in range(first, min(first + 16, len(rows))):
+        if is_json(rows[last]):
+            return None
+        whole = b"\\n".join(rows[first:last + 1])
+        if is_json(whole):
+            return whole
+    return None
+
+
 def events(path):
     with open(path, "rb") as file:
         content = file.read()
-    for number, line in enumerate(content.split(b"\n"), 1):
+    rows = content.split(b"\n")
+    for number, line in enumerate(rows, 1):
+        line = joined(rows, number - 1) or line
         line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
         for value in lines.objects(line.decode("utf-8", "replace").strip(), START):
             if isinstance(value, dict):

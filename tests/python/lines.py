@@ -11,23 +11,23 @@ JSON = json.JSONDecoder(parse_constant=no_constants)
 
 
 def objects(line, start):
-    """The values of one line: one, or more if a line break was lost. Of a line that is torn before any was whole, the one
-    behind the tear, which begins as `start`, a pattern, says."""
+    """The values of one line: one, or more if line breaks were lost. Behind a torn one, the next is the first that begins
+    as `start`, a pattern, says, and behind which the line ends or another begins."""
     line = line.strip()
-    whole = 0
-    while line:
+    place = 0
+    torn = False
+    while place < len(line):
         try:
-            value, end = JSON.raw_decode(line)
+            value, end = JSON.raw_decode(line, place)
         except (ValueError, RecursionError):
-            for place in start.finditer(line, 1):
-                if whole:
-                    return
-                try:
-                    yield JSON.decode(line[place.start():])
-                    return
-                except (ValueError, RecursionError):
-                    pass
+            value, end = None, None
+        rest = line[end:].lstrip() if end is not None else None
+        if end is not None and (not torn or rest == "" or rest.startswith("{")):
+            yield value
+            place, torn = len(line) - len(rest), False
+            continue
+        torn = True
+        found = start.search(line, max(end or 0, place + 1))
+        if not found:
             return
-        yield value
-        whole += 1
-        line = line[end:].lstrip()
+        place = found.start()

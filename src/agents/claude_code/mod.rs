@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, first_moment, folders};
 use super::{About, Agent, Found, Grain, Places, Records};
-use crate::extract::{Reject, Sink};
+use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 use transcript::Identity;
 
@@ -196,6 +196,11 @@ fn kind_of(name: &str) -> Option<&'static str> {
         _ if stem.starts_with("agent-") => Some("subagent"),
         _ => Some("transcript"),
     }
+}
+
+/// Key of a tool call, by its id.
+fn call_key(id: &str) -> u64 {
+    key(AGENT, Kind::ToolCall, id)
 }
 
 /// Which session a transcript is of, by its place: `<session>.jsonl`, `agent-<id>.jsonl` beside sessions (until 2.0.65),

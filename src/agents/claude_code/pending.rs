@@ -1,5 +1,6 @@
 //! What later lines still add to: replies written over several lines, and calls whose result is to come.
 
+use super::call_key;
 use super::content::output_text;
 use super::record::{Block, Message};
 use crate::extract::{KeyMap, KeySet};
@@ -239,20 +240,26 @@ impl PendingCall {
     }
 }
 
-/// The calls that are open, by key.
+/// The calls of a transcript. Results name them by ids that need not be unique.
 #[derive(Default)]
 pub(super) struct PendingCalls {
+    /// Those that are open, by the key of what results name.
     calls: KeyMap<PendingCall>,
+    /// Keys of all calls.
+    seen: KeySet,
     /// Subagents that progress lines named before the result did.
     children: KeyMap<String>,
     answered: KeySet,
 }
 
 impl PendingCalls {
-    pub(super) fn open(&mut self, key: u64, call: PendingCall) {
-        if !self.answered.contains(&key) {
-            self.calls.entry(key).or_insert(call);
+    /// Opens a call, unless it is there already. Gives the one whose name it takes without that having had a result.
+    pub(super) fn open(&mut self, name: u64, call: PendingCall) -> Option<PendingCall> {
+        if !self.seen.insert(call_key(&call.call_id)) {
+            return None;
         }
+        self.answered.remove(&name);
+        self.calls.insert(name, call)
     }
 
     /// Whether the result of a call has come.
@@ -267,6 +274,11 @@ impl PendingCalls {
     /// Remembers the subagent that a call started.
     pub(super) fn link(&mut self, key: u64, child: String) {
         self.children.insert(key, child);
+    }
+
+    /// Notes a call that is known by its result alone.
+    pub(super) fn note(&mut self, call_id: &str) {
+        self.seen.insert(call_key(call_id));
     }
 
     /// Takes out a call whose result has come.

@@ -144,16 +144,6 @@ impl Responses {
         }
     }
 
-    /// Counts a line that stands in the file a second time.
-    pub(super) fn count_copy(&mut self, line: &Line<'_>) {
-        let id = line.message.0.as_ref().and_then(|message| message.id.get());
-        if let Some(place) = id.and_then(|id| self.places.get(&key(AGENT, Kind::Response, id)))
-            && let Some(response) = self.responses.get_mut(*place as usize)
-        {
-            response.lines += 1;
-        }
-    }
-
     /// The rows, each with the response that it is of.
     pub(super) fn rows<'r>(&'r self, session_id: &'r str) -> impl Iterator<Item = (&'r Response, UsageRow<'r>)> {
         self.responses.iter().flat_map(move |response| {

@@ -17,9 +17,9 @@ use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::Number;
 use crate::source::{self, Source, repair};
-use crate::tables::{MessageRow, ToolCallRow};
+use crate::tables::MessageRow;
 
-use super::AGENT;
+use super::{AGENT, call_key};
 
 /// What a transcript's place on disk says of it.
 pub(super) struct Identity {
@@ -151,7 +151,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let data = line.data.0.as_ref().filter(|data| data.kind.is("agent_progress"));
         if let (Some(agent), Some(call)) = (data.and_then(|data| data.agent.get()), line.parent_tool.get()) {
             let child = self.child_session(agent);
-            self.calls.link(key(AGENT, Kind::ToolCall, call), child);
+            self.calls.link(call_key(call), child);
         }
         if let Some(uuid) = line.uuid.get() {
             let parent = line.parent.get().map(message_key);
@@ -164,7 +164,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let uuid = line.uuid.get().or(made_up.as_deref()).unwrap_or_default();
         let key = message_key(uuid);
         if self.tree.contains(key) {
-            self.responses.count_copy(line);
+            self.bill_again(line, number, uuid, key);
             return Ok(());
         }
         let parent = line.parent.get().or(line.logical_parent.get()).map(message_key);
@@ -277,8 +277,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         self.close_replies(false)?;
         self.close_replies(true)?;
         for call in self.calls.drain() {
-            self.note_child(&call);
-            self.out.tool_call(ToolCallRow { ..call.row(&self.session_id) }, call.weak)?;
+            self.push_unanswered(&call)?;
         }
         for (response, row) in self.responses.rows(&self.session_id) {
             self.out.usage(row, response.seq, response.weak)?;
@@ -294,7 +293,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let description: Description<'_> = serde_json::from_str(&description).unwrap_or_default();
         let facts = self.complete_facts(&description);
         if let Some(call) = description.call.get() {
-            self.out.note(NoteField::ChildSession, key(AGENT, Kind::ToolCall, call), 0, &facts.session_id);
+            self.out.note(NoteField::ChildSession, call_key(call), 0, &facts.session_id);
         }
         self.out.end_session(facts)
     }

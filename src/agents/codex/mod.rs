@@ -154,8 +154,8 @@ fn time_of_name(path: &Path) -> Option<NaiveDateTime> {
     NaiveDateTime::parse_from_str(rest.get(.."YYYY-MM-DDThh-mm-ss".len())?, "%Y-%m-%dT%H-%M-%S").ok()
 }
 
-/// An id that is the provider's, and so unique, as it is; any other is qualified by its session.
-fn unique_id(id: &str, session: &str) -> String {
-    let is_unique = id.len() >= 20 || ["call_", "resp_"].iter().any(|start| id.starts_with(start));
+/// The id of a response: the provider's, which is unique, as it is; any other is qualified by its session.
+fn response_id(id: &str, session: &str) -> String {
+    let is_unique = id.len() >= 20 || id.starts_with("resp_");
     if is_unique { id.to_owned() } else { format!("{session}#{id}") }
 }

@@ -12,6 +12,8 @@ pub(super) struct Thread {
     parent: Option<String>,
     title: Option<String>,
     agent_type: Option<String>,
+    /// The id that envelopes give it; none as long as only the call that started it is known.
+    agent: Option<String>,
     /// The call that started it.
     call: Option<String>,
     pub(super) seq: i64,
@@ -34,6 +36,7 @@ impl Thread {
             parent: None,
             title: None,
             agent_type: None,
+            agent: None,
             call: None,
             seq: 0,
             turn: None,
@@ -63,14 +66,32 @@ impl Transcript<'_, '_> {
         if let Some(thread) = self.thread_names.get(name) {
             return *thread;
         }
+        if let Some(thread) = self.unnamed_thread_of(parent_call) {
+            self.name_thread(thread, name);
+            return thread;
+        }
         let (cwd, branch) =
             self.threads.first().map(|main| (main.cwd.clone(), main.branch.clone())).unwrap_or_default();
         let parent = Some(self.session.clone());
         let session = child_session(&self.session, name);
-        self.threads.push(Thread { parent, cwd, branch, ..Thread::main(&session) });
+        let agent = agent.map(str::to_owned);
+        self.threads.push(Thread { parent, cwd, branch, agent, ..Thread::main(&session) });
         let thread = self.threads.len() - 1;
         self.thread_names.insert(name.to_owned(), thread);
         thread
+    }
+
+    /// The subagent that a call started, as long as nothing told its own id.
+    fn unnamed_thread_of(&self, call: Option<&str>) -> Option<usize> {
+        let thread = *self.thread_names.get(call?)?;
+        self.threads.get(thread).filter(|known| known.agent.is_none()).map(|_| thread)
+    }
+
+    fn name_thread(&mut self, thread: usize, agent: &str) {
+        self.thread_names.insert(agent.to_owned(), thread);
+        if let Some(thread) = self.threads.get_mut(thread) {
+            thread.agent = Some(agent.to_owned());
+        }
     }
 
     /// Gives the rows that follow to a conversation.
@@ -81,7 +102,9 @@ impl Transcript<'_, '_> {
 
     pub(super) fn take_subagent(&mut self, spot: &Spot<'_>, told: &Subagent<'_>) {
         let call = told.call.get();
-        let Some(name) = spot.agent.or(call) else { return };
+        if spot.agent.or(call).is_none() {
+            return;
+        }
         if spot.kind != "subagent.started" {
             if let (Some(call), Some(duration)) = (call, told.duration.0) {
                 self.calls.set_duration(call, duration);
@@ -93,7 +116,7 @@ impl Transcript<'_, '_> {
             None => call.and_then(|call| self.calls.thread_of(call)),
         };
         let parent = parent.and_then(|parent| self.threads.get(parent)).map(|parent| parent.session.clone());
-        let number = self.thread_of(Some(name), None);
+        let number = self.thread_of(spot.agent, call);
         if let Some(call) = call {
             self.thread_names.entry(call.to_owned()).or_insert(number);
         }

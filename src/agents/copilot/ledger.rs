@@ -39,6 +39,8 @@ pub(super) struct Ledger {
     pub(super) outputs: Outputs,
     /// What the last shutdown said of each model.
     pub(super) previous: BTreeMap<String, Counters>,
+    /// What it said that all models cost together.
+    pub(super) previous_nano: Option<f64>,
     /// Replies that no shutdown or record told of yet, in order.
     untold: Vec<Untold>,
     last_leg: Option<LastLeg>,

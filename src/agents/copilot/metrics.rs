@@ -70,8 +70,7 @@ impl Counters {
         for (now, then) in tokens.iter_mut().zip(&earlier.tokens) {
             *now = now.map(|now| now - then.unwrap_or(0));
         }
-        let nano = self.nano.map(|nano| (nano - earlier.nano.unwrap_or(0.0)).max(0.0));
-        Self { tokens, nano }
+        Self { tokens, nano: self.nano }
     }
 }
 
@@ -101,15 +100,27 @@ impl Ledger {
         let snapshot = shutdown.snapshot.0.as_ref().filter(|_| own.is_empty());
         let metrics = snapshot.map_or(own, |snapshot| counters(&snapshot.metrics));
         let mut totals = Vec::new();
+        let mut all_go_on = self.has_checkpoint;
         for (model, now) in metrics {
             let earlier = self.previous.insert(model.clone(), now);
             let goes_on = earlier
                 .filter(|earlier| now.goes_on_from(earlier) && (snapshot.is_some() || self.counts_go_on(&model, &now)));
-            let own = goes_on.map_or(now, |earlier| now.minus(&earlier));
-            let numbers = own.numbers();
+            // From the first checkpoint on the cost goes on over resumes, while the tokens may still begin anew.
+            let cost_goes_on = goes_on.is_some() || self.has_checkpoint;
+            all_go_on |= goes_on.is_some();
+            let nano = now.nano.map(|nano| added(nano, earlier.filter(|_| cost_goes_on).and_then(|then| then.nano)));
+            let numbers = goes_on.map_or(now, |earlier| now.minus(&earlier)).numbers();
             if !numbers.is_zero() {
-                totals.push(Total { model, numbers, nano: own.nano });
+                totals.push(Total { model, numbers, nano });
             }
+        }
+        let earlier = self.previous_nano;
+        self.previous_nano = shutdown.nano.0.or(earlier);
+        // What several models cost together does not say what each did.
+        if let [only] = totals.as_mut_slice()
+            && only.nano.is_none()
+        {
+            only.nano = shutdown.nano.0.map(|nano| added(nano, earlier.filter(|_| all_go_on)));
         }
         totals
     }
@@ -128,6 +139,11 @@ impl Ledger {
             _ => self.has_checkpoint,
         }
     }
+}
+
+/// What a sum that goes on has grown by; one that has fallen began anew.
+fn added(now: f64, earlier: Option<f64>) -> f64 {
+    earlier.filter(|earlier| *earlier <= now).map_or(now, |earlier| now - earlier)
 }
 
 /// The models of a shutdown, in the order of their names.

@@ -283,6 +283,7 @@ record! {
     /// `session.shutdown`.
     Shutdown<'a> {
         metrics: Raw<'a> = "modelMetrics",
+        nano: Fraction = "totalNanoAiu",
         snapshot: Object<Snapshot<'a>> = "accountingSnapshot",
     }
     ignores the rest

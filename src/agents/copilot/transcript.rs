@@ -13,7 +13,7 @@ use super::{AGENT, EVENTS, sidecars};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::{RecordReader, Shape};
 use crate::source::records::Text;
-use crate::source::{Source, repair};
+use crate::source::{Broken, Source, repair};
 
 /// Events that hold nothing for the tables.
 const IGNORED_EVENTS: [&str; 27] = [
@@ -88,6 +88,7 @@ pub(super) struct Transcript<'o, 'a> {
     pub(super) calls: Calls,
     pub(super) asked: HashMap<String, Asked>,
     pub(super) ledger: Ledger,
+    broken: Broken,
     seen: KeySet,
     /// Whether anything was there that a session would have; without it there is none.
     pub(super) has_conversation: bool,
@@ -109,6 +110,11 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
 
     fn sink(&mut self) -> &mut Sink<'a> {
         self.out
+    }
+
+    /// Some versions wrote line ends in texts as they are.
+    fn broken(&mut self) -> Option<&mut Broken> {
+        Some(&mut self.broken)
     }
 
     fn take(&mut self, event: &Event<'_>, number: u64) -> Result<(), Reject> {
@@ -148,6 +154,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             calls: Calls::default(),
             asked: HashMap::new(),
             ledger: Ledger::default(),
+            broken: Broken::default(),
             seen: KeySet::default(),
             has_conversation: false,
         }

@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 
-use super::super::AGENT;
+use super::super::call_key;
 use super::super::content::{Structured, output_text};
 use super::super::pending::PendingCall;
 use super::super::record::{Block, Input};
 use super::super::tools::{self, Evidence};
 use super::{Spot, Transcript, session_key};
+use crate::agents::ids;
 use crate::agents::mcp;
 use crate::agents::tool_input::input_key;
-use crate::extract::{Kind, NoteField, Reject, key};
+use crate::extract::{NoteField, Reject};
 use crate::source::repair;
 use crate::tables::ToolCallRow;
 
@@ -23,7 +24,8 @@ impl Transcript<'_, '_> {
         response: Option<&str>,
     ) -> PendingCall {
         let name = block.name.get().unwrap_or("unknown");
-        let call_id = block.id.get().map_or_else(|| format!("{}#{}", spot.uuid, self.seq), str::to_owned);
+        let made_up = || format!("{}#{}", spot.uuid, self.seq);
+        let call_id = block.id.get().map_or_else(made_up, |id| unique_id(id, spot.uuid).into_owned());
         let json = block.input.json();
         let repaired: Cow<'_, str>;
         let (json, input): (_, Input<'_>) = match json.map(|json| (json, serde_json::from_str(json))) {
@@ -64,16 +66,14 @@ impl Transcript<'_, '_> {
     pub(super) fn take_result(&mut self, spot: &Spot<'_, '_>, block: &Block<'_>, alone: bool) -> Result<(), Reject> {
         let line = spot.line;
         let id = block.call.get().unwrap_or_default();
-        let call_key = key(AGENT, Kind::ToolCall, id);
-        if self.calls.is_answered(call_key) && !id.is_empty() {
+        let name = call_key(id);
+        if self.calls.is_answered(name) && !id.is_empty() {
             return Ok(());
         }
-        let mut call = self.calls.close(call_key).unwrap_or_else(|| {
-            let seq = self.seq;
-            self.seq += 1;
-            let id = if id.is_empty() { format!("{}#{seq}", spot.uuid) } else { id.to_owned() };
-            PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(spot.number).ok())
-        });
+        let mut call = match self.calls.close(name) {
+            Some(call) => call,
+            None => self.unknown_call(spot, id),
+        };
         let output = output_text(block.content.json());
         let (result, result_text) = match &line.result {
             Structured::Object(result) if alone => (Some(&**result), None),
@@ -106,6 +106,24 @@ impl Transcript<'_, '_> {
         self.out.tool_call(row, call.weak)
     }
 
+    /// Stands for the call that a result answers and that no line holds; it would stand on the line above.
+    fn unknown_call(&mut self, spot: &Spot<'_, '_>, id: &str) -> PendingCall {
+        let seq = self.seq;
+        self.seq += 1;
+        let id = match id {
+            "" => format!("{}#{seq}", spot.uuid),
+            id => unique_id(id, spot.line.parent.get().unwrap_or(spot.uuid)).into_owned(),
+        };
+        self.calls.note(&id);
+        PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(spot.number).ok())
+    }
+
+    /// Hands on a call without a result.
+    pub(super) fn push_unanswered(&mut self, call: &PendingCall) -> Result<(), Reject> {
+        self.note_child(call);
+        self.out.tool_call(call.row(&self.session_id), call.weak)
+    }
+
     /// Tells the subagent's session what only the call that started it says.
     pub(super) fn note_child(&mut self, call: &PendingCall) {
         if let Some(child) = &call.child {
@@ -122,4 +140,10 @@ impl Transcript<'_, '_> {
     pub(super) fn child_session(&self, agent: &str) -> String {
         format!("{}/agent-{agent}", self.identity.main.as_deref().unwrap_or(&self.session_id))
     }
+}
+
+/// The id of a call: the provider's, which is unique, as it is; any other is qualified by the line that made the call,
+/// which copies keep.
+fn unique_id<'i>(id: &'i str, line: &str) -> Cow<'i, str> {
+    if id.contains("toolu_") { Cow::Borrowed(id) } else { ids::qualified(line, id) }
 }

@@ -1,10 +1,11 @@
 //! What the model says: one message for each response, over as many lines as it takes.
 
-use super::super::AGENT;
+use super::super::call_key;
 use super::super::pending::Reply;
-use super::super::record::Block;
+use super::super::record::{Block, Line, Message};
+use super::super::tree::Id;
 use super::{Spot, Transcript};
-use crate::extract::{Kind, Reject, key};
+use crate::extract::Reject;
 use crate::tables::MessageRow;
 
 impl Transcript<'_, '_> {
@@ -19,13 +20,11 @@ impl Transcript<'_, '_> {
             self.out.unknown(&format!("message field {field}"));
         }
         self.tree.add(spot.key, parent, false, line.is_sidechain.0);
-        let is_synthetic = message.model.is("<synthetic>") || line.is_api_error.0;
+        let is_synthetic = is_synthetic(line, message);
         let response = message.id.get().unwrap_or(spot.uuid);
         if !is_synthetic {
-            let (seq, turn) = (self.seq, self.turn);
-            let weak = self.is_copy(line);
             let message_id = self.replies.message_id(response, line.is_sidechain.0).unwrap_or(spot.uuid).to_owned();
-            self.responses.add(response, &message_id, line, message, spot.number, seq, turn, weak);
+            self.bill(line, message, response, &message_id, spot.number);
             if let Some(usage) = &message.usage.0 {
                 for field in &usage.unknown {
                     self.out.unknown(&format!("usage field {field}"));
@@ -46,13 +45,34 @@ impl Transcript<'_, '_> {
             self.out.claim(spot.key, self.is_copy(line));
         }
         for block in &message.content.blocks {
-            self.take_block(spot, response, block, is_synthetic);
+            self.take_block(spot, response, block, is_synthetic)?;
         }
         self.replies.continue_with(response, line.is_sidechain.0, spot.key, message);
         Ok(())
     }
 
-    pub(super) fn take_block(&mut self, spot: &Spot<'_, '_>, response: &str, block: &Block<'_>, is_synthetic: bool) {
+    fn bill(&mut self, line: &Line<'_>, message: &Message<'_>, response: &str, message_id: &str, number: u64) {
+        let (seq, turn) = (self.seq, self.turn);
+        let weak = self.is_copy(line);
+        self.responses.add(response, message_id, line, message, number, seq, turn, weak);
+    }
+
+    /// Takes a line that stands in the file a second time: it may tell more of what was billed.
+    pub(super) fn bill_again(&mut self, line: &Line<'_>, number: u64, uuid: &str, key: u64) {
+        let Some(message) = line.message.0.as_ref().filter(|message| !is_synthetic(line, message)) else { return };
+        if line.kind.is("assistant") {
+            let message_id = self.tree.row_id(key).map_or_else(|| uuid.to_owned(), Id::text);
+            self.bill(line, message, message.id.get().unwrap_or(uuid), &message_id, number);
+        }
+    }
+
+    fn take_block(
+        &mut self,
+        spot: &Spot<'_, '_>,
+        response: &str,
+        block: &Block<'_>,
+        is_synthetic: bool,
+    ) -> Result<(), Reject> {
         let sidechain = spot.line.is_sidechain.0;
         match block.kind.get().unwrap_or_default() {
             "text" => self.replies.add_text(response, sidechain, block.text.0.as_deref().unwrap_or_default()),
@@ -62,16 +82,20 @@ impl Transcript<'_, '_> {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                 let message_id = self.replies.message_id(response, sidechain).unwrap_or(spot.uuid).to_owned();
                 let call = self.new_call(spot, block, &message_id, (!is_synthetic).then_some(response));
-                self.calls.open(key(AGENT, Kind::ToolCall, &call.call_id), call);
+                let name = call_key(block.id.get().unwrap_or(&call.call_id));
+                if let Some(unanswered) = self.calls.open(name, call) {
+                    self.push_unanswered(&unanswered)?;
+                }
             }
             "web_search_tool_result" | "web_fetch_tool_result" | "mcp_tool_result" => {
-                if let Some(call) = block.call.get().and_then(|id| self.calls.get_mut(key(AGENT, Kind::ToolCall, id))) {
+                if let Some(call) = block.call.get().and_then(|id| self.calls.get_mut(call_key(id))) {
                     call.server_result(block, spot.line.timestamp.0);
                 }
             }
             "redacted_thinking" | "fallback" | "image" | "document" | "connector_text" => {}
             kind => self.out.unknown(&format!("block {kind}")),
         }
+        Ok(())
     }
 
     /// Hands on the replies of a thread that nothing will be added to.
@@ -91,4 +115,9 @@ impl Transcript<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether the program said something in the model's name; nobody was billed for it.
+fn is_synthetic(line: &Line<'_>, message: &Message<'_>) -> bool {
+    message.model.is("<synthetic>") || line.is_api_error.0
 }

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::super::AGENT;
 use super::super::content::Content;
 use super::super::outcome::{End, Outcome};
 use super::super::record::{Item, Structured};
 use super::super::tools::{self, Request};
-use super::super::{AGENT, unique_id};
 use super::replies::Reply;
 use super::{Rollout, Spot, blank};
+use crate::agents::ids::is_global;
 use crate::agents::mcp;
 use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
@@ -20,6 +21,8 @@ use crate::tables::{MessageRow, ToolCallRow};
 pub(super) struct Calls {
     open: KeyMap<Call>,
     answered: KeySet,
+    /// How often an id was given that is not unique by itself.
+    given: KeyMap<u32>,
     /// The last reply and its response: calls that run within a call are of it.
     pub(super) last_reply: Option<(String, Option<String>)>,
 }
@@ -55,6 +58,16 @@ pub(super) fn call_key(id: &str) -> u64 {
     key(AGENT, Kind::ToolCall, id)
 }
 
+impl Call {
+    /// Takes what is told of its end, before its result or behind it.
+    pub(super) fn ends(&mut self, end: End) {
+        self.end = End { failed: end.failed || self.end.failed, ..end };
+        if let Some(answer) = &mut self.answer {
+            answer.outcome = Outcome::of(answer.output.as_deref().unwrap_or_default(), self.end);
+        }
+    }
+}
+
 impl Calls {
     pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Call> {
         self.open.get_mut(&call_key(id))
@@ -69,6 +82,19 @@ impl Calls {
     pub(super) fn knows(&self, id: &str) -> bool {
         let key = call_key(id);
         self.open.contains_key(&key) || self.answered.contains(&key)
+    }
+
+    /// An id that is unique by itself, else one of the thread, numbered from the second on.
+    pub(super) fn next_id(&mut self, id: &str, namespace: &str) -> String {
+        if is_global(id) {
+            return id.to_owned();
+        }
+        let given = self.given.entry(call_key(id)).or_default();
+        *given += 1;
+        match *given {
+            1 => format!("{namespace}#{id}"),
+            count => format!("{namespace}#{id}.{count}"),
+        }
     }
 }
 
@@ -106,7 +132,10 @@ impl Rollout<'_, '_> {
         name: &str,
         arguments: Option<&str>,
     ) -> Result<Option<u64>, Reject> {
-        if id.is_some_and(|id| self.calls.knows(id)) {
+        if let Some(id) = id
+            && self.calls.knows(id)
+            && !self.makes_room_for(id)?
+        {
             return Ok(None);
         }
         let parts = ["call", name, id.or(arguments).unwrap_or_default()];
@@ -116,7 +145,7 @@ impl Rollout<'_, '_> {
         reply.calls.push(key);
         let (message_id, response_id) = (reply.id.clone(), reply.response_id.clone());
         let call_id = match id {
-            Some(id) => unique_id(id, self.lineage.namespace(&self.session)),
+            Some(id) => self.calls.next_id(id, self.lineage.namespace(&self.session)),
             None => raw_id.into_owned(),
         };
         let category = tools::category(name);
@@ -138,6 +167,23 @@ impl Rollout<'_, '_> {
         self.seq += 1;
         self.calls.open.insert(key, call);
         Ok(Some(key))
+    }
+
+    /// Whether a call that is named as an earlier one is another: some providers number the calls of each response anew. The
+    /// earlier one is then handed on.
+    fn makes_room_for(&mut self, id: &str) -> Result<bool, Reject> {
+        let key = call_key(id);
+        let reply = self.reply.as_ref().filter(|reply| reply.calls.contains(&key));
+        let is_of_this_response = reply.is_some_and(|reply| !reply.is_counted) && !self.calls.answered.contains(&key);
+        if is_global(id) || is_of_this_response {
+            return Ok(false);
+        }
+        if reply.is_some() {
+            self.close_reply()?;
+        }
+        self.calls.answered.remove(&key);
+        let earlier = self.calls.open.remove(&key);
+        earlier.map_or(Ok(true), |call| self.push_call(&call).map(|()| true))
     }
 
     /// The result of a call.
@@ -200,7 +246,8 @@ impl Rollout<'_, '_> {
         let seq = self.seq;
         self.seq += 1;
         let namespace = self.lineage.namespace(&self.session);
-        let call_id = if id.is_empty() { format!("{namespace}#result-{seq}") } else { unique_id(id, namespace) };
+        let call_id =
+            if id.is_empty() { format!("{namespace}#result-{seq}") } else { self.calls.next_id(id, namespace) };
         Call {
             call_id,
             seq,

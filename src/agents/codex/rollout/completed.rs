@@ -7,7 +7,6 @@ use super::super::content::{Content, parse, plain_text};
 use super::super::outcome::{End, Outcome};
 use super::super::record::{Completed, McpResult};
 use super::super::tools::{self, Request};
-use super::super::unique_id;
 use super::calls::{Answer, Call};
 use super::events::{duration_of, has_failed};
 use super::{Rollout, Spot};
@@ -35,7 +34,7 @@ impl Rollout<'_, '_> {
         match item.kind.get().unwrap_or_default() {
             "UserMessage" => {
                 let text = Content::of(item.content.json(), false).text.unwrap_or_default();
-                self.take_announced(&text)
+                self.take_announced(spot, &text)
             }
             "CommandExecution" | "FileChange" | "McpToolCall" => self.take_call_item(spot, &item),
             "CollabAgentToolCall" | "CollabToolCall" | "SubAgentActivity" => {
@@ -64,7 +63,7 @@ impl Rollout<'_, '_> {
         let end = End { failed, ..end };
         let id = item.id.get().unwrap_or_default();
         if let Some(call) = self.calls.get_mut(id) {
-            call.end = end;
+            call.ends(end);
             if let Some(server) = item.server.get() {
                 call.mcp_server = Some(server.to_owned());
                 call.category = mcp::category(server);
@@ -99,7 +98,7 @@ impl Rollout<'_, '_> {
         let output = item.output.get().map(str::to_owned).or_else(|| result_text(item));
         let outcome = Outcome::of_end(end);
         Call {
-            call_id: unique_id(id, self.lineage.namespace(&self.session)),
+            call_id: self.calls.next_id(id, self.lineage.namespace(&self.session)),
             seq,
             message_id,
             response_id: response_id.flatten(),

@@ -2,7 +2,7 @@
 
 use super::super::counts::{Billed, Counted, Numbers};
 use super::super::record::{TokenInfo, UsageRecord};
-use super::super::{AGENT, unique_id};
+use super::super::{AGENT, response_id};
 use super::{Rollout, Spot};
 use crate::extract::{Kind, Reject, key};
 
@@ -52,7 +52,7 @@ impl Rollout<'_, '_> {
         }
         self.turn_has_records = true;
         let id = match record.response.get() {
-            Some(id) => unique_id(id, &self.session),
+            Some(id) => response_id(id, &self.session),
             None => {
                 let total = record.thread_total.0.as_ref().map_or(0, |total| Numbers::of(total).total);
                 format!("{}#{total}", self.session)
@@ -65,6 +65,11 @@ impl Rollout<'_, '_> {
             return Ok(());
         }
         let held = self.billed.take_if(|held| held.is_from_totals && held.numbers.is_same_as(numbers));
+        if let (Some(held), Some(reply)) = (&held, &mut self.reply)
+            && reply.response_id.as_ref() == Some(&held.response_id)
+        {
+            reply.response_id = Some(id.clone());
+        }
         self.bill(spot, id, numbers, false)?;
         if let (Some(held), Some(billed)) = (held, &mut self.billed)
             && held.message_id.is_some()
@@ -91,9 +96,12 @@ impl Rollout<'_, '_> {
         let (mut message_id, mut seq) = (None, self.seq);
         if let Some(reply) = reply.filter(|_| !waits) {
             reply.response_id = Some(id.clone());
+            reply.is_counted = is_from_totals;
             (message_id, seq) = (Some(reply.id.clone()), reply.seq);
         }
-        self.close_reply()?;
+        if message_id.is_none() || !is_from_totals {
+            self.close_reply()?;
+        }
         self.billed = Some(Billed {
             response_id: id,
             message_id,

@@ -1,0 +1,51 @@
+//! Ids that agents and providers give: which are unique by themselves, and what makes the others so.
+
+use std::borrow::Cow;
+
+use uuid::Uuid;
+
+/// Letters and digits at the end of an id that a program drew at random, at least.
+const RANDOM: usize = 16;
+
+/// Whether no other session has the id: it ends in a UUID, or in so many letters and digits as most providers give their
+/// calls (`toolu_…`, `call_…`). Others number the calls of each session, or even of each response, anew: `call_0`,
+/// `functions.Bash:0`.
+pub(super) fn is_global(id: &str) -> bool {
+    let tail = id.get(id.len().saturating_sub(36)..).unwrap_or_default();
+    if Uuid::try_parse(tail).is_ok() {
+        return true;
+    }
+    let run = || id.bytes().rev().take_while(u8::is_ascii_alphanumeric);
+    run().count() >= RANDOM && run().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+}
+
+/// An id that nothing else has: as it is, or qualified by what it is unique within.
+pub(super) fn qualified<'i>(within: &str, id: &'i str) -> Cow<'i, str> {
+    if is_global(id) { Cow::Borrowed(id) } else { Cow::Owned(format!("{within}#{id}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_ids_stand_for_themselves() {
+        for id in [
+            "0f7c1a52-9f3f-4a61-8a4e-000000000001",
+            "exec-0f7c1a52-9f3f-4a61-8a4e-000000000001",
+            "toolu_01A09q90qw90lq917835lq9",
+            "call_62136354d2f2f2f2f2f2f2f2",
+            "call_nrtgWvgOkYNpldVgraFwkfCX",
+            "chatcmpl-tool-0123456789abcdef0123456789abcdef",
+        ] {
+            assert_eq!(qualified("s", id), id);
+        }
+    }
+
+    #[test]
+    fn counted_ids_are_of_their_session() {
+        for id in ["1", "call_0", "functions.exec_command:0", "mcp__server__somethingratherlong", "é", ""] {
+            assert_eq!(qualified("s", id), format!("s#{id}"));
+        }
+    }
+}
