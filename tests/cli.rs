@@ -5,6 +5,9 @@
     reason = "what fails here fails a test; files are the test's own"
 )]
 
+#[path = "cli/found.rs"]
+mod found;
+
 use std::path::Path;
 use std::process::Output;
 

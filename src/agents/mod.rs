@@ -47,6 +47,12 @@ pub trait Agent: Sync {
     /// Adds every source of an agent that keeps files in its projects which lies in one of these folders, or above it.
     fn discover_in_projects(&self, _projects: &[PathBuf], _found: &mut Found) {}
 
+    /// How long sessions are kept before the agent deletes them: what its settings say, else its default. Days; none when it
+    /// keeps them.
+    fn retention_days(&self, _places: &Places) -> Option<u32> {
+        self.about().retention_days
+    }
+
     /// Whether a file that was named with `--source` is one of this agent's, and of which kind, by its name alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
 
