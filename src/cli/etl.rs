@@ -9,6 +9,7 @@ use super::output::{Format, Output};
 use super::settings::Settings;
 use super::summary;
 use crate::etl::{self, Progress, Silent, Summary};
+use crate::source::name_of;
 use crate::{Error, Result};
 
 /// Runs the command.
@@ -32,7 +33,7 @@ pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
 fn print_plan(settings: &Settings, summary: &Summary) -> Result<()> {
     let reasons: ArrayRef =
         Arc::new(summary.would_read.iter().map(|(_, reason)| Some(*reason)).collect::<StringArray>());
-    let paths = summary.would_read.iter().map(|(path, _)| Some(path.to_string_lossy()));
+    let paths = summary.would_read.iter().map(|(path, _)| Some(name_of(path)));
     let paths: ArrayRef = Arc::new(paths.collect::<StringArray>());
     Output::new(&settings.output, Format::Csv)?
         .print(&RecordBatch::try_from_iter([("reason", reasons), ("path", paths)])?)

@@ -103,7 +103,8 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<
 
 fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Result<(), Reject> {
     let progress = |bytes| shared.read_bytes(bytes);
-    let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress).within(shared.databases);
+    let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress);
+    source = source.named(&planned.name).within(shared.databases);
     if planned.has_sections() {
         let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
         source = source.scoped(scope, shared.databases);
