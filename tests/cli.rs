@@ -7,6 +7,8 @@
 
 #[path = "cli/found.rs"]
 mod found;
+#[path = "cli/told.rs"]
+mod told;
 
 use std::path::Path;
 use std::process::Output;

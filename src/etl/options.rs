@@ -158,6 +158,6 @@ pub struct AgentSummary {
     pub usage: u64,
     /// Tokens of all kinds in the usage rows written in this run.
     pub tokens: i64,
-    /// Cost of the usage rows written in this run. USD.
-    pub cost_usd: f64,
+    /// Cost of the usage rows written in this run, as far as it is known; none when it is of none of them. USD.
+    pub cost_usd: Option<f64>,
 }

@@ -1,0 +1,30 @@
+//! What is told of what was done, and of what was typed.
+
+use crate::Home;
+
+/// A transcript of one response of a model.
+fn response(model: &str) -> String {
+    let line = serde_json::json!({
+        "type": "assistant", "uuid": "u", "sessionId": model, "timestamp": "2026-02-01T10:00:00Z", "requestId": "r",
+        "message": {
+            "id": model, "role": "assistant", "model": model, "content": [{"type": "text", "text": "hi"}],
+            "usage": {"input_tokens": 10, "output_tokens": 5},
+        },
+    });
+    format!("{line}\n")
+}
+
+#[test]
+fn a_cost_that_nobody_knows_is_not_told_as_nothing() {
+    let home = Home::new();
+    home.write(".claude/projects/-api/a.jsonl", &response("house-model"));
+    let etl = home.run(&["etl"]);
+    assert!(etl.contains("1 usage; 15 tokens, no known cost\nwithout a price: house-model (1 responses)\n"), "{etl}");
+    home.write(".claude/projects/-api/b.jsonl", &response("claude-sonnet-4-5"));
+    let etl = home.run(&["etl", "--full"]);
+    assert!(etl.contains("2 usage; 30 tokens, $0.0001\nwithout a price: house-model (1 responses)\n"), "{etl}");
+    std::fs::remove_dir_all(home.path().join(".claude")).unwrap();
+    home.write(".claude/history.jsonl", "{\"display\":\"hello\",\"timestamp\":1770000000000,\"sessionId\":\"s\"}\n");
+    let etl = home.run(&["etl"]);
+    assert!(etl.contains("0 usage; 0 tokens, $0.00\n"), "{etl}");
+}
