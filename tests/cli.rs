@@ -648,6 +648,8 @@ fn any_sql_over_all_tables() {
     assert_eq!(sums[0], sums[1]);
     home.write("q.sql", "select 1 as one;");
     assert_eq!(home.run(&["sql", "-f", "q.sql", "-f", "csv"]), "exit 0\n--- stdout\none\n1\n--- stderr\n");
+    let before = home.run(&["-f", "json", "sql", "-f", "q.sql"]);
+    assert_eq!(before, "exit 0\n--- stdout\n[\n{\"one\":1}\n]\n--- stderr\n");
     let piped = home.command(&["sql"]).write_stdin("select 2 as two").output().unwrap();
     assert_eq!(home.show(&piped), "exit 0\n--- stdout\ntwo\n2\n--- stderr\n");
 }

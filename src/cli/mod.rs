@@ -24,7 +24,7 @@ pub mod when;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::CommandFactory;
 
 use crate::interrupt;
 use crate::{Error, Result};
@@ -36,8 +36,7 @@ use settings::Settings;
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let style = Style::of(&arguments);
-    let matches = command().color(style.clap()).try_get_matches_from(arguments);
-    let typed = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let typed = match Cli::read(&arguments, style.clap()) {
         Ok(typed) => typed,
         Err(error) => {
             output::help(style, &error);
