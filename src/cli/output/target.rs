@@ -33,9 +33,9 @@ enum Sink {
 }
 
 impl Target {
-    pub(super) fn stdout(terminal: bool) -> Self {
+    pub(super) fn stdout(terminal: bool, is_json: bool) -> Self {
         let writer = BufWriter::with_capacity(1 << 16, io::stdout());
-        let sink = if terminal { Sink::Terminal(Escaping::new(writer)) } else { Sink::Stdout(writer) };
+        let sink = if terminal { Sink::Terminal(Escaping::new(writer, is_json)) } else { Sink::Stdout(writer) };
         Self::of(sink, terminal)
     }
 
