@@ -28,3 +28,22 @@ fn a_cost_that_nobody_knows_is_not_told_as_nothing() {
     let etl = home.run(&["etl"]);
     assert!(etl.contains("0 usage; 0 tokens, $0.00\n"), "{etl}");
 }
+
+#[test]
+fn a_file_that_cannot_be_made_is_told_by_its_folder() {
+    let home = Home::new();
+    home.write("a.txt", "");
+    insta::assert_snapshot!(home.run(&["schema", "-o", "no/such/file.csv"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: cannot write `no/such/file.csv`: there is no folder `no/such`
+    ");
+    insta::assert_snapshot!(home.run(&["schema", "-o", "a.txt/file.csv"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: cannot write into `a.txt`: not a directory
+    ");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
+}

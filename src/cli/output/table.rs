@@ -140,7 +140,7 @@ impl Rows for Table {
 /// Columns of the terminal; one that was never told its size says 0.
 fn terminal_width(told: Option<u16>, variable: Option<String>) -> usize {
     let told = told.map(usize::from).filter(|columns| *columns > 0);
-    let variable = || variable?.parse().ok().filter(|columns| *columns > 0);
+    let variable = || variable?.parse::<usize>().ok().filter(|columns| *columns > 0);
     told.or_else(variable).unwrap_or(USUAL_WIDTH)
 }
 
