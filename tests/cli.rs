@@ -631,7 +631,8 @@ fn filters_of_canned_queries() {
     assert!(count(&[]) > 0);
     assert_eq!(count(&["--since", "2000-01-01"]), count(&[]));
     assert_eq!(count(&["--until", "2000-01-01"]), 0);
-    assert_eq!(count(&["--agent", "nobody"]), 0);
+    assert_eq!(count(&["--agent", "claude-code"]), count(&[]));
+    assert_eq!(count(&["--agent", "codex"]), 0);
     assert_eq!(count(&["--param", "project=no such project"]), 0);
 }
 

@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, Int64Array, ListBuilder, RecordBatch, StringArray, 
 
 use super::args::Agents;
 use super::output::{Format, Output};
-use super::settings::Settings;
+use super::settings::{Settings, checked_home};
 use crate::agents::{AGENTS, About, Found, Grain, Places};
 use crate::{Error, Result};
 
@@ -32,9 +32,8 @@ pub(super) fn run(settings: &Settings, typed: Agents) -> Result<()> {
 }
 
 fn places(settings: &Settings, home: Option<PathBuf>) -> Result<Places> {
-    match home {
-        Some(home) if home.is_dir() => Ok(Places::below(home)),
-        Some(home) => Err(Error::Usage(format!("`{}` is no folder", home.display()))),
+    match checked_home(home)? {
+        Some(home) => Ok(Places::below(home)),
         None => {
             let home = etcetera::home_dir();
             let home =

@@ -200,6 +200,7 @@ pub struct Query {
     pub project: Option<String>,
     /// Only this agent
     #[arg(long, value_name = "AGENT", requires = "name")]
+    #[arg(value_parser = Offered(agent_ids), hide_possible_values = true)]
     pub agent: Option<String>,
     /// Print the query's text, and do not run it
     #[arg(long, requires = "name")]
@@ -234,7 +235,7 @@ pub struct Detect {
     #[arg(long, value_name = "PROJECT")]
     pub project: Option<String>,
     /// Only this agent
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", value_parser = Offered(agent_ids), hide_possible_values = true)]
     pub agent: Option<String>,
     /// Only this session
     #[arg(long, value_name = "ID")]
@@ -340,7 +341,7 @@ pub struct Report {
     #[arg(long, value_name = "PROJECT")]
     pub project: Option<String>,
     /// Only this agent
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", value_parser = Offered(agent_ids), hide_possible_values = true)]
     pub agent: Option<String>,
 }
 
@@ -402,7 +403,11 @@ pub enum Profile {
 }
 
 fn agent_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(AGENTS.iter().map(|agent| agent.about().id))
+    PossibleValuesParser::new(agent_ids())
+}
+
+fn agent_ids() -> Vec<&'static str> {
+    AGENTS.iter().map(|agent| agent.about().id).collect()
 }
 
 fn format_names() -> Vec<&'static str> {

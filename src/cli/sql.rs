@@ -17,7 +17,11 @@ const REMEDY: &str = "`--limit off` shows all, `-o FILE` or a pipe takes all";
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Sql) -> Result<()> {
     match text(settings, typed)? {
-        Some(sql) => print(settings, &Statement { sql, parameters: Vec::new() }, typed.limit),
+        Some(sql) => {
+            let lake = settings.open_lake()?;
+            let output = output(settings, typed.limit)?;
+            print(&mut Runner::start(settings, &lake)?, &Statement { sql, parameters: Vec::new() }, output)
+        }
         None => shell::run(settings, typed.limit),
     }
 }
@@ -54,10 +58,13 @@ fn read_file(path: &Path) -> Result<String> {
     read.map(|_| text).map_err(Error::io("read", path))
 }
 
-/// Runs a query over the lake and prints its rows as they come.
-pub(super) fn print(settings: &Settings, statement: &Statement, limit: Option<Limit>) -> Result<()> {
-    let lake = settings.open_lake()?;
-    let mut output = Output::new(&settings.output, Format::Csv)?.limited(settings.limit(limit)?, REMEDY);
-    let outcome = Runner::start(settings, &lake)?.run(statement, &mut output);
+/// Where the rows of a query go.
+pub(super) fn output(settings: &Settings, limit: Option<Limit>) -> Result<Output> {
+    Ok(Output::new(&settings.output, Format::Csv)?.limited(settings.limit(limit)?, REMEDY))
+}
+
+/// Runs a query and prints its rows as they come.
+pub(super) fn print(runner: &mut Runner<'_>, statement: &Statement, mut output: Output) -> Result<()> {
+    let outcome = runner.run(statement, &mut output);
     output.end(outcome)
 }

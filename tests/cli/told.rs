@@ -1,6 +1,6 @@
 //! What is told of what was done, and of what was typed.
 
-use crate::Home;
+use crate::{Home, home_with_lake, run};
 
 /// A transcript of one response of a model.
 fn response(model: &str) -> String {
@@ -46,4 +46,42 @@ fn a_file_that_cannot_be_made_is_told_by_its_folder() {
     error: cannot write into `a.txt`: not a directory
     ");
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_filter_that_nothing_can_pass_is_told() {
+    let home = home_with_lake();
+    for command in [["query", "cost_by_day"].as_slice(), &["detect"], &["report"]] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(home.run(&[command, &["--agent", "claude"]].concat()), @r"
+            exit 2
+            --- stdout
+            --- stderr
+            error: unknown agent `claude`; did you mean `claude-code`? (`llrem agents` lists them)
+            ");
+        }
+        let warning = "\nwarning: no session is of the project `webshpo`; did you mean `webshop`?\n";
+        for (project, is_warned, is_quiet) in
+            [("webshpo", true, false), ("webshpo", false, true), ("webshop", false, false)]
+        {
+            let quiet: &[&str] = if is_quiet { &["--quiet"] } else { &[] };
+            let shown = home.run(&[command, &["--project", project], quiet].concat());
+            assert!(shown.starts_with("exit 0\n"), "{shown}");
+            assert_eq!(shown.contains(warning), is_warned, "{command:?} {project}: {shown}");
+        }
+    }
+    insta::assert_snapshot!(home.run(&["query", "cost_by_day", "--project", "nothing like it"]), @"");
+    insta::assert_snapshot!(run(&["detect", "tool_retry_loop"]), @"");
+    insta::assert_snapshot!(run(&["query", "tool_retry_loop"]), @"");
+}
+
+#[test]
+fn a_home_that_is_no_folder_is_told() {
+    let home = Home::new();
+    home.write("file", "");
+    for (command, typed) in [("etl", "file"), ("etl", "nowhere"), ("agents", "file"), ("agents", "nowhere")] {
+        let told = format!("exit 2\n--- stdout\n--- stderr\nerror: `{typed}` is no folder\n");
+        assert_eq!(home.run(&[command, "--home", typed]), told);
+    }
+    assert!(!home.path().join(".local").exists());
 }
