@@ -92,8 +92,11 @@ fn run(typed: Cli, style: Style) -> Result<()> {
 
 fn hint(error: &Error) -> Option<String> {
     match error {
-        Error::Query(text) if text.starts_with("no column") || text.starts_with("no table") => {
-            Some("`llrem schema` lists tables and columns".to_owned())
+        Error::Query(text) => {
+            // Before it, the file or the detector may stand.
+            let said = text.split_once("`: ").map_or(text.as_str(), |(_, said)| said);
+            let is_unknown = said.starts_with("no column") || said.starts_with("no table");
+            is_unknown.then(|| "`llrem schema` lists tables and columns".to_owned())
         }
         error => error.hint(),
     }

@@ -89,7 +89,14 @@ impl Settings {
     /// The lake's folder.
     pub fn lake_folder(&self) -> Result<&Path> {
         match &self.lake {
-            LakePlace::Folder(path) => Ok(path),
+            LakePlace::Folder(path) => match path.ancestors().find(|part| part.exists() && !part.is_dir()) {
+                Some(file) => Err(Error::Usage(format!(
+                    "no lake can be at `{}`: `{}` is no folder; name one with --lake DIR",
+                    path.display(),
+                    file.display()
+                ))),
+                None => Ok(path),
+            },
             LakePlace::Remote(url) => Err(Error::Usage(format!(
                 "the lake `{url}` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk"
             ))),

@@ -60,9 +60,9 @@ fn a_filter_that_nothing_can_pass_is_told() {
             error: unknown agent `claude`; did you mean `claude-code`? (`llrem agents` lists them)
             ");
         }
-        let warning = "\nwarning: no session is of the project `webshpo`; did you mean `webshop`?\n";
+        let warning = "\nwarning: no session is of the project `api.v3`; did you mean `api.v2`?\n";
         for (project, is_warned, is_quiet) in
-            [("webshpo", true, false), ("webshpo", false, true), ("webshop", false, false)]
+            [("api.v3", true, false), ("api.v3", false, true), ("api.v2", false, false)]
         {
             let quiet: &[&str] = if is_quiet { &["--quiet"] } else { &[] };
             let shown = home.run(&[command, &["--project", project], quiet].concat());
@@ -84,4 +84,38 @@ fn a_home_that_is_no_folder_is_told() {
         assert_eq!(home.run(&[command, "--home", typed]), told);
     }
     assert!(!home.path().join(".local").exists());
+}
+
+#[test]
+fn a_query_file_may_begin_with_a_mark_and_is_told_with_what_is_wrong_in_it() {
+    let home = home_with_lake();
+    home.write("q.sql", "\u{feff}select 1 as one");
+    assert_eq!(home.run(&["sql", "-f", "q.sql"]), "exit 0\n--- stdout\none\n1\n--- stderr\n");
+    let piped = home.command(&["sql"]).write_stdin("\u{feff}select 2 as two").output().unwrap();
+    assert_eq!(home.show(&piped), "exit 0\n--- stdout\ntwo\n2\n--- stderr\n");
+    home.config("query_folders = ['queries']");
+    let mine = "\u{feff}-- name: mine\n-- title: Mine\n-- about: Mine.\nselect 3 as three";
+    home.write(".config/llrem/queries/mine.sql", mine);
+    assert_eq!(home.run(&["query", "mine"]), "exit 0\n--- stdout\nthree\n3\n--- stderr\n");
+    home.write("q.sql", "select 1\nfrm usage");
+    insta::assert_snapshot!(home.run(&["sql", "-f", "q.sql"]), @"");
+    home.write("q.sql", "select cost from usage");
+    insta::assert_snapshot!(home.run(&["sql", "--file", "q.sql"]), @"");
+    home.write("q.sql", "\u{feff} ");
+    assert!(home.run(&["sql", "--file", "q.sql"]).starts_with("exit 2\n"));
+}
+
+#[test]
+fn a_lake_that_is_no_folder_is_told() {
+    let home = Home::new();
+    home.write("file", "");
+    for command in [["etl"].as_slice(), &["sql", "select 1"], &["sources"], &["verify"], &["upload", "file:///x"]] {
+        for (lake, said) in [
+            ("file", "no lake can be at `file`: `file` is no folder"),
+            ("file/lake", "no lake can be at `file/lake`: `file` is no folder"),
+        ] {
+            let told = format!("exit 2\n--- stdout\n--- stderr\nerror: {said}; name one with --lake DIR\n");
+            assert_eq!(home.run(&[command, &["--lake", lake]].concat()), told);
+        }
+    }
 }

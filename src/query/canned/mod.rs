@@ -96,7 +96,8 @@ impl Library {
             }
             for path in paths {
                 let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
-                match text.and_then(|text| Canned::parse(&path, &text)) {
+                let canned = text.and_then(|text| Canned::parse(&path, text.strip_prefix('\u{feff}').unwrap_or(&text)));
+                match canned {
                     Ok(canned) => library.add(canned),
                     Err(reason) => library.problems.push((path, reason)),
                 }
