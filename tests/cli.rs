@@ -352,9 +352,9 @@ fn schema_in_each_format() {
 │ prices │ valid_from      │ text   │ day  │ true     │ First day on which it holds; null when it always did.                                    │
 │ prices │ valid_until     │ text   │ day  │ true     │ Day from which it holds no more; null while it holds.                                    │
 │ prices │ kind            │ text   │      │ false    │ What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search. │
-│ prices │ tier            │ text   │      │ false    │ standard, long_context, priority, flex, fast or batch.                                   │
+│ prices │ tier            │ text   │      │ false    │ standard, long_context, priority, flex, fast, ultrafast or batch.                        │
 │ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context price holds for the whole request.             │
-│ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for one search, where kind is web_search).              │
+│ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a million searches, where kind is web_search).      │
 └────────┴─────────────────┴────────┴──────┴──────────┴──────────────────────────────────────────────────────────────────────────────────────────┘
 "#);
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "csv"]), @r#"
@@ -364,9 +364,9 @@ prices,provider,text,,true,Provider of the model.
 prices,valid_from,text,day,true,First day on which it holds; null when it always did.
 prices,valid_until,text,day,true,Day from which it holds no more; null while it holds.
 prices,kind,text,,false,"What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search."
-prices,tier,text,,false,"standard, long_context, priority, flex, fast or batch."
+prices,tier,text,,false,"standard, long_context, priority, flex, fast, ultrafast or batch."
 prices,threshold,bigint,,true,Input tokens above which the long-context price holds for the whole request.
-prices,usd_per_million,double,USD,false,"Price. USD for a million tokens (for one search, where kind is web_search)."
+prices,usd_per_million,double,USD,false,"Price. USD for a million tokens (for a million searches, where kind is web_search)."
 "#);
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "markdown"]), @r#"
 | table | column | type | unit | nullable | meaning |
@@ -376,9 +376,9 @@ prices,usd_per_million,double,USD,false,"Price. USD for a million tokens (for on
 | prices | valid_from | text | day | true | First day on which it holds; null when it always did. |
 | prices | valid_until | text | day | true | Day from which it holds no more; null while it holds. |
 | prices | kind | text |  | false | What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search. |
-| prices | tier | text |  | false | standard, long_context, priority, flex, fast or batch. |
+| prices | tier | text |  | false | standard, long_context, priority, flex, fast, ultrafast or batch. |
 | prices | threshold | bigint |  | true | Input tokens above which the long-context price holds for the whole request. |
-| prices | usd_per_million | double | USD | false | Price. USD for a million tokens (for one search, where kind is web_search). |
+| prices | usd_per_million | double | USD | false | Price. USD for a million tokens (for a million searches, where kind is web_search). |
 "#);
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "ndjson"]).lines().next().unwrap(), @r#"{"table":"prices","column":"model","type":"text","unit":null,"nullable":false,"meaning":"Model as priced; joins to `usage.model_key`."}"#);
     let whole: Vec<serde_json::Value> = serde_json::from_str(&stdout(&["schema", "-f", "json"])).unwrap();

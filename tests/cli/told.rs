@@ -1,6 +1,6 @@
 //! What is told of what was done, and of what was typed.
 
-use crate::{Home, home_with_lake, run};
+use crate::{Home, home_with_lake, rows, run};
 
 /// A transcript of one response of a model.
 fn response(model: &str) -> String {
@@ -118,4 +118,26 @@ fn a_lake_that_is_no_folder_is_told() {
             assert_eq!(home.run(&[command, &["--lake", lake]].concat()), told);
         }
     }
+}
+
+#[test]
+fn prices_are_what_their_columns_say() {
+    let home = home_with_lake();
+    let words = |column: &str| {
+        let described = rows(&home, &["schema", "prices"]);
+        let row = described.iter().find(|row| row["column"] == column).unwrap();
+        row["meaning"].as_str().unwrap().replace([',', '.'], "")
+    };
+    for column in ["kind", "tier"] {
+        let meaning = words(column);
+        for row in rows(&home, &["sql", &format!("select distinct {column} as value from prices")]) {
+            let value = row["value"].as_str().unwrap();
+            assert!(meaning.split(' ').any(|word| word == value), "{column} {value}: {meaning}");
+        }
+    }
+    // $10 for 1,000 searches.
+    let query = "select distinct usd_per_million as usd from prices where kind = 'web_search' \
+                 and model = 'claude-sonnet-4-5'";
+    assert_eq!(rows(&home, &["sql", query])[0]["usd"].as_f64(), Some(10_000.0));
+    assert!(words("usd_per_million").contains("a million searches"));
 }
