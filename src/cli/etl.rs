@@ -15,6 +15,9 @@ use crate::{Error, Result};
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
     let options = settings.etl_options(typed)?;
+    if !options.dry_run {
+        settings.refuse_output("etl")?;
+    }
     let bar = settings.printer.bar();
     let progress: &dyn Progress = bar.as_ref().map_or(&Silent, |bar| bar);
     let outcome = etl::run(&options, progress);
@@ -22,6 +25,11 @@ pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
     let summary = outcome?;
     if options.dry_run {
         print_plan(settings, &summary)?;
+    }
+    if let (Some(kept), Some(wanted)) = (&summary.kept_machine, &options.machine) {
+        settings.printer.warn(&format!(
+            "the lake keeps the machine's name `{kept}` that it was made with; `{wanted}` needs a lake of its own (--lake)"
+        ));
     }
     for line in summary::lines(&summary, &options) {
         settings.printer.say(&line);

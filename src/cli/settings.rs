@@ -86,6 +86,17 @@ impl Settings {
         }
     }
 
+    /// A file is a mistake where no rows come that it could have; of these commands, they do with `--dry-run`.
+    pub fn refuse_output(&self, command: &str) -> Result<()> {
+        match &self.output.path {
+            Some(path) => Err(Error::Usage(format!(
+                "`{command}` has no rows for `{}`: only with --dry-run it lists what it would do",
+                path.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The lake's folder.
     pub fn lake_folder(&self) -> Result<&Path> {
         match &self.lake {

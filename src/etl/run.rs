@@ -74,6 +74,7 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let (policy, databases) = (policy(options), Databases::default());
     let plan = plan(Planning { options, manifest: &manifest, policy: &policy, databases: &databases })?;
     let mut summary = report::summary(&plan, &[], &manifest);
+    summary.kept_machine = kept_machine(options, &manifest);
     let due = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name));
     let due = due.filter(|planned| planned.section.is_none());
     summary.would_read =
@@ -87,6 +88,12 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
 
 fn policy(options: &Options) -> String {
     format!("redact={:?} content={:?} tables={}", options.redact, options.content, tables::fingerprint())
+}
+
+/// The machine's name in the lake, where it is not the one that was asked for.
+fn kept_machine(options: &Options, manifest: &Manifest) -> Option<String> {
+    let wanted = machine_name(options.machine.as_deref()?);
+    (!manifest.machine.is_empty() && manifest.machine != wanted).then(|| manifest.machine.clone())
 }
 
 fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
@@ -119,7 +126,11 @@ fn extract(
     let is_new_lake = manifest.generation == 0;
     if plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake && !is_outdated(&manifest) {
         fold(layout, &mut manifest, now)?;
-        return Ok(Summary { seconds: clock.elapsed().as_secs_f64(), ..report::summary(&plan, &[], &manifest) });
+        return Ok(Summary {
+            seconds: clock.elapsed().as_secs_f64(),
+            kept_machine: kept_machine(options, &manifest),
+            ..report::summary(&plan, &[], &manifest)
+        });
     }
     let table = match &options.prices {
         Some(text) => PriceTable::bundled().with_overrides(text).map_err(|error| Error::Usage(error.to_string()))?,
@@ -190,6 +201,7 @@ fn extract(
     fs::remove_folder(&layout.staging())?;
     let reads: Vec<Read> = std::mem::take(&mut finished.reads);
     let mut summary = report::summary(&plan, &reads, &finished.manifest);
+    summary.kept_machine = kept_machine(options, &finished.manifest);
     finished.written.add_to(&mut summary);
     summary.bytes_read = bytes_read;
     summary.seconds = clock.elapsed().as_secs_f64();

@@ -141,3 +141,43 @@ fn prices_are_what_their_columns_say() {
     assert_eq!(rows(&home, &["sql", query])[0]["usd"].as_f64(), Some(10_000.0));
     assert!(words("usd_per_million").contains("a million searches"));
 }
+
+#[test]
+fn a_file_for_rows_that_do_not_come_is_refused() {
+    let home = home_with_lake();
+    for command in [["etl"].as_slice(), &["upload", "file:///nowhere/at/all"]] {
+        let shown = home.run(&[command, &["-o", "x.json"]].concat());
+        let name = command[0];
+        let told = format!("error: `{name}` has no rows for `x.json`: only with --dry-run it lists what it would do\n");
+        assert_eq!(shown, format!("exit 2\n--- stdout\n--- stderr\n{told}"));
+    }
+    assert!(!home.path().join("x.json").exists());
+    assert!(home.run(&["etl", "--home", ".", "--dry-run", "-o", "x.json"]).starts_with("exit 0\n"));
+    assert_eq!(std::fs::read_to_string(home.path().join("x.json")).unwrap(), "[]\n");
+}
+
+#[test]
+fn a_lake_keeps_the_name_of_its_machine_and_says_so() {
+    let home = Home::new();
+    home.write(".claude/projects/-api/a.jsonl", &response("claude-sonnet-4-5"));
+    let etl = |name: &str, arguments: &[&str]| {
+        let output = home.command(&[&["etl"], arguments].concat()).env("LLREM_MACHINE", name).output().unwrap();
+        home.show(&output)
+    };
+    let warning = "\nwarning: the lake keeps the machine's name `box-1` that it was made with; \
+                   `other` needs a lake of its own (--lake)\n";
+    assert!(!etl("other", &["--dry-run"]).contains("warning"));
+    assert!(!etl("box 1", &[]).contains("warning"));
+    assert!(!etl("box-1", &[]).contains("warning"));
+    for arguments in [[].as_slice(), &["--full"], &["--dry-run"]] {
+        let shown = etl("other", arguments);
+        assert!(shown.starts_with("exit 0\n") && shown.contains(warning), "{shown}");
+    }
+    assert!(!etl("other", &["--quiet"]).contains("warning"));
+    home.config("machine = 'other'");
+    assert!(home.run(&["etl"]).contains(warning));
+    assert_eq!(
+        rows(&home, &["sql", "select distinct machine from sessions"]),
+        [serde_json::json!({"machine": "box-1"})]
+    );
+}
