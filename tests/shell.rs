@@ -264,11 +264,12 @@ fn commands() {
     │        │                 │        │      │          │ cache_write_5m, cache_write_1h, output or │
     │        │                 │        │      │          │ web_search.                               │
     │ prices │ tier            │ text   │      │ false    │ standard, long_context, priority, flex,   │
-    │        │                 │        │      │          │ fast or batch.                            │
+    │        │                 │        │      │          │ fast, ultrafast or batch.                 │
     │ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context │
     │        │                 │        │      │          │ price holds for the whole request.        │
-    │ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for one  │
-    │        │                 │        │      │          │ search, where kind is web_search).        │
+    │ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a    │
+    │        │                 │        │      │          │ million searches, where kind is           │
+    │        │                 │        │      │          │ web_search).                              │
     └────────┴─────────────────┴────────┴──────┴──────────┴───────────────────────────────────────────┘
     "#);
     assert!(shell.ask("\\l").contains("│ cost_by_day "));

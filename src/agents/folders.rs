@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Found;
-use crate::source::text_of;
+use crate::source::{name_of, text_of};
 
 /// What a folder holds under one name.
 pub(super) struct Entry {
@@ -25,6 +25,12 @@ impl Entry {
     fn behind(link: PathBuf, found: &mut Found) -> Option<Self> {
         let is_folder = link.is_dir();
         (!is_folder || found.follows(&link)).then(|| Self::new(link, is_folder))
+    }
+
+    /// The same by its path as a text, where that is another.
+    fn told(&self) -> Option<Self> {
+        let is_text = self.path.to_str().is_some();
+        (!is_text).then(|| Self::new(name_of(&self.path).into_owned().into(), self.is_folder))
     }
 
     /// Its name; what is no UTF-8 in it is written in ASCII.
@@ -78,7 +84,7 @@ pub(super) fn add_files(
             if depth > 0 {
                 add_files(&entry.path, depth - 1, kind_of, found);
             }
-        } else if let Some(kind) = kind_of(&entry) {
+        } else if let Some(kind) = kind_of(entry.told().as_ref().unwrap_or(&entry)) {
             found.add(entry.path, kind);
         }
     }

@@ -106,17 +106,21 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
 
 /// Keeps one of several paths to the same file: the one without links, else the first.
 fn drop_seen_twice(found: &mut Vec<Planned>) {
-    let mut by_inode: HashMap<(&str, u64), Vec<&Planned>> = HashMap::new();
+    let mut first: HashMap<(&str, u64), &Planned> = HashMap::new();
+    let mut alike: Vec<&Planned> = Vec::new();
     for planned in found.iter().filter(|planned| planned.print.inode != 0) {
-        by_inode.entry((planned.agent_id(), planned.print.inode)).or_default().push(planned);
+        if let Some(other) = first.insert((planned.agent_id(), planned.print.inode), planned) {
+            alike.extend([other, planned]);
+        }
     }
     let mut kept: HashMap<PathBuf, &Planned> = HashMap::new();
     let mut dropped: HashSet<String> = HashSet::new();
-    for planned in by_inode.into_values().filter(|those| those.len() > 1).flatten() {
+    for planned in alike {
         let Ok(real) = planned.path.canonicalize() else { continue };
         let rank = |planned: &Planned| (planned.path != real, planned.path.clone());
         match kept.get(&real).copied() {
-            Some(other) if rank(other) <= rank(planned) => drop(dropped.insert(planned.name.clone())),
+            Some(other) if other.path == planned.path => {}
+            Some(other) if rank(other) < rank(planned) => drop(dropped.insert(planned.name.clone())),
             other => {
                 dropped.extend(other.map(|other| other.name.clone()));
                 kept.insert(real, planned);

@@ -105,9 +105,26 @@ fn files_whose_names_are_no_unicode_are_read_and_named() {
         assert!(home.run(&["verify"]).starts_with("exit 0\n"));
         std::fs::remove_dir_all(home.path().join(".local/share/llrem/lake")).unwrap();
     }
+    let other = home.path().join(".pi/agent/sessions/--api--");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(other.join(OsStr::from_bytes(b"2026-01-01_\xe9.jsonl")), "").unwrap();
+    let dry = home.run(&["etl", "--home", ".", "--dry-run"]);
+    assert!(dry.contains("\nnew,[HOME]/.pi/agent/sessions/--api--/2026-01-01_\\xE9.jsonl\n"), "{dry}");
+    std::fs::remove_dir_all(home.path().join(".pi")).unwrap();
     home.run(&["etl", "--home", "."]);
     std::fs::remove_file(project.join(OsStr::from_bytes(b"a\xe9.jsonl"))).unwrap();
     let gone = home.run(&["etl", "--home", "."]);
     assert!(gone.contains("\nclaude-code: 0 new, 0 changed, 1 unchanged, 1 gone\n"), "{gone}");
     assert_eq!(sources(&home), ["-caf\\xE9/a\\xE8.jsonl ok 1", "-caf\\xE9/a\\xE9.jsonl gone 1"]);
+}
+
+#[test]
+fn a_file_that_is_found_twice_by_one_path_is_read() {
+    let home = Home::new();
+    home.write("one/projects/-api/a.jsonl", &transcript("a"));
+    home.write("two/projects/-api/b.jsonl", &transcript("b"));
+    let folders = ["one", "two", "one"].map(|name| home.path().join(name).display().to_string()).join(",");
+    let output = home.command(&["etl"]).env("CLAUDE_CONFIG_DIR", folders).output().unwrap();
+    let etl = home.show(&output);
+    assert!(etl.contains("\nclaude-code: 2 new, 0 changed, 0 unchanged; wrote 2 sessions"), "{etl}");
 }

@@ -51,7 +51,8 @@ fn a_file_that_cannot_be_made_is_told_by_its_folder() {
 #[test]
 fn a_filter_that_nothing_can_pass_is_told() {
     let home = home_with_lake();
-    for command in [["query", "cost_by_day"].as_slice(), &["detect"], &["report"]] {
+    let commands = [["query", "cost_by_day"].as_slice(), &["detect", "tool_retry_loops"], &["report"]];
+    for command in commands {
         insta::allow_duplicates! {
             insta::assert_snapshot!(home.run(&[command, &["--agent", "claude"]].concat()), @r"
             exit 2
@@ -60,19 +61,34 @@ fn a_filter_that_nothing_can_pass_is_told() {
             error: unknown agent `claude`; did you mean `claude-code`? (`llrem agents` lists them)
             ");
         }
-        let warning = "\nwarning: no session is of the project `api.v3`; did you mean `api.v2`?\n";
-        for (project, is_warned, is_quiet) in
-            [("api.v3", true, false), ("api.v3", false, true), ("api.v2", false, false)]
-        {
-            let quiet: &[&str] = if is_quiet { &["--quiet"] } else { &[] };
-            let shown = home.run(&[command, &["--project", project], quiet].concat());
-            assert!(shown.starts_with("exit 0\n"), "{shown}");
-            assert_eq!(shown.contains(warning), is_warned, "{command:?} {project}: {shown}");
-        }
     }
-    insta::assert_snapshot!(home.run(&["query", "cost_by_day", "--project", "nothing like it"]), @"");
-    insta::assert_snapshot!(run(&["detect", "tool_retry_loop"]), @"");
-    insta::assert_snapshot!(run(&["query", "tool_retry_loop"]), @"");
+    for command in &commands[..2] {
+        let shown = home.run(&[command, ["--project", "api.v3"].as_slice()].concat());
+        let warning = "\nwarning: no session is of the project `api.v3`; did you mean `api.v2`?\n";
+        assert!(shown.starts_with("exit 0\n") && shown.contains(warning), "{command:?}: {shown}");
+    }
+    let by_day = |more: &[&str]| home.run(&[&["query", "cost_by_day", "--project"], more].concat());
+    assert!(!by_day(&["api.v2"]).contains("warning"));
+    assert!(!by_day(&["api.v3", "--quiet"]).contains("warning"));
+    insta::assert_snapshot!(by_day(&["nothing like it"]), @r"
+    exit 0
+    --- stdout
+    day,cost_usd,unpriced_responses,sessions,responses,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens
+    --- stderr
+    warning: no session is of the project `nothing like it`
+    ");
+    insta::assert_snapshot!(run(&["detect", "tool_retry_loop"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: unknown detector `tool_retry_loop`; did you mean `tool_retry_loops`? (`llrem query` lists them)
+    ");
+    insta::assert_snapshot!(run(&["query", "tool_retry_loop"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: unknown query `tool_retry_loop`; did you mean `tool_retry_loops`? (`llrem query` lists them)
+    ");
 }
 
 #[test]
@@ -98,9 +114,20 @@ fn a_query_file_may_begin_with_a_mark_and_is_told_with_what_is_wrong_in_it() {
     home.write(".config/llrem/queries/mine.sql", mine);
     assert_eq!(home.run(&["query", "mine"]), "exit 0\n--- stdout\nthree\n3\n--- stderr\n");
     home.write("q.sql", "select 1\nfrm usage");
-    insta::assert_snapshot!(home.run(&["sql", "-f", "q.sql"]), @"");
+    insta::assert_snapshot!(home.run(&["sql", "-f", "q.sql"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `q.sql`: Expected: end of statement, found: usage at Line: 2, Column: 5
+    ");
     home.write("q.sql", "select cost from usage");
-    insta::assert_snapshot!(home.run(&["sql", "--file", "q.sql"]), @"");
+    insta::assert_snapshot!(home.run(&["sql", "--file", "q.sql"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `q.sql`: no column `cost`
+    hint: `llrem schema` lists tables and columns
+    ");
     home.write("q.sql", "\u{feff} ");
     assert!(home.run(&["sql", "--file", "q.sql"]).starts_with("exit 2\n"));
 }
@@ -180,4 +207,45 @@ fn a_lake_keeps_the_name_of_its_machine_and_says_so() {
         rows(&home, &["sql", "select distinct machine from sessions"]),
         [serde_json::json!({"machine": "box-1"})]
     );
+}
+
+#[test]
+fn what_is_uncertain_is_told_of_an_uploaded_lake_too() {
+    let home = Home::new();
+    home.write(".claude/projects/-api/a.jsonl", &format!("{}{{torn\n", response("house-model")));
+    home.run(&["etl"]);
+    let url = format!("file://{}", home.path().join("team").display());
+    assert!(home.run(&["upload", &url]).starts_with("exit 0\n"));
+    insta::assert_snapshot!(home.run(&["query", "data_quality"]), @r"
+    exit 0
+    --- stdout
+    agent,problem,what,items,tokens
+    claude-code,line could not be read,,1,
+    claude-code,model without a known price,house-model,1,15
+    claude-code,only a running count was recorded,response,1,15
+    claude-code,source could not be read,partial,1,
+    --- stderr
+    ");
+    insta::assert_snapshot!(home.run(&["query", "data_quality", "--lake", &url]), @r"
+    exit 0
+    --- stdout
+    agent,problem,what,items,tokens
+    claude-code,model without a known price,house-model,1,15
+    claude-code,only a running count was recorded,response,1,15
+    --- stderr
+    warning: `sources` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself
+    ");
+    insta::assert_snapshot!(home.run(&["sql", "select path from sources", "--lake", &url]), @r"
+    exit 0
+    --- stdout
+    path
+    --- stderr
+    warning: `sources` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself
+    ");
+    insta::assert_snapshot!(home.run(&["sources", "--lake", &url]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `sources` is not in the lake `file://[HOME]/team`: what names the files of a machine is not uploaded; ask on the machine itself
+    ");
 }
