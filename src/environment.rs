@@ -22,6 +22,8 @@ pub const PROFILE: &str = "LLREM_PROFILE";
 pub const PARTITIONS: &str = "DATAFUSION_EXECUTION_TARGET_PARTITIONS";
 /// Any value switches colour off, unless `--color always` is given.
 pub const NO_COLOR: &str = "NO_COLOR";
+/// Width of a terminal that does not tell it. Columns.
+pub const COLUMNS: &str = "COLUMNS";
 /// `dumb` switches colour off.
 pub const TERM: &str = "TERM";
 /// The system's own time zone variable, used when it names a zone.

@@ -1,6 +1,7 @@
 //! How values look to people. Text from transcripts is untrusted: what would steer a terminal, or hide text, is escaped.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// Whether a character steers the terminal, reorders or hides text.
 fn is_unsafe(letter: char) -> bool {
@@ -30,6 +31,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 pub(crate) fn push(escaped: &mut String, letter: char) {
     if is_unsafe(letter) {
         escaped.extend(letter.escape_unicode());
+    } else {
+        escaped.push(letter);
+    }
+}
+
+/// The same within JSON.
+pub(crate) fn push_in_json(escaped: &mut String, letter: char) {
+    if is_unsafe(letter) {
+        for unit in letter.encode_utf16(&mut [0; 2]) {
+            let _ = write!(escaped, "\\u{unit:04x}");
+        }
     } else {
         escaped.push(letter);
     }

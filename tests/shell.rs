@@ -49,11 +49,15 @@ fn bench() -> Bench {
 
 /// The program on a terminal of 100 columns.
 fn on_terminal(bench: &Bench, arguments: &str) -> PtySession {
+    on_terminal_of(100, bench, arguments)
+}
+
+fn on_terminal_of(columns: usize, bench: &Bench, arguments: &str) -> PtySession {
     let mut command = Command::new("/bin/sh");
     command.env_clear().env("HOME", bench.path()).env("TZ", "UTC").env("TERM", "xterm");
     command.env("PATH", std::env::var_os("PATH").unwrap());
     command.env("LLREM", env!("CARGO_BIN_EXE_llrem")).env("LLREM_LAKE", bench.lake());
-    command.args(["-c", &format!("stty cols 100 rows 40; exec $LLREM {arguments}")]);
+    command.args(["-c", &format!("stty cols {columns} rows 40; exec $LLREM {arguments}")]);
     spawn_command(command, Some(PATIENCE)).unwrap()
 }
 
@@ -112,6 +116,18 @@ fn plain(text: &str) -> String {
 
 fn history(bench: &Bench) -> PathBuf {
     bench.path().join(".local/state/llrem/history")
+}
+
+#[test]
+fn a_terminal_that_has_no_size_shows_what_a_usual_one_does() {
+    let bench = bench();
+    let shown = |columns| {
+        let arguments = "sql 'select agent, session_id, started_at, project from sessions order by 2'";
+        plain(&on_terminal_of(columns, &bench, arguments).exp_eof().unwrap())
+    };
+    let usual = shown(80);
+    assert!(usual.contains("session-3") && usual.contains("started_at"), "{usual}");
+    assert_eq!(shown(0), usual);
 }
 
 #[test]
@@ -248,11 +264,12 @@ fn commands() {
     │        │                 │        │      │          │ cache_write_5m, cache_write_1h, output or │
     │        │                 │        │      │          │ web_search.                               │
     │ prices │ tier            │ text   │      │ false    │ standard, long_context, priority, flex,   │
-    │        │                 │        │      │          │ fast or batch.                            │
+    │        │                 │        │      │          │ fast, ultrafast or batch.                 │
     │ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context │
     │        │                 │        │      │          │ price holds for the whole request.        │
-    │ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for one  │
-    │        │                 │        │      │          │ search, where kind is web_search).        │
+    │ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a    │
+    │        │                 │        │      │          │ million searches, where kind is           │
+    │        │                 │        │      │          │ web_search).                              │
     └────────┴─────────────────┴────────┴──────┴──────────┴───────────────────────────────────────────┘
     "#);
     assert!(shell.ask("\\l").contains("│ cost_by_day "));

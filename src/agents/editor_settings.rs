@@ -1,9 +1,10 @@
-//! `settings.json` of editors that are built like VS Code: JSON with comments and commas behind the last item.
+//! `settings.json` of editors that are built like VS Code, and of agents: JSON with comments and commas behind the last item.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::source::{head, repair};
@@ -13,6 +14,15 @@ const MAX_SETTINGS: u64 = 4 << 20;
 
 /// A setting that is a text; none where there is no such file or setting.
 pub(super) fn text_setting(path: &Path, key: &str) -> Option<String> {
+    setting(path, key)
+}
+
+/// A setting that is a whole number, and not below 0; none where there is no such file or setting.
+pub(super) fn number_setting(path: &Path, key: &str) -> Option<u32> {
+    setting(path, key)
+}
+
+fn setting<T: DeserializeOwned>(path: &Path, key: &str) -> Option<T> {
     let bytes = head(path, MAX_SETTINGS).ok()?;
     let json = plain_json(&repair(&bytes));
     let settings: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(&json).ok()?;
@@ -80,6 +90,7 @@ mod tests {
         file.write_all("\u{feff}{\"a\": 1, \"b\": \"/x\", // last\n}".as_bytes()).unwrap();
         let path = file.path();
         assert_eq!(text_setting(path, "b").as_deref(), Some("/x"));
+        assert_eq!((number_setting(path, "a"), number_setting(path, "b")), (Some(1), None));
         assert_eq!(text_setting(path, "a").or(text_setting(path, "c")), None);
         assert_eq!(text_setting(&path.with_extension("none"), "b"), None);
     }

@@ -4,17 +4,38 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Found;
+use crate::source::{name_of, text_of};
 
 /// What a folder holds under one name.
 pub(super) struct Entry {
     pub(super) path: PathBuf,
+    /// Whether it is a folder, or a link to one.
     pub(super) is_folder: bool,
+    name: Option<String>,
 }
 
 impl Entry {
-    /// Its name, where it is UTF-8.
+    fn new(path: PathBuf, is_folder: bool) -> Self {
+        let name = path.file_name().map(|name| text_of(name).into_owned());
+        Self { path, is_folder, name }
+    }
+
+    /// What a link leads to; none where that is a folder that was come to already. A link to nowhere is a file that cannot
+    /// be read.
+    fn behind(link: PathBuf, found: &mut Found) -> Option<Self> {
+        let is_folder = link.is_dir();
+        (!is_folder || found.follows(&link)).then(|| Self::new(link, is_folder))
+    }
+
+    /// The same by its path as a text, where that is another.
+    fn told(&self) -> Option<Self> {
+        let is_text = self.path.to_str().is_some();
+        (!is_text).then(|| Self::new(name_of(&self.path).into_owned().into(), self.is_folder))
+    }
+
+    /// Its name; what is no UTF-8 in it is written in ASCII.
     pub(super) fn name(&self) -> Option<&str> {
-        self.path.file_name()?.to_str()
+        self.name.as_deref()
     }
 }
 
@@ -28,10 +49,17 @@ pub(super) fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
             return Vec::new();
         }
     };
-    listing
-        .filter_map(Result::ok)
-        .map(|entry| Entry { is_folder: entry.file_type().is_ok_and(|kind| kind.is_dir()), path: entry.path() })
-        .collect()
+    let (mut entries, mut links) = (Vec::new(), Vec::new());
+    for entry in listing.filter_map(Result::ok) {
+        match entry.file_type() {
+            Ok(kind) if kind.is_symlink() => links.push(entry.path()),
+            kind => entries.push(Entry::new(entry.path(), kind.is_ok_and(|kind| kind.is_dir()))),
+        }
+    }
+    // Which of two links to one folder is followed is the same each time.
+    links.sort_unstable();
+    entries.extend(links.into_iter().filter_map(|link| Entry::behind(link, found)));
+    entries
 }
 
 /// The folders in a folder; as [`entries`].
@@ -56,7 +84,7 @@ pub(super) fn add_files(
             if depth > 0 {
                 add_files(&entry.path, depth - 1, kind_of, found);
             }
-        } else if let Some(kind) = kind_of(&entry) {
+        } else if let Some(kind) = kind_of(entry.told().as_ref().unwrap_or(&entry)) {
             found.add(entry.path, kind);
         }
     }

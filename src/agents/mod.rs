@@ -31,10 +31,11 @@ mod torn;
 mod tree;
 pub mod windsurf;
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use crate::extract::{Reject, Sink};
-use crate::source::{Section, Source};
+use crate::source::{Section, Source, name_of};
 
 /// Reads what one coding agent leaves on disk.
 pub trait Agent: Sync {
@@ -47,6 +48,12 @@ pub trait Agent: Sync {
 
     /// Adds every source of an agent that keeps files in its projects which lies in one of these folders, or above it.
     fn discover_in_projects(&self, _projects: &[PathBuf], _found: &mut Found) {}
+
+    /// How long sessions are kept before the agent deletes them: what its settings say, else its default. Days; none when it
+    /// keeps them.
+    fn retention_days(&self, _places: &Places) -> Option<u32> {
+        self.about().retention_days
+    }
 
     /// Whether a file that was named with `--source` is one of this agent's, and of which kind, by its name alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
@@ -113,7 +120,8 @@ pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
 /// first, takes transcripts of any name. What lies in one agent's own folder is no other's, unless only that one is asked.
 pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
     let is_own = |agent: &&&'static dyn Agent| among.len() == 1 || agent.about().may_have(path);
-    among.iter().rev().filter(is_own).find_map(|agent| Some((*agent, agent.claims(path)?)))
+    let name = name_of(path);
+    among.iter().rev().filter(is_own).find_map(|agent| Some((*agent, agent.claims(Path::new(&*name))?)))
 }
 
 /// What is known of an agent.
@@ -240,6 +248,8 @@ pub struct Found {
     pub sources: Vec<FoundSource>,
     /// Folders that could not be listed, and why.
     pub problems: Vec<(PathBuf, String)>,
+    /// Folders that links led to, each with the link that is followed.
+    followed: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// A source as found: its path and what it is.
@@ -255,5 +265,14 @@ impl Found {
     /// Adds a source.
     pub fn add(&mut self, path: PathBuf, kind: &'static str) {
         self.sources.push(FoundSource { path, kind });
+    }
+
+    /// Whether a link to a folder is followed: each folder is come to by one link only, and by none that lies in it, so that
+    /// no loop of links has no end.
+    fn follows(&mut self, link: &Path) -> bool {
+        let Ok(folder) = link.canonicalize() else { return false };
+        let is_loop =
+            link.parent().and_then(|parent| parent.canonicalize().ok()).is_none_or(|it| it.starts_with(&folder));
+        !is_loop && self.followed.entry(folder).or_insert_with(|| link.to_owned()) == link
     }
 }

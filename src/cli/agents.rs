@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, Int64Array, ListBuilder, RecordBatch, StringArray, 
 
 use super::args::Agents;
 use super::output::{Format, Output};
-use super::settings::Settings;
+use super::settings::{Settings, checked_home};
 use crate::agents::{AGENTS, About, Found, Grain, Places};
 use crate::{Error, Result};
 
@@ -26,15 +26,14 @@ pub(super) fn run(settings: &Settings, typed: Agents) -> Result<()> {
         for (path, reason) in &found.problems {
             settings.printer.warn(&format!("cannot look into `{}`: {reason}", path.display()));
         }
-        seen.push(Seen::of(agent.about(), &found, settings.clock.now.into()));
+        seen.push(Seen::of(agent.about(), agent.retention_days(&places), &found, settings.clock.now.into()));
     }
     Output::new(&settings.output, Format::Table)?.wrapping().print(&rows(&seen)?)
 }
 
 fn places(settings: &Settings, home: Option<PathBuf>) -> Result<Places> {
-    match home {
-        Some(home) if home.is_dir() => Ok(Places::below(home)),
-        Some(home) => Err(Error::Usage(format!("`{}` is no folder", home.display()))),
+    match checked_home(home)? {
+        Some(home) => Ok(Places::below(home)),
         None => {
             let home = etcetera::home_dir();
             let home =
@@ -46,20 +45,21 @@ fn places(settings: &Settings, home: Option<PathBuf>) -> Result<Places> {
 
 struct Seen {
     about: &'static About,
+    retention_days: Option<u32>,
     sources: i64,
     bytes: i64,
     expiring: Option<i64>,
 }
 
 impl Seen {
-    fn of(about: &'static About, found: &Found, now: SystemTime) -> Self {
-        let mut seen = Self { about, sources: 0, bytes: 0, expiring: about.retention_days.map(|_| 0) };
+    fn of(about: &'static About, retention_days: Option<u32>, found: &Found, now: SystemTime) -> Self {
+        let mut seen = Self { about, retention_days, sources: 0, bytes: 0, expiring: retention_days.map(|_| 0) };
         let files = found.sources.iter().filter_map(|source| std::fs::metadata(&source.path).ok());
         for file in files {
             seen.sources += 1;
             seen.bytes += i64::try_from(file.len()).unwrap_or(i64::MAX);
             let modified = file.modified().unwrap_or(now);
-            if let (Some(days), Some(expiring)) = (about.retention_days, &mut seen.expiring) {
+            if let (Some(days), Some(expiring)) = (retention_days, &mut seen.expiring) {
                 let end = modified + Duration::from_secs(u64::from(days) * DAY);
                 *expiring += i64::from(end <= now + SOON);
             }
@@ -97,7 +97,7 @@ fn rows(seen: &[Seen]) -> Result<RecordBatch> {
         ("sources", numbers(|agent| Some(agent.sources))),
         ("bytes", numbers(|agent| Some(agent.bytes))),
         ("expiring", numbers(|agent| agent.expiring)),
-        ("retention_days", numbers(|agent| agent.about.retention_days.map(i64::from))),
+        ("retention_days", numbers(|agent| agent.retention_days.map(i64::from))),
         ("exact", lists(&|agent| agent.recorded(Grain::Exact).collect())),
         ("by_session", lists(&|agent| agent.recorded(Grain::Session).collect())),
         ("absent", lists(&|agent| agent.recorded(Grain::Absent).collect())),

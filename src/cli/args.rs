@@ -1,11 +1,11 @@
 //! What was typed.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::help;
 use super::output::{Format, Limit};
@@ -25,6 +25,29 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads what was typed.
+    ///
+    /// # Errors
+    /// What clap has to say: a mistake, or help that was asked for.
+    pub(super) fn read(arguments: &[OsString], color: clap::ColorChoice) -> Result<Self, clap::Error> {
+        let matches = Self::command().color(color).try_get_matches_from(arguments)?;
+        let mut typed = Self::from_arg_matches(&matches)?;
+        // Of an option that is given before the command and after it, clap knows the latter values only.
+        let mut formats = formats_before_the_command(arguments);
+        formats.append(&mut typed.global.format);
+        typed.global.format = formats;
+        Ok(typed)
+    }
+}
+
+fn formats_before_the_command(arguments: &[OsString]) -> Vec<String> {
+    let global = Global::augment_args(clap::Command::new("llrem")).allow_external_subcommands(true);
+    let matches = global.try_get_matches_from(arguments).ok();
+    let formats = matches.and_then(|mut matches| matches.remove_many::<String>("format"));
+    formats.into_iter().flatten().collect()
 }
 
 /// Options that every command takes, before or after its name.
@@ -177,6 +200,7 @@ pub struct Query {
     pub project: Option<String>,
     /// Only this agent
     #[arg(long, value_name = "AGENT", requires = "name")]
+    #[arg(value_parser = Offered(agent_ids), hide_possible_values = true)]
     pub agent: Option<String>,
     /// Print the query's text, and do not run it
     #[arg(long, requires = "name")]
@@ -211,7 +235,7 @@ pub struct Detect {
     #[arg(long, value_name = "PROJECT")]
     pub project: Option<String>,
     /// Only this agent
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", value_parser = Offered(agent_ids), hide_possible_values = true)]
     pub agent: Option<String>,
     /// Only this session
     #[arg(long, value_name = "ID")]
@@ -317,7 +341,7 @@ pub struct Report {
     #[arg(long, value_name = "PROJECT")]
     pub project: Option<String>,
     /// Only this agent
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", value_parser = Offered(agent_ids), hide_possible_values = true)]
     pub agent: Option<String>,
 }
 
@@ -379,7 +403,11 @@ pub enum Profile {
 }
 
 fn agent_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(AGENTS.iter().map(|agent| agent.about().id))
+    PossibleValuesParser::new(agent_ids())
+}
+
+fn agent_ids() -> Vec<&'static str> {
+    AGENTS.iter().map(|agent| agent.about().id).collect()
 }
 
 fn format_names() -> Vec<&'static str> {
@@ -408,5 +436,23 @@ impl TypedValueParser for Offered {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
         Some(Box::new((self.0)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_count_on_both_sides_of_the_command() {
+        let formats = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            Cli::read(&words, clap::ColorChoice::Never).unwrap().global.format
+        };
+        assert_eq!(formats("llrem -f json sql -f q.sql"), ["json", "q.sql"]);
+        assert_eq!(formats("llrem -q --format=q.sql --lake x sql -fjson --format csv"), ["q.sql", "json", "csv"]);
+        assert_eq!(formats("llrem sql -f q.sql -f json"), ["q.sql", "json"]);
+        assert_eq!(formats("llrem -fjson -f csv sql"), ["json", "csv", "json", "csv"]);
+        assert!(formats("llrem sql q").is_empty());
     }
 }

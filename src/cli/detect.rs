@@ -9,7 +9,7 @@ use super::args::{Detect, Severity};
 use super::output::{Format, Output};
 use super::query::{self, explain, typed_parameters};
 use super::runner::Runner;
-use super::settings::Settings;
+use super::settings::{Settings, check_agent};
 use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::query::findings::{Detector, Detectors};
@@ -23,6 +23,7 @@ const SHOWN: [&str; 8] =
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
+    check_agent(typed.agent.as_deref())?;
     let library = Library::load(settings.query_folders())?;
     if let Some(name) = &typed.explain {
         return explain(settings, detector(&library, name)?);
@@ -36,7 +37,9 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
     let detectors = bind(settings, &typed_parameters(&typed.params, filters)?, &chosen)?;
     let output = Output::new(&settings.output, Format::Csv)?;
     let lake = settings.open_lake()?;
-    let findings = Runner::with(settings, &lake, Detectors::These(&detectors))?.rows(&all())?;
+    let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
+    let findings = runner.rows(&all())?;
+    query::warn_of_project(settings, &mut runner, typed.project.as_deref())?;
     let findings = wanted(&findings, typed)?;
     let tally = Tally::of(&findings);
     print(output, &findings, typed.limit)?;
@@ -53,7 +56,7 @@ pub(super) fn all() -> Statement {
 }
 
 fn detector<'l>(library: &'l Library, name: &str) -> Result<&'l Canned> {
-    let canned = library.find_among(name, library.detectors())?;
+    let canned = library.find_detector(name)?;
     match canned.purpose {
         Purpose::Detector => Ok(canned),
         Purpose::Report => Err(Error::Usage(format!("`{name}` is a report; run it with `llrem query {name}`"))),

@@ -24,7 +24,7 @@ pub mod when;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::CommandFactory;
 
 use crate::interrupt;
 use crate::{Error, Result};
@@ -36,8 +36,7 @@ use settings::Settings;
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let style = Style::of(&arguments);
-    let matches = command().color(style.clap()).try_get_matches_from(arguments);
-    let typed = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let typed = match Cli::read(&arguments, style.clap()) {
         Ok(typed) => typed,
         Err(error) => {
             output::help(style, &error);
@@ -93,8 +92,11 @@ fn run(typed: Cli, style: Style) -> Result<()> {
 
 fn hint(error: &Error) -> Option<String> {
     match error {
-        Error::Query(text) if text.starts_with("no column") || text.starts_with("no table") => {
-            Some("`llrem schema` lists tables and columns".to_owned())
+        Error::Query(text) => {
+            // Before it, the file or the detector may stand.
+            let said = text.split_once("`: ").map_or(text.as_str(), |(_, said)| said);
+            let is_unknown = said.starts_with("no column") || said.starts_with("no table");
+            is_unknown.then(|| "`llrem schema` lists tables and columns".to_owned())
         }
         error => error.hint(),
     }

@@ -3,16 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
 
 use super::args::Query;
 use super::output::{self, Format, Output, OutputSettings, Printer};
+use super::runner::Runner;
 use super::schema::SPARK;
-use super::settings::Settings;
+use super::settings::{Settings, check_agent};
 use super::sql;
 use super::when::Bound;
 use crate::query::canned::{Canned, Library, Parameter};
-use crate::query::{Statement, spark};
+use crate::query::{Statement, nearest, spark};
 use crate::{Error, Result};
 
 /// Runs the command.
@@ -28,8 +31,27 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     }
     let options =
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
-    let given = typed_parameters(&typed.params, options)?;
-    sql::print(settings, &bind(settings, canned, &given)?, typed.limit)
+    check_agent(typed.agent.as_deref())?;
+    let statement = bind(settings, canned, &typed_parameters(&typed.params, options)?)?;
+    let lake = settings.open_lake()?;
+    let output = sql::output(settings, typed.limit)?;
+    let mut runner = Runner::start(settings, &lake)?;
+    sql::print(&mut runner, &statement, output)?;
+    warn_of_project(settings, &mut runner, typed.project.as_deref())
+}
+
+/// Says that no session is of a project: the rows may only lack something, or be none.
+pub(super) fn warn_of_project(settings: &Settings, runner: &mut Runner<'_>, project: Option<&str>) -> Result<()> {
+    let Some(project) = project.filter(|_| !settings.printer.is_quiet()) else { return Ok(()) };
+    let sql = "select distinct cast(project as text) as project from sessions where project is not null order by 1";
+    let rows = runner.rows(&Statement { sql: sql.to_owned(), parameters: Vec::new() })?;
+    let known = cast(rows.column(0), &DataType::Utf8)?;
+    let known: Vec<&str> = known.as_string::<i32>().iter().flatten().collect();
+    if !known.contains(&project) {
+        let guess = nearest::suggestion(project, known);
+        settings.printer.warn(&format!("no session is of the project `{project}`{guess}"));
+    }
+    Ok(())
 }
 
 /// The query's text, for llrem and DuckDB as it is, or in the dialect of Spark.

@@ -10,9 +10,9 @@ use chrono::DateTime;
 use super::args::Report;
 use super::detect;
 use super::output::{self, OutputSettings};
-use super::query::{bind, typed_parameters};
+use super::query::{bind, typed_parameters, warn_of_project};
 use super::runner::Runner;
-use super::settings::Settings;
+use super::settings::{Settings, check_agent};
 use super::when::Bound;
 use crate::lake::AnyLake;
 use crate::query::canned::{Canned, Library};
@@ -57,6 +57,7 @@ fn own_file(path: &Path) -> Result<PathBuf> {
 }
 
 fn page(settings: &Settings, typed: &Report) -> Result<String> {
+    check_agent(typed.agent.as_deref())?;
     let filters =
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     let given = typed_parameters(&[], filters)?;
@@ -77,6 +78,7 @@ fn page(settings: &Settings, typed: &Report) -> Result<String> {
         results.insert(name, runner.rows(&statement)?);
     }
     let findings = runner.rows(&detect::all())?;
+    warn_of_project(settings, &mut runner, typed.project.as_deref())?;
     let tally = detect::Tally::of(&findings).line();
     let page = Page {
         made_at: settings.clock.now.with_timezone(&settings.clock.zone),

@@ -7,6 +7,7 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
 use tokio::runtime::{Builder, Runtime};
 
+use super::output::Printer;
 use super::settings::Settings;
 use crate::interrupt;
 use crate::lake::AnyLake;
@@ -17,6 +18,7 @@ use crate::{Error, Result};
 /// Runs queries one after the other.
 pub(super) struct Runner<'a> {
     scope: Scope<'a>,
+    printer: Printer,
     engine: Engine<'a>,
     threads: Threads,
 }
@@ -33,11 +35,16 @@ impl<'a> Runner<'a> {
         let scope = Scope { lake, zone: settings.clock.zone, prices: settings.prices(), detectors, scheduler };
         let (engine, threads) = (Engine::open(scope)?, Threads::start()?);
         threads.wait(engine.look())?;
-        Ok(Self { scope, engine, threads })
+        Ok(Self { scope, printer: settings.printer, engine, threads })
     }
 
     /// Runs a query to its end, or until it is interrupted; the next one can run then, too.
     pub(super) fn run(&mut self, statement: &Statement, receiver: &mut dyn Receiver) -> Result<()> {
+        for table in self.engine.absent(statement) {
+            self.printer.warn(&format!(
+                "`{table}` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself"
+            ));
+        }
         let outcome = self.threads.wait(self.engine.run(statement, receiver));
         if matches!(outcome, Err(Error::Interrupted)) {
             // What was in the middle of a long computation ends in its own time, and keeps its memory until then.

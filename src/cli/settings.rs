@@ -86,10 +86,28 @@ impl Settings {
         }
     }
 
+    /// A file is a mistake where no rows come that it could have; of these commands, they do with `--dry-run`.
+    pub fn refuse_output(&self, command: &str) -> Result<()> {
+        match &self.output.path {
+            Some(path) => Err(Error::Usage(format!(
+                "`{command}` has no rows for `{}`: only with --dry-run it lists what it would do",
+                path.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The lake's folder.
     pub fn lake_folder(&self) -> Result<&Path> {
         match &self.lake {
-            LakePlace::Folder(path) => Ok(path),
+            LakePlace::Folder(path) => match path.ancestors().find(|part| part.exists() && !part.is_dir()) {
+                Some(file) => Err(Error::Usage(format!(
+                    "no lake can be at `{}`: `{}` is no folder; name one with --lake DIR",
+                    path.display(),
+                    file.display()
+                ))),
+                None => Ok(path),
+            },
             LakePlace::Remote(url) => Err(Error::Usage(format!(
                 "the lake `{url}` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk"
             ))),
@@ -170,7 +188,7 @@ impl Settings {
         };
         Ok(etl::Options {
             lake: self.lake_folder()?.to_owned(),
-            home: typed.home,
+            home: checked_home(typed.home)?,
             sources: typed.sources.iter().map(|text| typed_source(text)).collect::<Result<_>>()?,
             agents: typed.agents,
             since,
@@ -282,8 +300,28 @@ fn typed_source(text: &str) -> Result<(Option<String>, PathBuf)> {
     if agent.contains(['/', '\\', '.']) || Path::new(text).exists() {
         return Ok((None, PathBuf::from(text)));
     }
-    let guess = nearest::suggestion(agent, crate::agents::AGENTS.iter().map(|known| known.about().id));
-    Err(Error::Usage(format!("unknown agent `{agent}`{guess} (`llrem agents` lists them)")))
+    Err(unknown_agent(agent))
+}
+
+/// Makes sure that a filter names an agent: one that is misspelt has no sessions.
+pub fn check_agent(typed: Option<&str>) -> Result<()> {
+    match typed.filter(|id| crate::agents::by_id(id).is_none()) {
+        Some(unknown) => Err(unknown_agent(unknown)),
+        None => Ok(()),
+    }
+}
+
+fn unknown_agent(id: &str) -> Error {
+    let guess = nearest::suggestion(id, crate::agents::AGENTS.iter().map(|known| known.about().id));
+    Error::Usage(format!("unknown agent `{id}`{guess} (`llrem agents` lists them)"))
+}
+
+/// The folder that is to be read as if it were the home.
+pub fn checked_home(typed: Option<PathBuf>) -> Result<Option<PathBuf>> {
+    match typed.as_ref().filter(|home| !home.is_dir()) {
+        Some(home) => Err(Error::Usage(format!("`{}` is no folder", home.display()))),
+        None => Ok(typed),
+    }
 }
 
 impl From<args::Redact> for redact::Mode {

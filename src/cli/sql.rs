@@ -17,13 +17,18 @@ const REMEDY: &str = "`--limit off` shows all, `-o FILE` or a pipe takes all";
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Sql) -> Result<()> {
     match text(settings, typed)? {
-        Some(sql) => print(settings, &Statement { sql, parameters: Vec::new() }, typed.limit),
+        Some((sql, file)) => {
+            let lake = settings.open_lake()?;
+            let output = output(settings, typed.limit)?;
+            let statement = Statement { sql, parameters: Vec::new() };
+            print(&mut Runner::start(settings, &lake)?, &statement, output).map_err(|error| in_file(file, error))
+        }
         None => shell::run(settings, typed.limit),
     }
 }
 
-/// The query; none when it is to be asked for.
-fn text(settings: &Settings, typed: &Sql) -> Result<Option<String>> {
+/// The query, and the file that it is from; none when it is to be asked for.
+fn text<'t>(settings: &'t Settings, typed: &'t Sql) -> Result<Option<(String, Option<&'t Path>)>> {
     let file = typed.file.as_deref().or(settings.format_as_file.as_deref());
     let text = match (typed.query.as_deref(), file) {
         (Some(_), Some(file)) => return Err(two_queries(file)),
@@ -32,12 +37,22 @@ fn text(settings: &Settings, typed: &Sql) -> Result<Option<String>> {
         (None, None) if std::io::stdin().is_terminal() => return Ok(None),
         _ => std::io::read_to_string(std::io::stdin()).map_err(Error::io("read", Path::new("stdin")))?,
     };
+    // Editors put it there, and it is no part of the text.
+    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     if text.trim().is_empty() {
         return Err(Error::Usage(
             "no query; give one: llrem sql \"select count(*) from sessions\", or --file FILE, or a pipe".to_owned(),
         ));
     }
-    Ok(Some(text))
+    Ok(Some((text, file)))
+}
+
+/// What is wrong with a query from a file is told with the file.
+fn in_file(file: Option<&Path>, error: Error) -> Error {
+    match (file, error) {
+        (Some(file), Error::Query(text)) => Error::Query(format!("`{}`: {text}", file.display())),
+        (_, error) => error,
+    }
 }
 
 fn two_queries(file: &Path) -> Error {
@@ -54,10 +69,13 @@ fn read_file(path: &Path) -> Result<String> {
     read.map(|_| text).map_err(Error::io("read", path))
 }
 
-/// Runs a query over the lake and prints its rows as they come.
-pub(super) fn print(settings: &Settings, statement: &Statement, limit: Option<Limit>) -> Result<()> {
-    let lake = settings.open_lake()?;
-    let mut output = Output::new(&settings.output, Format::Csv)?.limited(settings.limit(limit)?, REMEDY);
-    let outcome = Runner::start(settings, &lake)?.run(statement, &mut output);
+/// Where the rows of a query go.
+pub(super) fn output(settings: &Settings, limit: Option<Limit>) -> Result<Output> {
+    Ok(Output::new(&settings.output, Format::Csv)?.limited(settings.limit(limit)?, REMEDY))
+}
+
+/// Runs a query and prints its rows as they come.
+pub(super) fn print(runner: &mut Runner<'_>, statement: &Statement, mut output: Output) -> Result<()> {
+    let outcome = runner.run(statement, &mut output);
     output.end(outcome)
 }

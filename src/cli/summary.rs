@@ -44,12 +44,19 @@ fn agent_line(agent: &AgentSummary, dry_run: bool) -> String {
     let rows = [(agent.sessions, "session"), (agent.messages, "message"), (agent.tool_calls, "tool call")];
     let rows: Vec<String> = rows.into_iter().map(|(count, noun)| plural(count, noun)).collect();
     format!(
-        "{sources}; wrote {}, {} usage; {} tokens, ${}",
+        "{sources}; wrote {}, {} usage; {} tokens, {}",
         rows.join(", "),
         agent.usage,
         tokens(agent.tokens),
-        money(agent.cost_usd)
+        cost(agent)
     )
+}
+
+fn cost(agent: &AgentSummary) -> String {
+    match agent.cost_usd {
+        None if agent.usage > 0 => "no known cost".to_owned(),
+        usd => format!("${}", money(usd.unwrap_or(0.0))),
+    }
 }
 
 fn plural(count: u64, noun: &str) -> String {

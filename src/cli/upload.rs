@@ -15,6 +15,9 @@ use crate::upload::{self, Options, PlannedFile, Summary};
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Upload) -> Result<()> {
     let options = settings.upload_options(typed)?;
+    if !options.dry_run {
+        settings.refuse_output("upload")?;
+    }
     let bar = settings.printer.bar();
     let progress: &dyn Progress = bar.as_ref().map_or(&Silent, |bar| bar);
     let outcome = upload::run(&options, progress);

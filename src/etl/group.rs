@@ -18,6 +18,7 @@ use crate::lake::claims::{self, Replica};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
 use crate::lake::part::{self, PartReader, PartWriter, StagedFile};
+use crate::source::name_of;
 use crate::tables::LAKE_TABLES;
 
 /// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
@@ -368,7 +369,7 @@ impl PartOutput<'_, '_> {
     /// The file of one of a session's sources.
     fn file_of(&self, session: &Rebuilt, source: &str) -> String {
         let read = session.sources.iter().map(|source| &source.read.planned);
-        let read = read.filter(|planned| planned.name == source).map(|planned| planned.path.to_string_lossy());
+        let read = read.filter(|planned| planned.name == source).map(|planned| name_of(&planned.path));
         let known = self.shared.manifest.sources.get(source).map(|entry| entry.file(source).into());
         read.chain(known).next().map_or_else(|| source.to_owned(), std::borrow::Cow::into_owned)
     }

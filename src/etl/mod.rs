@@ -37,7 +37,7 @@ use crate::lake::manifest::{Manifest, SourceState};
 use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
-use crate::source::Databases;
+use crate::source::{Databases, path_of};
 use notes::Notes;
 use old::OldClaims;
 use owners::Owners;
@@ -150,7 +150,7 @@ impl<'a> Shared<'a> {
         let entry = self.manifest.sources.get(source);
         let is_gone = entry.is_some_and(|entry| entry.state == SourceState::Gone && !self.read_again.contains(source));
         let file = entry.map_or(source, |entry| entry.file(source));
-        !is_gone && !self.vanished.contains(source) && std::path::Path::new(file).exists()
+        !is_gone && !self.vanished.contains(source) && path_of(file).exists()
     }
 
     /// Whether what a source no longer gives is kept: not when this llrem only reads it otherwise than the one before.

@@ -115,6 +115,8 @@ impl Progress for Silent {
 pub struct Summary {
     /// One entry for each agent of which anything was found or read, in the registry's order.
     pub agents: Vec<AgentSummary>,
+    /// Name of the lake's machine, when another one was asked for: a lake keeps the name that it was made with.
+    pub kept_machine: Option<String>,
     /// Models without a price, with their responses, most responses first.
     pub unpriced_models: Vec<(String, u64)>,
     /// Secrets replaced, by kind.
@@ -158,6 +160,6 @@ pub struct AgentSummary {
     pub usage: u64,
     /// Tokens of all kinds in the usage rows written in this run.
     pub tokens: i64,
-    /// Cost of the usage rows written in this run. USD.
-    pub cost_usd: f64,
+    /// Cost of the usage rows written in this run, as far as it is known; none when it is of none of them. USD.
+    pub cost_usd: Option<f64>,
 }

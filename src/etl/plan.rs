@@ -15,7 +15,7 @@ use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
-use crate::source::{Databases, Fingerprint, Scope, Source, head};
+use crate::source::{Databases, Fingerprint, Scope, Source, head, name_of, path_of};
 use crate::tables;
 
 /// Bytes looked at for the moment that a source begins; more when it is not among them.
@@ -58,7 +58,7 @@ pub(super) fn plan(with: Planning<'_>) -> Result<Plan> {
 pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Plan, now: i64) -> Vec<Group> {
     let known: HashSet<&str> = plan.found.iter().map(|planned| planned.name.as_str()).collect();
     let is_new = |(_, path, _): &Located| {
-        let name = path.to_string_lossy();
+        let name = name_of(path);
         !known.contains(&*name) && !with.manifest.sources.contains_key(&*name)
     };
     let located = in_projects(&chosen_agents(with.options), projects).into_iter().filter(is_new).collect();
@@ -78,11 +78,12 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
         .into_par_iter()
         .map(|(agent, path, kind)| {
             let print = Fingerprint::of(&path, &agent.companions(&path)).unwrap_or_default();
-            let name = path.to_string_lossy().into_owned();
+            let name = name_of(&path).into_owned();
             let is_new = !manifest.sources.contains_key(&name);
             Planned { agent, is_new, path, name, section: None, kind, print, hint: None }
         })
         .collect();
+    drop_seen_twice(&mut found);
     let is_due = |planned: &&Planned| {
         let recent = options.since.is_none_or(|since| planned.print.modified_us() >= since);
         recent && (options.full || has_changed(planned, manifest, policy))
@@ -101,6 +102,32 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
         planned.hint = started_hint(planned);
     });
     (found, changed)
+}
+
+/// Keeps one of several paths to the same file: the one without links, else the first.
+fn drop_seen_twice(found: &mut Vec<Planned>) {
+    let mut first: HashMap<(&str, u64), &Planned> = HashMap::new();
+    let mut alike: Vec<&Planned> = Vec::new();
+    for planned in found.iter().filter(|planned| planned.print.inode != 0) {
+        if let Some(other) = first.insert((planned.agent_id(), planned.print.inode), planned) {
+            alike.extend([other, planned]);
+        }
+    }
+    let mut kept: HashMap<PathBuf, &Planned> = HashMap::new();
+    let mut dropped: HashSet<String> = HashSet::new();
+    for planned in alike {
+        let Ok(real) = planned.path.canonicalize() else { continue };
+        let rank = |planned: &Planned| (planned.path != real, planned.path.clone());
+        match kept.get(&real).copied() {
+            Some(other) if other.path == planned.path => {}
+            Some(other) if rank(other) < rank(planned) => drop(dropped.insert(planned.name.clone())),
+            other => {
+                dropped.extend(other.map(|other| other.name.clone()));
+                kept.insert(real, planned);
+            }
+        }
+    }
+    found.retain(|planned| !dropped.contains(&planned.name));
 }
 
 /// The sections that a source has now; none when they cannot be listed, which reading the source will tell of.
@@ -160,7 +187,7 @@ fn vanished(options: &Options, manifest: &Manifest, found: &[Planned]) -> Vec<St
     });
     let is_gone = |name: &str, entry: &SourceEntry| {
         let file = entry.file(name);
-        let path = Path::new(file);
+        let path = path_of(file);
         // What lies in a folder that cannot be looked into may still be there; a folder that can be, is no source.
         let is_there = path.try_exists().unwrap_or(true) && !(entry.state == SourceState::Unreadable && path.is_dir());
         !is_there || (entry.section.is_some() && here.contains(file))
@@ -234,9 +261,8 @@ fn named(chosen: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
         let (agent, kind) = agents::claimed(path, &matching)?;
         Some((agent, path.to_owned(), kind))
     };
-    let files = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).sort_by_file_name().into_iter().filter_map(Result::ok);
-    let located: Vec<Located> =
-        files.filter(|entry| !entry.file_type().is_dir()).filter_map(|entry| claim(entry.path())).collect();
+    let walk = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).follow_links(true).sort_by_file_name();
+    let located: Vec<Located> = walk.into_iter().filter_map(|entry| claim(&file_of(entry)?)).collect();
     if located.is_empty() {
         return Err(Error::Usage(format!(
             "no agent that llrem knows keeps its sessions in files like `{}`",
@@ -244,6 +270,15 @@ fn named(chosen: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
         )));
     }
     Ok(located)
+}
+
+/// The path of what is no folder; a link to nowhere is a file that cannot be read.
+fn file_of(entry: walkdir::Result<walkdir::DirEntry>) -> Option<PathBuf> {
+    match entry {
+        Ok(entry) => (!entry.file_type().is_dir()).then(|| entry.into_path()),
+        Err(error) if error.loop_ancestor().is_some() => None,
+        Err(error) => error.path().filter(|path| !path.is_dir()).map(Path::to_owned),
+    }
 }
 
 fn started_hint(planned: &Planned) -> Option<i64> {

@@ -109,7 +109,8 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
         return std::fs::read_dir(&planned.path).map(|_| ()).map_err(Reject::Io);
     }
     let progress = |bytes| shared.read_bytes(bytes);
-    let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress).within(shared.databases);
+    let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress);
+    source = source.named(&planned.name).within(shared.databases);
     if planned.has_sections() {
         let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
         source = source.scoped(scope, shared.databases);

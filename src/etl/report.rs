@@ -36,7 +36,9 @@ impl Written {
             counts.tool_calls += rows(draft.totals.tool_calls);
             counts.usage += rows(draft.totals.usage);
             counts.tokens = counts.tokens.saturating_add(draft.totals.total);
-            counts.cost_usd += draft.totals.cost_usd.unwrap_or(0.0);
+            if let Some(usd) = draft.totals.cost_usd {
+                *counts.cost_usd.get_or_insert(0.0) += usd;
+            }
             for (model, responses) in &draft.totals.unpriced {
                 *self.unpriced.entry(model.clone()).or_default() += responses;
             }

@@ -2,7 +2,7 @@
 //! lost or gained records.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::group::{Draft, Group, Outcome, SessionOut};
 use super::plan::Groups;
@@ -14,7 +14,7 @@ use crate::extract::{Kind, NoteField};
 use crate::lake::claims::Replica;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::PartEntry;
-use crate::source::Fingerprint;
+use crate::source::{Fingerprint, path_of};
 
 /// Takes the outcomes that no longer hold out of the list; gives the groups that are to be done anew.
 pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &HashMap<String, Planned>) -> Vec<Group> {
@@ -162,8 +162,8 @@ fn add_other_sources(
 /// A source that the lake knows and the run did not look for.
 fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Planned> {
     let entry = shared.manifest.sources.get(name)?;
-    let (agent, path) = (crate::agents::by_id(&entry.agent)?, PathBuf::from(entry.file(name)));
-    let kind = agent.claims(&path).filter(|kind| *kind == entry.kind)?;
+    let (agent, path) = (crate::agents::by_id(&entry.agent)?, path_of(entry.file(name)).into_owned());
+    let kind = agent.claims(Path::new(entry.file(name))).filter(|kind| *kind == entry.kind)?;
     let of_file = Fingerprint::of(&path, &agent.companions(&path)).ok()?;
     let print = if entry.section.is_some() { entry.print } else { of_file };
     let section = entry.section.as_deref().map(Into::into);

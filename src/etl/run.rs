@@ -97,6 +97,7 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let (policy, databases) = (policy(options), Databases::default());
     let plan = plan(Planning { options, manifest: &manifest, policy: &policy, databases: &databases })?;
     let mut summary = report::summary(&plan, &[], &manifest);
+    summary.kept_machine = kept_machine(options, &manifest);
     let due = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name));
     let due = due.filter(|planned| planned.section.is_none());
     summary.would_read =
@@ -119,6 +120,12 @@ fn policy(options: &Options) -> String {
 fn keeps_texts(before: &str, now: &str) -> bool {
     let texts = |policy: &str| policy.find("redact=").and_then(|at| policy.get(at..)).map(str::to_owned);
     texts(before) == texts(now)
+}
+
+/// The machine's name in the lake, where it is not the one that was asked for.
+fn kept_machine(options: &Options, manifest: &Manifest) -> Option<String> {
+    let wanted = machine_name(options.machine.as_deref()?);
+    (!manifest.machine.is_empty() && manifest.machine != wanted).then(|| manifest.machine.clone())
 }
 
 fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
@@ -153,7 +160,11 @@ fn extract(
     let is_new_lake = manifest.generation == 0;
     if plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake && !is_outdated(&manifest) {
         fold(layout, &mut manifest, now)?;
-        return Ok(Summary { seconds: clock.elapsed().as_secs_f64(), ..report::summary(&plan, &[], &manifest) });
+        return Ok(Summary {
+            seconds: clock.elapsed().as_secs_f64(),
+            kept_machine: kept_machine(options, &manifest),
+            ..report::summary(&plan, &[], &manifest)
+        });
     }
     let pricer = Pricer::new(own_prices.unwrap_or_else(PriceTable::bundled));
     let redactor = Redactor::new(options.redact, manifest.redaction_key);
@@ -220,6 +231,7 @@ fn extract(
     fs::remove_folder(&layout.staging())?;
     let reads: Vec<Read> = std::mem::take(&mut finished.reads);
     let mut summary = report::summary(&plan, &reads, &finished.manifest);
+    summary.kept_machine = kept_machine(options, &finished.manifest);
     finished.written.add_to(&mut summary);
     summary.bytes_read = bytes_read;
     summary.seconds = clock.elapsed().as_secs_f64();

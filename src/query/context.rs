@@ -43,7 +43,7 @@ use super::{Failure, Scope, Statement, refusal, shared};
 use crate::lake::AnyLake;
 use crate::pricing::{PriceTable, Pricer};
 use crate::remote::Remote;
-use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
+use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, RUNS, SOURCES, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
 /// Table of what detectors found, while `findings` is made of it.
@@ -155,6 +155,18 @@ impl<'a> Context<'a> {
             self.fill_findings().await?;
         }
         self.started(parsed, &tables, statement).await
+    }
+
+    /// Tables that a query names and that uploads leave out: they are empty.
+    pub(super) fn absent_from(&self, statement: &Statement) -> Vec<&'static str> {
+        // What is wrong with a query is told when it runs.
+        let named = self.parsed(statement).and_then(|parsed| self.tables_of(&parsed));
+        named.map(|named| self.absent(&named)).unwrap_or_default()
+    }
+
+    fn absent(&self, named: &HashSet<String>) -> Vec<&'static str> {
+        let left_out: &[&TableDef] = if self.remote.is_some() { &[&SOURCES, &RUNS] } else { &[] };
+        left_out.iter().map(|table| table.name).filter(|name| named.contains(*name)).collect()
     }
 
     fn parsed(&self, statement: &Statement) -> Result<ParsedStatement, Failure> {
@@ -292,7 +304,10 @@ impl<'a> Context<'a> {
 
     /// Tables made of the lake's state are filled when a query names them.
     fn fill_state_tables(&self, named: &HashSet<String>) -> Result<(), Failure> {
-        for table in STATE_TABLES.into_iter().filter(|table| named.contains(table.name)) {
+        let absent = self.absent(named);
+        for table in
+            STATE_TABLES.into_iter().filter(|table| named.contains(table.name) && !absent.contains(&table.name))
+        {
             let rows = match table.name {
                 "sources" => self.scope.lake.sources()?,
                 "runs" => self.scope.lake.runs()?,

@@ -93,6 +93,11 @@ impl<'a> Engine<'a> {
         self.context.look().await
     }
 
+    /// Tables that a query names and that uploads leave out: over a lake in object storage they are empty.
+    pub fn absent(&self, statement: &Statement) -> Vec<&'static str> {
+        self.context.absent_from(statement)
+    }
+
     /// Runs a query. When a file was replaced before the first row came, the query begins anew.
     pub async fn run(&mut self, statement: &Statement, receiver: &mut dyn Receiver) -> Result<()> {
         let mut delivered = false;

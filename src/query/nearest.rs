@@ -1,19 +1,23 @@
 //! "Did you mean": the known name that is nearest to what was typed.
 
+/// Letters that are enough to tell a name by its beginning.
+const BEGINNING: usize = 3;
+
 /// `; did you mean …?` when a known name is near, else nothing.
 pub fn suggestion<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(typed, known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
-/// The known name that is nearest, when it differs in a third of its letters at most.
+/// The known name that is nearest, when it differs in a third of its letters at most; else the only one that begins so.
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(typed);
-    known
-        .into_iter()
-        .map(|name| (distance(&folded, &fold(name)), name))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, name)| *distance <= name.len().div_ceil(3).min(4))
-        .map(|(_, name)| name)
+    let known: Vec<(Vec<char>, &str)> = known.into_iter().map(|name| (fold(name), name)).collect();
+    let near = known.iter().map(|(letters, name)| (distance(&folded, letters), *name)).min_by_key(|(far, _)| *far);
+    let near = near.filter(|(distance, name)| *distance <= name.len().div_ceil(3).min(4));
+    near.map(|(_, name)| name).or_else(|| {
+        let mut longer = known.iter().filter(|(letters, _)| folded.len() >= BEGINNING && letters.starts_with(&folded));
+        longer.next().filter(|_| longer.next().is_none()).map(|(_, name)| *name)
+    })
 }
 
 /// Case, and `-` against `_`, make no difference.
@@ -57,5 +61,8 @@ mod tests {
         let known = ["cost_by_day", "cost_by_model"];
         assert_eq!(suggestion("cost_by_dya", known), "; did you mean `cost_by_day`?");
         assert_eq!(suggestion("sessions", known), "");
+        assert_eq!(nearest("Claude", ["codex", "claude-code"]), Some("claude-code"));
+        assert_eq!(nearest("cl", ["codex", "claude-code"]), None);
+        assert_eq!(nearest("kiro-", ["kiro-cli-agent", "kiro-ide-agent"]), None);
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod git;
 mod glued;
 pub(crate) mod jsonl;
 mod lines;
+mod names;
 pub(crate) mod records;
 mod repair;
 mod sqlite;
@@ -19,6 +20,7 @@ use std::time::UNIX_EPOCH;
 pub(crate) use broken::Broken;
 pub(crate) use compressed::{decompress, lines_of_blob};
 pub use lines::{Line, Lines};
+pub(crate) use names::{name_of, path_of, text_of};
 pub use repair::repair;
 pub use sqlite::{Database, Databases};
 pub(crate) use sqlite::{value_bytes, value_text};
@@ -135,6 +137,8 @@ pub struct Source<'a> {
     pub bytes: u64,
     /// What of it is to be read.
     pub scope: Scope<'a>,
+    /// Its name, where the path is no UTF-8.
+    name: Option<&'a str>,
     databases: Option<&'a Databases>,
     run: Option<&'a Databases>,
     progress: &'a dyn Fn(u64),
@@ -143,7 +147,13 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// A source that tells `progress` how many bytes were read.
     pub fn new(path: &'a Path, kind: &'a str, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
-        Self { path, kind, bytes, scope: Scope::Whole, databases: None, run: None, progress }
+        Self { path, kind, bytes, scope: Scope::Whole, name: None, databases: None, run: None, progress }
+    }
+
+    /// The same source, by the name that it has in the lake.
+    #[must_use]
+    pub(crate) fn named(self, name: &'a str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// The same source, read in a run whose sources share what they find out about the files beside them.
@@ -170,12 +180,13 @@ impl<'a> Source<'a> {
         'a: 'b,
     {
         let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
-        Some(Source { path, bytes: metadata.len(), scope: Scope::Whole, databases: None, ..self.again() })
+        Some(Source { path, bytes: metadata.len(), scope: Scope::Whole, name: None, databases: None, ..self.again() })
     }
 
     /// The file's name without its extension.
     pub fn stem(&self) -> &'a str {
-        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+        let stem = |path: &'a Path| path.file_stem()?.to_str();
+        stem(self.path).or_else(|| stem(Path::new(self.name?))).unwrap_or_default()
     }
 
     /// Its lines, from the first; decompressed when the file is named `.zst`.

@@ -95,11 +95,11 @@ table! {
         valid_until: Opt<Str>,
         /// What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search.
         kind: Str,
-        /// standard, long_context, priority, flex, fast or batch.
+        /// standard, long_context, priority, flex, fast, ultrafast or batch.
         tier: Str,
         /// Input tokens above which the long-context price holds for the whole request.
         threshold: Opt<I64>,
-        /// Price. USD for a million tokens (for one search, where kind is web_search).
+        /// Price. USD for a million tokens (for a million searches, where kind is web_search).
         usd_per_million: F64,
     }
 }

@@ -14,7 +14,7 @@ mod user;
 use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, first_moment, folders};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, editor_settings};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 use transcript::Identity;
@@ -128,6 +128,11 @@ impl Agent for ClaudeCode {
                 discover_project(&project, found);
             }
         }
+    }
+
+    fn retention_days(&self, places: &Places) -> Option<u32> {
+        let set = |root: PathBuf| editor_settings::number_setting(&root.join("settings.json"), "cleanupPeriodDays");
+        roots(places).into_iter().find_map(set).or(ABOUT.retention_days)
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {

@@ -2,18 +2,20 @@
 
 use std::io::{self, Write};
 
-use crate::shown::push;
+use crate::shown::{push, push_in_json};
 
 /// Escapes all that passes on its way to a terminal, apart from line breaks and tabs.
 pub(super) struct Escaping<W> {
     inner: W,
+    /// Whether what passes is JSON, and has to stay it.
+    is_json: bool,
     /// The beginning of a character that the next write completes.
     torn: Vec<u8>,
 }
 
 impl<W: Write> Escaping<W> {
-    pub(super) fn new(inner: W) -> Self {
-        Self { inner, torn: Vec::new() }
+    pub(super) fn new(inner: W, is_json: bool) -> Self {
+        Self { inner, is_json, torn: Vec::new() }
     }
 }
 
@@ -24,7 +26,11 @@ impl<W: Write> Write for Escaping<W> {
         let mut chunks = joined.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
             for letter in chunk.valid().chars() {
-                if matches!(letter, '\n' | '\t') { escaped.push(letter) } else { push(&mut escaped, letter) }
+                match letter {
+                    '\n' | '\t' => escaped.push(letter),
+                    letter if self.is_json => push_in_json(&mut escaped, letter),
+                    letter => push(&mut escaped, letter),
+                }
             }
             let invalid = chunk.invalid();
             if chunks.peek().is_none() && is_beginning(invalid) {
@@ -55,7 +61,7 @@ mod tests {
     fn characters_torn_between_writes_are_joined() {
         let text = "é日\u{202e}\n\u{1b}x";
         for at in 0..=text.len() {
-            let mut writer = Escaping::new(Vec::new());
+            let mut writer = Escaping::new(Vec::new(), false);
             writer.write_all(&text.as_bytes()[..at]).unwrap();
             writer.write_all(&text.as_bytes()[at..]).unwrap();
             assert_eq!(String::from_utf8(writer.inner).unwrap(), "é日\\u{202e}\n\\u{1b}x", "{at}");
@@ -63,8 +69,18 @@ mod tests {
     }
 
     #[test]
+    fn json_stays_json() {
+        let value = serde_json::json!({"a\u{202e}": "\u{1b}[2J\u{7f}\u{9b}\u{200b} é日 \u{e0041}\t\""});
+        let mut writer = Escaping::new(Vec::new(), true);
+        writer.write_all(format!("{value}\n").as_bytes()).unwrap();
+        let shown = String::from_utf8(writer.inner).unwrap();
+        assert_eq!(shown, r#"{"a\u202e":"\u001b[2J\u007f\u009b\u200b é日 \udb40\udc41\t\""}"#.to_owned() + "\n");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    }
+
+    #[test]
     fn bytes_that_are_no_text_are_replaced() {
-        let mut writer = Escaping::new(Vec::new());
+        let mut writer = Escaping::new(Vec::new(), false);
         writer.write_all(b"a\xffb").unwrap();
         assert_eq!(String::from_utf8(writer.inner).unwrap(), "a\u{fffd}b");
     }

@@ -71,6 +71,11 @@ impl Format {
         }
     }
 
+    /// Whether each line is JSON, or a part of it.
+    pub const fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::Ndjson)
+    }
+
     /// Whether it is no text.
     pub const fn is_binary(self) -> bool {
         matches!(self, Self::Parquet | Self::Arrow)

@@ -87,7 +87,7 @@ impl Output {
         if terminal && format.is_binary() {
             return Err(Error::Usage(format!("{} is no text; write it into a file with -o FILE", format.name())));
         }
-        let target = path.map_or_else(|| Ok(Target::stdout(terminal)), Target::file)?;
+        let target = path.map_or_else(|| Ok(Target::stdout(terminal, format.is_json())), Target::file)?;
         Ok(Self { format, zone: settings.zone, overlong: Overlong::Cut, limit: None, target, rows: None })
     }
 
@@ -171,7 +171,7 @@ impl Receiver for Output {
 pub fn raw(settings: &OutputSettings, text: &[u8]) -> Result<()> {
     let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
     let terminal = path.is_none() && std::io::stdout().is_terminal();
-    let mut target = path.map_or_else(|| Ok(Target::stdout(terminal)), Target::file)?;
+    let mut target = path.map_or_else(|| Ok(Target::stdout(terminal, false)), Target::file)?;
     target.write_all(text).map_err(|error| target.blame(error))?;
     target.finish()
 }

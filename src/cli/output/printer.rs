@@ -126,6 +126,11 @@ impl Printer {
         self.style.colour
     }
 
+    /// Whether neither summaries nor warnings are wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Something that did not stop the work.
     pub fn warn(&self, text: &str) {
         if !self.quiet {

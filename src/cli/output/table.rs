@@ -12,6 +12,7 @@ use super::Rows;
 use super::cells::{self, Cells};
 use super::fit::{cut, folded, widest_line, wrapped};
 use super::target::Target;
+use crate::environment::{self, COLUMNS};
 use crate::shown::visible;
 
 /// Gathers the rows, because their widths decide how they are laid out.
@@ -42,12 +43,15 @@ struct Column {
 /// The lines of the grid, in comfy-table's order: borders, header, inner lines, crossings, corners.
 const LINES: &str = "││──├─┼┤│    ┬┴┌┐└┘";
 
+/// Columns of a terminal of which nothing is known.
+const USUAL_WIDTH: usize = 80;
+
 /// A text is cut no shorter than this.
 const NARROWEST: usize = 12;
 
 impl Table {
     pub(super) fn new(target: Target, schema: &SchemaRef, overlong: Overlong) -> Self {
-        let width = if target.is_terminal() { Grid::new().width().map(usize::from) } else { None };
+        let width = target.is_terminal().then(|| terminal_width(Grid::new().width(), environment::value(COLUMNS)));
         Self::with_width(target, schema, overlong, width)
     }
 
@@ -133,6 +137,13 @@ impl Rows for Table {
     }
 }
 
+/// Columns of the terminal; one that was never told its size says 0.
+fn terminal_width(told: Option<u16>, variable: Option<String>) -> usize {
+    let told = told.map(usize::from).filter(|columns| *columns > 0);
+    let variable = || variable?.parse::<usize>().ok().filter(|columns| *columns > 0);
+    told.or_else(variable).unwrap_or(USUAL_WIDTH)
+}
+
 /// A border at the left, and for each column its text, a space on both sides and a border.
 fn columns_that_fit(widths: &[usize], available: usize) -> usize {
     let mut used = 1;
@@ -150,5 +161,21 @@ fn shrink(widths: &mut [usize], floors: &[usize], available: usize) {
         let reducible = widths.iter_mut().zip(floors).filter(|(width, floor)| **width > **floor);
         let Some((widest, _)) = reducible.max_by_key(|(width, _)| **width) else { return };
         *widest -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_of_no_size_is_as_wide_as_its_variable_says_or_as_usual() {
+        let width = |told, variable: Option<&str>| terminal_width(told, variable.map(str::to_owned));
+        assert_eq!(width(Some(120), Some("60")), 120);
+        assert_eq!(width(Some(0), Some("60")), 60);
+        assert_eq!(width(None, Some("60")), 60);
+        for wrong in [None, Some("0"), Some("wide"), Some("-1")] {
+            assert_eq!(width(Some(0), wrong), 80, "{wrong:?}");
+        }
     }
 }

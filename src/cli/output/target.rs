@@ -33,9 +33,9 @@ enum Sink {
 }
 
 impl Target {
-    pub(super) fn stdout(terminal: bool) -> Self {
+    pub(super) fn stdout(terminal: bool, is_json: bool) -> Self {
         let writer = BufWriter::with_capacity(1 << 16, io::stdout());
-        let sink = if terminal { Sink::Terminal(Escaping::new(writer)) } else { Sink::Stdout(writer) };
+        let sink = if terminal { Sink::Terminal(Escaping::new(writer, is_json)) } else { Sink::Stdout(writer) };
         Self::of(sink, terminal)
     }
 
@@ -48,7 +48,8 @@ impl Target {
             return Ok(Self::of(Sink::Special(BufWriter::new(file), real), false));
         }
         let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = tempfile::Builder::new().prefix(".llrem-").tempfile_in(folder).map_err(write)?;
+        let file = tempfile::Builder::new().prefix(".llrem-").tempfile_in(folder);
+        let file = file.map_err(|error| refused(path, folder, &error))?;
         Ok(Self::of(Sink::File(BufWriter::with_capacity(1 << 16, file), real), false))
     }
 
@@ -90,6 +91,15 @@ impl Target {
             }
         }
     }
+}
+
+/// Why a file cannot be made: it is its folder that is at fault, and not a name that nobody has seen.
+fn refused(path: &Path, folder: &Path, error: &io::Error) -> Error {
+    if folder.exists() {
+        return Error::io("write into", folder)(error.kind().into());
+    }
+    let missing = format!("there is no folder `{}`", folder.display());
+    Error::io("write", path)(io::Error::other(missing))
 }
 
 impl Sink {

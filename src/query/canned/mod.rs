@@ -96,7 +96,8 @@ impl Library {
             }
             for path in paths {
                 let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
-                match text.and_then(|text| Canned::parse(&path, &text)) {
+                let canned = text.and_then(|text| Canned::parse(&path, text.strip_prefix('\u{feff}').unwrap_or(&text)));
+                match canned {
                     Ok(canned) => library.add(canned),
                     Err(reason) => library.problems.push((path, reason)),
                 }
@@ -128,18 +129,28 @@ impl Library {
 
     /// The query of that name; `-` is as good as `_`.
     pub fn find(&self, name: &str) -> Result<&Canned> {
-        self.find_among(name, self.queries.iter())
+        self.find_among(name, "query", self.queries.iter())
     }
 
-    /// The same; a name that is none is likely to be meant for one of these.
-    pub fn find_among<'l>(&'l self, name: &str, likely: impl Iterator<Item = &'l Canned>) -> Result<&'l Canned> {
+    /// The detector of that name, or another query.
+    pub fn find_detector(&self, name: &str) -> Result<&Canned> {
+        self.find_among(name, "detector", self.detectors())
+    }
+
+    /// A name that is none is likely to be meant for one of these, which are of some kind.
+    fn find_among<'l>(
+        &'l self,
+        name: &str,
+        kind: &str,
+        likely: impl Iterator<Item = &'l Canned>,
+    ) -> Result<&'l Canned> {
         let wanted = name.replace('-', "_");
         if let Some((path, reason)) = self.problems.iter().find(|(path, _)| stem(path) == wanted) {
             return Err(Error::Query(format!("`{}`: {reason}", path.display())));
         }
         self.queries.iter().find(|canned| canned.name == wanted).ok_or_else(|| {
             let guess = nearest::suggestion(name, likely.map(|canned| canned.name.as_str()));
-            Error::Usage(format!("unknown query `{name}`{guess} (`llrem query` lists them)"))
+            Error::Usage(format!("unknown {kind} `{name}`{guess} (`llrem query` lists them)"))
         })
     }
 }

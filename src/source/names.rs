@@ -1,0 +1,84 @@
+//! What a source is called: its path as a text, from which the path can be had again.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::path::Path;
+
+/// The path as a text. Bytes that are no UTF-8 are told as `\xE9`, so that two paths do not get the same name.
+pub(crate) fn name_of(path: &Path) -> Cow<'_, str> {
+    text_of(path.as_os_str())
+}
+
+/// A path, or a part of one, as a text; as [`name_of`].
+pub(crate) fn text_of(path: &OsStr) -> Cow<'_, str> {
+    if let Some(text) = path.to_str() {
+        return Cow::Borrowed(text);
+    }
+    let mut name = String::new();
+    for chunk in path.as_encoded_bytes().utf8_chunks() {
+        name.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(name, "\\x{byte:02X}");
+        }
+    }
+    Cow::Owned(name)
+}
+
+/// The path that has such a name: as it is written, where there is such a file, or no other.
+pub(crate) fn path_of(name: &str) -> Cow<'_, Path> {
+    let plain = Path::new(name);
+    if !name.contains("\\x") || plain.exists() {
+        return Cow::Borrowed(plain);
+    }
+    told(name).filter(|path| path.exists()).map_or(Cow::Borrowed(plain), Cow::Owned)
+}
+
+#[cfg(unix)]
+fn told(name: &str) -> Option<std::path::PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let mut parts = name.split("\\x");
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let byte = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (byte, part.get(2..)) {
+            (Some(byte), Some(rest)) => {
+                bytes.push(byte);
+                bytes.extend(rest.as_bytes());
+            }
+            _ => bytes.extend(["\\x", part].concat().into_bytes()),
+        }
+    }
+    Some(std::ffi::OsString::from_vec(bytes).into())
+}
+
+#[cfg(not(unix))]
+fn told(_name: &str) -> Option<std::path::PathBuf> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+#[expect(clippy::disallowed_methods, reason = "files of the test's own")]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_had_again_from_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, name) in [
+            (b"caf\xe9 \xffx.jsonl".as_slice(), "caf\\xE9 \\xFFx.jsonl"),
+            ("café.jsonl".as_bytes(), "café.jsonl"),
+            (b"a\\x41.jsonl", "a\\x41.jsonl"),
+            (b"\xe9\\xzz\\x", "\\xE9\\xzz\\x"),
+        ] {
+            let path = folder.path().join(OsStr::from_bytes(file));
+            std::fs::write(&path, "").unwrap();
+            let told = name_of(&path);
+            assert_eq!(told, folder.path().join(name).to_str().unwrap());
+            assert_eq!(path_of(&told), path);
+        }
+        assert_eq!(path_of("/gone/\\xE9"), Path::new("/gone/\\xE9"));
+    }
+}

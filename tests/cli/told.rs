@@ -1,0 +1,251 @@
+//! What is told of what was done, and of what was typed.
+
+use crate::{Home, home_with_lake, rows, run};
+
+/// A transcript of one response of a model.
+fn response(model: &str) -> String {
+    let line = serde_json::json!({
+        "type": "assistant", "uuid": "u", "sessionId": model, "timestamp": "2026-02-01T10:00:00Z", "requestId": "r",
+        "message": {
+            "id": model, "role": "assistant", "model": model, "content": [{"type": "text", "text": "hi"}],
+            "usage": {"input_tokens": 10, "output_tokens": 5},
+        },
+    });
+    format!("{line}\n")
+}
+
+#[test]
+fn a_cost_that_nobody_knows_is_not_told_as_nothing() {
+    let home = Home::new();
+    home.write(".claude/projects/-api/a.jsonl", &response("house-model"));
+    let etl = home.run(&["etl"]);
+    assert!(etl.contains("1 usage; 15 tokens, no known cost\nwithout a price: house-model (1 responses)\n"), "{etl}");
+    home.write(".claude/projects/-api/b.jsonl", &response("claude-sonnet-4-5"));
+    let etl = home.run(&["etl", "--full"]);
+    assert!(etl.contains("2 usage; 30 tokens, $0.0001\nwithout a price: house-model (1 responses)\n"), "{etl}");
+    std::fs::remove_dir_all(home.path().join(".claude")).unwrap();
+    home.write(".claude/history.jsonl", "{\"display\":\"hello\",\"timestamp\":1770000000000,\"sessionId\":\"s\"}\n");
+    let etl = home.run(&["etl"]);
+    assert!(etl.contains("0 usage; 0 tokens, $0.00\n"), "{etl}");
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_told_by_its_folder() {
+    let home = Home::new();
+    home.write("a.txt", "");
+    insta::assert_snapshot!(home.run(&["schema", "-o", "no/such/file.csv"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: cannot write `no/such/file.csv`: there is no folder `no/such`
+    ");
+    insta::assert_snapshot!(home.run(&["schema", "-o", "a.txt/file.csv"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: cannot write into `a.txt`: not a directory
+    ");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_filter_that_nothing_can_pass_is_told() {
+    let home = home_with_lake();
+    let commands = [["query", "cost_by_day"].as_slice(), &["detect", "tool_retry_loops"], &["report"]];
+    for command in commands {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(home.run(&[command, &["--agent", "claude"]].concat()), @r"
+            exit 2
+            --- stdout
+            --- stderr
+            error: unknown agent `claude`; did you mean `claude-code`? (`llrem agents` lists them)
+            ");
+        }
+    }
+    for command in &commands[..2] {
+        let shown = home.run(&[command, ["--project", "api.v3"].as_slice()].concat());
+        let warning = "\nwarning: no session is of the project `api.v3`; did you mean `api.v2`?\n";
+        assert!(shown.starts_with("exit 0\n") && shown.contains(warning), "{command:?}: {shown}");
+    }
+    let by_day = |more: &[&str]| home.run(&[&["query", "cost_by_day", "--project"], more].concat());
+    assert!(!by_day(&["api.v2"]).contains("warning"));
+    assert!(!by_day(&["api.v3", "--quiet"]).contains("warning"));
+    insta::assert_snapshot!(by_day(&["nothing like it"]), @r"
+    exit 0
+    --- stdout
+    day,cost_usd,unpriced_responses,sessions,responses,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens
+    --- stderr
+    warning: no session is of the project `nothing like it`
+    ");
+    insta::assert_snapshot!(run(&["detect", "tool_retry_loop"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: unknown detector `tool_retry_loop`; did you mean `tool_retry_loops`? (`llrem query` lists them)
+    ");
+    insta::assert_snapshot!(run(&["query", "tool_retry_loop"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: unknown query `tool_retry_loop`; did you mean `tool_retry_loops`? (`llrem query` lists them)
+    ");
+}
+
+#[test]
+fn a_home_that_is_no_folder_is_told() {
+    let home = Home::new();
+    home.write("file", "");
+    for (command, typed) in [("etl", "file"), ("etl", "nowhere"), ("agents", "file"), ("agents", "nowhere")] {
+        let told = format!("exit 2\n--- stdout\n--- stderr\nerror: `{typed}` is no folder\n");
+        assert_eq!(home.run(&[command, "--home", typed]), told);
+    }
+    assert!(!home.path().join(".local").exists());
+}
+
+#[test]
+fn a_query_file_may_begin_with_a_mark_and_is_told_with_what_is_wrong_in_it() {
+    let home = home_with_lake();
+    home.write("q.sql", "\u{feff}select 1 as one");
+    assert_eq!(home.run(&["sql", "-f", "q.sql"]), "exit 0\n--- stdout\none\n1\n--- stderr\n");
+    let piped = home.command(&["sql"]).write_stdin("\u{feff}select 2 as two").output().unwrap();
+    assert_eq!(home.show(&piped), "exit 0\n--- stdout\ntwo\n2\n--- stderr\n");
+    home.config("query_folders = ['queries']");
+    let mine = "\u{feff}-- name: mine\n-- title: Mine\n-- about: Mine.\nselect 3 as three";
+    home.write(".config/llrem/queries/mine.sql", mine);
+    assert_eq!(home.run(&["query", "mine"]), "exit 0\n--- stdout\nthree\n3\n--- stderr\n");
+    home.write("q.sql", "select 1\nfrm usage");
+    insta::assert_snapshot!(home.run(&["sql", "-f", "q.sql"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `q.sql`: Expected: end of statement, found: usage at Line: 2, Column: 5
+    ");
+    home.write("q.sql", "select cost from usage");
+    insta::assert_snapshot!(home.run(&["sql", "--file", "q.sql"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `q.sql`: no column `cost`
+    hint: `llrem schema` lists tables and columns
+    ");
+    home.write("q.sql", "\u{feff} ");
+    assert!(home.run(&["sql", "--file", "q.sql"]).starts_with("exit 2\n"));
+}
+
+#[test]
+fn a_lake_that_is_no_folder_is_told() {
+    let home = Home::new();
+    home.write("file", "");
+    for command in [["etl"].as_slice(), &["sql", "select 1"], &["sources"], &["verify"], &["upload", "file:///x"]] {
+        for (lake, said) in [
+            ("file", "no lake can be at `file`: `file` is no folder"),
+            ("file/lake", "no lake can be at `file/lake`: `file` is no folder"),
+        ] {
+            let told = format!("exit 2\n--- stdout\n--- stderr\nerror: {said}; name one with --lake DIR\n");
+            assert_eq!(home.run(&[command, &["--lake", lake]].concat()), told);
+        }
+    }
+}
+
+#[test]
+fn prices_are_what_their_columns_say() {
+    let home = home_with_lake();
+    let words = |column: &str| {
+        let described = rows(&home, &["schema", "prices"]);
+        let row = described.iter().find(|row| row["column"] == column).unwrap();
+        row["meaning"].as_str().unwrap().replace([',', '.'], "")
+    };
+    for column in ["kind", "tier"] {
+        let meaning = words(column);
+        for row in rows(&home, &["sql", &format!("select distinct {column} as value from prices")]) {
+            let value = row["value"].as_str().unwrap();
+            assert!(meaning.split(' ').any(|word| word == value), "{column} {value}: {meaning}");
+        }
+    }
+    // $10 for 1,000 searches.
+    let query = "select distinct usd_per_million as usd from prices where kind = 'web_search' \
+                 and model = 'claude-sonnet-4-5'";
+    assert_eq!(rows(&home, &["sql", query])[0]["usd"].as_f64(), Some(10_000.0));
+    assert!(words("usd_per_million").contains("a million searches"));
+}
+
+#[test]
+fn a_file_for_rows_that_do_not_come_is_refused() {
+    let home = home_with_lake();
+    for command in [["etl"].as_slice(), &["upload", "file:///nowhere/at/all"]] {
+        let shown = home.run(&[command, &["-o", "x.json"]].concat());
+        let name = command[0];
+        let told = format!("error: `{name}` has no rows for `x.json`: only with --dry-run it lists what it would do\n");
+        assert_eq!(shown, format!("exit 2\n--- stdout\n--- stderr\n{told}"));
+    }
+    assert!(!home.path().join("x.json").exists());
+    assert!(home.run(&["etl", "--home", ".", "--dry-run", "-o", "x.json"]).starts_with("exit 0\n"));
+    assert_eq!(std::fs::read_to_string(home.path().join("x.json")).unwrap(), "[]\n");
+}
+
+#[test]
+fn a_lake_keeps_the_name_of_its_machine_and_says_so() {
+    let home = Home::new();
+    home.write(".claude/projects/-api/a.jsonl", &response("claude-sonnet-4-5"));
+    let etl = |name: &str, arguments: &[&str]| {
+        let output = home.command(&[&["etl"], arguments].concat()).env("LLREM_MACHINE", name).output().unwrap();
+        home.show(&output)
+    };
+    let warning = "\nwarning: the lake keeps the machine's name `box-1` that it was made with; \
+                   `other` needs a lake of its own (--lake)\n";
+    assert!(!etl("other", &["--dry-run"]).contains("warning"));
+    assert!(!etl("box 1", &[]).contains("warning"));
+    assert!(!etl("box-1", &[]).contains("warning"));
+    for arguments in [[].as_slice(), &["--full"], &["--dry-run"]] {
+        let shown = etl("other", arguments);
+        assert!(shown.starts_with("exit 0\n") && shown.contains(warning), "{shown}");
+    }
+    assert!(!etl("other", &["--quiet"]).contains("warning"));
+    home.config("machine = 'other'");
+    assert!(home.run(&["etl"]).contains(warning));
+    assert_eq!(
+        rows(&home, &["sql", "select distinct machine from sessions"]),
+        [serde_json::json!({"machine": "box-1"})]
+    );
+}
+
+#[test]
+fn what_is_uncertain_is_told_of_an_uploaded_lake_too() {
+    let home = Home::new();
+    home.write(".claude/projects/-api/a.jsonl", &format!("{}{{torn\n", response("house-model")));
+    home.run(&["etl"]);
+    let url = format!("file://{}", home.path().join("team").display());
+    assert!(home.run(&["upload", &url]).starts_with("exit 0\n"));
+    insta::assert_snapshot!(home.run(&["query", "data_quality"]), @r"
+    exit 0
+    --- stdout
+    agent,problem,what,items,tokens
+    claude-code,line could not be read,,1,
+    claude-code,model without a known price,house-model,1,15
+    claude-code,only a running count was recorded,response,1,15
+    claude-code,source could not be read,partial,1,
+    --- stderr
+    ");
+    insta::assert_snapshot!(home.run(&["query", "data_quality", "--lake", &url]), @r"
+    exit 0
+    --- stdout
+    agent,problem,what,items,tokens
+    claude-code,model without a known price,house-model,1,15
+    claude-code,only a running count was recorded,response,1,15
+    --- stderr
+    warning: `sources` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself
+    ");
+    insta::assert_snapshot!(home.run(&["sql", "select path from sources", "--lake", &url]), @r"
+    exit 0
+    --- stdout
+    path
+    --- stderr
+    warning: `sources` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself
+    ");
+    insta::assert_snapshot!(home.run(&["sources", "--lake", &url]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `sources` is not in the lake `file://[HOME]/team`: what names the files of a machine is not uploaded; ask on the machine itself
+    ");
+}
