@@ -36,7 +36,9 @@ fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pri
     // A running total only grows, in whatever kind; of a response only the output does.
     let size = |copy: &&ResponseCopy| (if own.grain == "session" { copy.total() } else { 0 }, copy.output);
     let originals = copies.iter().filter(|copy| !is_replay(copy));
-    let Some(best) = originals.max_by_key(|copy| (size(copy), copy.stop_reason.is_some())) else { return rows.push(own) };
+    let Some(best) = originals.max_by_key(|copy| (size(copy), copy.stop_reason.is_some())) else {
+        return rows.push(own);
+    };
     // The cost was always that of the whole response, also where the tokens beside it were those of its start.
     let recorded = best.recorded_cost.or(copies.iter().find_map(|copy| copy.recorded_cost));
     let repeats = copies.iter().map(|copy| copy.copies + 1).sum::<i64>() - 1;

@@ -182,7 +182,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
             return Ok(());
         }
         let is_of_program = message.is_some_and(|message| {
-            message.role.is("assistant") && (self.dialect.writer)(message, &self.known) == super::dialect::Writer::Program
+            message.role.is("assistant")
+                && (self.dialect.writer)(message, &self.known) == super::dialect::Writer::Program
         });
         let is_beside = is_of_program || entry.append_mode.is("side");
         let parent = self.parent_of(kind, entry);
