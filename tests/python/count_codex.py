@@ -163,6 +163,7 @@ class Rollout:
         """(key, certain, model, numbers) of each; what is not certain may be another thread's."""
         owner = "own" if not self.is_child else "copied" if self.own_from is not None else "unclear"
         is_child, began, origin = self.is_child, born(self.thread), None
+        held = None  # the last response that a total told
         model, total, last, seen_turn, recorded, seen = None, None, None, False, False, collections.Counter()
         for number, record in self.lines:
             kind, payload = record.get("type"), record.get("payload")
@@ -209,6 +210,8 @@ class Rollout:
                         recorded = True
                         thread_total = count(table(payload.get("thread_token_usage")).get("total_tokens"))
                         name = text(payload.get("response_id")) or thread_total
+                        if held and held[3][:5] == usage[:5]:
+                            held = None  # the total of the same response stood before its record
                         yield (self.thread, "response", name), True, model, usage
             elif event == "token_count" and isinstance(payload.get("info"), dict):
                 now = numbers(payload["info"].get("total_token_usage"))
@@ -229,7 +232,11 @@ class Rollout:
                 thread = origin if origin and owner == "unclear" else self.thread
                 name = now[5] if now else ("at", str(record.get("timestamp")))
                 seen[name] += 1
-                yield (thread, name, seen[name]), owner == "own", model, step
+                if held:
+                    yield held
+                held = (thread, name, seen[name]), owner == "own", model, step
+        if held:
+            yield held
 
 
 # ---------------------------------------------------------------- all together

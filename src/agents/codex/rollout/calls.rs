@@ -58,6 +58,16 @@ pub(super) fn call_key(id: &str) -> u64 {
     key(AGENT, Kind::ToolCall, id)
 }
 
+impl Call {
+    /// Takes what is told of its end, before its result or behind it.
+    pub(super) fn ends(&mut self, end: End) {
+        self.end = End { failed: end.failed || self.end.failed, ..end };
+        if let Some(answer) = &mut self.answer {
+            answer.outcome = Outcome::of(answer.output.as_deref().unwrap_or_default(), self.end);
+        }
+    }
+}
+
 impl Calls {
     pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Call> {
         self.open.get_mut(&call_key(id))
@@ -163,11 +173,12 @@ impl Rollout<'_, '_> {
     /// earlier one is then handed on.
     fn makes_room_for(&mut self, id: &str) -> Result<bool, Reject> {
         let key = call_key(id);
-        let is_of_this_reply = self.reply.as_ref().is_some_and(|reply| reply.calls.contains(&key));
-        if is_global(id) || is_of_this_reply && !self.calls.answered.contains(&key) {
+        let reply = self.reply.as_ref().filter(|reply| reply.calls.contains(&key));
+        let is_of_this_response = reply.is_some_and(|reply| !reply.is_counted) && !self.calls.answered.contains(&key);
+        if is_global(id) || is_of_this_response {
             return Ok(false);
         }
-        if is_of_this_reply {
+        if reply.is_some() {
             self.close_reply()?;
         }
         self.calls.answered.remove(&key);

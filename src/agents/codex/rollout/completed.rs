@@ -34,7 +34,7 @@ impl Rollout<'_, '_> {
         match item.kind.get().unwrap_or_default() {
             "UserMessage" => {
                 let text = Content::of(item.content.json(), false).text.unwrap_or_default();
-                self.take_announced(&text)
+                self.take_announced(spot, &text)
             }
             "CommandExecution" | "FileChange" | "McpToolCall" => self.take_call_item(spot, &item),
             "CollabAgentToolCall" | "CollabToolCall" | "SubAgentActivity" => {
@@ -63,7 +63,7 @@ impl Rollout<'_, '_> {
         let end = End { failed, ..end };
         let id = item.id.get().unwrap_or_default();
         if let Some(call) = self.calls.get_mut(id) {
-            call.end = end;
+            call.ends(end);
             if let Some(server) = item.server.get() {
                 call.mcp_server = Some(server.to_owned());
                 call.category = mcp::category(server);

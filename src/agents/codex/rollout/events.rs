@@ -57,13 +57,14 @@ impl Rollout<'_, '_> {
         }
         match kind {
             "thread_settings_applied" => {
+                self.close_reply()?;
                 if let Some(settings) = &event.settings.0 {
                     self.set_model(settings.model.get());
                     self.set_cwd(settings.cwd.get());
                 }
                 Ok(())
             }
-            "user_message" => self.take_announced(event.message.get().unwrap_or_default()),
+            "user_message" => self.take_announced(spot, event.message.get().unwrap_or_default()),
             "item_completed" => self.take_completed(spot, event.item.json()),
             "task_complete" | "turn_complete" => self.take_end(spot, event),
             "turn_aborted" => self.take_abort(spot, event.reason.get().unwrap_or("interrupted")),
@@ -159,7 +160,7 @@ impl Rollout<'_, '_> {
     /// What the event at a call's end says of it.
     fn take_call_end(&mut self, event: &Event<'_>) {
         let Some(call) = event.call.get().and_then(|id| self.calls.get_mut(id)) else { return };
-        call.end = End {
+        let mut end = End {
             exit_code: event.exit_code.0,
             duration_ms: duration_of(event.duration),
             ..End::of(event.status.get(), event.success.json())
@@ -167,8 +168,9 @@ impl Rollout<'_, '_> {
         if let Some(invocation) = &event.invocation.0 {
             call.mcp_server = invocation.server.get().map(str::to_owned).or(call.mcp_server.take());
             call.category = mcp::category(invocation.server.get().unwrap_or_default());
-            call.end.failed |= has_failed(event.result);
+            end.failed |= has_failed(event.result);
         }
+        call.ends(end);
     }
 
     /// Notes which thread a call spawned.

@@ -20,6 +20,8 @@ impl Rollout<'_, '_> {
             self.lineage.foreign_meta(id);
             return Ok(());
         }
+        // What was said so far was said in the folder and on the branch that are known so far.
+        self.close_reply()?;
         if !self.has_meta {
             self.has_meta = true;
             if !id.is_empty() {

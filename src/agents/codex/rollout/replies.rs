@@ -26,6 +26,8 @@ pub(super) struct Reply {
     pub(super) calls: Vec<u64>,
     /// Whether a call of it was answered: what the model says next is another response.
     pub(super) is_answered: bool,
+    /// Whether a running total counted it: it is over, but calls of it may still be told to have ended.
+    pub(super) is_counted: bool,
 }
 
 impl Rollout<'_, '_> {
@@ -92,8 +94,8 @@ impl Rollout<'_, '_> {
         parts: &[&str],
         speaks: bool,
     ) -> Result<&mut Reply, Reject> {
-        self.flush_user()?;
-        let is_over = |reply: &Reply| reply.is_answered && (speaks || reply.response_id.is_some());
+        self.answer_user()?;
+        let is_over = |reply: &Reply| reply.is_counted || reply.is_answered && (speaks || reply.response_id.is_some());
         if self.reply.as_ref().is_some_and(is_over) {
             self.close_reply()?;
         }
@@ -122,6 +124,7 @@ impl Rollout<'_, '_> {
             attachments: 0,
             calls: Vec::new(),
             is_answered: false,
+            is_counted: false,
         }
     }
 

@@ -20,7 +20,7 @@ impl Rollout<'_, '_> {
             }
             "user_turn" => {
                 let text = text_of(line);
-                self.take_announced(&text)?;
+                self.take_announced(spot, &text)?;
                 let content = serde_json::to_string(&text)
                     .ok()
                     .and_then(|json| serde_json::value::RawValue::from_string(json).ok());

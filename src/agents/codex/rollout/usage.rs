@@ -64,14 +64,15 @@ impl Rollout<'_, '_> {
             }
             return Ok(());
         }
-        let held = self.billed.take_if(|held| held.is_from_totals && held.numbers.is_same_as(numbers));
-        self.bill(spot, id, numbers, false)?;
-        if let (Some(held), Some(billed)) = (held, &mut self.billed)
-            && held.message_id.is_some()
-        {
-            (billed.message_id, billed.seq, billed.turn) = (held.message_id, held.seq, held.turn);
+        let weak = self.lineage.is_unclear();
+        let told = self.billed.as_mut().filter(|billed| billed.is_from_totals && billed.numbers.is_same_as(numbers));
+        if let Some(billed) = told {
+            // It keeps the name that it has, also in lakes that were filled before the record was written.
+            (billed.is_from_totals, billed.weak) = (false, weak);
+            self.responses.insert(key(AGENT, Kind::Response, &id));
+            return Ok(());
         }
-        Ok(())
+        self.bill(spot, id, numbers, false)
     }
 
     /// Takes a billed response. It is of the open reply, or, where counts stand before what they count, of the next one.
@@ -91,9 +92,12 @@ impl Rollout<'_, '_> {
         let (mut message_id, mut seq) = (None, self.seq);
         if let Some(reply) = reply.filter(|_| !waits) {
             reply.response_id = Some(id.clone());
+            reply.is_counted = is_from_totals;
             (message_id, seq) = (Some(reply.id.clone()), reply.seq);
         }
-        self.close_reply()?;
+        if message_id.is_none() || !is_from_totals {
+            self.close_reply()?;
+        }
         self.billed = Some(Billed {
             response_id: id,
             message_id,

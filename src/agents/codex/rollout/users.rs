@@ -15,6 +15,10 @@ pub(super) struct Waiting {
     message: Option<UserMessage>,
     /// A prompt that was told, and whose message did not come yet.
     announced: Option<String>,
+    /// Where it was told.
+    announced_at: Option<Spot>,
+    /// The last prompt, until the model answers: it may be told twice.
+    last: Option<String>,
     /// Whether the file tells of prompts.
     tells: bool,
 }
@@ -58,16 +62,34 @@ impl Rollout<'_, '_> {
     }
 
     /// The program tells that the person typed something.
-    pub(super) fn take_announced(&mut self, text: &str) -> Result<(), Reject> {
+    pub(super) fn take_announced(&mut self, spot: Spot, text: &str) -> Result<(), Reject> {
         self.waiting.tells = true;
         match self.waiting.message.take() {
             Some(message) if typed::is_announced(&message.text, text) => self.push_prompt(&message, text),
             message => {
                 self.waiting.message = message;
                 self.waiting.announced = Some(text.to_owned());
+                self.waiting.announced_at = Some(spot);
                 Ok(())
             }
         }
+    }
+
+    /// The model answers: a prompt that was told, and whose message did not come by now, has none.
+    pub(super) fn answer_user(&mut self) -> Result<(), Reject> {
+        self.flush_user()?;
+        let last = self.waiting.last.take();
+        let announced = self.waiting.announced.take().filter(|text| !text.is_empty() && Some(text) != last.as_ref());
+        let (Some(text), Some(spot)) = (announced, self.waiting.announced_at.take()) else { return Ok(()) };
+        if self.lineage.is_copied() {
+            return Ok(());
+        }
+        self.close_reply()?;
+        let id = self.ids.of(self.lineage.namespace(&self.session), None, &["user", &text]);
+        let message = UserMessage { id, text, attachments: 0, spot };
+        self.push_prompt(&message, "")?;
+        self.waiting.last = None;
+        Ok(())
     }
 
     /// Hands on the message that nothing was said of.
@@ -90,6 +112,7 @@ impl Rollout<'_, '_> {
 
     /// Hands on a prompt. What was told of it has no marks of images.
     fn push_prompt(&mut self, message: &UserMessage, announced: &str) -> Result<(), Reject> {
+        self.waiting.last = Some(if announced.is_empty() { &*message.text } else { announced }.to_owned());
         let text = typed::typed_part(if announced.trim().is_empty() { &message.text } else { announced });
         self.begin_person_turn();
         if self.claims_prompts {
