@@ -210,8 +210,9 @@ class Rollout:
                         recorded = True
                         thread_total = count(table(payload.get("thread_token_usage")).get("total_tokens"))
                         name = text(payload.get("response_id")) or thread_total
-                        if held and held[3][:5] == usage[:5]:
-                            held = None  # the total of the same response stood before its record
+                        if held and held[3][:5] != usage[:5]:
+                            yield held
+                        held = None  # or the total of the same response stood before its record
                         yield (self.thread, "response", name), True, model, usage
             elif event == "token_count" and isinstance(payload.get("info"), dict):
                 now = numbers(payload["info"].get("total_token_usage"))
