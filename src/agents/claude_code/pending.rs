@@ -249,6 +249,8 @@ pub(super) struct PendingCalls {
     seen: KeySet,
     /// Subagents that progress lines named before the result did.
     children: KeyMap<String>,
+    /// Calls that were answered, but may have started a subagent that was not named yet.
+    childless: KeyMap<PendingCall>,
     answered: KeySet,
 }
 
@@ -271,9 +273,20 @@ impl PendingCalls {
         self.calls.get_mut(&key)
     }
 
-    /// Remembers the subagent that a call started.
-    pub(super) fn link(&mut self, key: u64, child: String) {
+    /// Remembers the subagent that a call started. Gives the call, where it was answered without naming one.
+    pub(super) fn link(&mut self, key: u64, child: String) -> Option<PendingCall> {
+        if let Some(call) = self.childless.remove(&key) {
+            return Some(PendingCall { child: Some(child), ..call });
+        }
         self.children.insert(key, child);
+        None
+    }
+
+    /// Keeps what is to be told of a subagent that a later line may name.
+    pub(super) fn await_child(&mut self, name: u64, call: PendingCall) {
+        if call.child.is_none() && call.category == "task" {
+            self.childless.insert(name, PendingCall { input: None, ..call });
+        }
     }
 
     /// Notes a call that is known by its result alone.

@@ -140,6 +140,11 @@ impl Responses {
             self.responses.push(response);
         }
         if let Some(response) = self.responses.get_mut(place as usize) {
+            if response.replays(line) {
+                // A side question's copy stands before what it repeats.
+                let lines = response.lines;
+                *response = Response { lines, ..Response::begin(id, message_id, line, number, seq, turn, weak) };
+            }
             response.add(line, message, usage, numbers, &mut self.names);
         }
     }
@@ -188,13 +193,18 @@ impl Response {
         }
     }
 
+    /// Whether the lines so far are a side question's copy of what the line says.
+    fn replays(&self, line: &Line<'_>) -> bool {
+        self.is_sidechain && !line.is_sidechain.0 && self.is_of_other_request(line)
+    }
+
+    fn is_of_other_request(&self, line: &Line<'_>) -> bool {
+        self.request.is_some() && line.request.get().is_some_and(|request| Some(request) != self.request.as_deref())
+    }
+
     fn add(&mut self, line: &Line<'_>, message: &Message<'_>, usage: &Usage<'_>, numbers: Numbers, names: &mut Names) {
         self.lines += 1;
-        let is_replay = line.is_sidechain.0
-            && !self.is_sidechain
-            && self.request.is_some()
-            && line.request.get().is_some_and(|request| Some(request) != self.request.as_deref());
-        if is_replay {
+        if line.is_sidechain.0 && !self.is_sidechain && self.is_of_other_request(line) {
             return;
         }
         self.request = self.request.take().or(line.request.get().map(Box::from));

@@ -67,6 +67,8 @@ struct Transcript<'o, 'a> {
     has_conversation: bool,
     /// Whether a compaction was marked by a line of its own, so that its summary is not counted again.
     has_boundary: bool,
+    /// Whether a summary told of a compaction whose own line is still to come.
+    has_summary: bool,
 }
 
 #[derive(Default)]
@@ -132,6 +134,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             responses: Responses::default(),
             has_conversation: false,
             has_boundary: false,
+            has_summary: false,
         };
         transcript.name_session();
         transcript
@@ -151,7 +154,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let data = line.data.0.as_ref().filter(|data| data.kind.is("agent_progress"));
         if let (Some(agent), Some(call)) = (data.and_then(|data| data.agent.get()), line.parent_tool.get()) {
             let child = self.child_session(agent);
-            self.calls.link(call_key(call), child);
+            if let Some(call) = self.calls.link(call_key(call), child) {
+                self.note_child(&call);
+                let child = call.child.as_deref().unwrap_or_default();
+                self.out.note(NoteField::ChildSession, call_key(&call.call_id), 0, child);
+            }
         }
         if let Some(uuid) = line.uuid.get() {
             let parent = line.parent.get().map(message_key);
@@ -202,8 +209,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
         if user.begins_turn() && (!line.is_sidechain.0 || self.identity.agent.is_some()) {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
         }
-        if user.kind == "summary" {
-            self.has_boundary = false;
+        match user.kind {
+            "summary" => self.has_boundary = false,
+            "compaction" => self.has_summary = true,
+            _ if user.begins_turn() => self.has_summary = false,
+            _ => {}
         }
         if user.kind != "tool_result" {
             self.close_replies(line.is_sidechain.0)?;

@@ -103,7 +103,9 @@ impl Transcript<'_, '_> {
             ended_at: line.timestamp.0,
             ..call.row(&self.session_id)
         };
-        self.out.tool_call(row, call.weak)
+        self.out.tool_call(row, call.weak)?;
+        self.calls.await_child(name, call);
+        Ok(())
     }
 
     /// Stands for the call that a result answers and that no line holds; it would stand on the line above.

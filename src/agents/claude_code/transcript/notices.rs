@@ -12,6 +12,7 @@ impl Transcript<'_, '_> {
         self.tree.add(spot.key, parent, false, line.is_sidechain.0);
         let content = plain_text(line.content.json());
         let (kind, text) = match line.subtype.get().unwrap_or_default() {
+            "compact_boundary" if std::mem::take(&mut self.has_summary) => ("notice", content),
             "compact_boundary" => {
                 self.has_boundary = true;
                 ("compaction", content)

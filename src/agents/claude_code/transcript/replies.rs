@@ -20,6 +20,7 @@ impl Transcript<'_, '_> {
             self.out.unknown(&format!("message field {field}"));
         }
         self.tree.add(spot.key, parent, false, line.is_sidechain.0);
+        self.has_summary &= line.is_sidechain.0;
         let is_synthetic = is_synthetic(line, message);
         let response = message.id.get().unwrap_or(spot.uuid);
         if !is_synthetic {

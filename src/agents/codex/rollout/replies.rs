@@ -26,7 +26,7 @@ pub(super) struct Reply {
     pub(super) calls: Vec<u64>,
     /// Whether a call of it was answered: what the model says next is another response.
     pub(super) is_answered: bool,
-    /// Whether a running total counted it: it is over, but a record may still tell its response's own id.
+    /// Whether a running total counted it: it is over, but calls of it may still be told to have ended.
     pub(super) is_counted: bool,
 }
 

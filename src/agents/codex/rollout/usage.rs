@@ -64,19 +64,15 @@ impl Rollout<'_, '_> {
             }
             return Ok(());
         }
-        let held = self.billed.take_if(|held| held.is_from_totals && held.numbers.is_same_as(numbers));
-        if let (Some(held), Some(reply)) = (&held, &mut self.reply)
-            && reply.response_id.as_ref() == Some(&held.response_id)
-        {
-            reply.response_id = Some(id.clone());
+        let weak = self.lineage.is_unclear();
+        let told = self.billed.as_mut().filter(|billed| billed.is_from_totals && billed.numbers.is_same_as(numbers));
+        if let Some(billed) = told {
+            // It keeps the name that it has, also in lakes that were filled before the record was written.
+            (billed.is_from_totals, billed.weak) = (false, weak);
+            self.responses.insert(key(AGENT, Kind::Response, &id));
+            return Ok(());
         }
-        self.bill(spot, id, numbers, false)?;
-        if let (Some(held), Some(billed)) = (held, &mut self.billed)
-            && held.message_id.is_some()
-        {
-            (billed.message_id, billed.seq, billed.turn) = (held.message_id, held.seq, held.turn);
-        }
-        Ok(())
+        self.bill(spot, id, numbers, false)
     }
 
     /// Takes a billed response. It is of the open reply, or, where counts stand before what they count, of the next one.
