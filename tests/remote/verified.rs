@@ -44,9 +44,11 @@ fn what_is_wrong_is_named() {
     let foreign = objects.join("usage/machine=zoe/agent=codex/month=2025-03");
     fs::create_dir_all(&foreign).unwrap();
     fs::copy(&stray, foreign.join("2025-03-01-0000beef.parquet")).unwrap();
-    insta::assert_snapshot!(problems(&team, &[]).join("\n"), @r#"
+    let told = problems(&team, &[]).join("\n");
+    let told = told.replace(&(bytes.len() - 1).to_string(), "[CUT]").replace(&bytes.len().to_string(), "[WHOLE]");
+    insta::assert_snapshot!(told, @r#"
     `usage/machine=bench/agent=claude-code/month=2025-01/2025-01-03-a049ef88.parquet` is missing
-    `usage/machine=bench/agent=claude-code/month=2025-02/2025-02-03-5d86293b.parquet` has 12205 bytes, the manifest says 12206
+    `usage/machine=bench/agent=claude-code/month=2025-02/2025-02-03-5d86293b.parquet` has [CUT] bytes, the manifest says [WHOLE]
     `usage/machine=bench/agent=claude-code/month=2025-03/stray.parquet` is in no manifest, but every reader takes it for data
     `usage/machine=zoe/agent=codex/month=2025-03/2025-03-01-0000beef.parquet` is of the machine `zoe`, which has no manifest there
     "#);
