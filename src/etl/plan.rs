@@ -172,8 +172,9 @@ fn has_changed(planned: &Planned, manifest: &Manifest, policy: &str) -> bool {
         };
         is_other
             || entry.parser_version != planned.agent.about().parser_version
-            // Also what only its mode, or that of a folder above it, kept from being read.
-            || matches!(entry.state, SourceState::Gone | SourceState::Unreadable)
+            || entry.state == SourceState::Gone
+            // Only its mode, or that of a folder above it, may have kept it from being read.
+            || (entry.state == SourceState::Unreadable && head(&planned.path, 1).is_ok())
             || manifest.policy != policy
     })
 }

@@ -55,7 +55,8 @@ pub(crate) fn assert_consistent(rows: &Rows, what: &str) {
         let cost: f64 = usage.iter().filter_map(|row| row["cost_usd"].as_f64()).sum();
         assert!((session["cost_usd"].as_f64().unwrap_or(0.0) - cost).abs() < 1e-9, "{what}: cost of {id}");
         assert_eq!(moment(&session["started_at"]), moments().min(), "{what}: start of {id}");
-        assert_eq!(moment(&session["ended_at"]), moments().max(), "{what}: end of {id}");
+        let of_calls = calls.iter().flat_map(|row| [&row["started_at"], &row["ended_at"]]).filter_map(moment);
+        assert_eq!(moment(&session["ended_at"]), moments().chain(of_calls).max(), "{what}: end of {id}");
         let places: Vec<_> = messages.iter().chain(&calls).map(|row| row["seq"].as_i64()).collect();
         let distinct: BTreeSet<_> = places.iter().collect();
         assert_eq!(places.len(), distinct.len(), "{what}: seq is unique in {id}");
