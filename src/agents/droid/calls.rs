@@ -6,10 +6,10 @@ use serde::de::IgnoredAny;
 
 use super::AGENT;
 use super::content::plain_text;
-use super::ids::{is_global, qualified};
 use super::record::{CommandResult, Input};
 use super::tools::{self, ToolResult};
 use crate::agents::content::join;
+use crate::agents::ids::{is_global, qualified};
 use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::Raw;

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use super::calls::{Calls, Name, Place, command_result};
 use super::content::said;
-use super::ids::qualified;
 use super::model::model_name;
 use super::record::{CaptureLine, CaptureUsage};
 use super::reminder::without_reminders;
@@ -14,6 +13,7 @@ use super::settings::{Total, tokens};
 use super::tools::ToolResult;
 use super::transcript::blank_row;
 use super::{final_id, turn_id};
+use crate::agents::ids::qualified;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;

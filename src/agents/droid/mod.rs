@@ -3,7 +3,6 @@
 mod calls;
 mod capture;
 mod content;
-mod ids;
 mod model;
 mod record;
 mod reminder;

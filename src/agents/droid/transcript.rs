@@ -6,10 +6,10 @@ mod session;
 
 use super::AGENT;
 use super::calls::{Calls, Place};
-use super::ids::qualified;
 use super::model::model_name;
 use super::record::Line;
 use super::settings::Companion;
+use crate::agents::ids::qualified;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;

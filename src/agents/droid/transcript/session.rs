@@ -2,8 +2,9 @@
 
 use super::super::record::Line;
 use super::super::settings::{Companion, Total};
-use super::super::{AGENT, final_id, ids::qualified, turn_id};
+use super::super::{AGENT, final_id, turn_id};
 use super::{Replies, Transcript};
+use crate::agents::ids::qualified;
 use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
 use crate::source::Source;
 use crate::tables::UsageRow;
