@@ -138,7 +138,8 @@ impl Transcript<'_, '_> {
         for thread in threads.iter().skip(1).filter(|thread| thread.has_rows) {
             self.out.turn_to(&thread.session);
             if let Some(call) = &thread.call {
-                self.out.note(NoteField::ChildSession, key(AGENT, Kind::ToolCall, call), 0, &thread.session);
+                let call = key(AGENT, Kind::ToolCall, self.calls.own_id(call));
+                self.out.note(NoteField::ChildSession, call, 0, &thread.session);
             }
             self.out.claim(session_key(AGENT, &thread.session), false);
             self.out.end_session(Facts {

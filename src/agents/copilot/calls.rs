@@ -4,6 +4,7 @@ use super::AGENT;
 use super::record::{Arguments, ToolComplete, ToolRequest, ToolStart};
 use super::tools::{self, category};
 use super::transcript::{Spot, Transcript};
+use crate::agents::ids;
 use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Raw, Text};
@@ -43,6 +44,8 @@ struct PendingCall {
 pub(super) struct Calls {
     open: KeyMap<PendingCall>,
     answered: KeySet,
+    /// The own ids of calls that events name by others.
+    ids: KeyMap<String>,
 }
 
 fn call_key(id: &str) -> u64 {
@@ -52,6 +55,11 @@ fn call_key(id: &str) -> u64 {
 impl Calls {
     fn get_mut(&mut self, id: &str) -> Option<&mut PendingCall> {
         self.open.get_mut(&call_key(id))
+    }
+
+    /// The id that the row of a call has.
+    pub(super) fn own_id<'c>(&'c self, id: &'c str) -> &'c str {
+        self.ids.get(&call_key(id)).map_or(id, String::as_str)
     }
 
     /// The conversation that an open call was made in.
@@ -167,13 +175,20 @@ impl Transcript<'_, '_> {
     }
 
     fn new_call(&mut self, thread: usize, spot: &Spot<'_>, id: &str) -> PendingCall {
-        let was_used = self.calls.answered.contains(&call_key(id));
+        let key = call_key(id);
+        // Some models' servers number the calls of each session, or of each response, anew. Forks keep the events' ids.
+        let own = match self.calls.answered.contains(&key) {
+            true => format!("{id}@{}", spot.id),
+            false => ids::qualified(spot.id, id).into_owned(),
+        };
+        if own != id {
+            self.calls.ids.insert(key, own.clone());
+        }
         let state = self.threads.get_mut(thread);
         let (seq, turn) = state.map(|thread| (thread.next_seq(), thread.turn)).unwrap_or_default();
         PendingCall {
             thread,
-            // Some models' servers number the calls of each response anew.
-            id: if was_used { format!("{id}@{}", spot.id) } else { id.to_owned() },
+            id: own,
             seq,
             turn,
             requested_at: spot.timestamp,

@@ -5,8 +5,10 @@ use super::AGENT;
 use super::calls::object_of;
 use super::record::{Arguments, LegacyCall, LegacyChat, LegacyEntry, LegacyMessage};
 use super::tools;
+use crate::agents::ids;
 use crate::agents::tool_input::input_key;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
+use crate::source::records::Text;
 use crate::source::{Source, repair};
 use crate::tables::{MessageRow, ToolCallRow};
 
@@ -111,15 +113,18 @@ impl<'c> Reader<'c, '_, '_> {
     }
 
     fn take_call(&mut self, call: &LegacyCall<'_>, message: &str, at: Option<i64>) -> Result<(), Reject> {
-        let id = call.id.get().map_or_else(|| format!("{}#call-{}", self.session, self.seq), str::to_owned);
+        let made_up = || format!("{}#call-{}", self.session, self.seq);
+        let named = call.id.get();
+        let is_named = |id: &Text<'_>| named.is_some() && id.get() == named;
+        let id = named.map_or_else(made_up, |id| ids::qualified(self.session, id).into_owned());
         let function = call.function.0.as_ref();
         let name = function.and_then(|function| function.name.get()).unwrap_or("unknown");
         let input = function.and_then(|function| function.arguments.json()).map(object_of);
         let arguments: Arguments<'_> = serde_json::from_str(input.as_deref().unwrap_or_default()).unwrap_or_default();
         let category = tools::category(name, false, &arguments);
         let results = self.chat.messages.0.iter().filter_map(|message| message.0.as_ref());
-        let output = results.filter(|result| result.call.is(&id)).find_map(|result| result.content.get());
-        let ended = self.timeline().find(|entry| entry.kind.is("tool_call_completed") && entry.call.is(&id));
+        let output = results.filter(|result| is_named(&result.call)).find_map(|result| result.content.get());
+        let ended = self.timeline().find(|entry| entry.kind.is("tool_call_completed") && is_named(&entry.call));
         let said = ended.and_then(|entry| entry.result.0.as_ref()).and_then(|result| result.kind.get());
         let exit_code = output.filter(|_| category == "shell").and_then(tools::exit_code_in);
         let status = match said {
