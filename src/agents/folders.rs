@@ -11,13 +11,14 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
     /// Whether it is a folder, or a link to one.
     pub(super) is_folder: bool,
-    name: Option<String>,
+    /// Its name in ASCII, where it is no UTF-8.
+    told: Option<String>,
 }
 
 impl Entry {
     fn new(path: PathBuf, is_folder: bool) -> Self {
-        let name = path.file_name().map(|name| text_of(name).into_owned());
-        Self { path, is_folder, name }
+        let odd = path.file_name().filter(|name| name.to_str().is_none());
+        Self { told: odd.map(|name| text_of(name).into_owned()), path, is_folder }
     }
 
     /// What a link leads to; none where that is a folder that was come to already. A link to nowhere is a file that cannot
@@ -35,7 +36,7 @@ impl Entry {
 
     /// Its name; what is no UTF-8 in it is written in ASCII.
     pub(super) fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.told.as_deref().or_else(|| self.path.file_name()?.to_str())
     }
 }
 

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
+use crate::extract::KeyMap;
+
 /// Letters and digits at the end of an id that a program drew at random, at least.
 const RANDOM: usize = 16;
 
@@ -22,6 +24,19 @@ pub(super) fn is_global(id: &str) -> bool {
 /// An id that nothing else has: as it is, or qualified by what it is unique within.
 pub(super) fn qualified<'i>(within: &str, id: &'i str) -> Cow<'i, str> {
     if is_global(id) { Cow::Borrowed(id) } else { Cow::Owned(format!("{within}#{id}")) }
+}
+
+/// How often ids were given that are not unique by themselves.
+#[derive(Default)]
+pub(super) struct Given(KeyMap<u32>);
+
+impl Given {
+    /// The id as it is, and numbered from the second time on that the key is given.
+    pub(super) fn numbered(&mut self, key: u64, id: String) -> String {
+        let given = self.0.entry(key).or_default();
+        *given += 1;
+        if *given == 1 { id } else { format!("{id}.{given}") }
+    }
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 
-/// Columns by which rows lie together; `gone_at`, because nearly all files have none.
-const TOGETHER: [&str; 5] = ["session_id", "timestamp", "started_at", "ended_at", "gone_at"];
+/// Columns by which rows lie together.
+const TOGETHER: [&str; 4] = ["session_id", "timestamp", "started_at", "ended_at"];
 
 /// The engine's own rule, for the plans that it is worth while for.
 #[derive(Debug)]

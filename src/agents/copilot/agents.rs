@@ -3,7 +3,7 @@
 use super::record::Subagent;
 use super::transcript::{Spot, Transcript, earlier};
 use super::{AGENT, child_session};
-use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
+use crate::extract::{Facts, NoteField, Reject, session_key};
 
 /// One conversation.
 pub(super) struct Thread {
@@ -138,8 +138,7 @@ impl Transcript<'_, '_> {
         for thread in threads.iter().skip(1).filter(|thread| thread.has_rows) {
             self.out.turn_to(&thread.session);
             if let Some(call) = &thread.call {
-                let call = key(AGENT, Kind::ToolCall, self.calls.own_id(call));
-                self.out.note(NoteField::ChildSession, call, 0, &thread.session);
+                self.out.note(NoteField::ChildSession, self.calls.row_key(call), 0, &thread.session);
             }
             self.out.claim(session_key(AGENT, &thread.session), false);
             self.out.end_session(Facts {

@@ -57,9 +57,10 @@ impl Calls {
         self.open.get_mut(&call_key(id))
     }
 
-    /// The id that the row of a call has.
-    pub(super) fn own_id<'c>(&'c self, id: &'c str) -> &'c str {
-        self.ids.get(&call_key(id)).map_or(id, String::as_str)
+    /// The key of a call's row, by the id that events name it by.
+    pub(super) fn row_key(&self, id: &str) -> u64 {
+        let key = call_key(id);
+        self.ids.get(&key).map_or(key, |own| call_key(own))
     }
 
     /// The conversation that an open call was made in.

@@ -9,7 +9,7 @@ use super::content::plain_text;
 use super::record::{CommandResult, Input};
 use super::tools::{self, ToolResult};
 use crate::agents::content::join;
-use crate::agents::ids::{is_global, qualified};
+use crate::agents::ids::{Given, is_global, qualified};
 use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::Raw;
@@ -70,8 +70,7 @@ pub(super) struct Calls {
     open: KeyMap<Call>,
     /// Ids of all calls.
     seen: KeySet,
-    /// How often an id was given that is not unique by itself.
-    given: KeyMap<u32>,
+    given: Given,
 }
 
 fn call_key(id: &str) -> u64 {
@@ -120,9 +119,7 @@ impl Calls {
     fn next_id<'n>(&mut self, call: Name<'n>) -> Cow<'n, str> {
         let Some(id) = call.id.filter(|id| !is_global(id)) else { return Cow::Borrowed(call.raw()) };
         let id = format!("{}#{id}", call.namespace);
-        let given = self.given.entry(call_key(&id)).or_default();
-        *given += 1;
-        Cow::Owned(if *given == 1 { id } else { format!("{id}.{given}") })
+        Cow::Owned(self.given.numbered(call_key(&id), id))
     }
 
     /// Hands on the call that a result answers. A second result of a call is left out; one of a call that no record holds

@@ -9,7 +9,7 @@ use super::super::record::{Item, Structured};
 use super::super::tools::{self, Request};
 use super::replies::Reply;
 use super::{Rollout, Spot, blank};
-use crate::agents::ids::is_global;
+use crate::agents::ids::{Given, is_global};
 use crate::agents::mcp;
 use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
@@ -21,8 +21,7 @@ use crate::tables::{MessageRow, ToolCallRow};
 pub(super) struct Calls {
     open: KeyMap<Call>,
     answered: KeySet,
-    /// How often an id was given that is not unique by itself.
-    given: KeyMap<u32>,
+    given: Given,
     /// The last reply and its response: calls that run within a call are of it.
     pub(super) last_reply: Option<(String, Option<String>)>,
 }
@@ -89,12 +88,7 @@ impl Calls {
         if is_global(id) {
             return id.to_owned();
         }
-        let given = self.given.entry(call_key(id)).or_default();
-        *given += 1;
-        match *given {
-            1 => format!("{namespace}#{id}"),
-            count => format!("{namespace}#{id}.{count}"),
-        }
+        self.given.numbered(call_key(id), format!("{namespace}#{id}"))
     }
 }
 
