@@ -8,7 +8,7 @@ mod state;
 mod tool_calls;
 mod usage;
 
-use arrow::array::{ArrayData, ArrayRef, make_array, new_null_array};
+use arrow::array::{ArrayData, ArrayRef, make_array};
 use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 
@@ -31,7 +31,7 @@ pub static STATE_TABLES: [&TableDef; 4] = [&SOURCES, &RUNS, &PRICES, &FINDINGS];
 /// A column of nulls; of zeros or empty texts where it can have none.
 pub(crate) fn blank_column(field: &Field, rows: usize) -> Result<ArrayRef, ArrowError> {
     if field.is_nullable() {
-        return Ok(new_null_array(field.data_type(), rows));
+        return Ok(nullable::nulls(field.data_type(), rows));
     }
     let zeros = ArrayData::new_null(field.data_type(), rows).into_builder().nulls(None);
     Ok(make_array(zeros.build()?))
