@@ -38,7 +38,15 @@ pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result
 /// Parts that are to become one each, by agent and month. A month that is not over stays as it is.
 fn bins(manifest: &Manifest, this_month: &str) -> Vec<Vec<PartName>> {
     let mut bins: Vec<(u64, usize, Vec<PartName>)> = Vec::new();
-    for (name, part) in manifest.parts.iter().filter(|(name, _)| name.month != this_month) {
+    let mut parts: Vec<(&PartName, &PartEntry)> =
+        manifest.parts.iter().filter(|(name, _)| name.month != this_month).collect();
+    // In the order of time, in which a run fills one after the other: names put those of one day anyhow, and the last of
+    // them, which is small, would be folded into another as soon as it is written.
+    parts.sort_by_cached_key(|(name, part)| {
+        let begun = part.sessions.iter().filter_map(|session| session.started_at).min();
+        (name.agent.clone(), name.month.clone(), begun, name.name.clone())
+    });
+    for (name, part) in parts {
         let (weight, sessions) = (part.weight(), part.sessions.len());
         match bins.last_mut() {
             Some((sum, count, bin))
@@ -189,4 +197,31 @@ fn sessions(layout: &Layout, machine: &str, parts: &[(PartName, PartEntry)]) -> 
 fn relative(layout: &Layout, path: &Path) -> Result<String> {
     let relative = path.strip_prefix(layout.root()).map(|path| path.to_string_lossy().into_owned());
     relative.map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_one_run_filled_one_after_the_other_stay() {
+        let mut manifest = Manifest::default();
+        let mut add = |month: &str, name: &str, started_at: i64, weight: u64| {
+            let session = SessionEntry { started_at: Some(started_at), weight, ..SessionEntry::default() };
+            let part = PartEntry { sessions: vec![session], ..PartEntry::default() };
+            manifest.parts.insert(PartName { agent: "a".into(), month: month.into(), name: name.into() }, part);
+        };
+        let full = PART_WEIGHT - 1;
+        add("2026-09", "2026-09-19-aa", 1, full / 2);
+        add("2026-09", "2026-09-21-ff", 2, full);
+        add("2026-09", "2026-09-21-11", 3, 9);
+        add("2026-10", "2026-10-01-aa", 4, full / 2);
+        add("2026-10", "2026-10-01-22", 5, 7);
+        add("2026-11", "2026-11-01-aa", 6, 7);
+        add("2026-11", "2026-11-01-22", 7, 7);
+        let names = |bins: Vec<Vec<PartName>>| -> Vec<Vec<String>> {
+            bins.into_iter().map(|bin| bin.into_iter().map(|part| part.name).collect()).collect()
+        };
+        assert_eq!(names(bins(&manifest, "2026-11")), [["2026-10-01-aa", "2026-10-01-22"]]);
+    }
 }
