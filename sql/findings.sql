@@ -27,7 +27,7 @@ counted as (
     r.*,
     case when o.place is null then r.wasted_tokens else 0 end as own_tokens,
     case when o.place is null then r.wasted_cost_usd else 0 end as own_cost,
-    s.total_tokens as spent_tokens,
+    coalesce(s.total_tokens, 0) as spent_tokens,
     coalesce(s.cost_usd, 0) as spent_cost
   from ranked r
   join sessions s on s.machine = r.machine and s.agent = r.agent and s.session_id = r.session_id

@@ -147,7 +147,7 @@ Options:
                                LLREM_CONTENT] [possible values: full, none]
   -j, --jobs <N>               Threads, 256 at most [default: all cores] [env: LLREM_JOBS]
       --wait <DURATION>        Wait so long for another `llrem etl` to end: 30s, 5m, 1h
-      --strict                 Exit with 3 when some input was unreadable or partly bad
+      --strict                 Exit with 3 while some input is unreadable or partly bad
   -h, --help                   Print help (see more with '--help')
 
 Global options:
@@ -515,6 +515,44 @@ fn a_changed_price_changes_what_was_counted_with_it() {
     home.write("prices.toml", "[[price]]\nmodels = 3\n");
     let refused = home.command(&["etl", "--home", example.to_str().unwrap()]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", home.show(&refused));
+}
+
+#[test]
+fn a_new_price_reaches_sessions_that_only_the_lake_still_has() {
+    let home = Home::new();
+    let reply = |session: &str| {
+        let usage = r#"{"input_tokens":100,"output_tokens":50}"#;
+        format!(
+            r#"{{"type":"assistant","uuid":"{session}-1","sessionId":"{session}","timestamp":"2026-01-02T10:00:00Z","message":{{"id":"msg_{session}","role":"assistant","model":"house-model","content":[{{"type":"text","text":"hi"}}],"usage":{usage}}}}}"#
+        ) + "\n"
+    };
+    home.write(".claude/projects/-api/gone.jsonl", &reply("gone"));
+    home.write(".claude/projects/-api/here.jsonl", &reply("here"));
+    let said = home.run(&["etl", "--home", "."]);
+    assert!(said.contains("without a price: house-model (2 responses)"), "{said}");
+    std::fs::remove_file(home.path().join(".claude/projects/-api/gone.jsonl")).unwrap();
+    let price = |input: u32| {
+        home.write("prices.toml", &format!("[[price]]\nmodels = ['house-model']\ninput = {input}\noutput = 2000\n"));
+    };
+    home.config(&format!("prices = '{}'", home.path().join("prices.toml").display()));
+    let costs = || {
+        let sql = "select s.session_id, u.cost_usd, s.cost_usd as of_session, u.model_key, u.gone_at, s.total_tokens \
+                   from usage u join sessions s using (session_id) order by 1";
+        rows(&home, &["sql", sql])
+    };
+    for input in [1000, 5000] {
+        price(input);
+        home.run(&["etl", "--home", "."]);
+        let cost = (f64::from(input) * 100.0 + 2000.0 * 50.0) / 1e6;
+        let expected = |session| {
+            serde_json::json!({"session_id": session, "cost_usd": cost, "of_session": cost, "model_key": "house-model",
+                "gone_at": null, "total_tokens": 150})
+        };
+        assert_eq!(costs(), [expected("gone"), expected("here")]);
+        assert!(home.run(&["verify"]).starts_with("exit 0\n"));
+    }
+    let idle = home.run(&["etl", "--home", "."]);
+    assert!(idle.contains("wrote 0 files"), "{idle}");
 }
 
 #[test]

@@ -159,7 +159,7 @@ pub struct Etl {
     /// Wait so long for another `llrem etl` to end: 30s, 5m, 1h
     #[arg(long, value_name = "DURATION")]
     pub wait: Option<String>,
-    /// Exit with 3 when some input was unreadable or partly bad
+    /// Exit with 3 while some input is unreadable or partly bad
     #[arg(long)]
     pub strict: bool,
 }

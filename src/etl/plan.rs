@@ -287,11 +287,15 @@ fn started_hint(planned: &Planned) -> Option<i64> {
 }
 
 /// Sorts what is to be read into groups that touch different parts, the earliest first.
-pub(super) fn groups(plan: &Plan, manifest: &Manifest, now: i64) -> Vec<Group> {
+pub(super) fn groups(plan: &Plan, with: Planning<'_>, now: i64) -> Vec<Group> {
+    let manifest = with.manifest;
     let by_name: HashMap<&str, &Planned> = plan.found.iter().map(|planned| (planned.name.as_str(), planned)).collect();
     let mut groups = Groups::default();
     if !manifest.parts.is_empty() {
         add_known(plan, manifest, &by_name, &mut groups);
+    }
+    if settles_policy(with) {
+        add_archived(plan, manifest, &mut groups);
     }
     if is_outdated(manifest) {
         add_all(manifest, &mut groups);
@@ -313,9 +317,33 @@ fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Planned>
     }
 }
 
+/// Whether the run brings a lake that was made by another policy to this one.
+pub(super) fn settles_policy(with: Planning<'_>) -> bool {
+    with.manifest.policy != with.policy && with.options.looks_at_everything()
+}
+
 /// Whether the lake's files were written by an llrem whose tables had other columns: all files of a table have the same.
 pub(super) fn is_outdated(manifest: &Manifest) -> bool {
     !manifest.parts.is_empty() && !manifest.policy.ends_with(&tables::fingerprint())
+}
+
+/// Sessions that only the lake still has: they cannot be read by the new policy, but their prices and sums can be made anew.
+fn add_archived(plan: &Plan, manifest: &Manifest, groups: &mut Groups) {
+    let vanished: HashSet<&str> = plan.vanished.iter().map(String::as_str).collect();
+    let is_gone = |source: &String| {
+        vanished.contains(source.as_str())
+            || (!plan.changed.contains(source)
+                && manifest.sources.get(source).is_some_and(|entry| entry.state == SourceState::Gone))
+    };
+    for (name, part) in &manifest.parts {
+        let Some(agent) = agents::by_id(&name.agent) else { continue };
+        let archived = part.sessions.iter().filter(|session| session.sources.iter().all(is_gone));
+        let forced: BTreeSet<String> = archived.map(|session| session.id.clone()).collect();
+        if !forced.is_empty() {
+            let parts = BTreeSet::from([name.clone()]);
+            groups.merge(Group { agent: agent.about().id, parts, forced, ..Group::default() });
+        }
+    }
 }
 
 fn add_all(manifest: &Manifest, groups: &mut Groups) {

@@ -12,7 +12,7 @@ use super::old::{OldClaims, OldReplica};
 use super::read::ReadSession;
 use super::totals::Totals;
 use super::turns::{self, Numbers, Turns};
-use super::usage::with_fullest_copies;
+use super::usage::{priced_anew, with_fullest_copies};
 use crate::error::Result;
 use crate::extract::{Chunk, Claim, Facts, Kind, key, session_key};
 use crate::extract::{KeyMap, KeySet};
@@ -410,7 +410,7 @@ pub(super) fn with_news(
     let calls = Chunk { keys: calls.collect(), batch: tool_calls.clone() };
     let told = UsageColumns::of(&usage);
     let responses = (0..usage.num_rows()).map(|row| key(agent, Kind::Response, told.response_id(row)));
-    let responses = Chunk { keys: responses.collect(), batch: usage.clone() };
+    let responses = Chunk { keys: responses.collect(), batch: priced_anew(&usage, shared.pricer)? };
     let usage = with_fullest_copies(&responses, &shared.owners(), shared.pricer)?;
     Ok([messages, with_children(shared, calls)?, usage])
 }

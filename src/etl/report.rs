@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::group::SessionOut;
 use super::plan::Plan;
-use super::read::Read;
+use super::read::{Planned, Read};
 use super::{AgentSummary, Summary};
 use crate::agents::AGENTS;
 use crate::lake::RunRecord;
@@ -35,7 +35,7 @@ impl Written {
             counts.messages += rows(draft.totals.messages);
             counts.tool_calls += rows(draft.totals.tool_calls);
             counts.usage += rows(draft.totals.usage);
-            counts.tokens = counts.tokens.saturating_add(draft.totals.total);
+            counts.tokens = counts.tokens.saturating_add(draft.totals.total.unwrap_or(0));
             if let Some(usd) = draft.totals.cost_usd {
                 *counts.cost_usd.get_or_insert(0.0) += usd;
             }
@@ -78,8 +78,9 @@ pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summa
         let all = found().count() as u64;
         if all + gone > 0 {
             let (new, changed) = (due(true), due(false));
-            let bad =
-                reads.iter().filter(|read| read.planned.agent_id() == agent && read.state.is_bad()).count() as u64;
+            let state = |planned: &Planned| manifest.sources.get(&planned.name).map(|entry| entry.state);
+            let of_agent = plan.found.iter().filter(|planned| planned.agent_id() == agent);
+            let bad = of_agent.filter(|planned| state(planned).is_some_and(SourceState::is_bad)).count() as u64;
             summary.agents.push(AgentSummary {
                 agent,
                 new,

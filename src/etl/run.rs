@@ -13,7 +13,7 @@ use super::fold::fold;
 use super::group::{Group, NewPart, Outcome, SessionOut, process};
 use super::notes::Notes;
 use super::old::OldClaims;
-use super::plan::{self, Plan, Planning, groups, is_outdated, plan};
+use super::plan::{self, Plan, Planning, groups, is_outdated, plan, settles_policy};
 use super::read::{Planned, Read};
 use super::{Options, Progress, Registry, Shared, Summary, projects, report, resolve, sessions};
 use crate::agents::Agent;
@@ -158,17 +158,20 @@ fn extract(
     let mut plan = plan(planning)?;
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;
-    if plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake && !is_outdated(&manifest) {
+    let is_idle = plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake;
+    if is_idle && !is_outdated(&manifest) && !settles_policy(planning) {
         fold(layout, &mut manifest, now)?;
-        return Ok(Summary {
+        let summary = Summary {
             seconds: clock.elapsed().as_secs_f64(),
             kept_machine: kept_machine(options, &manifest),
             ..report::summary(&plan, &[], &manifest)
-        });
+        };
+        report::fill_record(record, &summary, &[]);
+        return Ok(summary);
     }
     let pricer = Pricer::new(own_prices.unwrap_or_else(PriceTable::bundled));
     let redactor = Redactor::new(options.redact, manifest.redaction_key);
-    let groups = groups(&plan, &manifest, now);
+    let groups = groups(&plan, planning, now);
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
     let mut to_read = Amount::of(&sources);
     progress.start(to_read.files, to_read.bytes);

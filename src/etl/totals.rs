@@ -28,12 +28,12 @@ pub(super) struct Totals {
     pub(super) api_errors: i64,
     pub(super) compactions: i64,
     pub(super) aborts: i64,
-    pub(super) input: i64,
-    pub(super) cache_read: i64,
-    pub(super) cache_write: i64,
-    pub(super) output: i64,
+    pub(super) input: Option<i64>,
+    pub(super) cache_read: Option<i64>,
+    pub(super) cache_write: Option<i64>,
+    pub(super) output: Option<i64>,
     pub(super) reasoning: Option<i64>,
-    pub(super) total: i64,
+    pub(super) total: Option<i64>,
     pub(super) cost_usd: Option<f64>,
     models: BTreeMap<String, i64>,
     pub(super) unpriced: BTreeMap<String, u64>,
@@ -91,28 +91,35 @@ impl Totals {
     }
 
     fn add_usage(&mut self, columns: &UsageColumns<'_>, row: usize) {
-        let sum = |sum: &mut i64, tokens: Option<i64>| *sum = sum.saturating_add(tokens.unwrap_or(0));
         self.usage += 1;
         self.responses += i64::from(columns.grain(row) == "response");
-        sum(&mut self.input, columns.input_tokens(row));
-        sum(&mut self.cache_read, columns.cache_read_tokens(row));
-        sum(&mut self.cache_write, columns.cache_write_5m_tokens(row));
-        sum(&mut self.cache_write, columns.cache_write_1h_tokens(row));
-        sum(&mut self.output, columns.output_tokens(row));
         let total = columns.total_tokens(row);
-        sum(&mut self.total, Some(total));
-        if let Some(reasoning) = columns.reasoning_tokens(row) {
-            sum(self.reasoning.get_or_insert(0), Some(reasoning));
+        let cache_write = columns
+            .cache_write_5m_tokens(row)
+            .into_iter()
+            .chain(columns.cache_write_1h_tokens(row))
+            .reduce(i64::saturating_add);
+        for (sum, tokens) in [
+            (&mut self.input, columns.input_tokens(row)),
+            (&mut self.cache_read, columns.cache_read_tokens(row)),
+            (&mut self.cache_write, cache_write),
+            (&mut self.output, columns.output_tokens(row)),
+            (&mut self.reasoning, columns.reasoning_tokens(row)),
+            (&mut self.total, total),
+        ] {
+            *sum = tokens.map(|tokens| sum.unwrap_or(0).saturating_add(tokens)).or(*sum);
         }
         let model = columns.model(row);
         match (columns.cost_usd(row), model) {
             (Some(usd), _) => *self.cost_usd.get_or_insert(0.0) += usd,
-            (None, Some(model)) => *self.unpriced.entry(model.to_owned()).or_default() += 1,
-            (None, None) => {}
+            (None, Some(model)) if columns.model_key(row).is_none() => {
+                *self.unpriced.entry(model.to_owned()).or_default() += 1;
+            }
+            (None, _) => {}
         }
         match model.map(|model| (model, self.models.get_mut(model))) {
-            Some((_, Some(tokens))) => *tokens = tokens.saturating_add(total),
-            Some((model, None)) => drop(self.models.insert(model.to_owned(), total)),
+            Some((_, Some(tokens))) => *tokens = tokens.saturating_add(total.unwrap_or(0)),
+            Some((model, None)) => drop(self.models.insert(model.to_owned(), total.unwrap_or(0))),
             None => {}
         }
     }

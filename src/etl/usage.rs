@@ -4,9 +4,20 @@ use arrow::array::RecordBatch;
 
 use super::owners::Owners;
 use crate::error::Result;
-use crate::extract::{Chunk, ResponseCopy};
+use crate::extract::{Chunk, ResponseCopy, priced};
 use crate::pricing::Pricer;
 use crate::tables::{Usage, UsageColumns, UsageRow};
+
+/// Rows that only the lake still has, with what their models cost by the prices of this run.
+pub(super) fn priced_anew(batch: &RecordBatch, pricer: &Pricer) -> Result<RecordBatch> {
+    let mut rows = Usage::default();
+    let columns = UsageColumns::of(batch);
+    for row in (0..batch.num_rows()).map(|row| columns.row(row)) {
+        let recorded = row.cost_usd.filter(|_| row.cost_source == Some("recorded"));
+        rows.push(priced(UsageRow { cost_usd: recorded, cost_source: None, model_key: None, ..row }, pricer));
+    }
+    Ok(rows.finish()?)
+}
 
 /// Puts the fullest copy's numbers into the rows whose response has copies elsewhere.
 pub(super) fn with_fullest_copies(chunk: &Chunk, owners: &Owners, pricer: &Pricer) -> Result<RecordBatch> {
@@ -34,7 +45,7 @@ fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pri
         copy.is_sidechain && !own.is_sidechain && copy.request.is_some() && request.is_some() && copy.request != request
     };
     // A running total only grows, in whatever kind; of a response only the output does.
-    let size = |copy: &&ResponseCopy| (if own.grain == "session" { copy.total() } else { 0 }, copy.output);
+    let size = |copy: &&ResponseCopy| (if own.grain == "session" { copy.total() } else { None }, copy.output);
     let originals = copies.iter().filter(|copy| !is_replay(copy));
     let Some(best) = originals.max_by_key(|copy| (size(copy), copy.stop_reason.is_some())) else {
         return rows.push(own);

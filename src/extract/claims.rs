@@ -214,10 +214,10 @@ pub struct ResponseCopy {
 }
 
 impl ResponseCopy {
-    /// Tokens of all kinds.
-    pub fn total(&self) -> i64 {
+    /// Tokens of all kinds; none when none of them is said.
+    pub fn total(&self) -> Option<i64> {
         let counts = [self.input, self.cache_read, self.cache_write_5m, self.cache_write_1h, self.output];
-        counts.into_iter().filter_map(Count::get).fold(0, i64::saturating_add)
+        counts.into_iter().filter_map(Count::get).reduce(i64::saturating_add)
     }
 }
 

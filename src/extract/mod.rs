@@ -65,8 +65,6 @@ pub struct Report {
     pub unknown: BTreeMap<String, u64>,
     /// Secrets replaced, by kind.
     pub redactions: Counts,
-    /// Models without a price, with their responses.
-    pub unpriced: BTreeMap<String, u64>,
 }
 
 impl Report {
@@ -364,7 +362,7 @@ impl<'a> Sink<'a> {
             is_sidechain: row.is_sidechain,
             copies: row.copies,
         };
-        let row = priced(row.shorten(), self.context.pricer, &mut self.report);
+        let row = priced(row.shorten(), self.context.pricer);
         let rows = self.session();
         rows.claims.push(claim);
         rows.responses.push(copy);
@@ -486,7 +484,8 @@ impl Repeated {
     }
 }
 
-fn priced<'r>(row: UsageRow<'r>, pricer: &'r Pricer, report: &mut Report) -> UsageRow<'r> {
+/// A row with its cost: as recorded, where it has one, else by the prices of its day.
+pub(crate) fn priced<'r>(row: UsageRow<'r>, pricer: &'r Pricer) -> UsageRow<'r> {
     let row = UsageRow { total_tokens: total_of(&row), ..row };
     if row.cost_usd.is_some() {
         return UsageRow { cost_source: Some("recorded"), model_key: pricer.model_key(&row), ..row };
@@ -494,18 +493,13 @@ fn priced<'r>(row: UsageRow<'r>, pricer: &'r Pricer, report: &mut Report) -> Usa
     if !tells_use(&row) {
         return UsageRow { model_key: pricer.model_key(&row), ..row };
     }
-    let Some((usd, model_key)) = pricer.cost(&row) else {
-        if let Some(model) = row.model {
-            *report.unpriced.entry(model.to_owned()).or_default() += 1;
-        }
-        return row;
-    };
+    let Some((usd, model_key)) = pricer.cost(&row) else { return row };
     UsageRow { cost_usd: Some(usd), cost_source: Some("computed"), model_key: Some(model_key), ..row }
 }
 
-fn total_of(row: &UsageRow<'_>) -> i64 {
+fn total_of(row: &UsageRow<'_>) -> Option<i64> {
     [row.input_tokens, row.cache_read_tokens, row.cache_write_5m_tokens, row.cache_write_1h_tokens, row.output_tokens]
         .into_iter()
         .flatten()
-        .fold(0, i64::saturating_add)
+        .reduce(i64::saturating_add)
 }

@@ -299,7 +299,8 @@ impl Iterator for PartReader {
 /// A batch that another version wrote, with the columns of this one: what it did not know is null, 0 or false.
 fn with_columns_of(schema: &SchemaRef, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
     let (found, wanted) = (batch.schema_ref().fields().iter(), schema.fields().iter());
-    if found.map(|field| field.name()).eq(wanted.map(|field| field.name())) {
+    let kind = |field: &FieldRef| (field.name().clone(), field.is_nullable());
+    if found.map(kind).eq(wanted.map(kind)) {
         return Ok(batch);
     }
     let column = |field: &FieldRef| match batch.column_by_name(field.name()) {

@@ -63,18 +63,18 @@ table! {
         compactions: I64,
         /// Messages of kind `abort`.
         aborts: I64,
-        /// Sum over the session's usage. Tokens.
-        input_tokens: I64,
-        /// Sum over the session's usage. Tokens.
-        cache_read_tokens: I64,
-        /// Sum over the session's usage, both cache durations. Tokens.
-        cache_write_tokens: I64,
-        /// Sum over the session's usage. Tokens.
-        output_tokens: I64,
+        /// Sum over the session's usage; null when none of it says. Tokens.
+        input_tokens: Opt<I64>,
+        /// Sum over the session's usage; null when none of it says. Tokens.
+        cache_read_tokens: Opt<I64>,
+        /// Sum over the session's usage, both cache durations; null when none of it says. Tokens.
+        cache_write_tokens: Opt<I64>,
+        /// Sum over the session's usage; null when none of it says. Tokens.
+        output_tokens: Opt<I64>,
         /// Sum over the session's usage; null when no response tells it apart. Tokens.
         reasoning_tokens: Opt<I64>,
-        /// Sum over the session's usage. Tokens.
-        total_tokens: I64,
+        /// Sum over the session's usage; null when none of it says. Tokens.
+        total_tokens: Opt<I64>,
         /// Sum over the session's usage rows that have a cost; null when none has. USD.
         cost_usd: Opt<F64>,
         /// File or database that the session was read from.

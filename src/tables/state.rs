@@ -57,7 +57,7 @@ table! {
         sources_new: I64,
         /// Sources that had changed.
         sources_changed: I64,
-        /// Sources with bad lines, or that could not be read.
+        /// Sources found with bad lines, or that cannot be read; also those that were not read again.
         sources_bad: I64,
         /// Bytes read.
         bytes_read: I64,

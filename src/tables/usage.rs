@@ -33,8 +33,8 @@ table! {
         output_tokens: Opt<I64>,
         /// The part of the output that was reasoning, where told apart. Tokens.
         reasoning_tokens: Opt<I64>,
-        /// Input + cache read + both cache writes + output. Tokens.
-        total_tokens: I64,
+        /// Input + cache read + both cache writes + output; null when none of them is said. Tokens.
+        total_tokens: Opt<I64>,
         /// Web searches billed by the request. Count.
         web_searches: Opt<I64>,
         /// Cost: as the agent recorded it, else tokens times the price of that day; null when the model is unknown. USD.

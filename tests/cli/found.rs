@@ -77,7 +77,7 @@ fn links_to_folders_are_followed_and_each_file_is_read_once() {
     assert!(etl.contains("\nclaude-code: 3 new, 0 changed, 0 unchanged, 1 bad; wrote 2 sessions"), "{etl}");
     assert_eq!(sources(&home), ["-api/here.jsonl ok 1", "-web/gone.jsonl unreadable 0", "-web/there.jsonl ok 1"]);
     let again = home.run(&["etl", "--home", "."]);
-    assert!(again.contains("\nclaude-code: 0 new, 0 changed, 3 unchanged\n"), "{again}");
+    assert!(again.contains("\nclaude-code: 0 new, 0 changed, 3 unchanged, 1 bad\n"), "{again}");
     std::fs::remove_dir_all(path(".local/share/llrem/lake")).unwrap();
     home.run(&["etl", "--source", ".claude/projects"]);
     let read = sources(&home).into_iter().filter(|source| !source.contains("gone")).collect::<Vec<_>>();

@@ -48,6 +48,9 @@ fn lines_that_are_too_deep_too_long_or_not_json() {
     let output = bench.etl().arg("--strict").output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(begun.elapsed() < Duration::from_secs(60));
+    let again = bench.etl().arg("--strict").output().unwrap();
+    assert_eq!(again.status.code(), Some(3), "still bad, though not read again: {}", stderr(&again));
+    assert_eq!(bench.etl().output().unwrap().status.code(), Some(0));
     bench.verify();
     let whole = messages_of(&bench, "plain");
     let sources = bench.sources();
