@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, Result, Statistics};
+use datafusion::common::{ColumnStatistics, Result, ScalarValue, Statistics};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::file_format::{FileFormat, FileMeta};
@@ -24,6 +24,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
 };
+use parquet::file::statistics::Statistics as ChunkStatistics;
 
 /// Parquet files whose schema is known.
 #[derive(Debug)]
@@ -86,7 +87,8 @@ fn without_schema(footer: ParquetMetaData) -> ParquetMetaData {
     ParquetMetaDataBuilder::new(bare).set_row_groups(groups).set_column_index(columns).set_offset_index(offsets).build()
 }
 
-/// The rows, and the bytes by column: what the planner needs to choose which side of a join is held.
+/// The rows, and the bytes by column: what the planner needs to choose which side of a join is held. Of moments also the
+/// first, the last and how many there are not: by them whole files are left out, row groups without a null are not.
 fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
     let rows = usize::try_from(footer.file_metadata().num_rows()).unwrap_or_default();
     let leaves = footer.file_metadata().schema_descr();
@@ -100,12 +102,45 @@ fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
             Some(width) => Precision::Exact(width * rows),
             None => bytes(field.name()).map_or(Precision::Absent, Precision::Inexact),
         };
-        ColumnStatistics::new_unknown().with_byte_size(size)
+        let told = ColumnStatistics::new_unknown().with_byte_size(size);
+        match field.data_type() {
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => with_moments(told, footer, field.name(), zone.as_ref()),
+            _ => told,
+        }
     });
     Statistics {
         num_rows: Precision::Exact(rows),
         total_byte_size: Precision::Absent,
         column_statistics: columns.collect(),
+    }
+}
+
+/// Adds what the footer tells of a column of moments; nothing where it does not tell all.
+fn with_moments(
+    told: ColumnStatistics,
+    footer: &ParquetMetaData,
+    column: &str,
+    zone: Option<&Arc<str>>,
+) -> ColumnStatistics {
+    let leaves = footer.file_metadata().schema_descr();
+    let leaf = (0..leaves.num_columns()).find(|leaf| leaves.get_column_root(*leaf).name() == column);
+    let (mut nulls, mut first, mut last) = (0, None, None);
+    for group in footer.row_groups() {
+        let chunk = leaf.and_then(|leaf| group.columns().get(leaf)?.statistics());
+        let Some(ChunkStatistics::Int64(chunk)) = chunk else { return told };
+        let Some(absent) = chunk.null_count_opt() else { return told };
+        if absent != group.num_rows().unsigned_abs() && chunk.min_opt().is_none() {
+            return told;
+        }
+        nulls += usize::try_from(absent).unwrap_or(usize::MAX);
+        first = first.into_iter().chain(chunk.min_opt().copied()).min();
+        last = last.max(chunk.max_opt().copied());
+    }
+    let told = told.with_null_count(Precision::Exact(nulls));
+    let exact = |moment| Precision::Exact(ScalarValue::TimestampMicrosecond(Some(moment), zone.cloned()));
+    match first.zip(last) {
+        Some((first, last)) => told.with_min_value(exact(first)).with_max_value(exact(last)),
+        None => told,
     }
 }
 
@@ -163,8 +198,8 @@ impl FileFormat for LakeFormat {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int64Array, RecordBatch, StringArray};
-    use arrow::datatypes::{DataType, Field, Schema};
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
+    use arrow::datatypes::{Field, Schema};
     use parquet::arrow::ArrowWriter;
     use parquet::file::metadata::ParquetMetaDataReader;
 
@@ -205,6 +240,45 @@ mod tests {
         assert_eq!(
             sizes,
             [Precision::Inexact(usize::try_from(text).unwrap()), Precision::Exact(24), Precision::Absent]
+        );
+    }
+
+    #[test]
+    fn of_moments_the_planner_is_told_their_span_and_whether_any_is_missing() {
+        let field =
+            |name| Field::new(name, DataType::Timestamp(TimeUnit::Microsecond, Some("Asia/Tokyo".into())), true);
+        let schema = Arc::new(Schema::new(vec![field("some"), field("none"), field("all")]));
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, Arc::clone(&schema), None).unwrap();
+        for (some, all) in [([Some(7), None], [3, 4]), ([None, None], [2, 9])] {
+            let column = |moments: [Option<i64>; 2]| {
+                Arc::new(TimestampMicrosecondArray::from(moments.to_vec()).with_timezone("Asia/Tokyo")) as ArrayRef
+            };
+            let columns = vec![column(some), column([None, None]), column(all.map(Some))];
+            writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()).unwrap();
+            writer.flush().unwrap();
+        }
+        writer.close().unwrap();
+        let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(bytes)).unwrap();
+        let told = statistics(
+            &footer,
+            &Arc::new(Schema::new([schema.fields().to_vec(), vec![Arc::new(field("newer"))]].concat())),
+        );
+        let told: Vec<_> = told
+            .column_statistics
+            .into_iter()
+            .map(|column| (column.null_count, column.min_value, column.max_value))
+            .collect();
+        let exact =
+            |moment| Precision::Exact(ScalarValue::TimestampMicrosecond(Some(moment), Some("Asia/Tokyo".into())));
+        assert_eq!(
+            told,
+            [
+                (Precision::Exact(3), exact(7), exact(7)),
+                (Precision::Exact(4), Precision::Absent, Precision::Absent),
+                (Precision::Exact(0), exact(2), exact(9)),
+                (Precision::Absent, Precision::Absent, Precision::Absent),
+            ]
         );
     }
 }
