@@ -25,7 +25,7 @@ with chosen as (
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
 ),
-judged as (
+calls as (
   select
     c.session_no, t.seq, t.category, t.file_path, t.message_id, t.response_id, t.is_sidechain, t.started_at, t.input_key,
     t.output_key,
@@ -56,9 +56,6 @@ judged as (
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.category in ('read', 'shell', 'edit', 'write')
-),
-calls as (
-  select * from judged where is_read or is_change
 ),
 repeated as (
   select session_no, input_key
@@ -102,8 +99,9 @@ versions as (
     sum(case when event = 'edit' then 1 else 0 end) over (
       partition by session_no order by seq rows between unbounded preceding and current row
     ) as edits,
+    -- The same between two reads of a file, if no edit of it lies between them.
     sum(case when event = 'edit' then 1 else 0 end) over (
-      partition by session_no, file_name order by seq rows between unbounded preceding and current row
+      partition by session_no order by file_name nulls last, seq rows between unbounded preceding and current row
     ) as edits_of_file
   from events e
 ),
@@ -120,26 +118,29 @@ kept as (
   left join abandoned a on a.session_no = v.session_no and a.message_id = v.message_id
   where v.event = 'read' and a.message_id is null
 ),
-compared as (
+-- What was asked for while nothing changed has a number: windows over each of them alone would be over a row or two.
+asked as (
   select
     k.*,
-    lag(seq) over (
-      partition by session_no, is_sidechain, context, changes, version, input_key order by seq
-    ) as seq_before,
-    lag(output_key) over (
-      partition by session_no, is_sidechain, context, changes, version, input_key order by seq
-    ) as output_before,
-    lag(started_at) over (
-      partition by session_no, is_sidechain, context, changes, version, input_key order by seq
-    ) as started_before
+    dense_rank() over (partition by session_no order by is_sidechain, context, changes, version, input_key) as ask
   from kept k
+),
+compared as (
+  select
+    a.*,
+    lag(ask) over asks as ask_before,
+    lag(seq) over asks as seq_before,
+    lag(output_key) over asks as output_before,
+    lag(started_at) over asks as started_before
+  from asked a
+  window asks as (partition by session_no order by ask, seq)
 ),
 rereads as (
   select
     session_no, is_sidechain, context, seq, seq_before, response_id, what,
     count(*) over (partition by session_no, is_sidechain, context) as occurrences
   from compared
-  where output_before = output_key
+  where ask_before = ask and output_before = output_key
     and (started_at is null or started_before is null
       or extract(epoch from started_at) - extract(epoch from started_before) <= $max_minutes * 60)
 ),

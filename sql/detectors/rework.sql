@@ -44,31 +44,42 @@ edits as (
          then substr(t.file_path, length(c.project_path) + 2)
          else t.file_path end
 ),
+works as (
+  select
+    machine, project, work,
+    dense_rank() over (partition by machine, project order by min(started_at), work) as place,
+    min(started_at) as work_started_at,
+    min(file) as first_file,
+    max(file) as last_file
+  from edits
+  group by machine, project, work
+),
+-- Most files are edited by one or two sessions: what follows is spared them.
+often as (
+  select machine, project, file
+  from edits
+  group by machine, project, file
+  having count(*) >= $min_sessions
+),
 -- The last session of each piece of work is the last that edited the file.
 placed as (
   select
-    e.*,
-    min(started_at) over (partition by machine, project, work) as work_started_at,
-    sum(edits) over (partition by machine, project, work, file) as edits_of_work,
+    e.*, w.place, w.work_started_at, w.first_file, w.last_file,
+    sum(e.edits) over (partition by e.machine, e.project, e.work, e.file) as edits_of_work,
     row_number() over (
-      partition by machine, project, work, file order by started_at desc nulls last, agent desc nulls last, session_id desc nulls last
+      partition by e.machine, e.project, e.work, e.file
+      order by e.started_at desc nulls last, e.agent desc nulls last, e.session_id desc nulls last
     ) as from_last
   from edits e
-),
-numbered as (
-  select
-    p.*,
-    dense_rank() over (partition by machine, project order by work_started_at, work) as place,
-    min(file) over (partition by machine, project, work) as first_file,
-    max(file) over (partition by machine, project, work) as last_file
-  from placed p
+  join often o on o.machine = e.machine and o.project = e.project and o.file = e.file
+  join works w on w.machine = e.machine and w.project = e.project and w.work = e.work
 ),
 touched as (
   select
-    n.*,
+    p.*,
     lag(place) over (partition by machine, project, file order by place) as place_before,
     lag(work_started_at) over (partition by machine, project, file order by place) as started_before
-  from numbered n
+  from placed p
   where from_last = 1
     and file not ilike '%.md' and file not ilike '%.mdx' and file not ilike '%.rst' and file not ilike '%.txt'
     and file not ilike '%.lock' and file not ilike '%.json' and file not ilike '%.csv' and file not ilike '%.log'

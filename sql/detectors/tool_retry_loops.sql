@@ -98,23 +98,26 @@ tries as (
   from judged
   group by number, is_sidechain, try_id
 ),
+ordered as (
+  select *, row_number() over (partition by number, is_sidechain order by first_seq, try_id) as place
+  from tries
+),
+-- Tries of the same tool as the one before.
 compared as (
   select
-    *,
-    row_number() over thread as place,
-    lag(first_seq) over thread as previous_seq,
-    lag(has_failed) over thread as has_previous_failed,
-    lag(is_wait) over thread as was_wait,
-    coalesce(input = lag(input) over thread, false) as is_same_input,
-    coalesce(shape = lag(shape) over thread, false) as is_same_shape,
-    coalesce(edited = lag(edited) over thread, false) as is_same_file,
-    coalesce(error = lag(error) over thread, false) as is_same_error,
-    coalesce(output = lag(output) over thread, false) as is_same_output,
-    coalesce(
-      tool = lag(tool) over thread and calls = lag(calls) over thread and turn = lag(turn) over thread, false
-    ) as is_same_tool
-  from tries
-  window thread as (partition by number, is_sidechain order by first_seq, try_id)
+    t.*,
+    p.first_seq as previous_seq,
+    p.has_failed as has_previous_failed,
+    p.is_wait as was_wait,
+    coalesce(t.input = p.input, false) as is_same_input,
+    coalesce(t.shape = p.shape, false) as is_same_shape,
+    coalesce(t.edited = p.edited, false) as is_same_file,
+    coalesce(t.error = p.error, false) as is_same_error,
+    coalesce(t.output = p.output, false) as is_same_output
+  from ordered t
+  join ordered p
+    on p.number = t.number and p.is_sidechain = t.is_sidechain and p.place + 1 = t.place
+    and p.tool = t.tool and p.calls = t.calls and p.turn = t.turn
 ),
 repeats as (
   select
@@ -122,14 +125,11 @@ repeats as (
     coalesce(lag(place) over thread = place - 1, false) as goes_on,
     coalesce(lead(place) over thread = place + 1, false) as is_continued
   from compared
-  where is_same_tool
-    and (
-      (
-        has_previous_failed
-        and (is_same_input or is_same_shape or is_same_file or (has_failed and is_same_error))
-      )
-      or (not is_edit and is_same_output and (is_same_input or (is_long and is_same_shape)))
+  where (
+      has_previous_failed
+      and (is_same_input or is_same_shape or is_same_file or (has_failed and is_same_error))
     )
+    or (not is_edit and is_same_output and (is_same_input or (is_long and is_same_shape)))
   window thread as (partition by number, is_sidechain order by place)
 ),
 placed as (
