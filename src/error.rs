@@ -48,6 +48,14 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// A data file of the lake is not there, or not what was written.
+    #[error("the data file `{}` is lost or damaged: {reason}", path.display())]
+    DamagedData {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// Reading or writing failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
@@ -181,6 +189,11 @@ impl Error {
         matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
+    /// An [`Error::DamagedData`] maker for `map_err`.
+    pub(crate) fn damaged<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Self + '_ {
+        move |reason| Self::DamagedData { path: path.to_owned(), reason: reason.to_string() }
+    }
+
     /// What to do about it; one line.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -216,7 +229,9 @@ impl Error {
                 "`llrem upload URL --full`, on the machine that a file is named after, puts all its files again"
                     .to_owned(),
             ),
-            Self::NotVerified { .. } => Some("`llrem etl --full` writes what is still on disk again".to_owned()),
+            Self::NotVerified { .. } | Self::DamagedData { .. } => {
+                Some("`llrem etl --full` writes what is still on disk again".to_owned())
+            }
             _ => None,
         }
     }

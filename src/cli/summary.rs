@@ -24,6 +24,10 @@ pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
     if summary.agents.iter().any(|agent| agent.bad > 0) {
         lines.push("`llrem sources --bad` lists what could not be read".to_owned());
     }
+    if summary.damaged_files > 0 {
+        let files = plural(summary.damaged_files, "data file");
+        lines.push(format!("lost or damaged: {files} of the lake; what their sources still hold was written again"));
+    }
     if !summary.would_look_for.is_empty() {
         let agents = summary.would_look_for.join(" and ");
         lines.push(format!("projects that their sessions name would be looked into for files of {agents}"));

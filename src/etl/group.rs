@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, StringArray};
+use rayon::prelude::*;
 
 use super::carry::{self, Carry};
 use super::read::{Planned, Read, ReadSession, read};
@@ -77,15 +78,31 @@ pub(super) struct Draft {
     pub(super) file: String,
 }
 
+/// How a group's sources are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// One after the other: the other threads have groups of their own.
+    InTurn,
+    /// By all threads: none has anything else to do.
+    SideBySide,
+}
+
 /// Reads a group's sources, decides what is theirs, and writes the parts that change to the staging folder.
-pub(super) fn process(shared: &Shared<'_>, group: Group) -> Result<Outcome> {
+pub(super) fn process(shared: &Shared<'_>, group: Group, reading: Reading) -> Result<Outcome> {
     let mut reads = Vec::new();
     let mut sessions: BTreeMap<String, Vec<ReadSession>> = BTreeMap::new();
     let mut childless = KeySet::default();
-    for planned in group.sources.values() {
+    let read_one = |planned: &Planned| {
         check_interrupt()?;
-        let (read, found) = read(shared, planned)?;
-        shared.notes().add(&read.notes, planned.print.modified_ns);
+        read(shared, planned)
+    };
+    let sources: Vec<&Planned> = group.sources.values().collect();
+    let found: Vec<(Read, Vec<ReadSession>)> = match reading {
+        Reading::InTurn => sources.into_iter().map(read_one).collect::<Result<_>>()?,
+        Reading::SideBySide => sources.into_par_iter().map(read_one).collect::<Result<_>>()?,
+    };
+    for (read, found) in found {
+        shared.notes().add(&read.notes, read.planned.print.modified_ns);
         reads.push(read);
         for session in found {
             childless.extend(session.childless.iter().copied());

@@ -1,6 +1,7 @@
 //! discover → plan → extract → resolve → commit: the only place with threads.
 
 mod carry;
+mod damaged;
 mod fold;
 mod group;
 mod notes;

@@ -121,6 +121,8 @@ pub struct Summary {
     pub unpriced_models: Vec<(String, u64)>,
     /// Secrets replaced, by kind.
     pub redactions: Vec<(String, u64)>,
+    /// Data files of the lake that were lost or damaged, and were given up.
+    pub damaged_files: u64,
     /// Bytes of sources read.
     pub bytes_read: u64,
     /// Bytes written into the lake.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
+use super::damaged::Damaged;
 use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
 use super::projects;
@@ -287,16 +288,14 @@ fn started_hint(planned: &Planned) -> Option<i64> {
 }
 
 /// Sorts what is to be read into groups that touch different parts, the earliest first.
-pub(super) fn groups(plan: &Plan, with: Planning<'_>, now: i64) -> Vec<Group> {
+pub(super) fn groups(plan: &Plan, with: Planning<'_>, damaged: &Damaged, now: i64) -> Vec<Group> {
     let manifest = with.manifest;
     let by_name: HashMap<&str, &Planned> = plan.found.iter().map(|planned| (planned.name.as_str(), planned)).collect();
     let mut groups = Groups::default();
     if !manifest.parts.is_empty() {
         add_known(plan, manifest, &by_name, &mut groups);
     }
-    if settles_policy(with) {
-        add_archived(plan, manifest, &mut groups);
-    }
+    add_unread(plan, with, damaged, &mut groups);
     if is_outdated(manifest) {
         add_all(manifest, &mut groups);
     }
@@ -327,8 +326,10 @@ pub(super) fn is_outdated(manifest: &Manifest) -> bool {
     !manifest.parts.is_empty() && !manifest.policy.ends_with(&tables::fingerprint())
 }
 
-/// Sessions that only the lake still has: they cannot be read by the new policy, but their prices and sums can be made anew.
-fn add_archived(plan: &Plan, manifest: &Manifest, groups: &mut Groups) {
+/// Sessions that are put together anew although none of their sources has changed: those of damaged parts, and with another
+/// policy those that only the lake still has. These cannot be read by it, but their prices and sums can be made anew.
+fn add_unread(plan: &Plan, with: Planning<'_>, damaged: &Damaged, groups: &mut Groups) {
+    let (manifest, takes_archived) = (with.manifest, settles_policy(with));
     let vanished: HashSet<&str> = plan.vanished.iter().map(String::as_str).collect();
     let is_gone = |source: &String| {
         vanished.contains(source.as_str())
@@ -337,8 +338,10 @@ fn add_archived(plan: &Plan, manifest: &Manifest, groups: &mut Groups) {
     };
     for (name, part) in &manifest.parts {
         let Some(agent) = agents::by_id(&name.agent) else { continue };
-        let archived = part.sessions.iter().filter(|session| session.sources.iter().all(is_gone));
-        let forced: BTreeSet<String> = archived.map(|session| session.id.clone()).collect();
+        let is_damaged = damaged.parts.contains(name);
+        let sessions = part.sessions.iter();
+        let sessions = sessions.filter(|session| is_damaged || (takes_archived && session.sources.iter().all(is_gone)));
+        let forced: BTreeSet<String> = sessions.map(|session| session.id.clone()).collect();
         if !forced.is_empty() {
             let parts = BTreeSet::from([name.clone()]);
             groups.merge(Group { agent: agent.about().id, parts, forced, ..Group::default() });
@@ -457,6 +460,23 @@ impl Groups {
             let hints: BTreeMap<_, _> = group.sources.values().map(|planned| (planned.hint, &planned.name)).collect();
             hints.first_key_value().map(|(hint, name)| (*hint, (*name).clone()))
         });
+        shorten_end(&mut groups);
         groups
+    }
+}
+
+/// Of the last groups, those that take longer than others come first, or all threads would wait for one in the end. No group
+/// comes much earlier than its time: what is read later would change what was decided.
+fn shorten_end(groups: &mut [Group]) {
+    let bytes = |group: &Group| group.sources.values().map(Planned::bytes).sum::<u64>();
+    let largest = groups.iter().map(bytes).max().unwrap_or(0);
+    let mut behind = 0;
+    // What is streamed is read twice.
+    let end = groups.iter().rposition(|group| {
+        behind += bytes(group);
+        behind > 3 * largest
+    });
+    if let Some(end) = groups.get_mut(end.unwrap_or(0)..) {
+        end.sort_by_key(|group| bytes(group) <= PART_WEIGHT);
     }
 }

@@ -17,7 +17,7 @@ use crate::lake::manifest::SourceState;
 use crate::source::{Fingerprint, Scope, Source};
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
-const STREAMED_FROM: u64 = 24 << 20;
+const STREAMED_FROM: u64 = 40 << 20;
 /// Text that a session holds before it is handed on, when streamed. Bytes.
 const STREAM_CHUNK: usize = 4 << 20;
 

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
+use super::damaged::Damaged;
 use super::fold::fold;
-use super::group::{Group, NewPart, Outcome, SessionOut, process};
+use super::group::{Group, NewPart, Outcome, Reading, SessionOut, process};
 use super::notes::Notes;
 use super::old::OldClaims;
 use super::plan::{self, Plan, Planning, groups, is_outdated, plan, settles_policy};
@@ -150,6 +151,8 @@ fn extract(
     let clock = Instant::now();
     let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
+    let reads_all = options.full && options.looks_at_everything();
+    let damaged = if reads_all { Damaged::give_up(layout, &mut manifest) } else { Damaged::default() };
     let own_prices = options.prices.as_ref().map(|text| PriceTable::bundled().with_overrides(text)).transpose();
     let own_prices = own_prices.map_err(|error| Error::Usage(error.to_string()))?;
     let databases = Databases::copied_into(layout.staging());
@@ -159,7 +162,7 @@ fn extract(
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;
     let is_idle = plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake;
-    if is_idle && !is_outdated(&manifest) && !settles_policy(planning) {
+    if is_idle && damaged.parts.is_empty() && !is_outdated(&manifest) && !settles_policy(planning) {
         fold(layout, &mut manifest, now)?;
         let summary = Summary {
             seconds: clock.elapsed().as_secs_f64(),
@@ -171,7 +174,7 @@ fn extract(
     }
     let pricer = Pricer::new(own_prices.unwrap_or_else(PriceTable::bundled));
     let redactor = Redactor::new(options.redact, manifest.redaction_key);
-    let groups = groups(&plan, planning, now);
+    let groups = groups(&plan, planning, &damaged, now);
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
     let mut to_read = Amount::of(&sources);
     progress.start(to_read.files, to_read.bytes);
@@ -226,6 +229,7 @@ fn extract(
     record.sources_seen = count(plan.found.len());
     progress.stage("committing");
     let mut finished = finish(&shared, &plan, outcomes)?;
+    finished.steps.extend(damaged.removals(&finished.steps));
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
     commit::commit(layout, syncer, finished.steps, &finished.manifest)?;
     fs::remove_folder(&layout.staging())?;
@@ -236,6 +240,7 @@ fn extract(
     let mut summary = report::summary(&plan, &reads, &finished.manifest);
     summary.kept_machine = kept_machine(options, &finished.manifest);
     finished.written.add_to(&mut summary);
+    summary.damaged_files = damaged.paths.len() as u64;
     summary.bytes_read = bytes_read;
     summary.seconds = clock.elapsed().as_secs_f64();
     report::fill_record(record, &summary, &reads);
@@ -243,7 +248,12 @@ fn extract(
 }
 
 fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
-    groups.into_iter().par_bridge().map(|group| process(shared, group)).collect()
+    let waiting = AtomicUsize::new(groups.len());
+    let outcomes = groups.into_iter().par_bridge().map(|group| {
+        let is_last = waiting.fetch_sub(1, Ordering::Relaxed) == 1;
+        process(shared, group, if is_last { Reading::SideBySide } else { Reading::InTurn })
+    });
+    outcomes.collect()
 }
 
 fn by_name(found: &[Planned]) -> impl Iterator<Item = (String, Planned)> {

@@ -29,6 +29,7 @@ pub use remote::RemoteLake;
 pub use state::RunRecord;
 pub(crate) use state::append_run;
 pub use syncer::Syncer;
+pub(crate) use verify::is_whole;
 
 /// A lake, open for reading. Takes no lock, and sees what the last complete run left.
 pub struct Lake {

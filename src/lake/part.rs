@@ -265,9 +265,13 @@ impl Write for HashedFile {
 
 /// Reads the rows of a table's data file in order.
 pub(crate) fn read(path: &Path, table: &TableDef) -> Result<PartReader> {
-    let file = File::open(path).map_err(Error::io("read", path))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
-    let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::parquet(path))?;
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Error::damaged(path)("it is missing")),
+        Err(error) => return Err(Error::io("read", path)(error)),
+    };
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::damaged(path))?;
+    let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::damaged(path))?;
     Ok(PartReader { reader, schema: table.schema() })
 }
 

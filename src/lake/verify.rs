@@ -20,6 +20,7 @@ use super::layout::{Layout, PartName};
 use super::manifest::{Manifest, PartEntry};
 use crate::error::Result;
 use files::Expected;
+pub(crate) use files::is_whole;
 use identities::Identities;
 
 /// How often a lake that a run changes meanwhile is looked at again.

@@ -132,3 +132,53 @@ fn the_command_lists_what_is_wrong_and_fails() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("is missing"));
     assert!(lake::stderr(&output).contains("does not verify: 1 problems"), "{}", lake::stderr(&output));
 }
+
+#[test]
+fn a_full_run_writes_what_is_lost_or_damaged_again() {
+    let original = Original::new();
+    let bench = &original.bench;
+    let whole = lake::rows(&bench.lake());
+    let flip = |path: &Path| {
+        let mut bytes = fs::read(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x20;
+        fs::write(path, bytes).unwrap();
+    };
+    for table in lake::TABLES {
+        fs::remove_file(file(&bench.lake(), table)).unwrap();
+        flip(&lake::data_files(&bench.lake().join(table))[0]);
+        let others = lake::TABLES.into_iter().filter(|other| *other != table);
+        others.for_each(|other| flip(&file(&bench.lake(), other)));
+        let output = lake::succeed(bench.etl().arg("--full"));
+        assert!(lake::stderr(&output).contains("lost or damaged: 5 data files"), "{}", lake::stderr(&output));
+        bench.verify();
+        lake::assert_same_rows(&lake::rows(&bench.lake()), &whole, table);
+    }
+    lake::succeed(bench.etl().arg("--full"));
+    bench.verify();
+}
+
+#[test]
+fn what_only_the_lake_had_is_kept_as_far_as_it_is_whole() {
+    let original = Original::new();
+    let bench = &original.bench;
+    fs::remove_file(bench.project().join("one.jsonl")).unwrap();
+    bench.extract();
+    let lost = file(&bench.lake(), "messages");
+    assert!(lost.to_string_lossy().contains("2025-08"), "{}", lost.display());
+    fs::write(&lost, "no Parquet").unwrap();
+    // On the day of the first, so that it goes into the same part.
+    let mut transcript = Transcript::new("three", "2025-08-05T12:00:00Z");
+    transcript.prompt("go on").reply("Done.");
+    bench.transcript("three.jsonl", transcript.text());
+    let stopped = bench.etl().output().unwrap();
+    assert_eq!(stopped.status.code(), Some(1));
+    assert!(lake::stderr(&stopped).contains("is lost or damaged"), "{}", lake::stderr(&stopped));
+    assert!(lake::stderr(&stopped).contains("llrem etl --full"), "{}", lake::stderr(&stopped));
+    lake::succeed(bench.etl().arg("--full"));
+    bench.verify();
+    let rows =
+        |sql: &str| String::from_utf8(lake::succeed(&mut bench.llrem(&["sql", "-f", "csv", sql])).stdout).unwrap();
+    let sums = "select session_id, messages, tool_calls, responses from sessions order by 1";
+    assert_eq!(rows(sums), "session_id,messages,tool_calls,responses\none,0,1,2\nthree,2,0,1\ntwo,4,1,2\n");
+}

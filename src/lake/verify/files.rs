@@ -78,6 +78,12 @@ fn problem(path: &Path, table: &TableDef, entries: [Option<&FileEntry>; 2], read
     if read_data { Ok(decoding_problem(path, table, rows)) } else { Ok(None) }
 }
 
+/// Whether a file is as it was written.
+pub(crate) fn is_whole(path: &Path, entry: &FileEntry) -> bool {
+    let has_size = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == entry.bytes);
+    has_size && hash(path).is_ok_and(|hash| hash == entry.hash)
+}
+
 fn hash(path: &Path) -> Result<[u8; 32]> {
     let mut hasher = blake3::Hasher::new();
     let file = File::open(path).map_err(Error::io("read", path))?;
