@@ -480,3 +480,30 @@ fn shorten_end(groups: &mut [Group]) {
         end.sort_by_key(|group| bytes(group) <= PART_WEIGHT);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_not_begun_last() {
+        const MIB: u64 = 1 << 20;
+        let agent = AGENTS.iter().copied().find(|agent| agent.about().id == "claude-code").unwrap();
+        let order = |sizes: &[u64]| -> Vec<u64> {
+            let mut groups = Groups::default();
+            for (began, size) in sizes.iter().enumerate() {
+                let name = format!("{began}.jsonl");
+                let print = Fingerprint { bytes: size * MIB, ..Fingerprint::default() };
+                let (path, hint) = (PathBuf::from(&name), i64::try_from(began).ok());
+                let planned = Planned { agent, path, name, section: None, kind: "", print, is_new: true, hint };
+                groups.add(None, vec![planned]);
+            }
+            let bytes = |group: &Group| group.sources.values().map(Planned::bytes).sum::<u64>() / MIB;
+            groups.finish().iter().map(bytes).collect()
+        };
+        assert_eq!(order(&[10, 11, 12, 13]), [10, 11, 12, 13]);
+        assert_eq!(order(&[10, 11, 12, 13, 14, 15, 16, 9, 20]), [10, 11, 12, 13, 20, 14, 15, 16, 9]);
+        assert_eq!(order(&[30, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10]), [30, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10]);
+        assert_eq!(order(&[1, 2000]), [2000, 1]);
+    }
+}
