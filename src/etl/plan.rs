@@ -133,8 +133,15 @@ fn drop_seen_twice(found: &mut Vec<Planned>) {
 
 /// The sections that a source has now; none when they cannot be listed, which reading the source will tell of.
 fn listed_sections(whole: &Planned, manifest: &Manifest, databases: &Databases) -> Option<Vec<Planned>> {
-    let mut source = Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ()).scoped(Scope::Common, databases);
-    let sections = catch_unwind(AssertUnwindSafe(|| whole.agent.sections(&mut source))).ok()?.ok()?;
+    let list = || {
+        let mut source =
+            Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ()).scoped(Scope::Common, databases);
+        catch_unwind(AssertUnwindSafe(|| whole.agent.sections(&mut source)))
+    };
+    Databases::watch();
+    let listed = list();
+    let listed = if databases.have_changed(false) { list() } else { listed };
+    let sections = listed.ok()?.ok()?;
     let planned = sections.into_iter().map(|section| {
         let name = format!("{}#{}", whole.name, section.id);
         let modified_ns = section.modified.map_or(whole.print.modified_ns, |moment| moment.saturating_mul(1000));
@@ -460,50 +467,6 @@ impl Groups {
             let hints: BTreeMap<_, _> = group.sources.values().map(|planned| (planned.hint, &planned.name)).collect();
             hints.first_key_value().map(|(hint, name)| (*hint, (*name).clone()))
         });
-        shorten_end(&mut groups);
         groups
-    }
-}
-
-/// Of the last groups, those that take longer than others come first, or all threads would wait for one in the end. No group
-/// comes much earlier than its time: what is read later would change what was decided.
-fn shorten_end(groups: &mut [Group]) {
-    let bytes = |group: &Group| group.sources.values().map(Planned::bytes).sum::<u64>();
-    let largest = groups.iter().map(bytes).max().unwrap_or(0);
-    let mut behind = 0;
-    // What is streamed is read twice.
-    let end = groups.iter().rposition(|group| {
-        behind += bytes(group);
-        behind > 3 * largest
-    });
-    if let Some(end) = groups.get_mut(end.unwrap_or(0)..) {
-        end.sort_by_key(|group| bytes(group) <= PART_WEIGHT);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_takes_long_is_not_begun_last() {
-        const MIB: u64 = 1 << 20;
-        let agent = AGENTS.iter().copied().find(|agent| agent.about().id == "claude-code").unwrap();
-        let order = |sizes: &[u64]| -> Vec<u64> {
-            let mut groups = Groups::default();
-            for (began, size) in sizes.iter().enumerate() {
-                let name = format!("{began}.jsonl");
-                let print = Fingerprint { bytes: size * MIB, ..Fingerprint::default() };
-                let (path, hint) = (PathBuf::from(&name), i64::try_from(began).ok());
-                let planned = Planned { agent, path, name, section: None, kind: "", print, is_new: true, hint };
-                groups.add(None, vec![planned]);
-            }
-            let bytes = |group: &Group| group.sources.values().map(Planned::bytes).sum::<u64>() / MIB;
-            groups.finish().iter().map(bytes).collect()
-        };
-        assert_eq!(order(&[10, 11, 12, 13]), [10, 11, 12, 13]);
-        assert_eq!(order(&[10, 11, 12, 13, 14, 15, 16, 9, 20]), [10, 11, 12, 13, 20, 14, 15, 16, 9]);
-        assert_eq!(order(&[30, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10]), [30, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10]);
-        assert_eq!(order(&[1, 2000]), [2000, 1]);
     }
 }
