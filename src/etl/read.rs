@@ -14,12 +14,15 @@ use crate::extract::KeySet;
 use crate::extract::{Chunk, Claim, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
 use crate::lake::claims::Replica;
 use crate::lake::manifest::SourceState;
-use crate::source::{Fingerprint, Scope, Source};
+use crate::source::{Databases, Fingerprint, Scope, Source};
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
 const STREAMED_FROM: u64 = 40 << 20;
 /// Text that a session holds before it is handed on, when streamed. Bytes.
 const STREAM_CHUNK: usize = 4 << 20;
+
+/// How often a source is read, at most: once more for each database of it that was written to meanwhile.
+const READINGS: usize = 4;
 
 /// Debug builds let a test stream small sources.
 fn streamed_from() -> u64 {
@@ -93,8 +96,8 @@ pub(super) struct ReadSession {
 pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<ReadSession>)> {
     let context = shared.context(planned.agent_id());
     let is_streamed = planned.is_streamed();
-    let mut sink = if is_streamed { Sink::claims_only(&context) } else { Sink::collect(&context) };
-    let outcome = extract(shared, planned, &mut sink);
+    let begin = || if is_streamed { Sink::claims_only(&context) } else { Sink::collect(&context) };
+    let (sink, outcome) = extract_unchanged(shared, planned, is_streamed, begin);
     let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
     report.redactions.merge(&redacted_in_rows);
     let mut read = Read { planned: planned.clone(), report, notes, state: SourceState::Ok };
@@ -102,6 +105,25 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<
     let sessions = sessions.into_iter().map(|rows| read_session(planned, rows, is_streamed)).collect::<Result<_>>()?;
     shared.progress.advance(1, 0);
     Ok((read, sessions))
+}
+
+/// Extracts a source until no database that it is read from was written to meanwhile: then from a copy.
+fn extract_unchanged<'c>(
+    shared: &Shared<'_>,
+    planned: &Planned,
+    is_streamed: bool,
+    begin: impl Fn() -> Sink<'c>,
+) -> (Sink<'c>, Result<(), Reject>) {
+    let mut readings = 1;
+    loop {
+        Databases::watch();
+        let mut sink = begin();
+        let outcome = extract(shared, planned, &mut sink);
+        if !shared.databases.have_changed(is_streamed) || readings == READINGS {
+            return (sink, outcome);
+        }
+        readings += 1;
+    }
 }
 
 fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Result<(), Reject> {

@@ -241,7 +241,7 @@ impl<'a> Source<'a> {
 
     /// Its SQLite database, opened so that the agent's own use of it is neither hindered nor changed.
     pub fn database(&mut self) -> Result<Database, Reject> {
-        let database = match self.databases {
+        let database = match self.databases.or(self.run) {
             Some(databases) => databases.open(self.path)?,
             None => Database::open(self.path)?,
         };

@@ -20,17 +20,42 @@ use crate::extract::Reject;
 /// Longest text or blob that is read from a database. Bytes.
 const MAX_VALUE: i32 = 256 << 20;
 /// How often a database that changes while it is copied is copied again.
-const COPIES: usize = 5;
+const COPIES: u32 = 40;
+/// Longest pause before it is. Milliseconds.
+const LONGEST_PAUSE: u64 = 100;
+/// Bytes of a log's header, which is another one when the log begins anew.
+const LOG_HEADER: u64 = 32;
+/// How a rollback journal begins that holds what a transaction has overwritten.
+const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// An agent's database, open for reading only.
 ///
-/// With a non-empty write-ahead log beside it, the pair is copied to a private folder and opened there: opening it in
-/// place could make or checkpoint files beside it, and ignoring the log loses rows. Without one, the file alone is the
-/// whole database, and is opened as immutable, so that no lock is taken.
+/// With a non-empty write-ahead log beside it, or the journal of a transaction that is not over, the pair is copied to a
+/// private folder and opened there: opening it in place could make or checkpoint files beside it, and ignoring the pair's
+/// other half loses rows. Without one, the file alone is the whole database: it is read without a lock, which could keep
+/// the agent from writing, and what was read of it counts only if [`Databases::have_changed`] finds that nobody wrote to it
+/// meanwhile.
 #[derive(Clone)]
 pub struct Database {
     connection: Rc<Connection>,
-    _copy: Option<Arc<tempfile::TempDir>>,
+    copy: Option<Arc<tempfile::TempDir>>,
+}
+
+/// What tells that a database was written to: SQLite counts the transactions in its header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    modified: SystemTime,
+    header: Vec<u8>,
+}
+
+impl Stamp {
+    const HEADER: u64 = 100;
+
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = std::fs::metadata(path)?;
+        Ok(Self { bytes: metadata.len(), modified: metadata.modified()?, header: super::head(path, Self::HEADER)? })
+    }
 }
 
 impl Deref for Database {
@@ -43,7 +68,7 @@ impl Deref for Database {
 
 impl Database {
     pub(super) fn open(path: &Path) -> Result<Self, Reject> {
-        let copy = private_copy(path, None)?.map(Arc::new);
+        let copy = private_copy(path, None, false)?.map(Arc::new);
         Self::open_with(path, copy)
     }
 
@@ -54,12 +79,14 @@ impl Database {
             Connection::open_with_flags(folder.path().join(name), OpenFlags::SQLITE_OPEN_READ_WRITE)?
         } else {
             super::open_regular(path).map_err(Reject::Io)?;
+            let stamp = Stamp::of(path).map_err(Reject::Io)?;
+            IN_PLACE.with_borrow_mut(|opened| opened.push((path.to_owned(), stamp)));
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(immutable_uri(path), flags)?
         };
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
         connection.execute_batch("PRAGMA query_only = 1; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
-        Ok(Self { connection: Rc::new(connection), _copy: copy })
+        Ok(Self { connection: Rc::new(connection), copy })
     }
 
     /// The columns of a table; empty when there is no such table.
@@ -99,18 +126,36 @@ struct Held {
     survey: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
+impl Held {
+    /// Whether it is read from a copy from now on.
+    fn is_copied(&self) -> bool {
+        let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*copy, PrivateCopy::In(_) | PrivateCopy::Wanted)
+    }
+}
+
 /// Where the copy of a database is.
 #[derive(Default)]
 enum PrivateCopy {
     #[default]
     NotMade,
     NotNeeded,
+    /// It is written to while it is read in place.
+    Wanted,
     In(Arc<tempfile::TempDir>),
 }
 
 thread_local! {
     /// The database whose sections this thread reads: to open it costs more than to read a small one.
-    static OPENED: RefCell<Option<(Arc<Held>, Database)>> = const { RefCell::new(None) };
+    static OPENED: RefCell<Option<Opened>> = const { RefCell::new(None) };
+    /// What this thread reads in place, as it was when it was opened.
+    static IN_PLACE: RefCell<Vec<(PathBuf, Stamp)>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Opened {
+    held: Arc<Held>,
+    database: Database,
+    in_place: Vec<(PathBuf, Stamp)>,
 }
 
 impl Databases {
@@ -127,26 +172,58 @@ impl Databases {
     pub(super) fn open(&self, path: &Path) -> Result<Database, Reject> {
         let held = self.held(path);
         OPENED.with_borrow_mut(|opened| {
-            if let Some((of, database)) = opened
-                && Arc::ptr_eq(of, &held)
+            if let Some(known) = opened.as_ref().filter(|known| Arc::ptr_eq(&known.held, &held))
+                && (known.database.copy.is_some() || !held.is_copied())
             {
-                return Ok(database.clone());
+                IN_PLACE.with_borrow_mut(|in_place| in_place.extend(known.in_place.iter().cloned()));
+                return Ok(known.database.clone());
             }
+            let before = IN_PLACE.with_borrow(Vec::len);
             let database = self.open_held(&held, path)?;
-            *opened = Some((held, database.clone()));
+            let in_place = IN_PLACE.with_borrow(|all| all.get(before..).unwrap_or_default().to_vec());
+            *opened = Some(Opened { held, database: database.clone(), in_place });
             Ok(database)
         })
     }
 
+    /// Begins to watch what this thread reads in place.
+    pub(crate) fn watch() {
+        IN_PLACE.with_borrow_mut(Vec::clear);
+    }
+
+    /// Whether anything that this thread has read in place since [`Self::watch`] was written to meanwhile, so that what was
+    /// read may be half of one state and half of another. It is read from a copy the next time. With `is_read_again`, all
+    /// of it is: it would be read twice, and may change in between.
+    pub(crate) fn have_changed(&self, is_read_again: bool) -> bool {
+        let read = IN_PLACE.with_borrow_mut(std::mem::take);
+        let is_same = |(path, stamp): &(PathBuf, Stamp)| {
+            !is_read_again && !has_journal(path) && Stamp::of(path).is_ok_and(|now| now == *stamp)
+        };
+        let changed: Vec<&(PathBuf, Stamp)> = read.iter().filter(|read| !is_same(read)).collect();
+        for (path, _) in &changed {
+            let held = self.held(path);
+            let mut copy = held.copy.lock().unwrap_or_else(PoisonError::into_inner);
+            if !matches!(*copy, PrivateCopy::In(_)) {
+                *copy = PrivateCopy::Wanted;
+            }
+            *held.survey.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        if !changed.is_empty() {
+            OPENED.with_borrow_mut(Option::take);
+        }
+        !changed.is_empty()
+    }
+
     fn open_held(&self, held: &Held, path: &Path) -> Result<Database, Reject> {
         let mut copy = held.copy.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*copy, PrivateCopy::NotMade) {
-            let made = private_copy(path, self.folder.as_deref())?;
+        if matches!(*copy, PrivateCopy::NotMade | PrivateCopy::Wanted) {
+            let is_wanted = matches!(*copy, PrivateCopy::Wanted);
+            let made = private_copy(path, self.folder.as_deref(), is_wanted)?;
             *copy = made.map_or(PrivateCopy::NotNeeded, |folder| PrivateCopy::In(Arc::new(folder)));
         }
         match &*copy {
             PrivateCopy::In(folder) => Database::open_with(path, Some(Arc::clone(folder))),
-            PrivateCopy::NotMade | PrivateCopy::NotNeeded => Database::open_with(path, None),
+            PrivateCopy::NotMade | PrivateCopy::Wanted | PrivateCopy::NotNeeded => Database::open_with(path, None),
         }
     }
 
@@ -166,11 +243,21 @@ impl Databases {
     }
 }
 
-/// A copy of a database and its write-ahead log, where there is one that holds anything.
-fn private_copy(path: &Path, folder: Option<&Path>) -> Result<Option<tempfile::TempDir>, Reject> {
-    let log = sibling(path, "-wal");
-    let has_log = std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0);
-    has_log.then(|| copy_pair(path, &log, folder)).transpose().map_err(Reject::Io)
+/// A copy of a database and its log or journal, where there is one that holds anything, or a copy is wanted anyhow.
+fn private_copy(path: &Path, folder: Option<&Path>, is_wanted: bool) -> Result<Option<tempfile::TempDir>, Reject> {
+    let needs_copy = is_wanted || has_log(path) || has_journal(path);
+    needs_copy.then(|| consistent_copy(path, folder)).transpose().map_err(Reject::Io)
+}
+
+/// Whether transactions lie beside a database that are not yet in it.
+fn has_log(path: &Path) -> bool {
+    std::fs::metadata(sibling(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
+}
+
+/// Whether a transaction has begun to overwrite pages of a database and is not over. A journal that is kept for the next
+/// one begins with zeros.
+fn has_journal(path: &Path) -> bool {
+    super::head(&sibling(path, "-journal"), JOURNAL_MAGIC.len() as u64).is_ok_and(|head| head == JOURNAL_MAGIC)
 }
 
 /// The bytes of a text or blob; anything else has none.
@@ -213,25 +300,37 @@ fn hex(digit: u8) -> char {
     char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
-/// Copies database and log so that neither changed meanwhile.
-fn copy_pair(path: &Path, log: &Path, into: Option<&Path>) -> io::Result<tempfile::TempDir> {
-    let folder = into.map_or_else(tempfile::tempdir, tempfile::tempdir_in)?;
-    for _ in 0..COPIES {
-        let before = (stamp(path)?, stamp(log).ok());
+/// Copies a database with its log or journal, as they are at one moment. SQLite brings such a copy to the last transaction
+/// that is whole, as it would after a crash.
+fn consistent_copy(path: &Path, into: Option<&Path>) -> io::Result<tempfile::TempDir> {
+    let (log, journal) = (sibling(path, "-wal"), sibling(path, "-journal"));
+    // A log only grows, until all of it is in the database and it begins anew under another header. A journal may not change.
+    let state =
+        || -> io::Result<_> { Ok((Stamp::of(path)?, super::head(&log, LOG_HEADER).ok(), Stamp::of(&journal).ok())) };
+    for attempt in 0..COPIES {
+        let folder = into.map_or_else(tempfile::tempdir, tempfile::tempdir_in)?;
+        let before = state()?;
         copy_into(path, folder.path())?;
-        if before.1.is_some() {
-            copy_into(log, folder.path())?;
+        for beside in [&log, &journal] {
+            if beside.exists() {
+                absent_is_fine(copy_into(beside, folder.path()))?;
+            }
         }
-        if before == (stamp(path)?, stamp(log).ok()) {
+        if before == state()? {
             return Ok(folder);
         }
+        // Uneven pauses fall between the writes of a program that writes evenly.
+        let pause = (u64::from(attempt) * 7 + 3) % LONGEST_PAUSE;
+        std::thread::sleep(std::time::Duration::from_millis(pause));
     }
     Err(io::Error::new(io::ErrorKind::ResourceBusy, "the database kept changing while it was copied"))
 }
 
-fn stamp(path: &Path) -> io::Result<(u64, SystemTime)> {
-    let metadata = std::fs::metadata(path)?;
-    Ok((metadata.len(), metadata.modified()?))
+fn absent_is_fine(copied: io::Result<()>) -> io::Result<()> {
+    match copied {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        copied => copied,
+    }
 }
 
 fn copy_into(path: &Path, folder: &Path) -> io::Result<()> {

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::corpus;
@@ -258,6 +259,68 @@ fn a_database_in_use_is_read_whole_and_left_alone() {
     (101..=110).for_each(|number| add_prompt(&writer, number));
     bench.extract();
     assert_eq!(messages_of(&bench, "stored"), 111);
+}
+
+/// Each transaction writes all rows anew: what is read has to be one of the states that were ever there.
+#[test]
+fn a_database_that_is_written_to_all_the_time_is_read_as_it_was_at_one_moment() {
+    for mode in ["DELETE", "TRUNCATE", "PERSIST", "WAL"] {
+        let bench = Bench::new();
+        bench.project();
+        let path = bench.home().join(".claude/__store.db");
+        let mut writer = store(&path);
+        writer.execute_batch(&format!("PRAGMA journal_mode = {mode}; PRAGMA synchronous = OFF;")).unwrap();
+        let filling = writer.transaction().unwrap();
+        (0..400).for_each(|number| add_prompt(&filling, number));
+        filling.commit().unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (writer, is_over) = (writer, &is_over);
+            scope.spawn(move || {
+                for version in 0.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let text = json!({"role": "user", "content": format!("{version} {}", "x".repeat(version % 300))});
+                    writer.execute("UPDATE user_messages SET message = ?1", [text.to_string()]).unwrap();
+                    std::thread::sleep(Duration::from_millis(3));
+                }
+            });
+            for _ in 0..6 {
+                let _ = fs::remove_dir_all(bench.lake());
+                let run = bench.etl().output().unwrap();
+                let texts = "select count(*) as n, count(distinct text) as texts from messages";
+                let counts = bench.llrem(&["sql", "-f", "csv", texts]).output().unwrap();
+                let source = bench.sources()["__store.db"].clone();
+                is_over.fetch_or(!run.status.success(), Ordering::Relaxed);
+                let counts = String::from_utf8(counts.stdout).unwrap();
+                if counts != "n,texts\n400,1\n" || source["state"] != "ok" {
+                    is_over.store(true, Ordering::Relaxed);
+                    panic!("{mode}: {counts} {source}");
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+#[test]
+fn a_transaction_that_is_not_over_hides_nothing() {
+    let bench = Bench::new();
+    bench.project();
+    let path = bench.home().join(".claude/__store.db");
+    let writer = store(&path);
+    (0..50).for_each(|number| add_prompt(&writer, number));
+    // With so small a cache, pages are written before the transaction is over.
+    writer.execute_batch("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; DELETE FROM user_messages;").unwrap();
+    (1000..3000).for_each(|number| add_prompt(&writer, number));
+    assert!(path.with_file_name("__store.db-journal").metadata().unwrap().len() > 512);
+    let before = snapshot(&bench.home());
+    bench.extract();
+    assert!(snapshot(&bench.home()) == before, "the agent's folder has changed");
+    assert_eq!(messages_of(&bench, "stored"), 50);
+    assert_eq!(bench.sources()["__store.db"]["state"], "ok");
+    writer.execute_batch("COMMIT").unwrap();
 }
 
 #[test]
