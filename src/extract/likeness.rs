@@ -81,7 +81,7 @@ const SKETCHED: usize = 32;
 /// How alike two texts are: for each of 32 orders of all there is, the first of the text's words and pairs of words, as two
 /// hex digits. The share of equal places of two sketches estimates which share of their words and pairs two texts have in
 /// common (`MinHash`; the error is about 0.09). Nothing for a text without words.
-pub(super) fn text_sketch(text: &str) -> Option<String> {
+pub(crate) fn text_sketch(text: &str) -> Option<String> {
     let (head, _) = split(text);
     let mut least = [u32::MAX; SKETCHED];
     let mut previous = None;

@@ -16,6 +16,7 @@ use chrono_tz::Tz;
 
 pub use claims::{Claim, Count, Kind, Note, NoteField, ResponseCopy, key, session_key};
 pub(crate) use keys::{KeyMap, KeySet};
+pub(crate) use likeness::text_sketch;
 pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
 

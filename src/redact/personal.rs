@@ -68,12 +68,14 @@ impl Personal {
     /// `key` belongs to one lake; `users` are names that are known.
     pub(crate) fn new(key: [u8; 32], users: &BTreeSet<String>) -> Self {
         let telling = users.iter().filter(|name| name.chars().count() >= SHORTEST);
-        let telling: Vec<&String> =
-            telling.filter(|name| !NOBODY.contains(&name.to_ascii_lowercase().as_str())).collect();
+        let telling = telling.filter(|name| !NOBODY.contains(&name.to_ascii_lowercase().as_str()));
+        // Claude Code and others name the folder of a project by its path, with hyphens for all but letters and digits.
+        let hyphened = |name: &String| name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+        let telling: BTreeSet<String> = telling.flat_map(|name| [name.clone(), hyphened(name)]).collect();
         let users = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .match_kind(aho_corasick::MatchKind::LeftmostLongest)
-            .build(&telling)
+            .build(telling.iter().filter(|name| name.contains(|letter: char| letter.is_alphanumeric())))
             .ok()
             .filter(|_| !telling.is_empty());
         Self { key, users }
@@ -180,6 +182,9 @@ mod tests {
             ("~/.claude/projects/-home-jo-shop/x.jsonl", "~/.claude/projects/-home-<user>-shop/x.jsonl"),
             ("/sessions/--Users-jo-src--/x", "/sessions/--Users-<user>-src--/x"),
             ("C--Users-jo-src", "C--Users-<user>-src"),
+            (r"c:\users\bert\x and file:///c%3A/users/dora/x", r"c:\users\<user>\x and file:///c%3A/users/<user>/x"),
+            ("pete%40corp.example and kurt\\u0040corp.example", "<email> and <email>"),
+            ("-Users-ada-lovelace-shop /api/users/list", "-Users-<user>-shop /api/users/list"),
             ("Kim said: ask kim_2 or ada.lovelace", "<user> said: ask <user>_2 or <user>"),
             (r"x\nkim\ny", r"x\n<user>\ny"),
             ("/home/jo", "/home/<user>"),

@@ -7,10 +7,16 @@ use super::{Found, ends_with_escape};
 /// Longest local part and domain of an address, after the standard. Bytes.
 const LONGEST: usize = 254;
 
-/// Finds addresses around each `@`.
+/// Finds addresses around each `@`, also as URLs and JSON write it.
 pub(super) fn find_emails(text: &str, found: &mut Vec<Found>) {
-    for at in memchr::memchr_iter(b'@', text.as_bytes()) {
-        let (Some(before), Some(after)) = (text.get(..at), text.get(at + 1..)) else { continue };
+    for sign in ["@", "%40", r"\u0040"] {
+        find_emails_around(sign, text, found);
+    }
+}
+
+fn find_emails_around(sign: &str, text: &str, found: &mut Vec<Found>) {
+    for at in memchr::memmem::find_iter(text.as_bytes(), sign) {
+        let (Some(before), Some(after)) = (text.get(..at), text.get(at + sign.len()..)) else { continue };
         let is_local = |letter: &char| letter.is_alphanumeric() || matches!(letter, '.' | '_' | '%' | '+' | '-' | '\'');
         let local: usize = before.chars().rev().take(LONGEST).take_while(is_local).map(char::len_utf8).sum();
         let start = skip_escape(text, at - local, at);
@@ -18,7 +24,7 @@ pub(super) fn find_emails(text: &str, found: &mut Vec<Found>) {
         let name = text.get(start..at).unwrap_or_default().trim_start_matches(['.', '-', '\'']);
         // What stands before the `@` of a clone URL is nobody.
         if !name.is_empty() && name != "git" {
-            found.push((at - name.len()..at + 1 + domain, "email"));
+            found.push((at - name.len()..at + sign.len() + domain, "email"));
         }
     }
 }

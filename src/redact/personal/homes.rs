@@ -9,7 +9,8 @@ use super::Found;
 /// What stands before the name: separators as they are, doubled in JSON, encoded in URLs, or turned into hyphens as Claude
 /// Code, pi and others name the folder of a project.
 static BEFORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let plain = r"(?:/|\\{1,4})(?:home|Users|Documents and Settings)(?:/|\\{1,4})";
+    // Windows does not tell capitals apart; elsewhere `/users/` is part of many a URL.
+    let plain = r"(?:(?:/|\\{1,4})(?:home|Users|Documents and Settings)|(?i:[a-z](?::|%3A)(?:/|\\{1,4})(?:users|documents and settings)))(?:/|\\{1,4})";
     let encoded = r"(?i:%2F|%5C)(?:home|Users)(?i:%2F|%5C)";
     let hyphens = r#"(?:^|[/\\"'`])(?:-{1,2}|[A-Za-z]--|-mnt-[a-z]-|-var-)(?:home|Users)-"#;
     Regex::new(&format!("(?:(?P<plain>{plain})|(?P<encoded>{encoded})|(?P<hyphens>{hyphens}))")).ok()

@@ -11,37 +11,46 @@ pub(super) enum Treatment {
     Mark,
     /// A keyed hash stands for each.
     Hash,
+    /// A keyed hash stands for each that nobody drew at random: it may be made of what was said, or be the name of a file.
+    Id,
+    /// A keyed hash stands for each that is no plain name; the others are cleaned.
+    Name,
+    /// It is made anew, of the text as it leaves.
+    Sketch,
     /// None leaves.
     Drop,
 }
 
 /// What people, models and tools wrote. A sketch tells whether a text is one that somebody already has.
 const TEXTS: [&str; 8] = ["text", "text_sketch", "thinking", "input", "output", "command", "title", "summary"];
-/// Hashes without a key: who guesses what was hashed can see that he is right.
-const KEYS: [&str; 4] = ["input_key", "input_shape", "output_key", "error_key"];
-/// Ids, names of models and tools, and words of a fixed set.
-const NAMES: [&str; 29] = [
+/// Ids of records and sessions; equal ones stay equal.
+const IDS: [&str; 10] = [
     "session_id",
-    "kind",
-    "agent_version",
     "parent_session_id",
     "root_session_id",
     "forked_from_session_id",
-    "subagent_type",
-    "models",
+    "child_session_id",
     "message_id",
     "parent_id",
+    "response_id",
+    "request_id",
+    "call_id",
+];
+/// Hashes without a key: who guesses what was hashed can see that he is right.
+const KEYS: [&str; 4] = ["input_key", "input_shape", "output_key", "error_key"];
+/// Names of models, tools and subagents, and words of a fixed set.
+const NAMES: [&str; 19] = [
+    "kind",
+    "agent_version",
+    "subagent_type",
+    "models",
     "role",
     "model",
-    "response_id",
     "stop_reason",
-    "call_id",
     "name",
     "category",
     "mcp_server",
     "status",
-    "child_session_id",
-    "request_id",
     "model_key",
     "provider",
     "cost_source",
@@ -58,8 +67,11 @@ pub(super) fn treatment(column: &str, choice: Choice) -> Treatment {
     match column {
         _ if KEYS.contains(&column) => Treatment::Hash,
         _ if TEXTS.contains(&column) && is_metrics => Treatment::Drop,
+        "text_sketch" => Treatment::Sketch,
         "project" if choice.keep_projects => Treatment::Clean,
-        _ if is_metrics && !NAMES.contains(&column) => Treatment::Hash,
+        _ if IDS.contains(&column) => Treatment::Id,
+        _ if is_metrics && NAMES.contains(&column) => Treatment::Name,
+        _ if is_metrics => Treatment::Hash,
         "user_name" => Treatment::Mark,
         _ => Treatment::Clean,
     }

@@ -18,7 +18,7 @@ use crate::redact::{self, Counts, Personal, Redactor};
 use crate::tables::{SESSIONS, SessionColumns, TableDef};
 
 /// Rises when a profile takes out more than it did, so that what is there is put again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// How much leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,7 +28,7 @@ pub enum Profile {
     /// Texts without secrets, by the strict rules, and without e-mail and IP addresses and names of users.
     #[default]
     Redacted,
-    /// No text, input, output, command or title; paths, branches and repositories as keyed hashes.
+    /// No text, input, output, command or title; paths, branches, repositories, and ids that are not random, as keyed hashes.
     Metrics,
 }
 

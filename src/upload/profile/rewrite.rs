@@ -6,11 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ListArray, RecordBatch, StringArray, StringBuilder, new_null_array};
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
 use super::Rewriter;
 use super::columns::{Treatment, treatment};
+use uuid::Uuid;
+
 use crate::Result;
+use crate::extract::text_sketch;
 use crate::lake::manifest::FileEntry;
 use crate::lake::part::{TableWriter, read_opened};
 use crate::redact::{Counts, Personal};
@@ -48,7 +52,25 @@ impl Cleaner<'_> {
         let schema = batch.schema();
         let fields = schema.fields().iter().zip(batch.columns());
         let columns = fields.map(|(field, column)| self.column(field.name(), column, counts));
-        RecordBatch::try_new(Arc::clone(&schema), columns.collect::<Result<_, _>>()?)
+        let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
+        self.sketch_anew(&schema, &mut columns);
+        RecordBatch::try_new(Arc::clone(&schema), columns)
+    }
+
+    /// Makes the sketches of the texts as they leave: by one of a whole text, what was replaced in it could be tried out.
+    fn sketch_anew(&self, schema: &SchemaRef, columns: &mut [ArrayRef]) {
+        let place = |name: &str| schema.index_of(name).ok();
+        let (Some(text), Some(sketch)) = (place("text"), place("text_sketch")) else { return };
+        if treatment("text_sketch", self.rewriter.choice) != Treatment::Sketch {
+            return;
+        }
+        let texts = |place: usize| columns.get(place)?.as_any().downcast_ref::<StringArray>();
+        let (Some(texts), Some(sketches)) = (texts(text), texts(sketch)) else { return };
+        let anew = texts.iter().zip(sketches).map(|(text, sketch)| sketch.and(text).and_then(text_sketch));
+        let anew: ArrayRef = Arc::new(anew.collect::<StringArray>());
+        if let Some(column) = columns.get_mut(sketch) {
+            *column = anew;
+        }
     }
 
     fn column(&self, name: &str, column: &ArrayRef, counts: &mut Counts) -> Result<ArrayRef, ArrowError> {
@@ -83,11 +105,15 @@ impl Cleaner<'_> {
         match treatment {
             Treatment::Drop => Cow::Borrowed(""),
             Treatment::Hash => Cow::Owned(self.hash(text)),
+            Treatment::Id if is_random(text) => Cow::Borrowed(text),
+            Treatment::Id => Cow::Owned(self.hash(text)),
+            Treatment::Name if !is_plain(text) => Cow::Owned(self.hash(text)),
+            Treatment::Sketch => Cow::Borrowed(text),
             Treatment::Mark => {
                 counts.add("user");
                 Cow::Owned(self.personal.marker("user", text))
             }
-            Treatment::Clean => match self.rewriter.redactor.redact(text, counts) {
+            Treatment::Clean | Treatment::Name => match self.rewriter.redactor.redact(text, counts) {
                 Cow::Borrowed(text) => self.personal.redact(text, counts),
                 Cow::Owned(clean) => Cow::Owned(self.personal.redact(&clean, counts).into_owned()),
             },
@@ -97,5 +123,95 @@ impl Cleaner<'_> {
     fn hash(&self, text: &str) -> String {
         let hash = blake3::keyed_hash(&self.rewriter.key, text.as_bytes()).to_hex();
         hash.chars().take(HASH * 2).collect()
+    }
+}
+
+/// Whether an id is one that a program or a provider drew at random: a UUID, or letters and digits behind a short mark
+/// (`msg_01…`, `toolu_…`). Others may be made of what was said, or be what somebody named a file.
+fn is_random(id: &str) -> bool {
+    const MARK: usize = 12;
+    const RANDOM: usize = 20;
+    if Uuid::try_parse(id).is_ok() {
+        return true;
+    }
+    id.split_once(['_', '-']).is_some_and(|(mark, drawn)| {
+        mark.len() <= MARK
+            && mark.bytes().all(|byte| byte.is_ascii_lowercase())
+            && drawn.len() >= RANDOM
+            && drawn.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && drawn.bytes().any(|byte| byte.is_ascii_digit())
+            && drawn.bytes().any(|byte| byte.is_ascii_alphabetic())
+    })
+}
+
+/// Whether a name is one of a model, a tool or the like, and no path and no sentence.
+fn is_plain(name: &str) -> bool {
+    const LONGEST: usize = 80;
+    let is_path = name.starts_with(['/', '~', '.']) || name.contains(['\\', '%']) || name.matches('/').count() > 2;
+    !is_path && name.len() <= LONGEST && !name.contains(char::is_whitespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lake::manifest::Manifest;
+    use crate::tables::{MESSAGES, MessageRow, Messages};
+    use crate::upload::{Choice, Profile};
+
+    #[test]
+    fn random_ids_stay_and_others_are_hashed() {
+        for id in [
+            "0199aa00-1111-7000-8000-0000000000aa",
+            "msg_01XFDUDYJgAACzvnptvVoYEL",
+            "toolu_01A09q90qw90lq917835lq9",
+            "chatcmpl-A1b2C3d4E5f6G7h8I9j0",
+        ] {
+            assert!(is_random(id), "{id}");
+        }
+        for id in [
+            "rollout-1#0cf2c97cf8ddbf5a",
+            "prompts-2025-10-01-d7215c36f3ec436b",
+            "backup of merger plan",
+            "call_0",
+            "s-1",
+            "",
+        ] {
+            assert!(!is_random(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn names_stay_and_paths_are_hashed() {
+        for name in ["claude-sonnet-4-5", "openrouter/anthropic/claude-3.5", "mcp__jira__search", "gpt-5 (high)"] {
+            assert_eq!(is_plain(name), !name.contains(' '), "{name}");
+        }
+        for name in ["/Users/kim/models/x.gguf", r"C:\models\x", "~/x", "a/b/c/d/e", "./x.gguf"] {
+            assert!(!is_plain(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_sketch_tells_nothing_of_what_was_replaced() {
+        let sketch_of = |text: &str, key: u8| {
+            let mut rows = Messages::default();
+            let sketch = text_sketch(text);
+            let row = MessageRow { text: Some(text), text_sketch: sketch.as_deref(), ..MessageRow::default() };
+            rows.push(row);
+            let manifest = Manifest { redaction_key: [key; 32], ..Manifest::default() };
+            let choice = Choice { profile: Profile::Redacted, keep_projects: false };
+            let rewriter = Rewriter::new(choice, &manifest);
+            let personal = Personal::new(rewriter.key, &rewriter.users);
+            let cleaner = Cleaner { rewriter: &rewriter, personal };
+            let batch = cleaner.batch(&rows.finish().unwrap(), &mut Counts::default()).unwrap();
+            let value = |name: &str| {
+                let column = batch.column(MESSAGES.index_of(name).unwrap());
+                column.as_any().downcast_ref::<StringArray>().unwrap().value(0).to_owned()
+            };
+            (value("text"), value("text_sketch"))
+        };
+        let [(one, of_one), (other, of_other)] = [1, 2].map(|key| sketch_of("log in to 10.1.2.3 as the admin", key));
+        assert!(one != other && !one.contains("10.1.2.3"), "{one} {other}");
+        assert_eq!((Some(of_one.clone()), Some(of_other.clone())), (text_sketch(&one), text_sketch(&other)));
+        assert_ne!(of_one, of_other);
     }
 }
