@@ -114,7 +114,7 @@ async fn upload(
 ) -> Result<Summary> {
     progress.stage("looking");
     let shared = Arc::new(remote.clone());
-    let mut ledger = or_interrupted(Ledger::load(&remote, &lake, options.replace)).await?;
+    let mut ledger = or_interrupted(Ledger::load(&remote, layout, &lake, options.replace)).await?;
     if ledger.is_new() || options.full || options.replace {
         ledger.adopt().await?;
     }
