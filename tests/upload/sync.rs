@@ -220,9 +220,8 @@ fn what_was_changed_there_is_made_right() {
     assert_copied(&s3, &bench.lake());
 }
 
-#[test]
-fn a_large_file_is_put_in_parts() {
-    let s3 = S3::start();
+/// A lake with a file that is put in parts.
+pub(crate) fn large_lake() -> Bench {
     let bench = Bench::new();
     let mut state = 7_u64;
     let mut noise = |length: usize| -> String {
@@ -238,6 +237,12 @@ fn a_large_file_is_put_in_parts() {
     }
     bench.transcript("large.jsonl", transcript.text());
     bench.extract();
+    bench
+}
+
+#[test]
+fn a_large_file_is_put_in_parts() {
+    let (s3, bench) = (S3::start(), large_lake());
     let largest = data_bytes(&bench.lake()).values().map(Vec::len).max().unwrap();
     assert!(largest > 16 << 20, "{largest}");
     succeed(&mut s3.upload(&bench.lake(), &["--profile", "full"]));
