@@ -152,6 +152,16 @@ pub enum Error {
         /// When the other lake was last uploaded.
         uploaded_at: String,
     },
+    /// A lake and its copy were uploaded to one place.
+    #[error("the machine `{machine}` at `{url}` was uploaded last by a copy of this lake, on {uploaded_at}")]
+    LakeCopy {
+        /// Where both went.
+        url: String,
+        /// The machine's name.
+        machine: String,
+        /// When the copy was last uploaded.
+        uploaded_at: String,
+    },
     /// The person interrupted the command.
     #[error("interrupted")]
     Interrupted,
@@ -217,12 +227,15 @@ impl Error {
             Self::BadInput { .. } => Some("`llrem sources --bad` names them".to_owned()),
             Self::Uploading { .. } => Some("wait for it to end, then run it again".to_owned()),
             Self::Remote { trouble, .. } => trouble.hint().map(str::to_owned),
-            Self::UploadConflict { .. } => {
-                Some("run it again; upload a lake, and copies of it, from one place at a time".to_owned())
-            }
+            Self::UploadConflict { .. } => Some("run it again; of a lake and its copies, upload one".to_owned()),
             Self::OtherLake { .. } => Some(
                 "give each machine its own name (`machine` in the configuration) and extract into a new lake; \
                  `--replace` replaces what is there with this lake"
+                    .to_owned(),
+            ),
+            Self::LakeCopy { .. } => Some(
+                "of one machine, go on with one lake: `--replace` replaces what is there with this one; \
+                 two machines need names of their own (`machine` in the configuration) and new lakes"
                     .to_owned(),
             ),
             Self::NotVerified { path, .. } if is_url(path) => Some(

@@ -323,7 +323,7 @@ pub struct Upload {
     /// Put every file again, and remove what is there and not in the lake
     #[arg(long)]
     pub full: bool,
-    /// Replace what another lake uploaded under this machine's name
+    /// Replace what another lake, or a copy of this one, uploaded under this machine's name
     #[arg(long)]
     pub replace: bool,
 }

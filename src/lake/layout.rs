@@ -63,6 +63,11 @@ impl Layout {
         self.state().join("upload-lock")
     }
 
+    /// What uploads of the lake have written, by where to.
+    pub(crate) fn uploads(&self) -> PathBuf {
+        self.state().join("uploads")
+    }
+
     /// Where files are rewritten before they are uploaded.
     pub(crate) fn outgoing(&self) -> PathBuf {
         self.state().join("outgoing")

@@ -33,7 +33,7 @@ pub(crate) type FileKey = (PartName, usize);
 pub(crate) struct MachineManifest {
     /// Stands for the lake, so that two machines of one name are told apart.
     pub(crate) lake: [u8; 16],
-    /// Tells each writing from every other.
+    /// Tells each writing from every other. Where the loser of two uploads adds its word, it stays the winner's.
     pub(crate) nonce: [u8; 16],
     /// When it was written. Microseconds since 1970.
     pub(crate) written_at: i64,

@@ -5,6 +5,7 @@
 
 mod aws;
 mod credentials;
+mod leftovers;
 pub(crate) mod manifest;
 mod place;
 mod retry;
@@ -15,4 +16,5 @@ pub use place::{Place, Scheme};
 pub use store::{Options, Remote};
 pub use trouble::Trouble;
 
+pub(crate) use leftovers::leftovers;
 pub(crate) use retry::persistently;

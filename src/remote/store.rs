@@ -182,7 +182,8 @@ fn is_true(name: &str) -> bool {
 
 fn no_credentials(place: &Place) -> Error {
     let reason = "no credentials are known".to_owned();
-    Error::Remote { action: "open", url: place.url.clone(), trouble: Trouble::NoCredentials, reason }
+    let trouble = Trouble::NoCredentials(place.scheme);
+    Error::Remote { action: "open", url: place.url.clone(), trouble, reason }
 }
 
 fn s3(place: &Place, options: &Options) -> Result<object_store::aws::AmazonS3> {

@@ -2,16 +2,20 @@
 
 use object_store::client::{HttpError, HttpErrorKind};
 
-use super::{Place, credentials};
+use super::{Place, Scheme, credentials};
 use crate::Error;
 
 /// Kind of trouble with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// No credentials are known.
-    NoCredentials,
+    /// No credentials are known for this kind of store, or not all of them.
+    NoCredentials(Scheme),
     /// The store does not know the credentials.
     WrongCredentials,
+    /// The key of an Azure account is wrong, or its firewall keeps this machine out.
+    WrongKey,
+    /// The clock is wrong, by which requests are signed.
+    WrongClock,
     /// The credentials were good once.
     Expired,
     /// The credentials do not allow what an upload needs.
@@ -34,13 +38,26 @@ impl Trouble {
     /// What to do about it.
     pub(crate) fn hint(self) -> Option<&'static str> {
         Some(match self {
-            Self::NoCredentials => {
+            Self::NoCredentials(Scheme::Google) => {
+                "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the file of a \
+                 service account's key"
+            }
+            Self::NoCredentials(Scheme::Azure) => {
+                "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, or, after \
+                 `az login`, AZURE_USE_AZURE_CLI=true"
+            }
+            Self::NoCredentials(_) => {
                 "set the cloud's own variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; \
                  `eval \"$(aws configure export-credentials --format env)\"` sets them from single sign-on"
             }
             Self::WrongCredentials => {
                 "check which credentials the environment, or the profile, names, and the endpoint"
             }
+            Self::WrongKey => {
+                "the key is wrong, or not that account's: check AZURE_STORAGE_ACCOUNT_NAME and \
+                 AZURE_STORAGE_ACCOUNT_KEY; the account's firewall may refuse this machine as well"
+            }
+            Self::WrongClock => "this machine's clock is wrong: set it, then run it again",
             Self::Expired => {
                 "renew the credentials (`aws sso login`, `gcloud auth login`, `az login`), then run it again"
             }
@@ -80,11 +97,11 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
     let text = error.to_string();
     let answer = Answer::of(&text);
     let trouble = match (answer.code, error) {
-        ("NoSuchBucket" | "ContainerNotFound" | "AccountNotFound", _) => Trouble::NoBucket,
+        ("NoSuchBucket" | "InvalidBucketName" | "ContainerNotFound" | "AccountNotFound", _) => Trouble::NoBucket,
+        ("RequestTimeTooSkewed", _) => Trouble::WrongClock,
+        ("AuthenticationFailed" | "AuthorizationFailure", _) => Trouble::WrongKey,
         (code, _) if code.contains("Expired") || code == "TokenRefreshRequired" => Trouble::Expired,
-        ("InvalidAccessKeyId" | "SignatureDoesNotMatch" | "AuthenticationFailed" | "InvalidToken", _) => {
-            Trouble::WrongCredentials
-        }
+        ("InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidToken", _) => Trouble::WrongCredentials,
         ("PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException", _) => {
             Trouble::WrongRegion
         }
@@ -96,6 +113,9 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
         }
         _ if answer.status.starts_with("403") => Trouble::Denied,
         _ if answer.status.starts_with("401") => Trouble::WrongCredentials,
+        _ if text.contains("Missing SecretAccessKey") || text.contains("Missing AccessKeyId") => {
+            Trouble::NoCredentials(Scheme::S3)
+        }
         _ if text.contains("incorrectly configured region") => Trouble::WrongRegion,
         _ => Trouble::Other,
     };

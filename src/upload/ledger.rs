@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 
+use super::written::Written;
 use crate::lake::fs;
-use crate::lake::layout::PartName;
+use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::Manifest;
 use crate::remote::manifest::{FileKey, MachineManifest, RemoteFile};
 use crate::remote::{Remote, persistently};
@@ -32,14 +33,17 @@ pub(super) struct Ledger<'r> {
     saved_at: Instant,
     /// Files put since it was last saved.
     touched: BTreeSet<FileKey>,
+    /// What the lake has written there before.
+    written: Written,
 }
 
 impl<'r> Ledger<'r> {
     /// Reads it.
     ///
     /// # Errors
-    /// [`Error::OtherLake`] when it is another lake's, and that is not to be replaced.
-    pub(super) async fn load(remote: &'r Remote, lake: &Manifest, replace: bool) -> Result<Self> {
+    /// [`Error::OtherLake`] when it is another lake's, [`Error::LakeCopy`] when it is that of a copy of this one, and that
+    /// is not to be replaced.
+    pub(super) async fn load(remote: &'r Remote, layout: &Layout, lake: &Manifest, replace: bool) -> Result<Self> {
         let key = MachineManifest::key(&lake.machine);
         let id = lake.id();
         let mut ledger = Self {
@@ -50,18 +54,25 @@ impl<'r> Ledger<'r> {
             is_saved: false,
             saved_at: Instant::now(),
             touched: BTreeSet::new(),
+            written: Written::load(layout, &remote.place.url)?,
         };
         let Some((bytes, version)) = remote.read(&key).await? else { return Ok(ledger) };
         ledger.state = MachineManifest::decode(&bytes, &remote.place.shown(&key))?;
         ledger.version = Some(version);
         ledger.is_saved = true;
-        if ledger.state.lake == id {
+        let is_of_lake = ledger.state.lake == id;
+        if is_of_lake && ledger.written.has(&ledger.state) {
+            ledger.written.found(&ledger.state);
             return Ok(ledger);
         }
         if !replace {
             let uploaded_at = crate::time::day_of(Some(ledger.state.written_at));
             let (url, machine) = (remote.place.url.clone(), lake.machine.clone());
-            return Err(Error::OtherLake { url, machine, uploaded_at });
+            return Err(if is_of_lake {
+                Error::LakeCopy { url, machine, uploaded_at }
+            } else {
+                Error::OtherLake { url, machine, uploaded_at }
+            });
         }
         // None of its files is one of ours, whatever its name.
         ledger.state.lake = id;
@@ -121,6 +132,8 @@ impl<'r> Ledger<'r> {
     pub(super) async fn save(&mut self, lake: &Manifest) -> Result<()> {
         super::plan::settle(lake, &mut self.state);
         self.sync_touched()?;
+        self.state.nonce = random()?;
+        self.written.note(self.state.nonce)?;
         match self.put().await {
             Err(error @ Error::UploadConflict { .. }) => {
                 self.confess().await;
@@ -135,7 +148,6 @@ impl<'r> Ledger<'r> {
     }
 
     async fn put(&mut self) -> Result<()> {
-        self.state.nonce = random()?;
         self.state.written_at = crate::time::now();
         env!("CARGO_PKG_VERSION").clone_into(&mut self.state.llrem_version);
         let bytes = self.state.encode()?;

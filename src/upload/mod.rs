@@ -24,6 +24,8 @@
 //! upload that was cut off is known to the next one, which makes those files what they are to be, or removes them; and of
 //! two uploads of one machine at the same time, the one whose condition fails stops. In between it is put every now and
 //! then, so that a long upload goes on where it was.
+//!
+//! Each writing of it has a nonce, which the lake notes before: a manifest with one that the lake does not know is a copy's.
 
 mod exchange;
 mod ledger;
@@ -32,6 +34,7 @@ mod plan;
 mod profile;
 mod run;
 mod send;
+mod written;
 
 pub use options::{Options, PlannedFile, Summary};
 pub use profile::{Choice, Profile};

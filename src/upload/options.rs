@@ -21,7 +21,7 @@ pub struct Options {
     pub dry_run: bool,
     /// Put every file again, and remove what is there and not in the lake.
     pub full: bool,
-    /// Replace what another lake uploaded under the machine's name.
+    /// Replace what another lake, or a copy of this one, uploaded under the machine's name.
     pub replace: bool,
 }
 

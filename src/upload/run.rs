@@ -18,8 +18,9 @@ use crate::lake::fs;
 use crate::lake::layout::Layout;
 use crate::lake::lock::Lock;
 use crate::lake::manifest::Manifest;
-use crate::remote::Remote;
 use crate::remote::manifest::{FileKey, RemoteFile, file_key};
+use crate::remote::{Remote, leftovers};
+use crate::tables::LAKE_TABLES;
 use crate::{Error, Result};
 
 /// Files that are put at a time.
@@ -114,9 +115,12 @@ async fn upload(
 ) -> Result<Summary> {
     progress.stage("looking");
     let shared = Arc::new(remote.clone());
-    let mut ledger = or_interrupted(Ledger::load(&remote, &lake, options.replace)).await?;
+    let mut ledger = or_interrupted(Ledger::load(&remote, layout, &lake, options.replace)).await?;
     if ledger.is_new() || options.full || options.replace {
         ledger.adopt().await?;
+    }
+    if let Some(folder) = remote.place.folder.as_ref().filter(|_| !options.dry_run) {
+        remove_leftovers(folder, &lake.machine)?;
     }
     let profile = Rewriter::new(options.profile, &lake);
     let mut summary = Summary::default();
@@ -162,6 +166,12 @@ async fn upload(
         path: layout.root().to_owned(),
         reason: "files are not what the manifest says, time and again".to_owned(),
     })
+}
+
+/// Removes what uploads of the machine that were killed left in a folder.
+fn remove_leftovers(folder: &Path, machine: &str) -> Result<()> {
+    let folders = LAKE_TABLES.iter().map(|table| folder.join(table.name).join(format!("machine={machine}")));
+    folders.flat_map(|folder| leftovers(&folder)).try_for_each(|path| fs::remove(&path))
 }
 
 /// The lake after a file was found to be another than its manifest says.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use object_store::path::Path as StorePath;
-use object_store::{ObjectStoreExt, PutPayload};
+use object_store::{ObjectMeta, ObjectStoreExt, PutPayload};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
@@ -155,16 +155,35 @@ impl Sender {
         to: &str,
     ) -> Result<Option<Option<String>>> {
         let failed = |error: &object_store::Error| self.remote.failed("write", to, error);
+        let before = self.found(path, to).await?;
         let mut upload =
             persistently(|| self.remote.store.put_multipart(path)).await.map_err(|error| failed(&error))?;
         let outcome = self.put_parts(ready, size, upload.as_mut(), to).await;
         match outcome {
-            Ok(true) => Ok(Some(upload.complete().await.map_err(|error| failed(&error))?.e_tag)),
+            Ok(true) => match upload.complete().await {
+                Ok(put) => Ok(Some(put.e_tag)),
+                // When an answer was lost, the client's next try meets no parts any more, and a whole object.
+                Err(error) => match self.found(path, to).await? {
+                    Some(found) if found.size == ready.entry.bytes && Some(&found) != before.as_ref() => {
+                        Ok(Some(found.e_tag))
+                    }
+                    _ => Err(failed(&error)),
+                },
+            },
             other => {
                 // What is left of it costs money until the bucket's own rule removes it.
                 let _ = upload.abort().await;
                 other.map(|_| None)
             }
+        }
+    }
+
+    /// The object of a key, if there is one.
+    async fn found(&self, path: &StorePath, key: &str) -> Result<Option<ObjectMeta>> {
+        match persistently(|| self.remote.store.head(path)).await {
+            Ok(found) => Ok(Some(found)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.remote.failed("look at", key, &error)),
         }
     }
 

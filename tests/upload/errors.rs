@@ -66,6 +66,60 @@ fn what_a_store_refuses() {
     succeed(&mut s3.upload(&bench.lake(), &[]));
 }
 
+/// What is wrong here and not there; each cloud has its own variables.
+#[test]
+fn what_is_wrong_with_this_machine() {
+    let s3 = S3::start();
+    let bench = small_lake(["a", "b", "c"]);
+    let mut said = Vec::new();
+    for url in ["s3://bucket/x", "gs://bucket/x", "az://container/x"] {
+        said.push(failure(&mut bench.llrem(&["upload", url]), 1));
+    }
+    for missing in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
+        said.push(failure(s3.upload(&bench.lake(), &[]).env_remove(missing), 1));
+    }
+    let answers = [
+        (400, "<Error><Code>InvalidBucketName</Code><Message>The specified bucket is not valid.</Message></Error>"),
+        (403, "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>"),
+    ];
+    for (status, body) in answers {
+        s3.proxy.decide(move |_| Fate::Answer(status, body));
+        said.push(failure(&mut s3.upload(&bench.lake(), &[]), 1));
+    }
+    let answers = [
+        "<Error><Code>AuthorizationFailure</Code><Message>Not authorized.</Message></Error>",
+        "<Error><Code>AuthenticationFailed</Code><Message>Server failed to authenticate.</Message></Error>",
+    ];
+    for body in answers {
+        s3.proxy.decide(move |_| Fate::Answer(403, body));
+        let mut azure = bench.llrem(&["upload", "az://container/x"]);
+        azure.env("AZURE_STORAGE_ACCOUNT_NAME", "team").env("AZURE_STORAGE_ACCOUNT_KEY", "Y2FuYXJ5LWNhbmFyeQ==");
+        azure.env("AZURE_ALLOW_HTTP", "true");
+        azure.env("AZURE_STORAGE_ENDPOINT", format!("http://127.0.0.1:{}/team", s3.proxy.port));
+        said.push(failure(&mut azure, 1));
+    }
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    error: cannot open `s3://bucket/x`: no credentials are known
+    hint: set the cloud's own variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `eval "$(aws configure export-credentials --format env)"` sets them from single sign-on
+    error: cannot open `gs://bucket/x`: no credentials are known
+    hint: run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account's key
+    error: cannot open `az://container/x`: no credentials are known
+    hint: set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, or, after `az login`, AZURE_USE_AZURE_CLI=true
+    error: cannot open `s3://team-lake/team`: Missing AccessKeyId
+    hint: set the cloud's own variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `eval "$(aws configure export-credentials --format env)"` sets them from single sign-on
+    error: cannot open `s3://team-lake/team`: Missing SecretAccessKey
+    hint: set the cloud's own variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `eval "$(aws configure export-credentials --format env)"` sets them from single sign-on
+    error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: InvalidBucketName: The specified bucket is not valid.
+    hint: check the name of the bucket, or make it, and check the endpoint under [storage]
+    error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: RequestTimeTooSkewed: The difference is too large.
+    hint: this machine's clock is wrong: set it, then run it again
+    error: cannot read `az://container/x/_llrem/machines/bench/manifest`: AuthorizationFailure: Not authorized.
+    hint: the key is wrong, or not that account's: check AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY; the account's firewall may refuse this machine as well
+    error: cannot read `az://container/x/_llrem/machines/bench/manifest`: AuthenticationFailed: Server failed to authenticate.
+    hint: the key is wrong, or not that account's: check AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY; the account's firewall may refuse this machine as well
+    "#);
+}
+
 #[test]
 fn what_cannot_be_meant() {
     let bench = small_lake(["a", "b", "c"]);

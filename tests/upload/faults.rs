@@ -1,9 +1,9 @@
 //! Networks and servers that fail now and then: the same arrives.
 
 use crate::lake::{stderr, succeed};
-use crate::proxy::Fate;
+use crate::proxy::{Fate, Request};
 use crate::server::S3;
-use crate::sync::{add_session, assert_copied, small_lake};
+use crate::sync::{add_session, assert_copied, large_lake, small_lake};
 
 /// Numbers that look random and are the same each time.
 pub(crate) struct Dice(pub u64);
@@ -17,6 +17,7 @@ impl Dice {
 
 const SLOW_DOWN: &str = "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>";
 const INTERNAL: &str = "<Error><Code>InternalError</Code><Message>We encountered an internal error.</Message></Error>";
+const NO_SUCH_UPLOAD: &str = "<Error><Code>NoSuchUpload</Code><Message>It does not exist.</Message></Error>";
 
 #[test]
 fn errors_resets_and_lost_answers() {
@@ -56,4 +57,30 @@ fn a_lost_answer_to_the_manifest_is_no_conflict() {
     });
     succeed(&mut s3.upload(&bench.lake(), &["--profile", "full"]));
     assert_copied(&s3, &bench.lake());
+}
+
+/// What was put in parts is whole once they are put together; when the answer to that is lost, the second try meets no
+/// parts any more.
+#[test]
+fn a_lost_answer_to_the_last_of_the_parts_is_no_failure() {
+    let (s3, bench) = (S3::start(), large_lake());
+    let is_completion = |request: &Request| request.method == "POST" && request.target.contains("uploadId=");
+    for arguments in [[].as_slice(), &["--full"]] {
+        let mut lost = 0;
+        s3.proxy.decide(move |request| {
+            if is_completion(request) && lost == 0 {
+                lost += 1;
+                return Fate::LoseAnswer;
+            }
+            Fate::Pass
+        });
+        succeed(s3.upload(&bench.lake(), &["--profile", "full"]).args(arguments));
+        let tries = s3.proxy.take_log().iter().filter(|request| is_completion(request)).count();
+        assert_eq!(tries, 2, "nothing was lost");
+        assert_copied(&s3, &bench.lake());
+    }
+    // Of the one that was there before nobody says that it was put.
+    s3.proxy.decide(move |request| if is_completion(request) { Fate::Answer(404, NO_SUCH_UPLOAD) } else { Fate::Pass });
+    let failed = s3.upload(&bench.lake(), &["--profile", "full", "--full"]).output().unwrap();
+    assert_eq!(failed.status.code(), Some(1), "{}", stderr(&failed));
 }

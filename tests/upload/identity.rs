@@ -1,5 +1,6 @@
 //! Who may write what: one lake a machine, one upload at a time.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,6 +30,44 @@ fn two_lakes_of_one_machine_name_are_told_apart() {
     assert_copied(&s3, &one.lake());
     succeed(&mut s3.upload(&other.lake(), &["--profile", "full", "--replace"]));
     assert_copied(&s3, &other.lake());
+}
+
+/// An image of a machine, a synced home: both have the lake's id, and its record of what was uploaded until then.
+#[test]
+fn a_lake_and_its_copy_are_told_apart() {
+    let s3 = S3::start();
+    let (bench, copy) = (small_lake(["a", "b", "c"]), Bench::new());
+    succeed(&mut s3.upload(&bench.lake(), &["--profile", "full"]));
+    copy_folder(&bench.lake(), &copy.lake());
+    for (bench, name) in [(&bench, "d"), (&copy, "x")] {
+        add_session(bench, name, "2025-10-05");
+        bench.extract();
+    }
+    succeed(&mut s3.upload(&copy.lake(), &["--profile", "full"]));
+    let today = llrem::time::day_of(Some(llrem::time::now()));
+    let expected = format!(
+        "error: the machine `bench` at `{}` was uploaded last by a copy of this lake, on {today}\n\
+         hint: of one machine, go on with one lake: `--replace` replaces what is there with this one; \
+         two machines need names of their own (`machine` in the configuration) and new lakes\n",
+        s3.url()
+    );
+    let assert_refused = |lake: &Path, arguments: &[&str]| {
+        s3.proxy.take_log();
+        let refused = s3.upload(lake, arguments).args(["--profile", "full"]).output().unwrap();
+        assert_eq!((refused.status.code(), stderr(&refused)), (Some(1), expected.clone()));
+        assert_eq!(s3.proxy.take_short().len(), 1, "more than the manifest was asked for");
+    };
+    for arguments in [[].as_slice(), &["--full"], &["--dry-run"]] {
+        assert_refused(&bench.lake(), arguments);
+    }
+    assert_copied(&s3, &copy.lake());
+    succeed(&mut s3.upload(&bench.lake(), &["--profile", "full", "--replace"]));
+    assert_copied(&s3, &bench.lake());
+    assert_refused(&copy.lake(), &[]);
+    // The one that goes on is not asked again; one that knows of no upload is a copy from before the first.
+    succeed(&mut s3.upload(&bench.lake(), &["--profile", "full"]));
+    std::fs::remove_file(bench.lake().join("_llrem/uploads")).unwrap();
+    assert_refused(&bench.lake(), &[]);
 }
 
 /// Holds the first request that is meant up until the sender speaks or goes away; the receiver hears of it.
@@ -64,14 +103,14 @@ fn of_two_uploads_of_one_machine_one_loses_and_the_next_is_right() {
     let (arrived, release) = hold(&s3, is_data);
     let slow = s3.upload(&copy.lake(), &["--profile", "full"]).stderr(std::process::Stdio::piped()).spawn().unwrap();
     arrived.recv_timeout(Duration::from_mins(1)).unwrap();
-    succeed(&mut s3.upload(&bench.lake(), &["--profile", "full"]));
+    succeed(&mut s3.upload(&bench.lake(), &["--profile", "full", "--replace"]));
     assert_copied(&s3, &bench.lake());
     drop(release);
     let output = slow.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let expected = format!(
         "error: another upload of the machine `bench` to `{}` came between; this one stopped\n\
-         hint: run it again; upload a lake, and copies of it, from one place at a time\n",
+         hint: run it again; of a lake and its copies, upload one\n",
         s3.url()
     );
     assert_eq!(stderr(&output), expected);
@@ -108,7 +147,7 @@ fn a_lake_that_changes_meanwhile() {
     drop(release);
     let output = upload.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let files = |folder: &std::path::Path| data_bytes(folder).into_keys().collect::<Vec<_>>();
+    let files = |folder: &Path| data_bytes(folder).into_keys().collect::<Vec<_>>();
     assert_eq!(files(&s3.objects()), files(&bench.lake()));
     let again = succeed(&mut s3.upload(&bench.lake(), &["--profile", "redacted"]));
     assert!(stderr(&again).contains("has what the lake has"), "{}", stderr(&again));

@@ -182,6 +182,39 @@ fn a_folder() {
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
 }
 
+/// A file is written beside its name before it is renamed; who is killed in between leaves it.
+#[test]
+fn what_a_killed_upload_left_in_a_folder_is_removed() {
+    let bench = small_lake(["a", "b", "c"]);
+    let target = bench.path().join("shared");
+    let url = format!("file://{}", target.display());
+    let upload = |arguments: &[&str]| succeed(bench.llrem(&["upload", &url, "--profile", "full"]).args(arguments));
+    let verify = || {
+        let output = bench.llrem(&["-f", "csv", "verify", "--lake", &url]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    upload(&[]);
+    assert_eq!(verify(), "problem\n");
+    let file = lake::data_files(&target).remove(0);
+    let beside = |path: &Path, end: &str| path.with_file_name(format!("2025-08-05-0000beef.parquet{end}"));
+    let (own, other) = (beside(&file, "#1"), file.to_string_lossy().replace("machine=bench", "machine=kim"));
+    let (other, no_number) = (beside(Path::new(&other), "#12"), beside(&file, "#x"));
+    fs::create_dir_all(other.parent().unwrap()).unwrap();
+    for path in [&own, &other, &no_number] {
+        fs::write(path, b"PAR1").unwrap();
+    }
+    let line = |path: &Path| {
+        let key = path.strip_prefix(&target).unwrap().display();
+        format!("`{key}` was left by an upload that was cut off: the next one of its machine removes it\n")
+    };
+    assert_eq!(verify(), format!("problem\n{}{}", line(&own), line(&other)));
+    upload(&["--dry-run"]);
+    assert!(own.exists(), "a dry run changed something");
+    upload(&[]);
+    assert_eq!([&own, &other, &no_number].map(|path| path.exists()), [false, true, true]);
+    assert_eq!(verify(), format!("problem\n{}", line(&other)));
+}
+
 #[test]
 fn another_profile_puts_every_file_again_with_the_same_rows() {
     let s3 = S3::start();
@@ -220,9 +253,8 @@ fn what_was_changed_there_is_made_right() {
     assert_copied(&s3, &bench.lake());
 }
 
-#[test]
-fn a_large_file_is_put_in_parts() {
-    let s3 = S3::start();
+/// A lake with a file that is put in parts.
+pub(crate) fn large_lake() -> Bench {
     let bench = Bench::new();
     let mut state = 7_u64;
     let mut noise = |length: usize| -> String {
@@ -238,6 +270,12 @@ fn a_large_file_is_put_in_parts() {
     }
     bench.transcript("large.jsonl", transcript.text());
     bench.extract();
+    bench
+}
+
+#[test]
+fn a_large_file_is_put_in_parts() {
+    let (s3, bench) = (S3::start(), large_lake());
     let largest = data_bytes(&bench.lake()).values().map(Vec::len).max().unwrap();
     assert!(largest > 16 << 20, "{largest}");
     succeed(&mut s3.upload(&bench.lake(), &["--profile", "full"]));

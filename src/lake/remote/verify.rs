@@ -1,6 +1,7 @@
 //! `llrem verify` in object storage: what is there against what each machine says that it uploaded.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStoreExt};
@@ -9,7 +10,7 @@ use super::{AT_A_TIME, RemoteLake};
 use crate::error::{Error, Result};
 use crate::lake::layout::PartName;
 use crate::remote::manifest::{BARRIER, FileKey, MACHINES, MachineManifest, RemoteFile, file_key};
-use crate::remote::{Remote, persistently};
+use crate::remote::{Remote, leftovers, persistently};
 use crate::tables::LAKE_TABLES;
 
 /// How often a lake that uploads change meanwhile is looked at again.
@@ -102,6 +103,7 @@ async fn problems(remote: &Remote, manifests: &Manifests, read_data: bool) -> Re
         problems.extend(unfinished(machine, manifest));
     }
     problems.extend(found.keys().map(|path| unknown(path, manifests)));
+    problems.extend(remote.place.folder.iter().flat_map(|folder| left_in(folder)));
     if read_data {
         let read = whole.into_iter().map(|(path, hash)| content_problem(remote, path, hash));
         let read: Vec<Option<String>> = futures::stream::iter(read).buffered(AT_A_TIME).try_collect().await?;
@@ -147,6 +149,16 @@ fn unknown(path: &str, manifests: &Manifests) -> String {
         return format!("`{path}` is of the machine `{machine}`, which has no manifest there");
     }
     format!("`{path}` is in no manifest, but every reader takes it for data")
+}
+
+/// What uploads that were killed left in a folder.
+fn left_in(folder: &Path) -> Vec<String> {
+    let left = LAKE_TABLES.iter().flat_map(|table| leftovers(&folder.join(table.name)));
+    let told = left.map(|path| {
+        let path = path.strip_prefix(folder).unwrap_or(&path).display();
+        format!("`{path}` was left by an upload that was cut off: the next one of its machine removes it")
+    });
+    told.collect()
 }
 
 async fn content_problem(remote: &Remote, path: String, hash: [u8; 32]) -> Result<Option<String>> {
