@@ -340,7 +340,8 @@ def total(home, extensions, storages, since):
                     continue
                 tokens_in, read, write, out = told(item)
                 if any((tokens_in, read, write, out)) or (number(item.get("totalCost")) or 0) > 0:
-                    add({item["id"] + ":index": row(words(item.get("modelId")), tokens_in, read, write, out)})
+                    at = moment(item.get("ts")) or 0
+                    add({item["id"] + ":index": row(words(item.get("modelId")), *split(item, None, at, since, False), out)})
     return rows
 
 

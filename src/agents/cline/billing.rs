@@ -112,6 +112,7 @@ impl<'t> Billing<'t> {
                 output: None,
                 cost: event.cost,
                 grain: "response",
+                is_partial: false,
                 is_copy: false,
             })?;
         }
@@ -176,6 +177,7 @@ impl<'t> Billing<'t> {
             output: made.output,
             cost: made.cost,
             grain: "response",
+            is_partial: false,
             is_copy: false,
         })?;
         // Should it be removed, it will be in a sum.
@@ -233,6 +235,7 @@ impl<'t> Billing<'t> {
             output: total.output,
             cost: total.cost,
             grain: "session",
+            is_partial: false,
             is_copy: false,
         })?;
         if total.is_of_subagents {

@@ -60,6 +60,7 @@ impl OwnBill<'_> {
             output: self.numbers.output,
             cost: self.numbers.cost,
             grain: self.grain,
+            is_partial: false,
             is_copy: self.is_copy,
         })?;
         if let Some(finer) = self.gives_way {

@@ -81,6 +81,8 @@ pub(super) struct Bill<'a> {
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
     pub(super) grain: &'static str,
+    /// Whether the share of the caches is a guess.
+    pub(super) is_partial: bool,
     pub(super) is_copy: bool,
 }
 
@@ -204,6 +206,7 @@ impl<'o, 's> Rows<'o, 's> {
             output_tokens: bill.output,
             cost_usd: bill.cost,
             grain: bill.grain,
+            is_partial: bill.is_partial,
             ..UsageRow::default()
         };
         self.out.usage(row, bill.seq.unwrap_or(self.next), bill.is_copy)

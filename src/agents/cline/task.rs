@@ -125,6 +125,7 @@ fn sum_up(
         output: totals.output,
         cost: totals.cost,
         grain: "session",
+        is_partial: false,
         is_copy: false,
     })?;
     let finer = if are_alone { keys::shown } else { keys::requests };
