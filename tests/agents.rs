@@ -74,4 +74,29 @@ fn what_codex_wrote_as_utc_is_local_where_the_name_says_the_same() {
     }
 }
 
+/// A task whose requests were lost, or not yet written, is billed by what stands beside its replies, and by them alone.
+#[test]
+fn a_task_of_cline_is_billed_by_its_requests_or_by_its_replies() {
+    let home = Home::empty();
+    let folder = ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1770000000000";
+    let add = |name: &str, text: &str| common::home::write(&home.path().join(folder).join(name), text.as_bytes());
+    add(
+        "api_conversation_history.json",
+        r#"[{"role":"user","content":"fix it","ts":1770000000000},{"role":"assistant","content":"done","ts":1770000005000,
+        "modelInfo":{"modelId":"m","providerId":"anthropic"},
+        "metrics":{"tokens":{"prompt":3012,"completion":80,"cached":3000},"cost":0.0125}}]"#,
+    );
+    let lake = Built::new(&home, "lake");
+    let billed = |shown: &str| {
+        add("ui_messages.json", shown);
+        lake.run();
+        let rows = lake.rows().values("usage");
+        rows.iter().map(|row| format!("{} {}", row["response_id"], row["total_tokens"])).collect::<Vec<_>>()
+    };
+    let torn = r#"[{"ts":1770000000000,"type":"say","say":"task","text":"fix it"},{"ts":1770000000400,"type":"say""#;
+    assert_eq!(billed(torn), ["\"1770000000000:api:1\" 3092"]);
+    let request = r#","say":"api_req_started","text":"{\"tokensIn\":12,\"tokensOut\":80,\"cacheReads\":3000}"}]"#;
+    assert_eq!(billed(&format!("{torn}{request}")), ["\"1770000000000:1770000000400\" 3092"]);
+}
+
 const SESSION: &str = "5973b6c0-94b8-487b-a530-2aeb6098ae0e";

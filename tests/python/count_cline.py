@@ -211,7 +211,7 @@ def task_rows(folder, task, since):
         rows, is_whole = items(shown_at, "")
         all_rows = requests_of(last_of_moment(rows))
         finer = ask_rows(all_rows, task, since, metadata, stamps(folder) or [(0, indexed)], found)
-    else:
+    if not finer:
         for place, message in enumerate(history):
             metrics = message.get("metrics")
             tokens = metrics.get("tokens") if isinstance(metrics, dict) else None
@@ -220,6 +220,7 @@ def task_rows(folder, task, since):
                 model = words((message.get("modelInfo") or {}).get("modelId")) or indexed
                 tokens_in = whole(count(tokens.get("prompt")), read, 0)
                 found["%s:api:%d" % (task, place)] = row(model, tokens_in, read, None, count(tokens.get("completion")))
+                finer = True
     totals = [count(metadata.get("totalTokensIn")), count(metadata.get("totalTokensOut"))]
     if is_whole and not finer and any(total is not None for total in totals):
         found[task + ":total"] = row(words(metadata.get("model")), totals[0], None, None, totals[1])

@@ -33,6 +33,11 @@ impl<'t> Billing<'t> {
         self.timeline.events.iter().any(|event| event.kind == "compaction")
     }
 
+    /// Whether any request told its tokens, so that what the history tells of them is left aside.
+    pub(super) fn has_tokens(&self) -> bool {
+        self.timeline.has_tokens()
+    }
+
     /// When a request was made. Microseconds since 1970.
     pub(super) fn moment_of(&self, request: Option<usize>) -> Option<i64> {
         moment(self.timeline.requests.get(request?)?.at)

@@ -49,6 +49,7 @@ pub(super) struct OwnBill<'m> {
 impl OwnBill<'_> {
     /// Hands it on.
     pub(super) fn push(self, rows: &mut Rows<'_, '_>, seq: i64) -> Result<(), Reject> {
+        rows.has_own_bills = true;
         rows.bill(&Bill {
             id: self.id,
             message: Some(self.id),

@@ -18,6 +18,8 @@ pub(super) struct Rows<'o, 's> {
     pub(super) folder: Option<String>,
     /// Earliest moment. Microseconds since 1970.
     pub(super) begun: Option<i64>,
+    /// Whether replies told by themselves what they were billed as.
+    pub(super) has_own_bills: bool,
     /// Whether anything was handed on.
     pub(super) has_rows: bool,
     next: i64,
@@ -89,7 +91,18 @@ pub(super) struct Bill<'a> {
 impl<'o, 's> Rows<'o, 's> {
     pub(super) fn new(out: &'o mut Sink<'s>, agent: &'static str, session: String) -> Self {
         let (calls, folder) = (KeySet::default(), None);
-        Self { out, agent, session, folder, begun: None, has_rows: false, next: 0, turn: 0, calls }
+        Self {
+            out,
+            agent,
+            session,
+            folder,
+            begun: None,
+            has_own_bills: false,
+            has_rows: false,
+            next: 0,
+            turn: 0,
+            calls,
+        }
     }
 
     /// The turn, once there was a prompt.
