@@ -57,6 +57,17 @@ fn fixtures_give_the_expected_rows() {
     assert!(differences.is_empty(), "LLREM_UPDATE=1 accepts what comes out\n{differences}");
 }
 
+#[test]
+fn agents_say_that_they_record_what_is_read_of_them() {
+    for case in Case::all() {
+        let records = &llrem::agents::by_id(case.agent).unwrap().about().records;
+        for (table, grain) in [("messages", records.messages), ("tool_calls", records.tool_calls)] {
+            let rows = std::fs::read_to_string(case.expected(&format!("{table}.ndjson"))).unwrap_or_default();
+            assert!(rows.is_empty() || grain != llrem::agents::Grain::Absent, "{}: {table}", case.name);
+        }
+    }
+}
+
 /// Until 0.30, Codex wrote local time as if it were UTC, into the first line and into the name.
 #[test]
 fn what_codex_wrote_as_utc_is_local_where_the_name_says_the_same() {

@@ -49,7 +49,7 @@ static ABOUT: About = About {
     environment: &["XDG_CONFIG_HOME"],
     versions: "chat tabs of 2024 and 2025; conversations are encrypted",
     records: Records {
-        messages: Grain::Absent,
+        messages: Grain::Exact,
         tool_calls: Grain::Absent,
         tokens: Grain::Absent,
         cost: Grain::Absent,
