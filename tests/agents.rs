@@ -57,6 +57,17 @@ fn fixtures_give_the_expected_rows() {
     assert!(differences.is_empty(), "LLREM_UPDATE=1 accepts what comes out\n{differences}");
 }
 
+#[test]
+fn agents_say_that_they_record_what_is_read_of_them() {
+    for case in Case::all() {
+        let records = &llrem::agents::by_id(case.agent).unwrap().about().records;
+        for (table, grain) in [("messages", records.messages), ("tool_calls", records.tool_calls)] {
+            let rows = std::fs::read_to_string(case.expected(&format!("{table}.ndjson"))).unwrap_or_default();
+            assert!(rows.is_empty() || grain != llrem::agents::Grain::Absent, "{}: {table}", case.name);
+        }
+    }
+}
+
 /// Until 0.30, Codex wrote local time as if it were UTC, into the first line and into the name.
 #[test]
 fn what_codex_wrote_as_utc_is_local_where_the_name_says_the_same() {
@@ -72,6 +83,31 @@ fn what_codex_wrote_as_utc_is_local_where_the_name_says_the_same() {
         let sessions = lake.rows().values("sessions");
         assert_eq!(sessions[0]["started_at"], "2025-06-10T09:00:05.123Z", "{written}");
     }
+}
+
+/// A task whose requests were lost, or not yet written, is billed by what stands beside its replies, and by them alone.
+#[test]
+fn a_task_of_cline_is_billed_by_its_requests_or_by_its_replies() {
+    let home = Home::empty();
+    let folder = ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1770000000000";
+    let add = |name: &str, text: &str| common::home::write(&home.path().join(folder).join(name), text.as_bytes());
+    add(
+        "api_conversation_history.json",
+        r#"[{"role":"user","content":"fix it","ts":1770000000000},{"role":"assistant","content":"done","ts":1770000005000,
+        "modelInfo":{"modelId":"m","providerId":"anthropic"},
+        "metrics":{"tokens":{"prompt":3012,"completion":80,"cached":3000},"cost":0.0125}}]"#,
+    );
+    let lake = Built::new(&home, "lake");
+    let billed = |shown: &str| {
+        add("ui_messages.json", shown);
+        lake.run();
+        let rows = lake.rows().values("usage");
+        rows.iter().map(|row| format!("{} {}", row["response_id"], row["total_tokens"])).collect::<Vec<_>>()
+    };
+    let torn = r#"[{"ts":1770000000000,"type":"say","say":"task","text":"fix it"},{"ts":1770000000400,"type":"say""#;
+    assert_eq!(billed(torn), ["\"1770000000000:api:1\" 3092"]);
+    let request = r#","say":"api_req_started","text":"{\"tokensIn\":12,\"tokensOut\":80,\"cacheReads\":3000}"}]"#;
+    assert_eq!(billed(&format!("{torn}{request}")), ["\"1770000000000:1770000000400\" 3092"]);
 }
 
 const SESSION: &str = "5973b6c0-94b8-487b-a530-2aeb6098ae0e";

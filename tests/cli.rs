@@ -838,7 +838,7 @@ reason,path
 new,[HOME]/.claude/projects/-api/api.jsonl
 --- stderr
 claude-code: 1 new, 0 changed, 0 unchanged
-projects that their sessions name would be looked into for files of opencode and aider
+projects that their sessions name would be looked into for files of opencode, aider, amazon-q, kiro-cli and windsurf
 1 of these sources would be read; nothing was written
 ");
     let extracted = home.run(&["etl"]);
@@ -868,6 +868,35 @@ sources_seen,sources_new,sources_changed,exit_code
         }
         assert_eq!(home.run(&["sql", SESSIONS]), grown, "{orders:?}");
     }
+}
+
+#[test]
+fn what_was_saved_in_projects_that_sessions_name_is_found() {
+    let home = home_with_a_project();
+    let save = |id: &str| {
+        let prompt =
+            serde_json::json!({"content": {"Prompt": {"prompt": "hello"}}, "timestamp": "2025-09-01T10:00:00Z"});
+        let reply = serde_json::json!({"Response": {"message_id": id, "content": "yes"}});
+        serde_json::json!({"conversation_id": id, "history": [{"user": prompt, "assistant": reply}]}).to_string()
+    };
+    home.write("elsewhere/api/amazonq-chat.json", &save("5973b6c0-94b8-487b-a530-2aeb6098ae01"));
+    home.write("elsewhere/kiro-chat.json", &save("5973b6c0-94b8-487b-a530-2aeb6098ae02"));
+    home.write("elsewhere/api/.windsurfrules", "be kind\n");
+    home.write("elsewhere/api/.windsurf/rules/tests.md", "write tests\n");
+    home.run(&["etl"]);
+    let found = home.run(&["sql", "select agent, kind, sessions, path from sources order by 1, 4"]);
+    insta::assert_snapshot!(found, @r"
+exit 0
+--- stdout
+agent,kind,sessions,path
+aider,chat,1,[HOME]/elsewhere/api/.aider.chat.history.md
+amazon-q,save,1,[HOME]/elsewhere/api/amazonq-chat.json
+claude-code,transcript,1,[HOME]/.claude/projects/-api/api.jsonl
+kiro-cli,save,1,[HOME]/elsewhere/kiro-chat.json
+windsurf,rules,0,[HOME]/elsewhere/api/.windsurf/rules/tests.md
+windsurf,rules,0,[HOME]/elsewhere/api/.windsurfrules
+--- stderr
+");
 }
 
 #[test]

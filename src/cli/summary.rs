@@ -28,8 +28,9 @@ pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
         let files = plural(summary.damaged_files, "data file");
         lines.push(format!("lost or damaged: {files} of the lake; what their sources still hold was written again"));
     }
-    if !summary.would_look_for.is_empty() {
-        let agents = summary.would_look_for.join(" and ");
+    if let Some((last, others)) = summary.would_look_for.split_last() {
+        let others = others.join(", ");
+        let agents = if others.is_empty() { (*last).to_owned() } else { format!("{others} and {last}") };
         lines.push(format!("projects that their sessions name would be looked into for files of {agents}"));
     }
     lines.push(work_line(summary, options));

@@ -17,8 +17,7 @@ import sys
 
 CHAT = ".aider.chat.history.md"
 LOGS = [".aider.analytics.jsonl", "aider.analytics.jsonl", "aider-analytics.jsonl", "analytics.jsonl"]
-SKIPPED = {"node_modules", "bower_components", "target", "build", "dist", "venv", "env", "site-packages", "__pycache__",
-           "Library", "AppData", "snap"}
+SKIPPED = {"node_modules", ".git", "target", ".cache", "Caches", ".cargo", ".rustup", ".npm", ".gradle", ".m2"}
 HEADER = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
 N = r"(\d[\d,]*(?:\.\d+)?[kM]?)"
 REPORT = re.compile(rf"> Tokens: {N} sent(?:, {N} cache write)?(?:, {N} cache hit)?, {N} received")
@@ -42,7 +41,7 @@ def walk(folder, depth=0):
     if depth == 6:
         return
     for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".") and entry.name not in SKIPPED:
+        if entry.is_dir(follow_symlinks=False) and entry.name not in SKIPPED:
             yield from walk(entry.path, depth + 1)
 
 

@@ -211,7 +211,7 @@ def task_rows(folder, task, since):
         rows, is_whole = items(shown_at, "")
         all_rows = requests_of(last_of_moment(rows))
         finer = ask_rows(all_rows, task, since, metadata, stamps(folder) or [(0, indexed)], found)
-    else:
+    if not finer:
         for place, message in enumerate(history):
             metrics = message.get("metrics")
             tokens = metrics.get("tokens") if isinstance(metrics, dict) else None
@@ -220,6 +220,7 @@ def task_rows(folder, task, since):
                 model = words((message.get("modelInfo") or {}).get("modelId")) or indexed
                 tokens_in = whole(count(tokens.get("prompt")), read, 0)
                 found["%s:api:%d" % (task, place)] = row(model, tokens_in, read, None, count(tokens.get("completion")))
+                finer = True
     totals = [count(metadata.get("totalTokensIn")), count(metadata.get("totalTokensOut"))]
     if is_whole and not finer and any(total is not None for total in totals):
         found[task + ":total"] = row(words(metadata.get("model")), totals[0], None, None, totals[1])
@@ -303,10 +304,33 @@ def session_rows(path, tasks):
 
 # ---------------------------------------------------------------- all
 
+KNOWN = ("saoudrizwan.claude-dev", "saoudrizwan.cline-nightly", "rooveterinaryinc.roo-cline",
+         "rooveterinaryinc.roo-code-nightly", "kilocode.kilo-code")
+ROOS = 1761955200000
+ROOS_WORDS = ("apiProtocol", "condense_context", "inferenceProvider", "usageMissing")
+
+
+def forks(home):
+    """Storages of extensions that are not known by name, and have tasks."""
+    found = [path for base in BASES for path in sorted(glob.glob(os.path.join(glob.escape(home), base, "globalStorage", "*")))]
+    names = ("ui_messages.json", "claude_messages.json", "api_conversation_history.json")
+    return [path for path in found if os.path.basename(path).lower() not in KNOWN and
+            any(glob.glob(os.path.join(glob.escape(path), "tasks", "*", name)) for name in names)]
+
+
+def since_of(folder):
+    """Roo Code's moment where a fork's task is of its kind."""
+    text = text_of(os.path.join(folder, "ui_messages.json"))
+    is_roos = os.path.isfile(os.path.join(folder, "history_item.json")) or any(word in text for word in ROOS_WORDS)
+    return ROOS if is_roos else None
+
+
 def total(home, extensions, storages, since):
     roots = [os.path.join(glob.escape(home), base, "globalStorage", one) for base in BASES for one in extensions]
     found_roots = [path for root in roots for path in sorted(glob.glob(root))]
     found_roots += [os.path.join(home, storage) for storage in storages]
+    of_forks = forks(home) if "saoudrizwan.claude-dev" in extensions else []
+    found_roots += of_forks
     rows, tasks, sessions = {}, set(), set()
 
     def add(more):
@@ -318,7 +342,7 @@ def total(home, extensions, storages, since):
         for folder in sorted(glob.glob(os.path.join(glob.escape(root), "tasks", "*", ""))):
             folder = folder.rstrip("/")
             task = fields(os.path.join(folder, "task_metadata.json")).get("taskId") or os.path.basename(folder)
-            more = task_rows(folder, task, since)
+            more = task_rows(folder, task, since_of(folder) if root in of_forks else since)
             add(more)
             if more or items(os.path.join(folder, "api_conversation_history.json"), "")[0] or any(
                     items(os.path.join(folder, name), "")[0] for name in ("ui_messages.json", "claude_messages.json")):
@@ -340,7 +364,9 @@ def total(home, extensions, storages, since):
                     continue
                 tokens_in, read, write, out = told(item)
                 if any((tokens_in, read, write, out)) or (number(item.get("totalCost")) or 0) > 0:
-                    add({item["id"] + ":index": row(words(item.get("modelId")), tokens_in, read, write, out)})
+                    at = moment(item.get("ts")) or 0
+                    roos = ROOS if index == "tasks/_index.json" else None
+                    add({item["id"] + ":index": row(words(item.get("modelId")), *split(item, None, at, roos if root in of_forks else since, False), out)})
     return rows
 
 

@@ -184,7 +184,7 @@ def read_database(home, path):
                 data = load_object(row["data"])
                 if row["type"] == b"assistant" and data is not None:
                     model = child(data, "model")
-                    data = {"role": "assistant", "modelID": model.get("id"), "providerID": model.get("providerID"), **data}
+                    data = {"role": "assistant", "modelID": model.get("id"), "providerID": model.get("providerID"), "isEvent": True, **data}
                     add_message(home.session(name), row["id"].decode(), data, [])
     finally:
         connection.close()
@@ -202,7 +202,7 @@ def read_go(home, connection):
 
 # ---------------------------------------------------------------- what was billed
 
-def billed(tokens, provider, version):
+def billed(tokens, provider, version, is_event=False):
     cache = child(tokens, "cache")
     i, o, r = count(tokens.get("input")), count(tokens.get("output")), count(tokens.get("reasoning"))
     cr, cw, total = count(cache.get("read")), count(cache.get("write")), count(tokens.get("total"))
@@ -211,7 +211,7 @@ def billed(tokens, provider, version):
     within = False
     if total is not None:
         within = total == base and total != base + (r or 0)
-    elif not anthropic:
+    elif not anthropic and not is_event:  # events have the reasoning beside the output
         within = (r or 0) <= (o or 0)
     output = (o or 0) + (0 if within else (r or 0))
     if total is None and not anthropic and (cr or 0) <= (i or 0) and isinstance(version, str):
@@ -239,7 +239,7 @@ def calls(session):
         if not told:
             tokens = child(data, "tokens") or child(first, "tokens")
             cost = number(data.get("cost") if data.get("cost") is not None else first.get("cost"))
-            numbers = billed(tokens, provider, session.version)
+            numbers = billed(tokens, provider, session.version, data.get("isEvent") is True)
             if sum(numbers) or (cost or 0) > 0:
                 told = [(name, numbers, cost)]
         for place, (part, numbers, cost) in enumerate(told):

@@ -13,21 +13,11 @@ const DEPTH: usize = 6;
 /// Folders that are looked into in all, the ones nearest to the roots first.
 const MAX_FOLDERS: usize = 100_000;
 
-/// Folders that hold what was downloaded or built, never a project; hidden ones are none either.
-const SKIPPED: [&str; 12] = [
-    "node_modules",
-    "bower_components",
-    "target",
-    "build",
-    "dist",
-    "venv",
-    "env",
-    "site-packages",
-    "__pycache__",
-    "Library",
-    "AppData",
-    "snap",
-];
+/// Folders that hold what was downloaded or built, never a project.
+const SKIPPED: [&str; 3] = ["node_modules", ".git", "target"];
+/// Folders that programs fill with what they downloaded, and empty as they like: nobody works there, and there are so many
+/// in them that none would be left for projects.
+const CACHES: [&str; 7] = [".cache", "Caches", ".cargo", ".rustup", ".npm", ".gradle", ".m2"];
 
 /// Finds what lies below the roots.
 pub(super) fn discover(places: &Places, found: &mut Found) {
@@ -93,7 +83,7 @@ fn look_for(folder: &Path, found: &mut Found) {
 }
 
 fn may_hold_projects(name: &OsStr) -> bool {
-    !name.as_encoded_bytes().starts_with(b".") && !SKIPPED.iter().any(|skipped| *skipped == name)
+    !SKIPPED.iter().chain(&CACHES).any(|skipped| *skipped == name)
 }
 
 fn kind_of(name: &OsStr) -> Option<&'static str> {
@@ -103,5 +93,20 @@ fn kind_of(name: &OsStr) -> Option<&'static str> {
         // Any program may call its log `analytics.jsonl`.
         name if name.contains("aider") && ANALYTICS.contains(&name) => Some("analytics"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_are_not_looked_for_in_what_was_downloaded_or_built() {
+        for name in ["node_modules", ".git", "target", ".cache", "Caches"] {
+            assert!(!may_hold_projects(OsStr::new(name)), "{name}");
+        }
+        for name in ["build", "dist", "env", ".config", ".dotfiles", "snap"] {
+            assert!(may_hold_projects(OsStr::new(name)), "{name}");
+        }
     }
 }

@@ -12,12 +12,12 @@ mod thread;
 mod tools;
 mod usage;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) use calls::{Call, Outcome};
 pub(super) use conversation::blank;
 pub(super) use outcome::{ended, exit_status, succeeded};
-pub(super) use places::{SAVE, STORE, add_saves, add_store, is_save, is_store};
+pub(super) use places::{SAVE, STORE, add_saves, add_saves_in, add_store, is_save, is_store};
 pub(super) use thread::Thread;
 pub(super) use usage::{blank as blank_usage, tokens};
 pub(super) use {save::extract as extract_save, store::extract as extract_store, store::sections};
@@ -38,7 +38,7 @@ pub struct AmazonQ;
 static ABOUT: About = About {
     id: AGENT,
     title: "Amazon Q Developer CLI",
-    paths: &["~/.local/share/amazon-q", "~/Library/Application Support/amazon-q"],
+    paths: &["~/.local/share/amazon-q", "~/Library/Application Support/amazon-q", "<project>/*amazonq*.json"],
     environment: &["XDG_DATA_HOME"],
     versions: "2025-05 to 2025-12",
     records: RECORDS,
@@ -63,6 +63,10 @@ impl Agent for AmazonQ {
     fn discover(&self, places: &Places, found: &mut Found) {
         add_store(AGENT, places, found);
         add_saves(&WORDS, places, found);
+    }
+
+    fn discover_in_projects(&self, projects: &[PathBuf], found: &mut Found) {
+        add_saves_in(&WORDS, projects, found);
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agents::folders::{Entry, entries};
+use crate::agents::folders::{Entry, entries, with_folders_above};
 use crate::agents::{Found, Places};
 
 /// Folders of programs' data below the home, on Linux, macOS and Windows.
@@ -39,6 +39,17 @@ pub(in crate::agents) fn is_store(program: &str, path: &Path) -> bool {
 pub(in crate::agents) fn add_saves(words: &[&str], places: &Places, found: &mut Found) {
     for root in &places.project_roots {
         add_saves_below(root, SAVE_DEPTH, words, found);
+    }
+}
+
+/// Adds what was saved in the projects that other agents' sessions name, and above them. A folder that may not be listed
+/// is others' business.
+pub(in crate::agents) fn add_saves_in(words: &[&str], projects: &[PathBuf], found: &mut Found) {
+    for folder in with_folders_above(projects) {
+        let files = entries(folder, &mut Found::default()).into_iter().filter(|entry| !entry.is_folder);
+        for save in files.filter(|file| is_save(words, &file.path)) {
+            found.add(save.path, SAVE);
+        }
     }
 }
 

@@ -33,6 +33,11 @@ impl<'t> Billing<'t> {
         self.timeline.events.iter().any(|event| event.kind == "compaction")
     }
 
+    /// Whether any request told its tokens, so that what the history tells of them is left aside.
+    pub(super) fn has_tokens(&self) -> bool {
+        self.timeline.has_tokens()
+    }
+
     /// When a request was made. Microseconds since 1970.
     pub(super) fn moment_of(&self, request: Option<usize>) -> Option<i64> {
         moment(self.timeline.requests.get(request?)?.at)
@@ -112,6 +117,7 @@ impl<'t> Billing<'t> {
                 output: None,
                 cost: event.cost,
                 grain: "response",
+                is_partial: false,
                 is_copy: false,
             })?;
         }
@@ -176,6 +182,7 @@ impl<'t> Billing<'t> {
             output: made.output,
             cost: made.cost,
             grain: "response",
+            is_partial: false,
             is_copy: false,
         })?;
         // Should it be removed, it will be in a sum.
@@ -233,6 +240,7 @@ impl<'t> Billing<'t> {
             output: total.output,
             cost: total.cost,
             grain: "session",
+            is_partial: false,
             is_copy: false,
         })?;
         if total.is_of_subagents {

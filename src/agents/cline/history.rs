@@ -326,7 +326,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         (Some(Cow::Owned(rest)), elements.iter().map(|element| (element.name, element.input())).collect())
     }
 
-    /// Numbers that stand beside a reply itself, where no other file of its form has them.
+    /// Numbers that stand beside a reply itself, where no request tells them.
     fn own_bill<'m>(
         &self,
         message: &Message<'_>,
@@ -351,8 +351,8 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         };
         let agent = self.rows.agent;
         match &self.form {
-            Form::Task(Some(_)) => None,
-            Form::Task(None) => Some(OwnBill { gives_way: Some(keys::shown(agent, &self.rows.session)), ..bill }),
+            Form::Task(Some(billing)) if billing.has_tokens() => None,
+            Form::Task(_) => Some(OwnBill { gives_way: Some(keys::requests(agent, &self.rows.session)), ..bill }),
             Form::Session(session) => {
                 let replay = session.replays(place.index).then(|| keys::folder(agent, &self.rows.session));
                 let grain = session.grain_of(place.index);

@@ -9,7 +9,7 @@ use super::dialect::Dialect;
 use super::items;
 use super::record::HistoryItem;
 use super::rows::{Bill, Rows};
-use super::split::Split;
+use super::split::{Circumstances, Told};
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::tables::MessageRow;
@@ -61,23 +61,30 @@ fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -
         out.message_claimed_by(session, row, true)?;
     }
     let count = |number: crate::source::records::Number| number.0.map(|tokens| tokens.max(0));
-    let (input, output) = (count(item.input), count(item.output));
-    let (cache_read, cache_write) = (count(item.cache_read), count(item.cache_write));
+    let told =
+        Told { input: count(item.input), cache_read: count(item.cache_read), cache_write: count(item.cache_write) };
+    let output = count(item.output);
     let cost = item.cost.0.filter(|cost| *cost >= 0.0);
-    if [input, output, cache_read, cache_write].iter().flatten().any(|tokens| *tokens > 0) || cost > Some(0.0) {
+    if [told.input, output, told.cache_read, told.cache_write].iter().flatten().any(|tokens| *tokens > 0)
+        || cost > Some(0.0)
+    {
         let id = format!("{task}:index");
+        let ended = item.at.0.or(begun);
+        // Requests before a change of what `tokensIn` means may be in one sum with requests after it.
+        let is_partial = [begun, ended].into_iter().any(|at| told.is_guess(dialect, &made_at(at)));
         let mut rows = Rows::new(out, dialect.agent, task.to_owned());
         rows.bill(&Bill {
             id: &id,
             message: None,
             seq: None,
-            at: item.at.0.or(begun),
+            at: ended,
             model: item.model.get(),
             provider: None,
-            split: Split { input, cache_read, cache_write },
+            split: told.split(dialect, &made_at(ended)),
             output,
             cost,
             grain: "session",
+            is_partial,
             is_copy: true,
         })?;
         rows.out.give_way(Kind::Response, &id, session, None);
@@ -94,4 +101,9 @@ fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -
         first_moment: begun,
         ..Facts::default()
     })
+}
+
+/// Nothing but the moment is known of what an index sums up.
+fn made_at(moment: Option<i64>) -> Circumstances<'static> {
+    Circumstances { at: moment.unwrap_or_default().div_euclid(1000), ..Circumstances::default() }
 }

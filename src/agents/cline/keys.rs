@@ -11,7 +11,7 @@ pub(super) fn history(agent: &str, task: &str) -> u64 {
     presence(agent, "history", task)
 }
 
-/// That requests of a task told their tokens, so that totals of it are not needed.
+/// That requests of a task told their tokens, so that neither totals of it nor what its replies tell are needed.
 pub(super) fn requests(agent: &str, task: &str) -> u64 {
     presence(agent, "requests", task)
 }

@@ -49,6 +49,7 @@ pub(super) struct OwnBill<'m> {
 impl OwnBill<'_> {
     /// Hands it on.
     pub(super) fn push(self, rows: &mut Rows<'_, '_>, seq: i64) -> Result<(), Reject> {
+        rows.has_own_bills = true;
         rows.bill(&Bill {
             id: self.id,
             message: Some(self.id),
@@ -60,6 +61,7 @@ impl OwnBill<'_> {
             output: self.numbers.output,
             cost: self.numbers.cost,
             grain: self.grain,
+            is_partial: false,
             is_copy: self.is_copy,
         })?;
         if let Some(finer) = self.gives_way {

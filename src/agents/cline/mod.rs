@@ -52,12 +52,16 @@ pub(super) const RECORDS: Records = Records {
 static ABOUT: About = About {
     id: "cline",
     title: "Cline",
-    paths: &["~/.config/*/User/globalStorage/saoudrizwan.claude-dev", "~/.cline/data"],
+    paths: &[
+        "~/.config/*/User/globalStorage/saoudrizwan.claude-dev",
+        "~/.config/*/User/globalStorage/<other extension>/tasks",
+        "~/.cline/data",
+    ],
     environment: &["CLINE_DATA_DIR", "CLINE_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME", "APPDATA"],
     versions: "2024-07 to 4.1, CLI 3",
     records: RECORDS,
     retention_days: None,
-    parser_version: 2,
+    parser_version: 3,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -70,6 +74,17 @@ pub(super) static DIALECT: Dialect = Dialect {
     whole_prompt_since: None,
 };
 
+/// Extensions that are not known by name, and were made of Roo Code.
+static FORK_OF_ROO: Dialect = Dialect {
+    agent: "cline",
+    extensions: &[],
+    storages: &[],
+    storage_setting: None,
+    signs: Signs { files: &[], words: &[] },
+    takes_nameless: false,
+    whole_prompt_since: super::roo_code::DIALECT.whole_prompt_since,
+};
+
 impl Agent for Cline {
     fn about(&self) -> &'static About {
         &ABOUT
@@ -77,6 +92,7 @@ impl Agent for Cline {
 
     fn discover(&self, places: &Places, found: &mut Found) {
         discover(&DIALECT, places, found);
+        places::discover_forks(places, found);
         let of_folder = || places.environment("CLINE_DIR").map(|folder| format!("{folder}/data"));
         if let Some(data) = places.environment("CLINE_DATA_DIR").or_else(of_folder) {
             places::add_storage(Path::new(&data), found);
@@ -103,7 +119,8 @@ impl Agent for Cline {
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        extract(&DIALECT, source, out)
+        let dialect = if places::is_of_roos_kind(source.path) { &FORK_OF_ROO } else { &DIALECT };
+        extract(dialect, source, out)
     }
 }
 

@@ -8,7 +8,7 @@ use super::task::{HISTORY, ITEM, METADATA, SHOWN};
 use super::{INDEX, SESSION, SUBAGENT, TASK};
 use crate::agents::editor_settings::text_setting;
 use crate::agents::folders::{entries, folders};
-use crate::agents::{Found, Places};
+use crate::agents::{Found, Places, kilo_code, roo_code};
 
 /// Folders of editors that run on another machine.
 const SERVERS: [&str; 6] = [
@@ -35,21 +35,27 @@ pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mu
     }
 }
 
+/// Adds the tasks of extensions that are none of those known by name, and write the same files.
+pub(super) fn discover_forks(places: &Places, found: &mut Found) {
+    // What cannot be listed on the way was told where the known ones were looked for.
+    for user in users(places, &mut Found::default()) {
+        for storage in folders(&user.join("globalStorage"), found) {
+            if fork_of(&storage.join("tasks")).is_some() && has_tasks(&storage) {
+                add_tasks_of(&storage, found);
+            }
+        }
+    }
+}
+
+fn has_tasks(storage: &Path) -> bool {
+    let is_task = |task: &PathBuf| SHOWN.iter().chain([&HISTORY]).any(|name| task.join(name).is_file());
+    folders(&storage.join("tasks"), &mut Found::default()).iter().any(is_task)
+}
+
 /// Folders that hold `tasks`, in every editor.
 fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBuf> {
     let home = &places.home;
-    let set = |name: &str, usual: &str| places.environment(name).map_or_else(|| home.join(usual), PathBuf::from);
-    let bases = [
-        set("XDG_CONFIG_HOME", ".config"),
-        home.join("Library/Application Support"),
-        set("APPDATA", "AppData/Roaming"),
-    ];
-    let mut users: Vec<PathBuf> = Vec::new();
-    for base in bases {
-        users.extend(folders(&base, found).into_iter().map(|editor| editor.join("User")));
-    }
-    users.extend(SERVERS.iter().map(|server| home.join(server).join("data/User")));
-    users.push(home.join(CODE_SERVER).join("User"));
+    let users = users(places, found);
     let mut custom = BTreeSet::new();
     if let Some(key) = dialect.storage_setting {
         let settings = users.iter().flat_map(|user| settings_of(user));
@@ -64,6 +70,24 @@ fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBu
     custom.retain(|folder| !storages.contains(folder));
     storages.extend(custom);
     storages
+}
+
+/// The `User` folder of every editor.
+fn users(places: &Places, found: &mut Found) -> Vec<PathBuf> {
+    let home = &places.home;
+    let set = |name: &str, usual: &str| places.environment(name).map_or_else(|| home.join(usual), PathBuf::from);
+    let bases = [
+        set("XDG_CONFIG_HOME", ".config"),
+        home.join("Library/Application Support"),
+        set("APPDATA", "AppData/Roaming"),
+    ];
+    let mut users: Vec<PathBuf> = Vec::new();
+    for base in bases {
+        users.extend(folders(&base, found).into_iter().map(|editor| editor.join("User")));
+    }
+    users.extend(SERVERS.iter().map(|server| home.join(server).join("data/User")));
+    users.push(home.join(CODE_SERVER).join("User"));
+    users
 }
 
 /// Files of settings that go with an editor's `User` folder: the user's, each profile's, and on a server the machine's.
@@ -139,7 +163,7 @@ pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'stat
         all.windows(parts.len()).any(|window| window == parts)
     };
     let is_ours = dialect.extensions.iter().any(|id| is_extensions(id)) || dialect.storages.iter().any(is_stored);
-    let is_nameless = || dialect.takes_nameless && kind != INDEX;
+    let is_nameless = || dialect.takes_nameless && (kind != INDEX || fork_of(path).is_some());
     (is_ours || is_nameless() || (kind == TASK && has_signs(dialect, path, folder))).then_some(kind)
 }
 
@@ -148,8 +172,12 @@ const SIGNED_WITHIN: u64 = 256 << 10;
 
 /// Whether a task that lies anywhere is the extension's, by what it has.
 fn has_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
+    !names_an_extension(path) && shows_signs(dialect, path, folder)
+}
+
+fn shows_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
     let Signs { files, words } = dialect.signs;
-    if files.is_empty() && words.is_empty() || names_an_extension(path) {
+    if files.is_empty() && words.is_empty() {
         return false;
     }
     let has_file = files.iter().any(|name| folder.join(name).is_file());
@@ -160,6 +188,22 @@ fn has_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
 /// Whether a path leads through an editor's storage of some extension, which says whose the file is.
 fn names_an_extension(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "globalStorage")
+}
+
+/// The extension whose storage a path leads through, where it is none of those known by name.
+fn fork_of(path: &Path) -> Option<&str> {
+    let mut parts = path.iter().skip_while(|part| *part != "globalStorage");
+    let extension = parts.nth(1)?.to_str().filter(|_| parts.next().is_some())?;
+    let dialects = [&super::DIALECT, &roo_code::DIALECT, &kilo_code::DIALECT];
+    let mut known = dialects.iter().flat_map(|dialect| dialect.extensions);
+    (!known.any(|id| extension.eq_ignore_ascii_case(id))).then_some(extension)
+}
+
+/// Whether a source is of an extension that is not known by name, and was made of Roo Code or Kilo Code.
+pub(super) fn is_of_roos_kind(path: &Path) -> bool {
+    let (Some(_), Some(folder)) = (fork_of(path), path.parent()) else { return false };
+    let is_index = path.file_name().is_some_and(|name| name == "_index.json");
+    is_index || [&roo_code::DIALECT, &kilo_code::DIALECT].iter().any(|dialect| shows_signs(dialect, path, folder))
 }
 
 /// Files that are read together with a task or session.

@@ -18,6 +18,8 @@ pub(super) struct Rows<'o, 's> {
     pub(super) folder: Option<String>,
     /// Earliest moment. Microseconds since 1970.
     pub(super) begun: Option<i64>,
+    /// Whether replies told by themselves what they were billed as.
+    pub(super) has_own_bills: bool,
     /// Whether anything was handed on.
     pub(super) has_rows: bool,
     next: i64,
@@ -81,13 +83,26 @@ pub(super) struct Bill<'a> {
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
     pub(super) grain: &'static str,
+    /// Whether the share of the caches is a guess.
+    pub(super) is_partial: bool,
     pub(super) is_copy: bool,
 }
 
 impl<'o, 's> Rows<'o, 's> {
     pub(super) fn new(out: &'o mut Sink<'s>, agent: &'static str, session: String) -> Self {
         let (calls, folder) = (KeySet::default(), None);
-        Self { out, agent, session, folder, begun: None, has_rows: false, next: 0, turn: 0, calls }
+        Self {
+            out,
+            agent,
+            session,
+            folder,
+            begun: None,
+            has_own_bills: false,
+            has_rows: false,
+            next: 0,
+            turn: 0,
+            calls,
+        }
     }
 
     /// The turn, once there was a prompt.
@@ -204,6 +219,7 @@ impl<'o, 's> Rows<'o, 's> {
             output_tokens: bill.output,
             cost_usd: bill.cost,
             grain: bill.grain,
+            is_partial: bill.is_partial,
             ..UsageRow::default()
         };
         self.out.usage(row, bill.seq.unwrap_or(self.next), bill.is_copy)

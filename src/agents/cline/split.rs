@@ -44,6 +44,16 @@ impl Told {
         Split { input, cache_read, cache_write }
     }
 
+    /// Whether nothing tells if the caches are within the input or beside it.
+    pub(super) fn is_guess(self, dialect: &Dialect, of: &Circumstances<'_>) -> bool {
+        let caches = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
+        let is_told = match dialect.whole_prompt_since {
+            Some(since) => of.at >= since || of.protocol.is_some() || self.input < Some(caches),
+            None => of.is_sdk_build || of.provider.is_some(),
+        };
+        caches > 0 && !is_told
+    }
+
     /// Takes the caches out of the input where they are within it.
     pub(super) fn split(self, dialect: &Dialect, of: &Circumstances<'_>) -> Split {
         let Self { input, cache_read, cache_write } = self;
@@ -112,5 +122,21 @@ mod tests {
         let between = 1_762_500_000_000;
         assert_eq!(split(&roo_code::DIALECT, None, None, between, [3012, 0, 3000]), [12, 0, 3000]);
         assert_eq!(split(&kilo_code::DIALECT, None, None, between, [3012, 0, 3000]), [3012, 0, 3000]);
+    }
+    #[test]
+    fn a_split_is_a_guess_where_neither_time_nor_provider_nor_protocol_tell() {
+        let is_guess = |dialect, provider, protocol, at, told: [i64; 3]| {
+            let [input, cache_read, cache_write] = told.map(Some);
+            let of = Circumstances { provider, protocol, at, is_sdk_build: false };
+            Told { input, cache_read, cache_write }.is_guess(dialect, &of)
+        };
+        let caches = [3012, 0, 3000];
+        assert!(is_guess(&CLINE, None, None, NEW, caches));
+        assert!(!is_guess(&CLINE, Some("anthropic"), None, NEW, caches));
+        assert!(is_guess(&roo_code::DIALECT, None, None, OLD, caches));
+        assert!(!is_guess(&roo_code::DIALECT, None, Some("anthropic"), OLD, caches));
+        assert!(!is_guess(&roo_code::DIALECT, None, None, OLD, [12, 0, 3000]));
+        assert!(!is_guess(&kilo_code::DIALECT, None, None, NEW, caches));
+        assert!(!is_guess(&CLINE, None, None, NEW, [3012, 0, 0]));
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     }
     // A file that is torn may have told more.
     let is_told = timeline.as_ref().is_some_and(|timeline| timeline.has_tokens() || !timeline.tally.is_whole);
-    if !is_told {
+    if !is_told && !rows.has_own_bills {
         sum_up(dialect, &companion, timeline.is_none(), &mut rows)?;
     }
     if timeline.is_some() && rows.has_rows {
@@ -125,6 +125,7 @@ fn sum_up(
         output: totals.output,
         cost: totals.cost,
         grain: "session",
+        is_partial: false,
         is_copy: false,
     })?;
     let finer = if are_alone { keys::shown } else { keys::requests };

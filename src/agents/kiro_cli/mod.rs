@@ -33,7 +33,12 @@ pub struct KiroCli;
 static ABOUT: About = About {
     id: AGENT,
     title: "Kiro CLI",
-    paths: &["~/.kiro/sessions", "~/.local/share/kiro-cli", "~/Library/Application Support/kiro-cli"],
+    paths: &[
+        "~/.kiro/sessions",
+        "~/.local/share/kiro-cli",
+        "~/Library/Application Support/kiro-cli",
+        "<project>/*kiro*.json",
+    ],
     environment: &["XDG_DATA_HOME"],
     versions: "1 to 3, up to 2026-07",
     records: amazon_q::RECORDS,
@@ -63,6 +68,10 @@ impl Agent for KiroCli {
                 }
             }
         }
+    }
+
+    fn discover_in_projects(&self, projects: &[PathBuf], found: &mut Found) {
+        amazon_q::add_saves_in(&WORDS, projects, found);
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {

@@ -130,7 +130,8 @@ impl<'o, 'a> Events<'o, 'a> {
         let model = model.and_then(|model| model.id.get()).or(self.model.as_deref()).map(str::to_owned);
         let error = event.error.0.as_ref();
         let is_aborted = error.is_some_and(|error| error.name.get().is_some_and(|name| name.contains("bort")));
-        let counter = Counter { provider: provider.as_deref(), version: self.rows.known.version.as_deref() };
+        let counter =
+            Counter { provider: provider.as_deref(), version: self.rows.known.version.as_deref(), counts_apart: true };
         let billed = event.tokens.0.as_ref().map(|tokens| Billed::of(tokens, counter));
         let is_billed = billed.is_some_and(|billed| !billed.is_zero()) || event.cost.0.is_some_and(|cost| cost > 0.0);
         let response = is_billed.then(|| identity.id());

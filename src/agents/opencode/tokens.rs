@@ -21,6 +21,8 @@ pub(super) struct Counter<'c> {
     pub(super) provider: Option<&'c str>,
     /// Version of the program.
     pub(super) version: Option<&'c str>,
+    /// Whether it always counts reasoning beside the output, and never writes a total: so do the events of 2.x.
+    pub(super) counts_apart: bool,
 }
 
 impl Billed {
@@ -39,7 +41,7 @@ impl Billed {
         let is_within = match total {
             Some(total) if total == without_reasoning.saturating_add(known(reasoning)) => false,
             Some(total) => total == without_reasoning,
-            None => !counter.counts_like_anthropic() && known(reasoning) <= known(output),
+            None => !counter.counts_apart && !counter.counts_like_anthropic() && known(reasoning) <= known(output),
         };
         let within = if is_within { reasoning.map(|reasoning| reasoning.min(known(output))) } else { reasoning };
         let beside = if is_within { 0 } else { known(reasoning) };
@@ -78,7 +80,7 @@ mod tests {
     use super::*;
 
     fn of(json: &str, provider: &str, version: &str) -> [Option<i64>; 5] {
-        let counter = Counter { provider: Some(provider), version: Some(version) };
+        let counter = Counter { provider: Some(provider), version: Some(version), counts_apart: false };
         let billed = Billed::of(&serde_json::from_str(json).unwrap(), counter);
         [billed.input, billed.cache_read, billed.cache_write, billed.output, billed.reasoning]
     }
@@ -100,6 +102,17 @@ mod tests {
         assert_eq!(of(json, "amazon-bedrock", "1.0.1"), [Some(700), Some(10), Some(3), Some(200), Some(50)]);
         let more = r#"{"input":7,"output":5,"reasoning":50}"#;
         assert_eq!(of(more, "openai", "1.0.1"), [Some(7), None, None, Some(55), Some(50)]);
+    }
+
+    #[test]
+    fn events_count_reasoning_apart_whoever_the_provider_is() {
+        let json = r#"{"input":100,"output":20,"reasoning":15,"cache":{"read":50,"write":7}}"#;
+        for provider in ["openai", "anthropic"] {
+            let counter = Counter { provider: Some(provider), version: Some("2.0.1"), counts_apart: true };
+            let billed = Billed::of(&serde_json::from_str(json).unwrap(), counter);
+            assert_eq!((billed.output, billed.reasoning), (Some(35), Some(15)), "{provider}");
+            assert_eq!((billed.input, billed.cache_read, billed.cache_write), (Some(100), Some(50), Some(7)));
+        }
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let error = message.error.0.as_ref().or_else(|| metadata?.error.0.as_ref());
         let error =
             error.map(|error| (error.name.get().unwrap_or_default().to_owned(), error.text().map(str::to_owned)));
-        let counter = Counter { provider, version: self.rows.known.version.as_deref() };
+        let counter = Counter { provider, version: self.rows.known.version.as_deref(), counts_apart: false };
         let billed = tokens.map(|tokens| Billed::of(tokens, counter));
         let summary = message.summary.json().or_else(|| first?.summary.json());
         Open {
@@ -210,7 +210,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
     /// Takes the end of an API call: what it was billed for, and that the calls so far are its.
     fn step(&mut self, id: &str, part: &Part<'_>) -> Result<(), Reject> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        let counter = Counter { provider: open.provider.as_deref(), version: self.rows.known.version.as_deref() };
+        let counter = Counter {
+            provider: open.provider.as_deref(),
+            version: self.rows.known.version.as_deref(),
+            counts_apart: false,
+        };
         let tokens = part.tokens.0.as_ref().map(|tokens| Billed::of(tokens, counter));
         let response = open.identity.of_part(id, open.steps.len() + 1).into_owned();
         let last_call = open.calls.iter().filter_map(|call| call.start).max();

@@ -7,7 +7,7 @@ mod rest;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{Entry, add_files, entries, folders};
+use super::folders::{Entry, add_files, entries, folders, with_folders_above};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
@@ -40,11 +40,16 @@ pub struct Windsurf;
 static ABOUT: About = About {
     id: AGENT,
     title: "Windsurf",
-    paths: &["~/.codeium/windsurf/cascade", "~/.config/Windsurf/User"],
+    paths: &[
+        "~/.codeium/windsurf/cascade",
+        "~/.config/Windsurf/User",
+        "<project>/.windsurfrules",
+        "<project>/.windsurf/rules",
+    ],
     environment: &["XDG_CONFIG_HOME"],
     versions: "chat tabs of 2024 and 2025; conversations are encrypted",
     records: Records {
-        messages: Grain::Absent,
+        messages: Grain::Exact,
         tool_calls: Grain::Absent,
         tokens: Grain::Absent,
         cost: Grain::Absent,
@@ -75,6 +80,13 @@ impl Agent for Windsurf {
         add(places.home.join(".local/share/devin/cli/sessions.db"), found);
         for root in &places.project_roots {
             add_rules(root, RULES_DEPTH, found);
+        }
+    }
+
+    fn discover_in_projects(&self, projects: &[PathBuf], found: &mut Found) {
+        for folder in with_folders_above(projects) {
+            add(folder.join(".windsurfrules"), found);
+            add_rules_of(folder, found);
         }
     }
 
@@ -150,6 +162,11 @@ fn has_extension(name: &str, extension: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(stem, own)| own == extension && !stem.is_empty())
 }
 
+/// Adds the rules that lie in a project's own folder of them.
+fn add_rules_of(project: &Path, found: &mut Found) {
+    add_files(&project.join(".windsurf/rules"), 0, &|entry: &Entry| kind_of(&entry.path), found);
+}
+
 /// Adds the rules of projects.
 fn add_rules(folder: &Path, depth: usize, found: &mut Found) {
     for entry in entries(folder, found) {
@@ -159,7 +176,7 @@ fn add_rules(folder: &Path, depth: usize, found: &mut Found) {
                 found.add(entry.path, kind);
             }
         } else if name == ".windsurf" {
-            add_files(&entry.path.join("rules"), 0, &|entry: &Entry| kind_of(&entry.path), found);
+            add_rules_of(folder, found);
         } else if depth > 0 && !name.starts_with('.') && !matches!(name, "node_modules" | "target" | "Library") {
             add_rules(&entry.path, depth - 1, found);
         }
