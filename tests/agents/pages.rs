@@ -136,3 +136,62 @@ fn a_damaged_page_of_an_index_of_cursor_costs_what_is_found_by_it() {
     let messages = read(&home).values("messages").len();
     assert!(messages > 400, "{messages}");
 }
+
+const OPENCODE: &str = "
+    CREATE TABLE session (id text PRIMARY KEY, directory text, title text, version text, time_created integer, time_updated integer);
+    CREATE TABLE message (id text PRIMARY KEY, session_id text, time_created integer, time_updated integer, data text);
+    CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, time_created integer, time_updated integer, data text);
+    INSERT INTO session VALUES ('ses_a', '/w', 'A', '1.2.6', 1772000000000, 1772000000000);";
+const INDEXES: [&str; 2] = [
+    "CREATE INDEX message_session_idx ON message (session_id); CREATE INDEX part_message_idx ON part (message_id);",
+    "CREATE INDEX message_session_time_created_id_idx ON message (session_id, time_created, id);
+     CREATE INDEX part_message_id_id_idx ON part (message_id, id);",
+];
+const ANSWERS: usize = 40;
+
+/// A session of as many answers, of which some records lie on a damaged page.
+fn answers(indexes: &str, damaged: &str) -> Home {
+    let home = Home::empty();
+    let (path, tables) = database(&home, ".local/share/opencode/opencode.db", &format!("{OPENCODE}{indexes}"));
+    for number in 0..ANSWERS {
+        let (id, at) = (format!("msg_{number:02}"), BEGAN + number as i64);
+        let mark = |table: &str| if number == 20 && table == damaged { HERE } else { "" };
+        let pad = |table: &str| format!("{}{}", "x".repeat(600), mark(table));
+        let times = json!({"created": at, "completed": at + 1});
+        let message =
+            json!({"role": "assistant", "modelID": "m", "providerID": "p", "time": times, "variant": pad("message")});
+        tables.execute("INSERT INTO message VALUES (?1, 'ses_a', ?2, ?2, ?3)", (&id, at, message.to_string())).unwrap();
+        let tokens = json!({"input": 100, "output": 10, "reasoning": 0, "cache": {"read": 0, "write": 0}});
+        let parts = [
+            json!({"type": "text", "text": format!("answer {number} {}", pad("part"))}),
+            json!({"type": "step-finish", "reason": "stop", "cost": 0.01, "tokens": tokens}),
+        ];
+        for (place, part) in parts.iter().enumerate() {
+            let row = (format!("prt_{number:02}_{place}"), &id, at, part.to_string());
+            tables.execute("INSERT INTO part VALUES (?1, ?2, 'ses_a', ?3, ?3, ?4)", row).unwrap();
+        }
+    }
+    tables.close().unwrap();
+    damage(&path, HERE, "");
+    home
+}
+
+/// The parts of a message lie on other pages than the message.
+#[test]
+fn records_of_opencode_on_a_damaged_page_cost_no_others() {
+    for indexes in INDEXES {
+        let rows = read(&answers(indexes, "part"));
+        let texts = column(&rows, "messages", "text");
+        assert_eq!(texts.len(), ANSWERS);
+        let whole = texts.iter().filter(|text| text.starts_with("answer")).count();
+        assert!((ANSWERS - 8..ANSWERS).contains(&whole), "{whole}");
+        assert!(rows.values("usage").len() >= ANSWERS - 8);
+    }
+    let rows = read(&answers(INDEXES[1], "message"));
+    let texts = column(&rows, "messages", "text");
+    assert_eq!(texts.iter().filter(|text| text.starts_with("answer")).count(), ANSWERS);
+    assert_eq!(rows.values("usage").len(), ANSWERS);
+    assert!(rows.values("messages").iter().all(|row| row["role"] == "assistant"));
+    let rows = read(&answers(INDEXES[0], "message"));
+    assert!(rows.values("usage").len() >= ANSWERS - 8);
+}
