@@ -233,6 +233,9 @@ fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[
         hasher.update(&claim.seq.to_le_bytes());
         hasher.update(&[claim.flags()]);
     }
+    for copy in replica.repeats() {
+        hasher.update(format!("{copy:?}").as_bytes());
+    }
     for chunk in chunks.into_iter().flatten() {
         hash_batch(&chunk.batch, &mut hasher);
     }
