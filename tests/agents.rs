@@ -17,6 +17,8 @@ mod laws;
 mod named_places;
 #[path = "agents/order.rs"]
 mod order;
+#[path = "agents/pages.rs"]
+mod pages;
 #[path = "agents/sections.rs"]
 mod sections;
 

@@ -28,7 +28,7 @@ struct Member {
 pub(super) struct Owners {
     members: Vec<Member>,
     first: KeyMap<u32>,
-    /// Keys with two claimants or more.
+    /// Keys with two claimants or more, and of responses that one repeats.
     contested: KeyMap<Vec<u32>>,
     keys: HashMap<u32, KeyMap<u32>>,
     own_starts: HashMap<(u32, u32), Option<i64>>,
@@ -88,6 +88,9 @@ impl Owners {
                 }
                 hashbrown::hash_map::Entry::Occupied(_) => {}
             }
+        }
+        for repeat in replica.repeats() {
+            self.contested.entry(repeat.key).or_insert_with(|| vec![number]);
         }
     }
 
@@ -274,12 +277,12 @@ impl Owners {
         start
     }
 
-    /// Every copy of a response that more than one replica has; none when only one has it.
+    /// Every copy of a response that more than one replica has, or one repeatedly; none when only one has it, once.
     pub(super) fn copies(&self, key: u64) -> Option<Vec<ResponseCopy>> {
         let claimants = self.contested.get(&key)?;
-        let copies = claimants.iter().filter_map(|number| {
-            let responses = &self.replica(*number)?.responses;
-            responses.get(responses.binary_search_by_key(&key, |copy| copy.key).ok()?).cloned()
+        let copies = claimants.iter().filter_map(|number| self.replica(*number)).flat_map(|replica| {
+            let first = replica.responses.partition_point(|copy| copy.key < key);
+            replica.responses.iter().skip(first).take_while(|copy| copy.key == key).cloned()
         });
         Some(copies.collect())
     }

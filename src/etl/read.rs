@@ -156,18 +156,23 @@ fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
         Err(Reject::Database(error)) => Some(format!("the database cannot be read: {error}")),
     };
     let is_common = read.planned.section.is_none() && read.planned.has_sections();
-    read.state = match (&rejected, report.lines, report.bad_lines) {
-        (None, 0, 0) if is_common => SourceState::Ok,
-        (Some(_), 0, _) => SourceState::Unreadable,
-        (Some(_), ..) => SourceState::Partial,
-        (None, 0, _) => SourceState::Empty,
-        (None, _, 0) => SourceState::Ok,
-        (None, ..) => SourceState::Partial,
-    };
+    read.state = state(rejected.is_some(), report, is_common);
     if let Some(problem) = rejected {
         report.problems.insert(0, problem);
     }
     Ok(())
+}
+
+/// The state of a source; `is_common` is what of one with sections belongs to none of them, which may be nothing.
+fn state(is_rejected: bool, report: &Report, is_common: bool) -> SourceState {
+    match (is_rejected, report.lines, report.bad_lines) {
+        (false, 0, 0) if is_common => SourceState::Ok,
+        (true, 0, _) => SourceState::Unreadable,
+        (true, ..) => SourceState::Partial,
+        (false, 0, 0) => SourceState::Empty,
+        (false, _, 0) => SourceState::Ok,
+        (false, ..) => SourceState::Partial,
+    }
 }
 
 fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool) -> Result<ReadSession> {
@@ -250,6 +255,9 @@ fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[
         hasher.update(&claim.seq.to_le_bytes());
         hasher.update(&[claim.flags()]);
     }
+    for copy in replica.repeats() {
+        hasher.update(format!("{copy:?}").as_bytes());
+    }
     for chunk in chunks.into_iter().flatten() {
         hash_batch(&chunk.batch, &mut hasher);
     }
@@ -266,5 +274,19 @@ fn hash_batch(batch: &RecordBatch, hasher: &mut Xxh3) {
         for buffer in data.buffers() {
             hasher.update(buffer.as_slice());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_of_which_all_is_bad_is_not_empty() {
+        let state =
+            |lines, bad_lines, is_common| state(false, &Report { lines, bad_lines, ..Report::default() }, is_common);
+        assert_eq!([state(0, 0, false), state(0, 0, true)], [SourceState::Empty, SourceState::Ok]);
+        assert_eq!([state(0, 1, false), state(0, 1, true)], [SourceState::Partial; 2]);
+        assert_eq!([state(2, 0, false), state(2, 1, false)], [SourceState::Ok, SourceState::Partial]);
     }
 }

@@ -113,9 +113,9 @@ impl Rebuilt {
                         if !superseded.contains(&claim.key) {
                             rebuilt.carry.keep(&claim, !claim.is_kept());
                         }
-                        let copy = old.responses.iter().find(|copy| copy.key == claim.key);
+                        let copies = old.responses.iter().filter(|copy| copy.key == claim.key);
+                        read.replica.responses.extend(copies.cloned());
                         read.replica.claims.push(claim);
-                        read.replica.responses.extend(copy.cloned());
                     }
                     read.replica.responses.sort_by_key(|copy| copy.key);
                 }

@@ -117,6 +117,8 @@ pub struct Sink<'a> {
     places: Places,
     /// Sessions that are complete.
     pub sessions: Vec<Box<SessionRows>>,
+    /// The first place of each among them, by the session's key.
+    ended: KeyMap<usize>,
     /// Facts about rows of other sources.
     pub notes: Vec<Note>,
     /// What was found beside rows.
@@ -156,6 +158,7 @@ impl<'a> Sink<'a> {
             current_name: String::new(),
             places: Places::default(),
             sessions: Vec::new(),
+            ended: KeyMap::default(),
             notes: Vec::new(),
             report: Report::default(),
             redacted_in_rows: Counts::default(),
@@ -259,14 +262,23 @@ impl<'a> Sink<'a> {
         rows.weakened = rows.claims.len();
     }
 
-    /// Adds a message, claimed by its id. Gives its place among the session's messages.
+    /// Adds a message, claimed by its id. Gives its place among the session's messages, also of one that the source repeats,
+    /// which is there once.
     pub fn message(&mut self, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
         let key = key(self.context.agent, Kind::Message, row.message_id);
-        self.message_claimed_by(key, row, weak)
+        self.add_message(key, key, row, weak)
     }
 
     /// Adds a message that belongs to whoever owns the key.
     pub fn message_claimed_by(&mut self, key: u64, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
+        let own = claims::key(self.context.agent, Kind::Message, row.message_id);
+        self.add_message(own, key, row, weak)
+    }
+
+    fn add_message(&mut self, own: u64, key: u64, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
+        if !self.is_first(own) {
+            return Ok(self.place_of_repeat());
+        }
         let claim = Claim::new(Kind::Message, key, weak, row.timestamp.unwrap_or(i64::MAX), row.seq);
         let keeps = self.keeps(row.seq);
         let texts = self.clean_row(keeps, [row.text, row.thinking]);
@@ -280,7 +292,7 @@ impl<'a> Sink<'a> {
         rows.message_count += 1;
         if keeps {
             let is_abandoned = matches!(self.mode, Mode::Stream { .. }) && rows.abandoned.binary_search(&place).is_ok();
-            if matches!(self.mode, Mode::ClaimsOnly) {
+            if matches!(self.mode, Mode::ClaimsOnly) || rows.places.is_some() {
                 rows.places.get_or_insert_default().push(place);
             }
             let prompt = text.as_deref().or(row.text).filter(|_| row.kind == "prompt");
@@ -299,9 +311,12 @@ impl<'a> Sink<'a> {
         Ok(place)
     }
 
-    /// Adds a tool call, claimed by its id.
+    /// Adds a tool call, claimed by its id; one that the source repeats is there once.
     pub fn tool_call(&mut self, row: ToolCallRow<'_>, weak: bool) -> Result<(), Reject> {
         let key = key(self.context.agent, Kind::ToolCall, row.call_id);
+        if !self.is_first(key) {
+            return Ok(());
+        }
         let claim = Claim::new(Kind::ToolCall, key, weak, 0, row.seq);
         let keeps = self.keeps(row.seq);
         let texts = self.clean_row(keeps, [row.input, row.command, row.output]);
@@ -339,7 +354,8 @@ impl<'a> Sink<'a> {
     }
 
     /// Adds a billed response, claimed by its id, with its total and, where the agent recorded none, its cost.
-    /// `seq` is the place of the message that it became.
+    /// `seq` is the place of the message that it became. One that the source repeats is there once, with the numbers of its
+    /// fullest copy.
     pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
         let key = key(self.context.agent, Kind::Response, row.response_id);
         let finished = i64::from(row.stop_reason.is_some());
@@ -363,10 +379,14 @@ impl<'a> Sink<'a> {
             is_sidechain: row.is_sidechain,
             copies: row.copies,
         };
+        let is_first = self.is_first(key);
         let row = priced(row.shorten(), self.context.pricer);
         let rows = self.session();
-        rows.claims.push(claim);
         rows.responses.push(copy);
+        if !is_first {
+            return Ok(());
+        }
+        rows.claims.push(claim);
         if !claims_only {
             rows.usage.push(key, &[]).push(row);
         }
@@ -414,14 +434,39 @@ impl<'a> Sink<'a> {
             rows.has_ended = true;
             consumer(&mut rows)?;
         }
-        if !rows.claims.is_empty() {
+        if !rows.claims.is_empty() && !self.is_repeat(&rows) {
             self.sessions.push(rows);
         }
         Ok(())
     }
 
+    /// Whether the source has told all records of a session before.
+    fn is_repeat(&mut self, rows: &SessionRows) -> bool {
+        let place = self.sessions.len();
+        let first = *self.ended.entry(session_key(self.context.agent, &rows.facts.session_id)).or_insert(place);
+        let told = self.sessions.get(first).filter(|_| !rows.seen.is_empty());
+        told.is_some_and(|told| rows.seen.is_subset(&told.seen))
+    }
+
     fn session(&mut self) -> &mut SessionRows {
         self.current.get_or_insert_default()
+    }
+
+    /// Whether the session has no record of that key yet.
+    fn is_first(&mut self, key: u64) -> bool {
+        self.session().seen.insert(key)
+    }
+
+    /// The place of a message that is there already: extractors count what they add.
+    fn place_of_repeat(&mut self) -> usize {
+        let has_all_places = matches!(self.mode, Mode::Collect);
+        let rows = self.session();
+        let place = rows.message_count;
+        rows.message_count += 1;
+        if has_all_places {
+            rows.places.get_or_insert_with(|| (0..place).collect());
+        }
+        place
     }
 
     fn flush_when_full(&mut self) -> Result<(), Reject> {

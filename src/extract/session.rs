@@ -64,7 +64,9 @@ pub struct SessionRows {
     pub claims: Vec<Claim>,
     /// Number of claims, from the first, that are known to be of copies.
     pub(super) weakened: usize,
-    /// What it says of each response that it claims.
+    /// Keys of its records so far.
+    pub(super) seen: KeySet,
+    /// What it says of each response that it claims; of one that the source repeats, each time.
     pub responses: Vec<ResponseCopy>,
     /// Places of the messages on branches that were left, in order.
     pub abandoned: Vec<usize>,

@@ -142,6 +142,12 @@ impl Replica {
         own.map(|claim| claim.value).filter(|moment| *moment != i64::MAX).min()
     }
 
+    /// What it says again of responses.
+    pub(crate) fn repeats(&self) -> impl Iterator<Item = &ResponseCopy> {
+        let pairs = self.responses.iter().zip(self.responses.iter().skip(1));
+        pairs.filter(|(copy, repeat)| copy.key == repeat.key).map(|(_, repeat)| repeat)
+    }
+
     /// Whether it claims presence under a key, and whether it does so as the original.
     pub(crate) fn is_present(&self, key: u64) -> [bool; 2] {
         let presence = |claim: &&Claim| claim.kind() == Kind::Presence && claim.yielding_record().is_none();

@@ -7,7 +7,7 @@ use llrem::agents::{AGENTS, Found, Places, claimed};
 use llrem::etl::Content;
 use serde_json::Value;
 
-use crate::common::home::agents;
+use crate::common::home::{agents, write};
 use crate::common::rows::{Count, TOKENS, tokens_by_model};
 use crate::common::{Built, Case, Home, Rows};
 
@@ -112,6 +112,44 @@ fn extracting_twice_gives_the_same_bytes_and_writes_nothing() {
         assert_eq!(lake.files(), before, "{}", case.name);
         lake.run_with(|options| options.full = true);
         assert_eq!(lake.files(), before, "{}: extracted again", case.name);
+    }
+}
+
+/// Whatever a file says twice.
+#[test]
+fn records_that_a_source_repeats_are_there_once() {
+    for case in Case::all() {
+        let home = Home::of(&case);
+        home.say_twice();
+        let lake = Built::full(&home);
+        assert_consistent(&lake.rows(), &case.name);
+        let problems = llrem::lake::Lake::open(&lake.path).unwrap().verify(true).unwrap();
+        assert_eq!(problems, Vec::<String>::new(), "{}", case.name);
+    }
+}
+
+/// Of what one file says several times of a response, the fullest counts.
+#[test]
+fn a_response_that_a_source_repeats_has_the_numbers_of_its_fullest_copy() {
+    let home = Home::empty();
+    let reply = |output: i64| {
+        serde_json::json!({"id": "m2", "role": "assistant", "content": [{"type": "text", "text": "ok"}], "ts": 1_760_000_000_010_i64,
+            "modelInfo": {"id": "m", "provider": "p"}, "metrics": {"inputTokens": 12, "outputTokens": output, "cost": 0.01}})
+    };
+    let prompt = serde_json::json!({"id": "m1", "role": "user", "content": "go", "ts": 1_760_000_000_000_i64});
+    let session = home.path().join(".cline/data/sessions/s1");
+    write(&session.join("s1.json"), br#"{"version":1,"session_id":"s1","cwd":"/w"}"#);
+    let say = |messages: Value| {
+        let document = serde_json::json!({"version": 1, "agent": "lead", "sessionId": "s1", "messages": messages});
+        write(&session.join("s1.messages.json"), document.to_string().as_bytes());
+    };
+    let lake = Built::full(&home);
+    for (second, expected) in [(80, 80), (900, 900)] {
+        say(serde_json::json!([prompt, reply(1), reply(second), reply(5)]));
+        lake.run();
+        let usage = lake.usage();
+        assert_eq!((usage.len(), &usage[0]["output_tokens"], &usage[0]["copies"]), (1, &expected.into(), &2.into()));
+        assert_eq!(lake.rows().values("messages").len(), 2);
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use llrem::agents::{AGENTS, Found, FoundSource, Places};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Ids of all agents.
@@ -114,6 +115,15 @@ impl Home {
         self.path.with_file_name(name)
     }
 
+    /// Has each text source say all its records twice.
+    pub fn say_twice(&self) {
+        for source in self.sources() {
+            if let Some(twice) = fs::read_to_string(&source.path).ok().and_then(|text| said_twice(&text)) {
+                write(&source.path, twice.as_bytes());
+            }
+        }
+    }
+
     /// All sources that agents find in it, in order.
     pub fn sources(&self) -> Vec<FoundSource> {
         let mut found = Found::default();
@@ -123,6 +133,30 @@ impl Home {
         assert!(found.problems.is_empty(), "{:?}", found.problems);
         found.sources.sort();
         found.sources
+    }
+}
+
+/// A document whose lists have each record twice, or lines of which each is there twice.
+fn said_twice(text: &str) -> Option<String> {
+    if let Ok(mut document) = serde_json::from_str::<Value>(text) {
+        repeat_records(&mut document);
+        return Some(document.to_string());
+    }
+    let is_record = |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|record| record.is_object());
+    let lines = || text.lines();
+    lines().any(is_record).then(|| lines().flat_map(|line| [line, "\n", line, "\n"]).collect())
+}
+
+fn repeat_records(value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            items.iter_mut().for_each(repeat_records);
+            if items.iter().all(Value::is_object) {
+                *items = items.iter().flat_map(|item| [item.clone(), item.clone()]).collect();
+            }
+        }
+        Value::Object(fields) => fields.values_mut().for_each(repeat_records),
+        _ => {}
     }
 }
 

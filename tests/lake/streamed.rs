@@ -29,6 +29,16 @@ fn every_fixture_gives_the_same_rows() {
     });
 }
 
+#[test]
+fn records_that_a_source_repeats_are_there_once() {
+    let cases = ["claude-code", "codex", "pi"].into_iter().flat_map(Case::of).collect();
+    in_parallel(cases, |case| {
+        let home = Home::of(&case);
+        home.say_twice();
+        assert_streams_alike(&Bench::new(), home.path(), &case.name);
+    });
+}
+
 /// A session with a call that is answered hundreds of records later, and one that never is.
 fn straggling() -> Transcript {
     let mut transcript = Transcript::new("late", "2025-08-05T10:00:00Z");

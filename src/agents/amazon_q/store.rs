@@ -1,7 +1,7 @@
 //! `data.sqlite3`: a row a conversation. The program overwrites the row of a directory with its next conversation
 //! (`conversations`), or keeps all (`conversations_v2`, Kiro).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
@@ -47,8 +47,8 @@ struct Survey {
     conversations: BTreeMap<String, Listed>,
     /// Rows that hold no conversation.
     strangers: u64,
-    /// What kept others from being listed.
-    damage: Option<String>,
+    /// What kept others from being listed, each by itself.
+    damage: Vec<String>,
 }
 
 impl Survey {
@@ -57,7 +57,7 @@ impl Survey {
             let mut survey = Self::default();
             for read in [list_by_conversation, list_by_directory] {
                 match read(database, &mut survey) {
-                    Err(Reject::Database(error)) => drop(survey.damage.get_or_insert(error.to_string())),
+                    Err(Reject::Database(error)) => survey.damage.push(error.to_string()),
                     read => read?,
                 }
             }
@@ -93,7 +93,7 @@ pub(in crate::agents) fn extract(
 ) -> Result<(), Reject> {
     let database = source.database()?;
     let survey = Survey::of(source, &database)?;
-    let mut damage = None;
+    let mut damage = Vec::new();
     let wanted: Vec<&Listed> = match source.scope {
         Scope::Section(id) => survey.conversations.get(id).into_iter().collect(),
         Scope::Whole => survey.conversations.values().collect(),
@@ -108,11 +108,11 @@ pub(in crate::agents) fn extract(
     }
     for conversation in wanted {
         match extract_one(agent, &database, conversation, out) {
-            Err(Reject::Database(error)) => drop(damage.get_or_insert(error.to_string())),
+            Err(Reject::Database(error)) => damage.push(error.to_string()),
             extracted => extracted?,
         }
     }
-    if let Some(damage) = damage {
+    for damage in damage {
         out.problem(out.report.lines + 1, &format!("the database is damaged: {damage}"));
     }
     Ok(())
@@ -157,47 +157,75 @@ fn read_row(
 
 fn list_by_conversation(database: &Database, into: &mut Survey) -> Result<(), Reject> {
     let columns = database.columns(BY_CONVERSATION)?;
-    if columns.is_empty() {
-        return Ok(());
-    }
     let column = |name: &'static str| if columns.iter().any(|column| column == name) { name } else { "NULL" };
-    let query = format!(
-        "SELECT key, conversation_id, octet_length(value), {}, {} FROM {BY_CONVERSATION}",
-        column("created_at"),
-        column("updated_at")
-    );
-    let mut statement = database.prepare(&query)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let (Some(directory), Some(id)) = (text_of(row, 0)?, text_of(row, 1)?) else { continue };
+    let query =
+        format!("key, conversation_id, octet_length(value), {}, {}", column("created_at"), column("updated_at"));
+    each_row(database, BY_CONVERSATION, &query, into, |row, into| {
+        let (Some(directory), Some(id)) = (text_of(row, 0)?, text_of(row, 1)?) else { return Ok(()) };
         let [length, created, updated] = [2, 3, 4].map(|column| number_of(row, column));
         let (length, created, updated) = (length?.unwrap_or(0), created?, updated?.unwrap_or(0));
         let place = Place { table: BY_CONVERSATION, directory, updated };
         let stamp = xxh3_64(format!("{updated} {length}").as_bytes());
         add(into, id, place, stamp, length, created.and_then(|ms| from_epoch(ms as f64)));
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The rows of this table say neither whose they are nor when they changed: both are in the value.
 fn list_by_directory(database: &Database, into: &mut Survey) -> Result<(), Reject> {
-    if database.columns(BY_DIRECTORY)?.is_empty() {
-        return Ok(());
-    }
-    let mut statement = database.prepare(&format!("SELECT key, value FROM {BY_DIRECTORY}"))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let Some(directory) = text_of(row, 0)? else { continue };
+    each_row(database, BY_DIRECTORY, "key, value", into, |row, into| {
+        let Some(directory) = text_of(row, 0)? else { return Ok(()) };
         let value = value_bytes(row.get_ref(1)?).unwrap_or_default();
         let Some(id) = conversation_id(value) else {
             into.strangers += 1;
-            continue;
+            return Ok(());
         };
         let length = i64::try_from(value.len()).unwrap_or(i64::MAX);
         let place = Place { table: BY_DIRECTORY, directory, updated: last_request(value) };
         add(into, id, place, xxh3_64(value), length, None);
+        Ok(())
+    })
+}
+
+/// Takes the rows of a table one by one: a row that lies on a damaged page costs no other.
+fn each_row(
+    database: &Database,
+    table: &str,
+    columns: &str,
+    into: &mut Survey,
+    take: impl Fn(&Row<'_>, &mut Survey) -> Result<(), rusqlite::Error>,
+) -> Result<(), Reject> {
+    if database.columns(table)?.is_empty() {
+        return Ok(());
+    }
+    let mut statement = database.prepare(&format!("SELECT {columns} FROM {table} WHERE rowid = ?1"))?;
+    for number in row_numbers(database, table, into)? {
+        if let Err(error) = statement.query_row([number], |row| take(row, into))
+            && error != rusqlite::Error::QueryReturnedNoRows
+        {
+            into.damage.push(error.to_string());
+        }
     }
     Ok(())
+}
+
+/// The numbers of a table's rows, by the index of its keys, which lies on other pages than the values. Where that is
+/// damaged, also by the table itself.
+fn row_numbers(database: &Database, table: &str, into: &mut Survey) -> Result<BTreeSet<i64>, Reject> {
+    let mut numbers = BTreeSet::new();
+    for by in ["", "NOT INDEXED"] {
+        let mut statement = database.prepare(&format!("SELECT rowid FROM {table} {by}"))?;
+        let mut rows = statement.query([])?;
+        let damage = loop {
+            match rows.next() {
+                Ok(Some(row)) => drop(numbers.insert(row.get(0)?)),
+                Ok(None) => return Ok(numbers),
+                Err(error) => break error,
+            }
+        };
+        into.damage.push(damage.to_string());
+    }
+    Ok(numbers)
 }
 
 fn add(into: &mut Survey, id: String, place: Place, stamp: u64, length: i64, began: Option<i64>) {

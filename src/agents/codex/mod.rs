@@ -49,7 +49,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 2,
+    parser_version: 3,
 };
 
 /// Folders below `sessions/`: year, month, day.

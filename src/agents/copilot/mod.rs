@@ -46,7 +46,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 2,
+    parser_version: 3,
 };
 
 /// The central database.

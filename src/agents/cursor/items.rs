@@ -124,28 +124,25 @@ fn tell(state: &State<'_>, id: &str, title: Option<&str>, out: &mut Sink<'_>) {
 
 /// The composers that were shown in the workspace, by the state of their views.
 fn read_panes(state: &State<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    for id in panes(state)? {
+    let (ids, read) = panes(state);
+    for id in ids {
         out.line();
         tell(state, &id, None, out);
     }
-    Ok(())
+    read
 }
 
-/// Ids of the composers whose views have a state.
-fn panes(state: &State<'_>) -> Result<Vec<String>, Reject> {
-    let query = "SELECT key, value FROM ItemTable WHERE key >= ?1 AND key < ?2 ORDER BY key";
-    let mut statement = state.database.prepare_cached(query)?;
-    let mut rows = statement.query([PANES, PANES_END])?;
+/// Ids of the composers whose views have a state, and what kept others from being read.
+fn panes(state: &State<'_>) -> (Vec<String>, Result<(), Reject>) {
     let mut ids = Vec::new();
-    while let Some(row) = rows.next()? {
-        let Some(json) = value::text_of(row.get_ref(1)?) else { continue };
+    let read = state.each_item(PANES, |json| {
         let places = memchr::memmem::find_iter(json.as_bytes(), VIEW.as_bytes());
         let found = places.filter_map(|place| json.get(place + VIEW.len()..place + VIEW.len() + 36));
         ids.extend(found.filter(|id| uuid::Uuid::try_parse(id).is_ok()).map(str::to_owned));
-    }
+    });
     ids.sort();
     ids.dedup();
-    Ok(ids)
+    (ids, read)
 }
 
 /// Whether the workspace has, or lists, any conversation.
@@ -166,7 +163,9 @@ fn has_chats(state: &State<'_>) -> Result<bool, Reject> {
         let selected = value::read::<Composers<'static>, _>(json, |it| !it.selected.0.is_empty()).unwrap_or(false);
         is_sound.map(|_| count > 0 || selected)
     })?;
-    Ok(lists.unwrap_or(Ok(false))? || !panes(state)?.is_empty())
+    let (panes, read) = panes(state);
+    read?;
+    Ok(lists.unwrap_or(Ok(false))? || !panes.is_empty())
 }
 
 /// Prompts that were typed in a workspace of which nothing else is known. They give way to any composer that says that it

@@ -75,10 +75,15 @@ pub(super) fn extract(source: &Source<'_>, database: &Database, out: &mut Sink<'
     }
     let Some(damage) = damage.or(damaged.map(|error| error.to_string())) else { return Ok(()) };
     let damage = format!("the database is damaged: {damage}");
-    if out.report.lines == 0 {
+    let is_part = match source.scope {
+        Scope::Whole => false,
+        Scope::Common => !survey.sections.is_empty(),
+        Scope::Section(_) => true,
+    };
+    if out.report.lines == 0 && !is_part {
         return Err(Reject::Io(std::io::Error::other(damage)));
     }
-    out.problem(out.report.lines, &damage);
+    out.problem(out.report.lines.max(1), &damage);
     Ok(())
 }
 
@@ -133,7 +138,7 @@ impl<'d> State<'d> {
             }
         }
         if self.has_items {
-            run(self.list_items(&mut units));
+            units.extend(self.list_items());
         }
         units
     }
@@ -191,26 +196,43 @@ impl<'d> State<'d> {
     }
 
     /// Values of one database tell on each other: all have one stamp.
-    fn list_items(&self, units: &mut Vec<Section>) -> Result<(), Reject> {
+    fn list_items(&self) -> Vec<Section> {
         let mut stamp = Xxh3::new();
         stamp.update(self.folder.as_deref().unwrap_or_default().as_bytes());
         let mut found = Vec::new();
-        for (key, first, end) in items::KEYS.iter().map(|key| items::range_of(key)) {
-            let query = "SELECT key, value FROM ItemTable WHERE key >= ?1 AND key <= ?2 ORDER BY key";
-            let mut statement = self.database.prepare_cached(query)?;
-            let mut rows = statement.query([first, end])?;
+        for key in items::KEYS {
             let mut weight = None;
-            while let Some(row) = rows.next()? {
-                let Some(json) = value::text_of(row.get_ref(1)?) else { continue };
+            let take = |json: &str| {
                 stamp.update(json.as_bytes());
                 weight = Some(weight.unwrap_or(0) + json.len() as u64);
-            }
-            found.extend(weight.map(|weight| (key, weight)));
+            };
+            // What is damaged is told of when it is read.
+            let is_damaged = self.each_item(key, take).is_err();
+            found.extend(weight.or(is_damaged.then_some(0)).map(|weight| (key, weight)));
         }
         let stamp = stamp.digest();
         let unit = |(key, bytes): (&str, u64)| Section { id: key.to_owned(), stamp, bytes, ..Section::default() };
-        units.extend(found.into_iter().map(unit));
-        Ok(())
+        found.into_iter().map(unit).collect()
+    }
+
+    /// Takes the values of `ItemTable` that a key stands for, in the order of their own keys. One on a damaged page costs
+    /// no other; the first damage is what is given back.
+    pub(super) fn each_item(&self, key: &'static str, mut take: impl FnMut(&str)) -> Result<(), Reject> {
+        let mut damaged = None;
+        let keys = keep(self.keys_of_items(key), &mut damaged)?.unwrap_or_default();
+        for key in keys {
+            keep(self.with_item(&key, &mut take), &mut damaged)?;
+        }
+        damaged.map_or(Ok(()), |error| Err(Reject::Database(error)))
+    }
+
+    /// The keys that one stands for, from the index alone.
+    fn keys_of_items(&self, key: &'static str) -> Result<Vec<String>, Reject> {
+        let (_, first, end) = items::range_of(key);
+        let query = "SELECT key FROM ItemTable WHERE key >= ?1 AND key <= ?2 ORDER BY key";
+        let mut statement = self.database.prepare_cached(query)?;
+        let keys = statement.query_map([first, end], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(keys)
     }
 
     /// Reads one unit, whatever else the database holds.

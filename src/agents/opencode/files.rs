@@ -19,30 +19,32 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let Some(folders) = Folders::of(source.path, source.kind) else { return Ok(()) };
     let known = known(source, &folders, out)?;
     let mut transcript = Transcript::new(known, out);
-    let mut messages: Vec<(Option<i64>, String, Vec<u8>)> = Vec::new();
+    let mut messages: Vec<(Option<i64>, String, Option<Vec<u8>>)> = Vec::new();
     for (id, path) in records(&folders.messages) {
-        match source.sidecar(&path) {
-            Some(bytes) => messages.push((created(&bytes).or_else(|| moment_of(&id)), id, bytes)),
-            None => unreadable(&mut transcript, &id),
-        }
+        let bytes = source.sidecar(&path);
+        let created = bytes.as_deref().and_then(created).or_else(|| moment_of(&id));
+        messages.push((created, id, bytes));
     }
     messages.sort_by(|(a, a_id, _), (b, b_id, _)| (a, a_id).cmp(&(b, b_id)));
     for (created, id, bytes) in &messages {
-        transcript.begin(id, *created, bytes)?;
+        match bytes {
+            Some(bytes) => transcript.begin(id, *created, bytes)?,
+            None => transcript.begin_lost(id, *created, UNREADABLE)?,
+        }
         for (id, path) in records(&folders.parts.join(id)) {
             match source.sidecar(&path) {
                 Some(bytes) => transcript.part(&id, &bytes)?,
-                None => unreadable(&mut transcript, &id),
+                None => {
+                    transcript.rows.record();
+                    transcript.rows.problem(&id, UNREADABLE);
+                }
             }
         }
     }
     transcript.finish()
 }
 
-fn unreadable(transcript: &mut Transcript<'_, '_>, id: &str) {
-    transcript.rows.record();
-    transcript.rows.problem(id, "the file cannot be read, or is longer than 16 MiB");
-}
+const UNREADABLE: &str = "the file cannot be read, or is longer than 16 MiB";
 
 /// When a message was written, by itself. Microseconds since 1970.
 fn created(bytes: &[u8]) -> Option<i64> {

@@ -6,6 +6,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Params, Row, Statement};
 
 use super::events::{EventRow, Events};
+use super::ids::moment_of;
 use super::record::{self, Revert};
 use super::rows::Known;
 use super::transcript::Transcript;
@@ -53,16 +54,15 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 struct Store<'d> {
     sessions: Vec<Statement<'d>>,
     project: Option<Statement<'d>>,
-    messages: Option<Statement<'d>>,
-    parts: Option<Statement<'d>>,
+    messages: Option<Records<'d>>,
+    parts: Option<Records<'d>>,
     strays: Option<Statement<'d>>,
-    events: Option<Statement<'d>>,
+    events: Option<Records<'d>>,
     has_events: Option<Statement<'d>>,
 }
 
 impl<'d> Store<'d> {
     fn open(database: &'d Database) -> Result<Self, Reject> {
-        let by_session = "WHERE session_id = ?1 ORDER BY";
         let mut sessions = Vec::new();
         for table in SESSIONS {
             sessions.extend(database.select(table, &SESSION_COLUMNS, "WHERE id = ?1")?);
@@ -75,16 +75,12 @@ impl<'d> Store<'d> {
                       AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = part.message_id)";
         let has_events =
             "SELECT 1 FROM session_message WHERE session_id = ?1 AND type IN ('user', 'assistant') LIMIT 1";
-        let events = database.select("session_message", &EVENT_COLUMNS, &format!("{by_session} {event_order}"))?;
+        let events = Records::of(database, "session_message", "session_id", event_order, &EVENT_COLUMNS)?;
         Ok(Self {
             sessions,
             project: database.select("project", &["worktree", "vcs"], "WHERE id = ?1")?,
-            messages: database.select(
-                "message",
-                &["id", "time_created", "data"],
-                &format!("{by_session} time_created, id"),
-            )?,
-            parts: database.select("part", &["id", "data"], "WHERE message_id = ?1 ORDER BY id")?,
+            messages: Records::of(database, "message", "session_id", "time_created, id", &MESSAGE_COLUMNS)?,
+            parts: Records::of(database, "part", "message_id", "id", &["id", "data"])?,
             strays: if has_messages && has_parts { Some(database.prepare(strays)?) } else { None },
             has_events: if events.is_some() { Some(database.prepare(has_events)?) } else { None },
             events,
@@ -114,8 +110,16 @@ impl<'d> Store<'d> {
         if boundary.is_some() {
             events.rows.trust_boundary();
         }
-        if let Some(statement) = &mut self.events {
-            let read = each(statement, [session], |row| {
+        if let Some(records) = &mut self.events {
+            let read = records.each(&session, |place, row| {
+                let row = match row {
+                    Ok(row) => row,
+                    Err(error) => {
+                        events.rows.record();
+                        events.rows.problem(&place.name(), &damaged(error));
+                        return Ok(());
+                    }
+                };
                 let (id, kind) = (text(row, 0), text(row, 1));
                 let seq = number(row, 2);
                 events.row(&EventRow {
@@ -137,11 +141,29 @@ impl<'d> Store<'d> {
         let mut transcript = Transcript::new(known, out);
         let Self { messages, parts, strays, .. } = self;
         if let Some(messages) = messages {
-            let read = each(messages, [&session], |row| {
-                let id = text(row, 0).unwrap_or_default();
-                transcript.begin(&id, number(row, 1).and_then(moment), bytes(row, 2))?;
+            let read = messages.each(&session, |place, row| {
+                let id = match row {
+                    Ok(row) => {
+                        let id = text(row, 0).unwrap_or_default();
+                        transcript.begin(&id, number(row, 1).and_then(moment), bytes(row, 2))?;
+                        id
+                    }
+                    Err(error) => {
+                        let id = place.name();
+                        let created = place.created.and_then(moment).or_else(|| moment_of(&id));
+                        transcript.begin_lost(&id, created, &damaged(error))?;
+                        id
+                    }
+                };
                 let Some(parts) = parts.as_mut() else { return Ok(()) };
-                let read = each(parts, [&id], |row| transcript.part(&text(row, 0).unwrap_or_default(), bytes(row, 1)))?;
+                let read = parts.each(&id, |place, row| match row {
+                    Ok(row) => transcript.part(&text(row, 0).unwrap_or_default(), bytes(row, 1)),
+                    Err(error) => {
+                        transcript.rows.record();
+                        transcript.rows.problem(&place.name(), &damaged(error));
+                        Ok(())
+                    }
+                })?;
                 report(read, transcript.rows.out);
                 Ok(())
             })?;
@@ -208,6 +230,7 @@ const SESSION_COLUMNS: [&str; 11] = [
     "fork_boundary",
     "slug",
 ];
+const MESSAGE_COLUMNS: [&str; 3] = ["id", "time_created", "data"];
 const EVENT_COLUMNS: [&str; 5] = ["id", "type", "seq", "time_created", "data"];
 
 fn known_of(session: &str, row: &Row<'_>) -> Known {
@@ -233,6 +256,89 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
         root: None,
         is_stray: false,
         reverted,
+    }
+}
+
+/// The records of a table that belong to a session or a message. Where they lie is read first, by an index, each by itself
+/// then: a damaged page costs what lies on it.
+struct Records<'d> {
+    in_order: Statement<'d>,
+    /// As the index of owners has them, which may be sound where the order is not to be had.
+    unordered: Statement<'d>,
+    one: Statement<'d>,
+}
+
+/// Where a record lies, and what is known of it by that.
+struct Place {
+    row: i64,
+    id: Option<String>,
+    /// As the store counts.
+    created: Option<i64>,
+}
+
+impl Place {
+    /// What to call a record that cannot be read.
+    fn name(&self) -> String {
+        self.id.clone().unwrap_or_else(|| format!("row {}", self.row))
+    }
+}
+
+impl<'d> Records<'d> {
+    /// Records by owner; none where there is no such table. Columns that are not there are null.
+    fn of(
+        database: &'d Database,
+        table: &str,
+        owner: &str,
+        order: &str,
+        columns: &[&str],
+    ) -> Result<Option<Self>, Reject> {
+        let there = database.columns(table)?;
+        let named = |column: &str| there.iter().any(|name| name == column);
+        let Some(one) = database.select(table, columns, "WHERE rowid = ?1")? else { return Ok(None) };
+        let known =
+            ["id", "time_created"].map(|column| if order.contains(column) && named(column) { column } else { "NULL" });
+        let of_owner = |columns: &str, rest: &str| {
+            database.prepare(&format!("SELECT rowid, {columns} FROM {table} WHERE {owner} = ?1 {rest}"))
+        };
+        let in_order = of_owner(&known.join(", "), &format!("ORDER BY {order}"))?;
+        Ok(Some(Self { in_order, unordered: of_owner("NULL, NULL", "")?, one }))
+    }
+
+    /// Hands on the records of an owner, or what is wrong with one. Gives back what kept others from being found.
+    fn each(
+        &mut self,
+        owner: &str,
+        mut take: impl FnMut(&Place, Result<&Row<'_>, &rusqlite::Error>) -> Result<(), Reject>,
+    ) -> Result<Result<(), rusqlite::Error>, Reject> {
+        let mut found = Ok(());
+        let places = places(&mut self.in_order, owner).or_else(|(error, _)| {
+            found = Err(error);
+            places(&mut self.unordered, owner)
+        });
+        for place in places.unwrap_or_else(|(_, before)| before) {
+            let mut rows = self.one.query([place.row])?;
+            match rows.next() {
+                Ok(Some(row)) => take(&place, Ok(row))?,
+                Ok(None) => {}
+                Err(error) => take(&place, Err(&error))?,
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Where an owner's records lie; of those that come before a damaged page, with what is wrong with it.
+fn places(statement: &mut Statement<'_>, owner: &str) -> Result<Vec<Place>, (rusqlite::Error, Vec<Place>)> {
+    let mut places = Vec::new();
+    let read = statement.query([owner]).and_then(|mut rows| {
+        while let Some(row) = rows.next()? {
+            places.push(Place { row: row.get(0)?, id: text(row, 1), created: number(row, 2) });
+        }
+        Ok(())
+    });
+    match read {
+        Ok(()) => Ok(places),
+        Err(error) => Err((error, places)),
     }
 }
 
@@ -263,7 +369,11 @@ pub(super) fn report(read: Result<(), rusqlite::Error>, out: &mut Sink<'_>) {
 }
 
 fn damage(error: &rusqlite::Error, out: &mut Sink<'_>) {
-    out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
+    out.problem(out.report.lines + 1, &damaged(error));
+}
+
+fn damaged(error: &rusqlite::Error) -> String {
+    format!("the database is damaged: {error}")
 }
 
 /// A column's bytes; none are an empty text.

@@ -1,20 +1,35 @@
 //! Messages and their parts, as the files and the tables `message` and `part` hold them.
 
+use serde_json::json;
+
 use super::ids::{Finished, Identity, Traits, moment_of, steps_key};
 use super::inline::Inline;
 use super::record::{self, Message, Part};
 use super::rows::{Known, Response, Rows, Said};
 use super::tokens::{Billed, Counter};
 use super::tools::{Call, between};
+use crate::agents::torn::Torn;
 use crate::extract::{Kind, Reject, Sink};
+use crate::source::records::Text;
+use crate::source::repair;
 
 /// Takes a session's messages in order, each followed by its parts.
 pub(super) struct Transcript<'o, 'a> {
     pub(super) rows: Rows<'o, 'a>,
     open: Option<Open>,
+    lost: Option<Lost>,
     /// The text of the last prompt; after a compaction that made room for it, it is given once more.
     last_prompt: String,
     may_repeat: bool,
+}
+
+/// A message whose record is damaged. Whether it is one, its parts tell.
+struct Lost {
+    id: String,
+    /// Microseconds since 1970.
+    created: Option<i64>,
+    /// An object of the fields that stand before the tear.
+    fields: String,
 }
 
 /// A message whose parts are being read.
@@ -26,6 +41,8 @@ struct Open {
     is_assistant: bool,
     is_summary: bool,
     is_aborted: bool,
+    /// Whether its own record is damaged.
+    is_lost: bool,
     provider: Option<String>,
     model: Option<String>,
     parent: Option<String>,
@@ -74,7 +91,7 @@ struct Step {
 
 impl<'o, 'a> Transcript<'o, 'a> {
     pub(super) fn new(known: Known, out: &'o mut Sink<'a>) -> Self {
-        Self { rows: Rows::new(known, out), open: None, last_prompt: String::new(), may_repeat: false }
+        Self { rows: Rows::new(known, out), open: None, lost: None, last_prompt: String::new(), may_repeat: false }
     }
 
     /// Takes a message. `created` is when its store says that it was written; the message itself knows better.
@@ -84,10 +101,41 @@ impl<'o, 'a> Transcript<'o, 'a> {
         record::read::<Message<'static>, _>(bytes, |read| match read {
             Ok(message) => self.take(id, created, &message),
             Err(reason) => {
-                self.rows.problem(id, &reason);
+                self.lose(id, created, bytes, &reason);
                 Ok(())
             }
         })
+    }
+
+    /// Takes a message whose record cannot be had.
+    pub(super) fn begin_lost(&mut self, id: &str, created: Option<i64>, reason: &str) -> Result<(), Reject> {
+        self.end()?;
+        self.rows.record();
+        self.lose(id, created, &[], reason);
+        Ok(())
+    }
+
+    /// Counts a damaged record; the parts that lie elsewhere are still its own.
+    fn lose(&mut self, id: &str, created: Option<i64>, bytes: &[u8], reason: &str) {
+        self.rows.problem(id, reason);
+        let json = repair(bytes);
+        let torn = Torn::read(&json, "parts");
+        let fields = torn.names().filter_map(|name| Some(format!("{}:{}", json!(name), torn.raw(name)?.get())));
+        let fields = format!("{{{}}}", fields.collect::<Vec<_>>().join(","));
+        self.lost = Some(Lost { id: id.to_owned(), created, fields });
+    }
+
+    /// Opens the damaged message that a part is of. Where its record does not say whose it is, the kind of the part does. One
+    /// that may be a copy is none: nothing would tell that it is there already.
+    fn open_lost(&mut self, lost: &Lost, part: &str) {
+        record::read::<Message<'static>, _>(lost.fields.as_bytes(), |read| {
+            let mut message = read.unwrap_or_default();
+            if message.role.get().is_none() {
+                message.role = Text(Some(if is_models(part) { "assistant" } else { "user" }.into()));
+            }
+            let open = Open { is_lost: true, ..self.open_of(&lost.id, lost.created, &message) };
+            self.open = Some(open).filter(|open| !open.identity.is_copy());
+        });
     }
 
     fn take(&mut self, id: &str, created: Option<i64>, message: &Message<'_>) -> Result<(), Reject> {
@@ -171,10 +219,15 @@ impl<'o, 'a> Transcript<'o, 'a> {
         for name in &part.unknown {
             self.rows.out.unknown(&format!("part field {name}"));
         }
+        let kind = part.kind.get().unwrap_or_default();
+        if let Some(lost) = self.lost.take() {
+            self.open_lost(&lost, kind);
+        }
         let Some(open) = &mut self.open else { return Ok(()) };
         open.has_parts = true;
+        open.is_assistant |= open.is_lost && is_models(kind);
         let times = part.time.0.as_ref();
-        match part.kind.get().unwrap_or_default() {
+        match kind {
             "text" if !open.is_assistant && part.ignored.0 => {}
             "text" => open.add_text(part),
             "reasoning" => append(&mut open.thinking, part.text.get().unwrap_or_default()),
@@ -237,6 +290,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     /// Completes the message that was taken last.
     pub(super) fn end(&mut self) -> Result<(), Reject> {
+        self.lost = None;
         let Some(mut open) = self.open.take() else { return Ok(()) };
         let has_message_usage = open.steps.is_empty()
             && (open.billed.is_some_and(|billed| !billed.is_zero()) || open.cost.is_some_and(|cost| cost > 0.0));
@@ -268,7 +322,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             is_error: open.error.is_some(),
             attachments: open.attachments,
             is_bare: !open.has_parts,
-            is_unfinished: open.is_assistant && open.completed.is_none(),
+            is_unfinished: open.is_lost || (open.is_assistant && open.completed.is_none()),
         };
         self.rows.message(&open.id, identity, &said)?;
         for step in &open.steps {
@@ -393,6 +447,11 @@ impl Open {
             grain: "response",
         }
     }
+}
+
+/// Whether only the model's messages have parts of a kind.
+fn is_models(part: &str) -> bool {
+    matches!(part, "reasoning" | "tool" | "tool-invocation" | "step-start" | "step-finish" | "retry")
 }
 
 /// Puts a text behind another, with an empty line between them.

@@ -37,7 +37,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 1,
+    parser_version: 2,
 };
 
 impl Agent for QwenCode {

@@ -69,7 +69,15 @@ pub(super) fn list(database: &Database, workspace: &str, out: &mut Sink<'_>) -> 
     let mut listed = Vec::new();
     let mut seen = KeySet::default();
     for name in KEYS {
-        let Some(value) = value_of(database, name)? else { continue };
+        let value = match value_of(database, name) {
+            Err(Reject::Database(error)) => {
+                out.line();
+                out.problem(out.report.lines, &format!("what stands under {name} is damaged: {error}"));
+                continue;
+            }
+            value => value?,
+        };
+        let Some(value) = value else { continue };
         let json = repair(&value);
         let tabs = tabs(&json);
         for (place, tab) in tabs.items.iter().enumerate() {
