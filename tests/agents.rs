@@ -107,7 +107,10 @@ fn a_task_of_cline_is_billed_by_its_requests_or_by_its_replies() {
         rows.iter().map(|row| format!("{} {}", row["response_id"], row["total_tokens"])).collect::<Vec<_>>()
     };
     let torn = r#"[{"ts":1770000000000,"type":"say","say":"task","text":"fix it"},{"ts":1770000000400,"type":"say""#;
-    assert_eq!(billed(torn), ["\"1770000000000:api:1\" 3092"]);
+    let placeholder = format!(r#"{torn},"say":"api_req_started","text":"{{\"request\":\"fix it\"}}"}}]"#);
+    for shown in ["[]", "", &placeholder, torn] {
+        assert_eq!(billed(shown), ["\"1770000000000:api:1\" 3092"], "{shown}");
+    }
     let request = r#","say":"api_req_started","text":"{\"tokensIn\":12,\"tokensOut\":80,\"cacheReads\":3000}"}]"#;
     assert_eq!(billed(&format!("{torn}{request}")), ["\"1770000000000:1770000000400\" 3092"]);
 }
