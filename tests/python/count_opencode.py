@@ -114,9 +114,8 @@ def read_files(home, sessions, messages, parts_of):
         for file in sorted(os.listdir(folder)):
             if not file.endswith(".json"):
                 continue
-            data = load_file(os.path.join(folder, file))
-            if data is None:
-                continue
+            # Of a torn message, its parts are left.
+            data = load_file(os.path.join(folder, file)) or {}
             parts = []
             where = parts_of(name, file[:-5])
             for part in sorted(os.listdir(where)) if os.path.isdir(where) else []:
@@ -173,8 +172,8 @@ def read_database(home, path):
                     parts.setdefault(row["message_id"], []).append((row["id"].decode(), value))
         for row in connection.execute("SELECT id, session_id, data FROM message") if "message" in tables else []:
             name = row["session_id"].decode()
-            data = load_object(row["data"])
-            if name not in events and data is not None:
+            if name not in events:
+                data = load_object(row["data"]) or {}
                 add_message(home.session(name), row["id"].decode(), data, parts.get(row["id"], []))
         for name, rows in events.items():
             origin, boundary = copied.get(name, (None, None))
