@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(has(&again), [true, false, true, true], "by another name of the place");
         again.note([7; 16]).unwrap();
         assert_eq!(has(&Written::load(&layout, "s3://b/x").unwrap()), [true, false, true, true]);
-        std::fs::write(layout.uploads(), "{").unwrap();
+        fs::write(&layout.uploads(), b"{").unwrap();
         assert_eq!(has(&Written::load(&layout, "s3://b/x").unwrap()), [false; 4]);
     }
 }
