@@ -91,7 +91,7 @@ fn kill_at(s3: &S3, lake: &Path, number: u64, is_done: bool) -> bool {
 }
 
 fn kills() -> u64 {
-    std::env::var("LLREM_TEST_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(10)
+    std::env::var("LLREM_TEST_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(30)
 }
 
 /// Days are folded, one session grows, and a new month begins, all in one upload that is killed at any request.
