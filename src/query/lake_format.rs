@@ -91,9 +91,8 @@ fn without_schema(footer: ParquetMetaData) -> ParquetMetaData {
 /// first, the last and how many there are not: by them whole files are left out, row groups without a null are not.
 fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
     let rows = usize::try_from(footer.file_metadata().num_rows()).unwrap_or_default();
-    let leaves = footer.file_metadata().schema_descr();
     let bytes = |column: &str| {
-        let leaf = (0..leaves.num_columns()).find(|leaf| leaves.get_column_root(*leaf).name() == column)?;
+        let leaf = leaf_of(footer, column)?;
         let sizes = footer.row_groups().iter().filter_map(|group| group.columns().get(leaf));
         usize::try_from(sizes.map(ColumnChunkMetaData::uncompressed_size).sum::<i64>()).ok()
     };
@@ -115,6 +114,12 @@ fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
     }
 }
 
+/// The place of a column among those of the file.
+fn leaf_of(footer: &ParquetMetaData, column: &str) -> Option<usize> {
+    let leaves = footer.file_metadata().schema_descr();
+    (0..leaves.num_columns()).find(|leaf| leaves.get_column_root(*leaf).name() == column)
+}
+
 /// Adds what the footer tells of a column of moments; nothing where it does not tell all.
 fn with_moments(
     told: ColumnStatistics,
@@ -122,8 +127,7 @@ fn with_moments(
     column: &str,
     zone: Option<&Arc<str>>,
 ) -> ColumnStatistics {
-    let leaves = footer.file_metadata().schema_descr();
-    let leaf = (0..leaves.num_columns()).find(|leaf| leaves.get_column_root(*leaf).name() == column);
+    let leaf = leaf_of(footer, column);
     let (mut nulls, mut first, mut last) = (0, None, None);
     for group in footer.row_groups() {
         let chunk = leaf.and_then(|leaf| group.columns().get(leaf)?.statistics());
