@@ -312,9 +312,7 @@ fn consistent_copy(path: &Path, into: Option<&Path>) -> io::Result<tempfile::Tem
         let before = state()?;
         copy_into(path, folder.path())?;
         for beside in [&log, &journal] {
-            if beside.exists() {
-                absent_is_fine(copy_into(beside, folder.path()))?;
-            }
+            absent_is_fine(copy_into(beside, folder.path()))?;
         }
         if before == state()? {
             return Ok(folder);
