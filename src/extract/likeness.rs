@@ -64,11 +64,24 @@ fn letters_of<'r>(text: &str, room: &'r mut [u8; LOOKED_AT]) -> &'r [u8] {
     let mut count = 0;
     for byte in text.bytes() {
         let Some(place) = room.get_mut(count) else { break };
-        *place = byte.to_ascii_lowercase();
-        count += usize::from(byte.is_ascii_alphabetic() || !byte.is_ascii());
+        *place = LETTERS[usize::from(byte)];
+        count += usize::from(*place != 0);
     }
     room.get(..count).unwrap_or_default()
 }
+
+/// Each byte as a letter in lower case; 0 for what is none.
+const LETTERS: [u8; 256] = {
+    let mut letters = [0; 256];
+    let mut byte = u8::MAX;
+    while byte > 0 {
+        if byte.is_ascii_alphabetic() || !byte.is_ascii() {
+            letters[byte as usize] = byte.to_ascii_lowercase();
+        }
+        byte -= 1;
+    }
+    letters
+};
 
 /// The part that is looked at closely, and the rest.
 fn split(text: &str) -> (&str, &str) {
