@@ -17,6 +17,8 @@ mod corpus;
 #[path = "common/bench.rs"]
 mod lake;
 
+#[path = "lake/children.rs"]
+mod children;
 #[cfg(unix)]
 #[path = "lake/crash.rs"]
 mod crash;

@@ -7,6 +7,7 @@ use arrow::array::{Array, RecordBatch, StringArray};
 use rayon::prelude::*;
 
 use super::carry::{self, Carry};
+use super::children::known_children;
 use super::read::{Planned, Read, ReadSession, read};
 use super::rebuild::{Rebuilt, with_news};
 use super::sessions;
@@ -14,7 +15,7 @@ use super::totals::Totals;
 use super::{Shared, check_interrupt};
 use crate::error::Result;
 use crate::extract::Facts;
-use crate::extract::KeySet;
+use crate::extract::{KeyMap, KeySet};
 use crate::lake::claims::{self, Replica};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
@@ -39,6 +40,13 @@ pub(super) struct Group {
     pub(super) is_outdated: bool,
 }
 
+impl Group {
+    /// What it takes to work on it, in bytes that are read.
+    pub(super) fn cost(&self) -> u64 {
+        self.sources.values().map(Planned::cost).sum()
+    }
+}
+
 /// What became of a group: parts that wait in the staging folder.
 pub(super) struct Outcome {
     pub(super) group: Group,
@@ -46,7 +54,8 @@ pub(super) struct Outcome {
     pub(super) reads: Vec<Read>,
     /// Numbers of the group's replicas among the owners, and what was decided of each.
     pub(super) verdicts: Vec<(u32, u64)>,
-    pub(super) childless: KeySet,
+    /// Calls that may have started a subagent of which their own source says nothing, with what is said elsewhere.
+    pub(super) children: KeyMap<Option<String>>,
 }
 
 /// A part that waits to be committed.
@@ -113,11 +122,9 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, reading: Reading) -> Re
     judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
     // Before the rows are written: what another thread learns meanwhile may come too late for them.
-    let notes = shared.notes();
-    childless.retain(|call| notes.child_of(*call).is_none());
-    drop(notes);
+    let children = known_children(shared, &childless);
     let parts = write_parts(shared, &group, rebuilt)?;
-    Ok(Outcome { group, parts, reads, verdicts, childless })
+    Ok(Outcome { group, parts, reads, verdicts, children })
 }
 
 fn old_sessions<'m>(shared: &'m Shared<'_>, group: &Group) -> HashMap<&'m str, (PartName, &'m SessionEntry)> {

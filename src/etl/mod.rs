@@ -1,12 +1,14 @@
 //! discover → plan → extract → resolve → commit: the only place with threads.
 
 mod carry;
+mod children;
 mod damaged;
 mod fold;
 mod group;
 mod notes;
 mod old;
 mod options;
+mod order;
 mod owners;
 mod plan;
 mod projects;

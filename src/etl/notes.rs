@@ -33,11 +33,6 @@ impl Notes {
         self.best.get(&(call, NoteField::ChildSession)).map(|(.., text)| text.as_str())
     }
 
-    /// Keys of the calls that a note names the subagent of.
-    pub(super) fn calls(&self) -> impl Iterator<Item = u64> {
-        self.best.keys().filter(|(_, field)| *field == NoteField::ChildSession).map(|(key, _)| *key)
-    }
-
     /// Keys of all that sessions are told by.
     pub(super) fn session_keys(&self) -> KeySet {
         self.best.keys().filter(|(_, field)| *field != NoteField::ChildSession).map(|(key, _)| *key).collect()

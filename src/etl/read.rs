@@ -63,6 +63,11 @@ impl Planned {
         if self.section.is_none() && self.has_sections() { 0 } else { self.print.bytes }
     }
 
+    /// What it takes to read it: what is streamed is read twice. Bytes.
+    pub(super) fn cost(&self) -> u64 {
+        if self.is_streamed() { self.print.bytes.saturating_mul(2) } else { self.bytes() }
+    }
+
     fn is_streamed(&self) -> bool {
         self.print.bytes >= streamed_from() && self.agent.streams(self.kind)
     }

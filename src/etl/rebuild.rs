@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::{concat_batches, sort_to_indices, take_record_batch};
 
 use super::Shared;
 use super::carry::Carry;
+use super::children::with_children;
 use super::old::{OldClaims, OldReplica};
 use super::read::ReadSession;
 use super::totals::Totals;
@@ -413,22 +414,6 @@ pub(super) fn with_news(
     let responses = Chunk { keys: responses.collect(), batch: priced_anew(&usage, shared.pricer)? };
     let usage = with_fullest_copies(&responses, &shared.owners(), shared.pricer)?;
     Ok([messages, with_children(shared, calls)?, usage])
-}
-
-/// Names the subagents of calls that only the subagents' own sources know of.
-fn with_children(shared: &Shared<'_>, calls: Chunk) -> Result<RecordBatch> {
-    let notes = shared.notes();
-    let known: Vec<Option<&str>> = calls.keys.iter().map(|key| notes.child_of(*key)).collect();
-    if known.iter().all(Option::is_none) {
-        return Ok(calls.batch);
-    }
-    let Some(index) = TOOL_CALLS.index_of("child_session_id") else { return Ok(calls.batch) };
-    let mut columns: Vec<ArrayRef> = calls.batch.columns().to_vec();
-    if let Some(column) = columns.get_mut(index) {
-        let told = column.as_string_opt::<i32>().into_iter().flat_map(StringArray::iter);
-        *column = Arc::new(told.zip(known).map(|(told, known)| told.or(known)).collect::<StringArray>());
-    }
-    Ok(RecordBatch::try_new(calls.batch.schema(), columns)?)
 }
 
 fn placed(batch: RecordBatch, table: &crate::tables::TableDef, places: &HashMap<i64, i64>) -> Result<RecordBatch> {

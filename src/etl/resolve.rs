@@ -23,7 +23,6 @@ pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &Ha
     add_changed_verdicts(shared, outcomes, &mut wider);
     add_split_sessions(shared, outcomes, &mut wider);
     add_other_sources(shared, outcomes, known, &mut wider);
-    add_late_children(shared, outcomes, &mut wider);
     let holders: HashMap<PartName, usize> = outcomes
         .iter()
         .enumerate()
@@ -179,15 +178,6 @@ fn drafts(outcome: &Outcome) -> impl Iterator<Item = &Draft> {
 
 fn new_sessions(outcome: &Outcome) -> impl Iterator<Item = String> {
     drafts(outcome).map(|draft| draft.entry.id.clone())
-}
-
-fn add_late_children(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTreeMap<usize, Group>) {
-    let named: KeySet = shared.notes().calls().collect();
-    for (place, outcome) in outcomes.iter().enumerate() {
-        if !named.is_empty() && outcome.childless.iter().any(|call| named.contains(call)) {
-            widen(wider, place, outcomes, Group::default());
-        }
-    }
 }
 
 /// Sessions of the lake that were not read, and whose rows are no longer what they should be.

@@ -14,9 +14,10 @@ use super::fold::fold;
 use super::group::{Group, NewPart, Outcome, Reading, SessionOut, process};
 use super::notes::Notes;
 use super::old::OldClaims;
+use super::order::long_ones_in_time;
 use super::plan::{self, Plan, Planning, groups, is_outdated, plan, settles_policy};
 use super::read::{Planned, Read};
-use super::{Options, Progress, Registry, Shared, Summary, projects, report, resolve, sessions};
+use super::{Options, Progress, Registry, Shared, Summary, children, projects, report, resolve, sessions};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::lake::commit::{self, Step};
@@ -226,6 +227,7 @@ fn extract(
         }
         outcomes.extend(process_all(&shared, next)?);
     }
+    children::name_late_ones(&shared, &mut outcomes)?;
     record.sources_seen = count(plan.found.len());
     progress.stage("committing");
     let mut finished = finish(&shared, &plan, outcomes)?;
@@ -249,6 +251,7 @@ fn extract(
 
 fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
     let waiting = AtomicUsize::new(groups.len());
+    let groups = long_ones_in_time(groups, rayon::current_num_threads());
     let outcomes = groups.into_iter().par_bridge().map(|group| {
         let is_last = waiting.fetch_sub(1, Ordering::Relaxed) == 1;
         process(shared, group, if is_last { Reading::SideBySide } else { Reading::InTurn })

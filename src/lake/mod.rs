@@ -1,6 +1,7 @@
 //! The lake: hive-partitioned Parquet, and the state that tells what is in it.
 
 mod any;
+pub(crate) mod changed;
 pub(crate) mod claims;
 pub(crate) mod commit;
 pub(crate) mod fs;

@@ -70,7 +70,7 @@ const READ_ROWS: usize = 1024;
 
 /// Only texts and identities are compressed: a compressor is set up for each column of each row group, which costs more
 /// than the other columns hold.
-fn properties(table: &TableDef) -> WriterProperties {
+pub(super) fn properties(table: &TableDef) -> WriterProperties {
     let zstd = Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default());
     let mut properties = WriterProperties::builder()
         .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
@@ -199,8 +199,7 @@ impl TableWriter {
     pub(crate) fn close(mut self) -> Result<(File, FileEntry)> {
         self.write_small()?;
         let file = self.writer.into_inner().map_err(|error| write_error(error, &self.path))?;
-        let entry = FileEntry { rows: self.rows, bytes: file.bytes, hash: *file.hasher.finalize().as_bytes() };
-        Ok((file.file, entry))
+        Ok(file.close(self.rows))
     }
 
     fn finish(self, syncer: &Syncer) -> Result<StagedFile> {
@@ -227,7 +226,7 @@ fn one_below_the_other(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Re
 }
 
 /// A full disk is the system's error, not Parquet's.
-fn write_error(error: parquet::errors::ParquetError, path: &Path) -> Error {
+pub(super) fn write_error(error: parquet::errors::ParquetError, path: &Path) -> Error {
     if let parquet::errors::ParquetError::External(source) = error {
         return match source.downcast::<io::Error>() {
             Ok(source) => Error::io("write", path)(*source),
@@ -238,15 +237,27 @@ fn write_error(error: parquet::errors::ParquetError, path: &Path) -> Error {
 }
 
 /// A file that knows the hash of what was written.
-struct HashedFile {
+pub(super) struct HashedFile {
     file: File,
     hasher: blake3::Hasher,
     bytes: u64,
 }
 
 impl HashedFile {
-    fn create(path: &Path) -> Result<Self> {
+    pub(super) fn create(path: &Path) -> Result<Self> {
         Ok(Self { file: fs::create(path)?, hasher: blake3::Hasher::new(), bytes: 0 })
+    }
+
+    /// The file, which is complete but not yet on the disk, and what the manifest says of it.
+    fn close(self, rows: u64) -> (File, FileEntry) {
+        (self.file, FileEntry { rows, bytes: self.bytes, hash: *self.hasher.finalize().as_bytes() })
+    }
+
+    /// Leaves the complete file to the syncer.
+    pub(super) fn stage(self, path: &Path, rows: u64, syncer: &Syncer) -> Result<StagedFile> {
+        let (file, entry) = self.close(rows);
+        syncer.sync(file, path)?;
+        Ok(StagedFile { path: path.to_owned(), entry })
     }
 }
 

@@ -1,0 +1,77 @@
+//! Subagents that only their own sources tie to the call that started them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use rayon::prelude::*;
+
+use super::group::{NewPart, Outcome};
+use super::notes::Notes;
+use super::{Shared, check_interrupt};
+use crate::error::Result;
+use crate::extract::{Chunk, KeyMap, KeySet, Kind, key};
+use crate::lake::changed::{Change, write_changed};
+use crate::tables::{LAKE_TABLES, TOOL_CALLS};
+
+/// The column that names the subagent.
+const CHILD: &str = "child_session_id";
+
+/// Names the subagents of calls whose own source does not.
+pub(super) fn with_children(shared: &Shared<'_>, calls: Chunk) -> Result<RecordBatch> {
+    let notes = shared.notes();
+    let known: Vec<Option<&str>> = calls.keys.iter().map(|key| notes.child_of(*key)).collect();
+    if known.iter().all(Option::is_none) {
+        return Ok(calls.batch);
+    }
+    let mut columns: Vec<ArrayRef> = calls.batch.columns().to_vec();
+    if let Some(column) = TOOL_CALLS.index_of(CHILD).and_then(|place| columns.get_mut(place)) {
+        let told = column.as_string_opt::<i32>().into_iter().flatten();
+        *column = Arc::new(told.zip(known).map(|(told, known)| told.or(known)).collect::<StringArray>());
+    }
+    Ok(RecordBatch::try_new(calls.batch.schema(), columns)?)
+}
+
+/// What is known of each call's subagent, before the call's row is written.
+pub(super) fn known_children(shared: &Shared<'_>, calls: &KeySet) -> KeyMap<Option<String>> {
+    let notes = shared.notes();
+    calls.iter().map(|call| (*call, notes.child_of(*call).map(str::to_owned))).collect()
+}
+
+/// Writes the calls of parts again whose subagents were named only after them: they wait in the staging folder, so that
+/// nothing has to be extracted anew.
+pub(super) fn name_late_ones(shared: &Shared<'_>, outcomes: &mut [Outcome]) -> Result<()> {
+    outcomes.par_iter_mut().try_for_each(|outcome| {
+        let late = late_ones(&shared.notes(), &outcome.children);
+        if late.is_empty() {
+            return Ok(());
+        }
+        let agent = outcome.group.agent;
+        outcome.parts.par_iter_mut().try_for_each(|part| name_again(shared, agent, part, &late))
+    })
+}
+
+fn late_ones(notes: &Notes, known: &KeyMap<Option<String>>) -> HashMap<u64, String> {
+    let named = known.iter().filter_map(|(call, known)| Some((*call, known, notes.child_of(*call)?)));
+    let late = named.filter(|(_, known, name)| known.as_deref() != Some(*name));
+    late.map(|(call, _, name)| (call, name.to_owned())).collect()
+}
+
+fn name_again(shared: &Shared<'_>, agent: &str, part: &mut NewPart, late: &HashMap<u64, String>) -> Result<()> {
+    check_interrupt()?;
+    let place = LAKE_TABLES.iter().position(|table| table.name == TOOL_CALLS.name);
+    let Some(Some(staged)) = place.and_then(|place| part.files.get_mut(place)) else { return Ok(()) };
+    let late_name = |call: &str| late.get(&key(agent, Kind::ToolCall, call)).map(String::as_str);
+    let values = |rows: &RecordBatch| {
+        let texts = |name| rows.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+        let (calls, told) = (texts("call_id").into_iter().flatten(), texts(CHILD).into_iter().flatten());
+        let names = calls.zip(told).map(|(call, told)| call.and_then(late_name).or(told));
+        Ok(Arc::new(names.collect::<StringArray>()) as ArrayRef)
+    };
+    let change = Change { column: CHILD, of: &["call_id", CHILD], values };
+    let path = shared.layout.staging().join(format!("{}.{}", shared.stage_name(), TOOL_CALLS.name));
+    let named = write_changed(&staged.path, &path, &TOOL_CALLS, &change, shared.syncer)?;
+    crate::lake::fs::remove(&staged.path)?;
+    *staged = named;
+    Ok(())
+}
