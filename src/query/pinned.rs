@@ -138,11 +138,19 @@ impl ObjectStore for PinnedFiles {
         'path: 'call,
         'ranges: 'call,
     {
-        let gap = match &self.files {
-            Files::Local(_) => LOCAL_GAP,
-            Files::Remote(_) => REMOTE_GAP,
-        };
-        coalesce_ranges(ranges, |range| self.get_range(location, range), gap).boxed()
+        async move {
+            let gap = match &self.files {
+                Files::Local(_) => {
+                    // What is read at once never waits, and a task that never waits keeps from other threads the one that
+                    // it woke last: half of a scan would begin when the other half is over.
+                    tokio::task::yield_now().await;
+                    LOCAL_GAP
+                }
+                Files::Remote(_) => REMOTE_GAP,
+            };
+            coalesce_ranges(ranges, |range| self.get_range(location, range), gap).await
+        }
+        .boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
