@@ -48,8 +48,8 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
-    /// A data file of the lake is not there, or not what was written.
-    #[error("the data file `{}` is lost or damaged: {reason}", path.display())]
+    /// A file of a part of the lake is not there, or not what was written.
+    #[error("`{}` is lost or damaged: {reason}", path.display())]
     DamagedData {
         /// The file.
         path: PathBuf,

@@ -25,7 +25,7 @@ pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
         lines.push("`llrem sources --bad` lists what could not be read".to_owned());
     }
     if summary.damaged_files > 0 {
-        let files = plural(summary.damaged_files, "data file");
+        let files = plural(summary.damaged_files, "file");
         lines.push(format!("lost or damaged: {files} of the lake; what their sources still hold was written again"));
     }
     if let Some((last, others)) = summary.would_look_for.split_last() {

@@ -1,10 +1,13 @@
-//! Data files that are lost or damaged. A run that reads everything anew writes what their sources still hold again; any
-//! other stops at them.
+//! Files of parts that are lost or damaged. A run that reads everything anew writes what their sources still hold again;
+//! any other stops at them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use rayon::prelude::*;
 
+use super::reclaimed;
+use crate::error::Result;
+use crate::lake::claims::{self, Replica};
 use crate::lake::commit::Step;
 use crate::lake::is_whole;
 use crate::lake::layout::{Layout, PartName};
@@ -18,11 +21,13 @@ pub(super) struct Damaged {
     pub(super) parts: BTreeSet<PartName>,
     /// Their paths, relative to the lake.
     pub(super) paths: BTreeSet<String>,
+    /// What their rows tell of claims whose files are among them.
+    pub(super) claims: HashMap<PartName, Vec<Replica>>,
 }
 
 impl Damaged {
-    /// Looks at every data file, and takes those that are not whole out of the manifest: nothing is read of them.
-    pub(super) fn give_up(layout: &Layout, manifest: &mut Manifest) -> Self {
+    /// Looks at every file, and takes data files that are not whole out of the manifest: nothing is read of them.
+    pub(super) fn give_up(layout: &Layout, manifest: &mut Manifest) -> Result<Self> {
         let machine = manifest.machine.clone();
         let is_lost = |path: &str, file: &FileEntry| !is_whole(&layout.root().join(path), file);
         let found: Vec<(PartName, String)> = manifest
@@ -35,8 +40,16 @@ impl Damaged {
                 lost.map(|path| (name.clone(), path)).collect::<Vec<_>>()
             })
             .collect();
-        let (parts, paths) = found.into_iter().unzip();
-        Self { parts, paths }
+        let (mut parts, mut paths): (BTreeSet<PartName>, BTreeSet<String>) = found.into_iter().unzip();
+        let is_lost = |name: &&PartName| claims::open(&layout.root().join(Layout::claims(name))).is_err();
+        let lost: Vec<&PartName> = manifest.parts.keys().par_bridge().filter(is_lost).collect();
+        let mut claims = HashMap::new();
+        for (name, part) in lost.into_iter().filter_map(|name| manifest.parts.get_key_value(name)) {
+            claims.insert(name.clone(), reclaimed::of_rows(layout, manifest, name, part)?);
+            paths.insert(Layout::claims(name));
+            parts.insert(name.clone());
+        }
+        Ok(Self { parts, paths, claims })
     }
 
     /// What takes away the files in whose place nothing is put.

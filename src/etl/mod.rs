@@ -14,6 +14,7 @@ mod plan;
 mod projects;
 mod read;
 mod rebuild;
+mod reclaimed;
 mod report;
 mod resolve;
 mod run;

@@ -33,12 +33,16 @@ pub(super) struct OldClaims {
 }
 
 impl OldClaims {
-    pub(super) fn load(layout: &Layout, manifest: &Manifest) -> Result<Self> {
+    /// Reads the claims of all parts; of those whose file is lost, what is known instead.
+    pub(super) fn load(layout: &Layout, manifest: &Manifest, known: &HashMap<PartName, Vec<Replica>>) -> Result<Self> {
         let parts: Vec<&PartName> = manifest.parts.keys().collect();
         let loaded: Vec<Vec<OldReplica>> = parts
             .par_iter()
             .map(|part| {
-                let replicas = claims::open(&layout.root().join(Layout::claims(part)))?;
+                let replicas = match known.get(part) {
+                    Some(known) => known.iter().map(StoredReplica::pack).collect::<Result<_>>()?,
+                    None => claims::open(&layout.root().join(Layout::claims(part)))?,
+                };
                 let part = Arc::new(PartName::clone(part));
                 let old = |stored| OldReplica { part: Arc::clone(&part), stored, unpacked: OnceLock::new() };
                 Ok(replicas.into_iter().map(old).collect())

@@ -153,7 +153,7 @@ fn extract(
     let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
     let reads_all = options.full && options.looks_at_everything();
-    let damaged = if reads_all { Damaged::give_up(layout, &mut manifest) } else { Damaged::default() };
+    let damaged = if reads_all { Damaged::give_up(layout, &mut manifest)? } else { Damaged::default() };
     let own_prices = options.prices.as_ref().map(|text| PriceTable::bundled().with_overrides(text)).transpose();
     let own_prices = own_prices.map_err(|error| Error::Usage(error.to_string()))?;
     let databases = Databases::copied_into(layout.staging());
@@ -185,7 +185,8 @@ fn extract(
     for (_, entry) in manifest.sources.iter().filter(|(name, _)| !read_again.contains(*name)) {
         notes.add(&entry.notes, entry.print.modified_ns);
     }
-    let old = if groups.is_empty() { OldClaims::default() } else { OldClaims::load(layout, &manifest)? };
+    let old =
+        if groups.is_empty() { OldClaims::default() } else { OldClaims::load(layout, &manifest, &damaged.claims)? };
     let syncer = Syncer::start();
     let vanished = plan.vanished.clone();
     let shared = Shared {

@@ -54,6 +54,14 @@ pub(crate) struct StoredReplica {
 }
 
 impl StoredReplica {
+    /// As a run finds it that reads what an earlier one wrote.
+    pub(crate) fn pack(replica: &Replica) -> Result<Self> {
+        let claims = pack(&replica.claims).into();
+        let responses = postcard::to_stdvec(&replica.responses).map_err(|error| unwritten(&error))?.into();
+        let Replica { session, source, is_side, first_moment, .. } = replica.clone();
+        Ok(Self { session, source, is_side, first_moment, claims, responses })
+    }
+
     /// Whether it claims any of the keys.
     pub(crate) fn claims_any(&self, keys: &KeySet) -> bool {
         let claims = self.claims.as_chunks::<PACKED>().0;
@@ -76,9 +84,8 @@ impl StoredReplica {
 
 /// The content of a claims file, behind its hash.
 pub(crate) fn encode(replicas: &[Replica]) -> Result<Vec<u8>> {
-    let failed = |error: postcard::Error| Error::Query(format!("cannot write claims: {error}"));
     let packed = replicas.iter().map(|replica| Ok((pack(&replica.claims), postcard::to_stdvec(&replica.responses)?)));
-    let packed: Vec<(Vec<u8>, Vec<u8>)> = packed.collect::<Result<_, _>>().map_err(failed)?;
+    let packed: Vec<(Vec<u8>, Vec<u8>)> = packed.collect::<Result<_, _>>().map_err(|error| unwritten(&error))?;
     let stored = replicas.iter().zip(&packed).map(|(replica, (claims, responses))| Stored {
         session: &replica.session,
         source: &replica.source,
@@ -87,19 +94,27 @@ pub(crate) fn encode(replicas: &[Replica]) -> Result<Vec<u8>> {
         claims,
         responses,
     });
-    let content = postcard::to_stdvec(&stored.collect::<Vec<_>>()).map_err(failed)?;
+    let content = postcard::to_stdvec(&stored.collect::<Vec<_>>()).map_err(|error| unwritten(&error))?;
     Ok([&xxh3_64(&content).to_le_bytes(), content.as_slice()].concat())
+}
+
+fn unwritten(error: &postcard::Error) -> Error {
+    Error::Query(format!("cannot write claims: {error}"))
 }
 
 /// Reads a claims file.
 pub(crate) fn open(path: &Path) -> Result<Vec<StoredReplica>> {
-    let damaged = |reason: &str| Error::DamagedState { path: path.to_owned(), reason: reason.to_owned() };
-    let file = Bytes::from(fs::read(path)?.ok_or_else(|| damaged("it is not there"))?);
-    let (hash, content) = file.split_first_chunk().ok_or_else(|| damaged("it is cut off"))?;
+    let file = fs::read(path)?.ok_or_else(|| Error::damaged(path)("it is not there"))?;
+    parse(&Bytes::from(file)).map_err(Error::damaged(path))
+}
+
+/// The replicas of a claims file's content.
+fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
+    let (hash, content) = file.split_first_chunk().ok_or("it is cut off")?;
     if u64::from_le_bytes(*hash) != xxh3_64(content) {
-        return Err(damaged("its content does not have the hash it should have"));
+        return Err("its content does not have the hash it should have".to_owned());
     }
-    let stored: Vec<Stored<'_>> = postcard::from_bytes(content).map_err(|error| damaged(&error.to_string()))?;
+    let stored: Vec<Stored<'_>> = postcard::from_bytes(content).map_err(|error| error.to_string())?;
     let replicas = stored.into_iter().map(|stored| StoredReplica {
         session: stored.session.to_owned(),
         source: stored.source.to_owned(),

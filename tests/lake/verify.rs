@@ -150,7 +150,7 @@ fn a_full_run_writes_what_is_lost_or_damaged_again() {
         let others = lake::TABLES.into_iter().filter(|other| *other != table);
         others.for_each(|other| flip(&file(&bench.lake(), other)));
         let output = lake::succeed(bench.etl().arg("--full"));
-        assert!(lake::stderr(&output).contains("lost or damaged: 5 data files"), "{}", lake::stderr(&output));
+        assert!(lake::stderr(&output).contains("lost or damaged: 5 files"), "{}", lake::stderr(&output));
         bench.verify();
         lake::assert_same_rows(&lake::rows(&bench.lake()), &whole, table);
     }
@@ -181,4 +181,56 @@ fn what_only_the_lake_had_is_kept_as_far_as_it_is_whole() {
         |sql: &str| String::from_utf8(lake::succeed(&mut bench.llrem(&["sql", "-f", "csv", sql])).stdout).unwrap();
     let sums = "select session_id, messages, tool_calls, responses from sessions order by 1";
     assert_eq!(rows(sums), "session_id,messages,tool_calls,responses\none,0,1,2\nthree,2,0,1\ntwo,4,1,2\n");
+}
+
+/// The claims files of a lake.
+fn claims(lake: &Path) -> Vec<PathBuf> {
+    lake::files(&lake.join("_llrem/claims"))
+}
+
+#[test]
+fn lost_claims_are_made_again() {
+    let original = Original::new();
+    let bench = &original.bench;
+    let whole = lake::rows(&bench.lake());
+    let files = claims(&bench.lake());
+    fs::remove_file(&files[0]).unwrap();
+    fs::write(&files[1], "no claims").unwrap();
+    let mut transcript = Transcript::new("three", "2025-08-05T12:00:00Z");
+    transcript.prompt("go on").reply("Done.");
+    let new = bench.transcript("three.jsonl", transcript.text());
+    let stopped = bench.etl().output().unwrap();
+    assert_eq!(stopped.status.code(), Some(1));
+    assert!(lake::stderr(&stopped).contains("llrem etl --full"), "{}", lake::stderr(&stopped));
+    fs::remove_file(new).unwrap();
+    let output = lake::succeed(bench.etl().arg("--full"));
+    assert!(lake::stderr(&output).contains("lost or damaged: 2 files"), "{}", lake::stderr(&output));
+    bench.verify();
+    lake::assert_same_rows(&lake::rows(&bench.lake()), &whole, "claims");
+}
+
+#[test]
+fn sessions_that_only_the_lake_has_outlive_their_claims() {
+    let original = Original::new();
+    let bench = &original.bench;
+    let first = bench.project().join("one.jsonl");
+    let text = fs::read_to_string(&first).unwrap();
+    fs::remove_file(&first).unwrap();
+    bench.extract();
+    let archived = lake::rows(&bench.lake());
+    for file in claims(&bench.lake()) {
+        fs::remove_file(file).unwrap();
+    }
+    lake::succeed(bench.etl().arg("--full"));
+    bench.verify();
+    lake::assert_same_rows(&lake::rows(&bench.lake()), &archived, "archived");
+    // A copy under another name has nothing of its own: the lake's session is the original.
+    let copied = text.replace("\"sessionId\":\"one\"", "\"sessionId\":\"four\"");
+    let mut own = Transcript::new("four", "2025-08-06T10:00:00Z");
+    own.prompt("another way").reply("Another way it is.");
+    bench.transcript("four.jsonl", copied + &own.text());
+    bench.extract();
+    bench.verify();
+    let sums = "select session_id, messages, tool_calls, responses from sessions order by 1";
+    assert_eq!(bench.sql(sums), ["four,2,0,1", "one,4,1,2", "two,4,1,2"]);
 }

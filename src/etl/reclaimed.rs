@@ -1,0 +1,118 @@
+//! Claims that are lost: the rows of a part tell most of them. What the sources still hold is read anew anyway; so what
+//! matters is that sessions which only the lake has stay what they are.
+
+use std::collections::BTreeMap;
+
+use arrow::array::RecordBatch;
+
+use crate::error::Result;
+use crate::extract::{Claim, Kind, ResponseCopy, key, session_key};
+use crate::lake::claims::Replica;
+use crate::lake::layout::{Layout, PartName};
+use crate::lake::manifest::{Manifest, PartEntry, SessionEntry};
+use crate::lake::part;
+use crate::tables::{LAKE_TABLES, MessageColumns, SessionColumns, ToolCallColumns, UsageColumns, UsageRow};
+
+/// The claims of a part's sessions, as its data files tell them. The first source of a session has all its records: which
+/// other one had them too is not known any more.
+pub(super) fn of_rows(layout: &Layout, manifest: &Manifest, name: &PartName, part: &PartEntry) -> Result<Vec<Replica>> {
+    let mut replicas: Replicas<'_> =
+        part.sessions.iter().map(|entry| (entry.id.as_str(), without_records(name, entry))).collect();
+    let mut others = Vec::new();
+    for entry in &part.sessions {
+        let other = |source: &String| Replica { source: source.clone(), ..without_records(name, entry) };
+        others.extend(entry.sources.iter().skip(1).map(other));
+    }
+    let files = LAKE_TABLES.into_iter().enumerate().zip(&part.files).filter(|(_, file)| file.is_some());
+    for ((place, table), _) in files {
+        let path = layout.root().join(Layout::part(table, &manifest.machine, name));
+        for batch in part::read(&path, table)? {
+            take(&name.agent, place, &batch?, &mut replicas);
+        }
+    }
+    let mut replicas: Vec<Replica> = replicas.into_values().collect();
+    for replica in &mut replicas {
+        replica.responses.sort_by_key(|copy| copy.key);
+    }
+    replicas.extend(others);
+    Ok(replicas)
+}
+
+type Replicas<'p> = BTreeMap<&'p str, Replica>;
+
+fn without_records(name: &PartName, entry: &SessionEntry) -> Replica {
+    Replica {
+        session: entry.id.clone(),
+        source: entry.sources.first().cloned().unwrap_or_default(),
+        first_moment: entry.started_at,
+        claims: vec![Claim::new(Kind::Presence, session_key(&name.agent, &entry.id), false, 0, 0)],
+        ..Replica::default()
+    }
+}
+
+/// Takes what a batch tells; of which table, its place among the lake's tables says.
+fn take(agent: &str, place: usize, batch: &RecordBatch, replicas: &mut Replicas<'_>) {
+    let rows = 0..batch.num_rows();
+    match place {
+        0 => {
+            let sessions = SessionColumns::of(batch);
+            for row in rows {
+                if let Some(replica) = replicas.get_mut(sessions.session_id(row)) {
+                    replica.is_side = sessions.is_subagent(row);
+                }
+            }
+        }
+        1 => {
+            let messages = MessageColumns::of(batch);
+            for row in rows {
+                let moment = messages.timestamp(row).unwrap_or(i64::MAX);
+                let id = key(agent, Kind::Message, messages.message_id(row));
+                let claim = Claim::new(Kind::Message, id, false, moment, messages.seq(row));
+                own(replicas, messages.session_id(row), claim);
+            }
+        }
+        2 => {
+            let calls = ToolCallColumns::of(batch);
+            for row in rows {
+                let id = key(agent, Kind::ToolCall, calls.call_id(row));
+                own(replicas, calls.session_id(row), Claim::new(Kind::ToolCall, id, false, 0, calls.seq(row)));
+            }
+        }
+        _ => {
+            let usage = UsageColumns::of(batch);
+            for row in rows.map(|row| usage.row(row)) {
+                let id = key(agent, Kind::Response, row.response_id);
+                if let Some(replica) = own(replicas, row.session_id, Claim::new(Kind::Response, id, false, 0, 0)) {
+                    replica.responses.push(copy_of(id, &row));
+                }
+            }
+        }
+    }
+}
+
+fn own<'r>(replicas: &'r mut Replicas<'_>, session: &str, mut claim: Claim) -> Option<&'r mut Replica> {
+    let replica = replicas.get_mut(session)?;
+    claim.set_owned(true);
+    replica.claims.push(claim);
+    Some(replica)
+}
+
+fn copy_of(key: u64, row: &UsageRow<'_>) -> ResponseCopy {
+    ResponseCopy {
+        key,
+        input: row.input_tokens.into(),
+        cache_read: row.cache_read_tokens.into(),
+        cache_write_5m: row.cache_write_5m_tokens.into(),
+        cache_write_1h: row.cache_write_1h_tokens.into(),
+        output: row.output_tokens.into(),
+        reasoning: row.reasoning_tokens.into(),
+        web_searches: row.web_searches.into(),
+        recorded_cost: row.cost_usd.filter(|_| row.cost_source == Some("recorded")),
+        duration_ms: row.duration_ms.into(),
+        stop_reason: row.stop_reason.map(Into::into),
+        request: None,
+        is_partial: row.is_partial,
+        is_sidechain: row.is_sidechain,
+        copies: row.copies,
+    }
+}
