@@ -45,15 +45,17 @@ waits as (
     and waited_ms <= $max_minutes * 60000.0
   group by number, is_sidechain, response_id
 ),
+-- Of most responses nothing is recorded, and nobody waited for them.
 long_responses as (
   select c.number, u.response_id, max(u.model) as model, max(u.duration_ms) as duration_ms,
     sum(u.output_tokens) as output_tokens
   from usage u
   join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
+  left join (select distinct number, response_id from waits) w on w.number = c.number and w.response_id = u.response_id
   where u.grain = 'response'
     and not u.is_partial
     and u.output_tokens is not null
-    and (u.duration_ms is null or u.duration_ms > $min_seconds * 1000.0)
+    and (u.duration_ms > $min_seconds * 1000.0 or (u.duration_ms is null and w.number is not null))
   group by c.number, u.response_id
 ),
 recorded as (
