@@ -146,7 +146,7 @@ costs as (
   select c.number, u.response_id, sum(u.total_tokens) as tokens, sum(u.cost_usd) as cost
   from usage u
   join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
-  join (select distinct number from repeats) r on r.number = c.number
+  join (select distinct number, try_id from repeats) r on r.number = c.number and r.try_id = u.response_id
   group by c.number, u.response_id
 ),
 runs as (
