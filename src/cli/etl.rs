@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 
 use super::args::Etl;
 use super::output::{Format, Output};
 use super::settings::Settings;
 use super::summary;
-use crate::etl::{self, Progress, Silent, Summary};
+use crate::etl::{self, AgentSummary, Progress, Silent, Summary};
 use crate::source::name_of;
 use crate::{Error, Result};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
     let options = settings.etl_options(typed)?;
-    if !options.dry_run {
-        settings.refuse_output("etl")?;
-    }
     let bar = settings.printer.bar();
     let progress: &dyn Progress = bar.as_ref().map_or(&Silent, |bar| bar);
     let outcome = etl::run(&options, progress);
@@ -25,6 +22,8 @@ pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
     let summary = outcome?;
     if options.dry_run {
         print_plan(settings, &summary)?;
+    } else if settings.asks_for_rows {
+        print_agents(settings, &summary.agents)?;
     }
     if let (Some(kept), Some(wanted)) = (&summary.kept_machine, &options.machine) {
         settings.printer.warn(&format!(
@@ -45,4 +44,29 @@ fn print_plan(settings: &Settings, summary: &Summary) -> Result<()> {
     let paths: ArrayRef = Arc::new(paths.collect::<StringArray>());
     Output::new(&settings.output, Format::Csv)?
         .print(&RecordBatch::try_from_iter([("reason", reasons), ("path", paths)])?)
+}
+
+/// What was done, agent by agent, for programs.
+fn print_agents(settings: &Settings, agents: &[AgentSummary]) -> Result<()> {
+    let numbers = |number: fn(&AgentSummary) -> u64| -> ArrayRef {
+        Arc::new(agents.iter().map(|agent| i64::try_from(number(agent)).ok()).collect::<Int64Array>())
+    };
+    let names: ArrayRef = Arc::new(agents.iter().map(|agent| Some(agent.agent)).collect::<StringArray>());
+    let tokens: ArrayRef = Arc::new(agents.iter().map(|agent| Some(agent.tokens)).collect::<Int64Array>());
+    let costs: ArrayRef = Arc::new(agents.iter().map(|agent| agent.cost_usd).collect::<Float64Array>());
+    let columns = [
+        ("agent", names),
+        ("new", numbers(|agent| agent.new)),
+        ("changed", numbers(|agent| agent.changed)),
+        ("unchanged", numbers(|agent| agent.unchanged)),
+        ("gone", numbers(|agent| agent.gone)),
+        ("bad", numbers(|agent| agent.bad)),
+        ("sessions", numbers(|agent| agent.sessions)),
+        ("messages", numbers(|agent| agent.messages)),
+        ("tool_calls", numbers(|agent| agent.tool_calls)),
+        ("usage", numbers(|agent| agent.usage)),
+        ("tokens", tokens),
+        ("cost_usd", costs),
+    ];
+    Output::new(&settings.output, Format::Csv)?.print(&RecordBatch::try_from_iter(columns)?)
 }

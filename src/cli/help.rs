@@ -23,6 +23,7 @@ Examples:
   llrem etl --home /backup/home/ada --lake ada.lake
   llrem etl --source claude-code=session.jsonl --lake one.lake
   llrem etl --quiet --wait 5m                 for a timer or a hook
+  llrem etl --quiet -f json                   what was done, agent by agent, for a program
 
 Sources that cannot be read, or have bad lines, do not stop the run; `llrem sources --bad` lists them.
 With --strict the exit code is then 3.";

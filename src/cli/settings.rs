@@ -30,6 +30,8 @@ pub struct Settings {
     pub output: OutputSettings,
     /// A value of `-f` that is no format: for `sql`, the file of the query; for `schema`, an engine.
     pub format_as_file: Option<PathBuf>,
+    /// Whether a format or a file for the result was typed. One in the configuration is for those who have rows anyway.
+    pub asks_for_rows: bool,
     /// What goes to stderr.
     pub printer: Printer,
     /// The cluster on which queries run.
@@ -59,6 +61,7 @@ impl Settings {
     pub fn resolve(global: Global, scheduler: Option<&str>, style: Style) -> Result<Self> {
         let config = Config::load(global.config.as_deref())?;
         let (format, format_as_file) = typed_format(&global.format);
+        let asks_for_rows = format.is_some() || global.output.is_some();
         let format = match format {
             Some(format) => Some(format),
             None => config.format.as_deref().map(Format::of_name).transpose()?,
@@ -69,6 +72,7 @@ impl Settings {
             clock: Clock::system(zone),
             output: OutputSettings { format, path: global.output, zone },
             format_as_file,
+            asks_for_rows,
             printer: Printer::new(global.quiet, global.verbose, !global.no_progress, style),
             scheduler: scheduler.map(typed_scheduler).transpose()?,
             config,

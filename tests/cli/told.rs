@@ -172,15 +172,31 @@ fn prices_are_what_their_columns_say() {
 #[test]
 fn a_file_for_rows_that_do_not_come_is_refused() {
     let home = home_with_lake();
-    for command in [["etl"].as_slice(), &["upload", "file:///nowhere/at/all"]] {
-        let shown = home.run(&[command, &["-o", "x.json"]].concat());
-        let name = command[0];
-        let told = format!("error: `{name}` has no rows for `x.json`: only with --dry-run it lists what it would do\n");
-        assert_eq!(shown, format!("exit 2\n--- stdout\n--- stderr\n{told}"));
-    }
+    let shown = home.run(&["upload", "file:///nowhere/at/all", "-o", "x.json"]);
+    let told = "error: `upload` has no rows for `x.json`: only with --dry-run it lists what it would do\n";
+    assert_eq!(shown, format!("exit 2\n--- stdout\n--- stderr\n{told}"));
     assert!(!home.path().join("x.json").exists());
     assert!(home.run(&["etl", "--home", ".", "--dry-run", "-o", "x.json"]).starts_with("exit 0\n"));
     assert_eq!(std::fs::read_to_string(home.path().join("x.json")).unwrap(), "[]\n");
+}
+
+#[test]
+fn programs_are_told_what_a_run_did_when_they_ask() {
+    let home = Home::new();
+    home.write(".claude/projects/-api/a.jsonl", &response("claude-sonnet-4-5"));
+    let done = rows(&home, &["etl"]);
+    assert_eq!(done.len(), 1);
+    let told = |name: &str| done[0][name].clone();
+    assert_eq!(
+        (told("agent"), told("new"), told("bad"), told("sessions")),
+        ("claude-code".into(), 1.into(), 0.into(), 1.into())
+    );
+    assert!(told("tokens").as_i64().unwrap() > 0 && told("cost_usd").as_f64().unwrap() > 0.0);
+    let again = rows(&home, &["etl"]);
+    assert_eq!((&again[0]["new"], &again[0]["unchanged"], &again[0]["sessions"]), (&0.into(), &1.into(), &0.into()));
+    // A format in the configuration is for commands that have rows anyway: a nightly job stays quiet.
+    home.write(".config/llrem/config.toml", "format = \"json\"\n");
+    assert!(home.run(&["etl"]).starts_with("exit 0\n--- stdout\n--- stderr\n"));
 }
 
 #[test]
