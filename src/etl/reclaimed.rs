@@ -11,7 +11,7 @@ use crate::lake::claims::Replica;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry};
 use crate::lake::part;
-use crate::tables::{LAKE_TABLES, MessageColumns, SessionColumns, ToolCallColumns, UsageColumns, UsageRow};
+use crate::tables::{LAKE_TABLES, MessageColumns, SessionColumns, ToolCallColumns, UsageColumns};
 
 /// The claims of a part's sessions, as its data files tell them. The first source of a session has all its records: which
 /// other one had them too is not known any more.
@@ -83,7 +83,8 @@ fn take(agent: &str, place: usize, batch: &RecordBatch, replicas: &mut Replicas<
             for row in rows.map(|row| usage.row(row)) {
                 let id = key(agent, Kind::Response, row.response_id);
                 if let Some(replica) = own(replicas, row.session_id, Claim::new(Kind::Response, id, false, 0, 0)) {
-                    replica.responses.push(copy_of(id, &row));
+                    let recorded_cost = row.cost_usd.filter(|_| row.cost_source == Some("recorded"));
+                    replica.responses.push(ResponseCopy { recorded_cost, ..ResponseCopy::of(id, &row) });
                 }
             }
         }
@@ -95,24 +96,4 @@ fn own<'r>(replicas: &'r mut Replicas<'_>, session: &str, mut claim: Claim) -> O
     claim.set_owned(true);
     replica.claims.push(claim);
     Some(replica)
-}
-
-fn copy_of(key: u64, row: &UsageRow<'_>) -> ResponseCopy {
-    ResponseCopy {
-        key,
-        input: row.input_tokens.into(),
-        cache_read: row.cache_read_tokens.into(),
-        cache_write_5m: row.cache_write_5m_tokens.into(),
-        cache_write_1h: row.cache_write_1h_tokens.into(),
-        output: row.output_tokens.into(),
-        reasoning: row.reasoning_tokens.into(),
-        web_searches: row.web_searches.into(),
-        recorded_cost: row.cost_usd.filter(|_| row.cost_source == Some("recorded")),
-        duration_ms: row.duration_ms.into(),
-        stop_reason: row.stop_reason.map(Into::into),
-        request: None,
-        is_partial: row.is_partial,
-        is_sidechain: row.is_sidechain,
-        copies: row.copies,
-    }
 }

@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
+use crate::tables::UsageRow;
+
 /// What a claimed key stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -214,6 +216,27 @@ pub struct ResponseCopy {
 }
 
 impl ResponseCopy {
+    /// What a row says of the response of that key; a cost that it has is one that the agent recorded.
+    pub fn of(key: u64, row: &UsageRow<'_>) -> Self {
+        Self {
+            key,
+            input: row.input_tokens.into(),
+            cache_read: row.cache_read_tokens.into(),
+            cache_write_5m: row.cache_write_5m_tokens.into(),
+            cache_write_1h: row.cache_write_1h_tokens.into(),
+            output: row.output_tokens.into(),
+            reasoning: row.reasoning_tokens.into(),
+            web_searches: row.web_searches.into(),
+            recorded_cost: row.cost_usd,
+            duration_ms: row.duration_ms.into(),
+            stop_reason: row.stop_reason.map(Into::into),
+            request: None,
+            is_partial: row.is_partial,
+            is_sidechain: row.is_sidechain,
+            copies: row.copies,
+        }
+    }
+
     /// Tokens of all kinds; none when none of them is said.
     pub fn total(&self) -> Option<i64> {
         let counts = [self.input, self.cache_read, self.cache_write_5m, self.cache_write_1h, self.output];

@@ -363,21 +363,8 @@ impl<'a> Sink<'a> {
         let claim = Claim::new(Kind::Response, key, weak, score, seq);
         let claims_only = matches!(self.mode, Mode::ClaimsOnly);
         let copy = ResponseCopy {
-            key,
-            input: row.input_tokens.into(),
-            cache_read: row.cache_read_tokens.into(),
-            cache_write_5m: row.cache_write_5m_tokens.into(),
-            cache_write_1h: row.cache_write_1h_tokens.into(),
-            output: row.output_tokens.into(),
-            reasoning: row.reasoning_tokens.into(),
-            web_searches: row.web_searches.into(),
-            recorded_cost: row.cost_usd,
-            duration_ms: row.duration_ms.into(),
-            stop_reason: row.stop_reason.map(Into::into),
             request: row.request_id.map(|id| claims::key(self.context.agent, Kind::Presence, id)),
-            is_partial: row.is_partial,
-            is_sidechain: row.is_sidechain,
-            copies: row.copies,
+            ..ResponseCopy::of(key, &row)
         };
         let is_first = self.is_first(key);
         let row = priced(row.shorten(), self.context.pricer);
