@@ -461,6 +461,10 @@ impl<'a> Sink<'a> {
             && rows.text_bytes() > *chunk
         {
             consumer(rows)?;
+            // They are known from the first look.
+            rows.claims.clear();
+            rows.responses.clear();
+            rows.weakened = 0;
         }
         Ok(())
     }

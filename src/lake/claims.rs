@@ -40,6 +40,8 @@ struct Stored<'a> {
 }
 
 const PACKED: usize = 8 + 8 + 4 + 1;
+/// Bytes of the hash that a file begins with.
+const HASH: usize = 8;
 
 /// A replica as stored: a run looks at all their keys, and at the rest of a few.
 pub(crate) struct StoredReplica {
@@ -94,8 +96,15 @@ pub(crate) fn encode(replicas: &[Replica]) -> Result<Vec<u8>> {
         claims,
         responses,
     });
-    let content = postcard::to_stdvec(&stored.collect::<Vec<_>>()).map_err(|error| unwritten(&error))?;
-    Ok([&xxh3_64(&content).to_le_bytes(), content.as_slice()].concat())
+    // In one piece: a large session's claims are a good part of all the memory that a run takes.
+    let size: usize = packed.iter().map(|(claims, responses)| claims.len() + responses.len()).sum();
+    let mut file = Vec::with_capacity(HASH + size + size / 8);
+    file.extend_from_slice(&[0; HASH]);
+    let mut file = postcard::to_extend(&stored.collect::<Vec<_>>(), file).map_err(|error| unwritten(&error))?;
+    if let Some((hash, content)) = file.split_first_chunk_mut::<HASH>() {
+        *hash = xxh3_64(content).to_le_bytes();
+    }
+    Ok(file)
 }
 
 fn unwritten(error: &postcard::Error) -> Error {
@@ -110,7 +119,7 @@ pub(crate) fn open(path: &Path) -> Result<Vec<StoredReplica>> {
 
 /// The replicas of a claims file's content.
 fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
-    let (hash, content) = file.split_first_chunk().ok_or("it is cut off")?;
+    let (hash, content) = file.split_first_chunk::<HASH>().ok_or("it is cut off")?;
     if u64::from_le_bytes(*hash) != xxh3_64(content) {
         return Err("its content does not have the hash it should have".to_owned());
     }
