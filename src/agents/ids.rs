@@ -17,6 +17,11 @@ pub(super) fn is_global(id: &str) -> bool {
     if Uuid::try_parse(tail).is_ok() {
         return true;
     }
+    ends_at_random(id)
+}
+
+/// Whether an id ends in so many letters and digits that a program drew them at random.
+pub(super) fn ends_at_random(id: &str) -> bool {
     let run = || id.bytes().rev().take_while(u8::is_ascii_alphanumeric);
     run().count() >= RANDOM && run().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }

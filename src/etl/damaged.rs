@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use rayon::prelude::*;
 
 use super::reclaimed;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lake::claims::{self, Replica};
 use crate::lake::commit::Step;
 use crate::lake::is_whole;
@@ -41,7 +41,8 @@ impl Damaged {
             })
             .collect();
         let (mut parts, mut paths): (BTreeSet<PartName>, BTreeSet<String>) = found.into_iter().unzip();
-        let is_lost = |name: &&PartName| claims::open(&layout.root().join(Layout::claims(name))).is_err();
+        let claims_of = |name: &PartName| claims::open(&layout.root().join(Layout::claims(name)));
+        let is_lost = |name: &&PartName| matches!(claims_of(name), Err(Error::DamagedData { .. }));
         let lost: Vec<&PartName> = manifest.parts.keys().par_bridge().filter(is_lost).collect();
         let mut claims = HashMap::new();
         for (name, part) in lost.into_iter().filter_map(|name| manifest.parts.get_key_value(name)) {

@@ -196,17 +196,19 @@ impl TableWriter {
     }
 
     /// Completes the file; it is not yet on the disk.
-    pub(crate) fn close(mut self) -> Result<(File, FileEntry)> {
-        self.write_small()?;
-        let file = self.writer.into_inner().map_err(|error| write_error(error, &self.path))?;
-        Ok(file.close(self.rows))
+    pub(crate) fn close(self) -> Result<(File, FileEntry)> {
+        let rows = self.rows;
+        Ok(self.complete()?.close(rows))
     }
 
     fn finish(self, syncer: &Syncer) -> Result<StagedFile> {
-        let path = self.path.clone();
-        let (file, entry) = self.close()?;
-        syncer.sync(file, &path)?;
-        Ok(StagedFile { path, entry })
+        let (path, rows) = (self.path.clone(), self.rows);
+        self.complete()?.stage(&path, rows, syncer)
+    }
+
+    fn complete(mut self) -> Result<HashedFile> {
+        self.write_small()?;
+        self.writer.into_inner().map_err(|error| write_error(error, &self.path))
     }
 }
 

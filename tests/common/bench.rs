@@ -54,6 +54,19 @@ impl Bench {
         path
     }
 
+    /// Writes what a subagent of a session did. Its records have ids of their own, though the transcript is made with the
+    /// session's name.
+    pub fn subagent(&self, session: &str, agent: &str, transcript: &Transcript) -> PathBuf {
+        let side = format!("\"isSidechain\":true,\"agentId\":\"{agent}\"");
+        let text = transcript.text().replace("\"isSidechain\":false", &side);
+        let text = text.replace(&format!("{session}-0"), "side-0").replace(&format!("msg_{session}"), "msg_side");
+        let folder = self.project().join(session).join("subagents");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("agent-{agent}.jsonl"));
+        fs::write(&path, text).unwrap();
+        path
+    }
+
     pub fn etl(&self) -> Command {
         etl(&self.home(), &self.lake())
     }

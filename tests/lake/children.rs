@@ -20,13 +20,9 @@ fn parent() -> Transcript {
 fn write_child(bench: &Bench) {
     let mut child = Transcript::new("parent", "2025-08-01T00:01:00Z");
     child.prompt("look").reply("Nothing there.");
-    let child = child.text().replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"0000beef\"");
-    let child = child.replace("parent-0", "side-0").replace("msg_parent", "msg_side");
-    let folder = bench.project().join("parent/subagents");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("agent-0000beef.jsonl"), child).unwrap();
+    let child = bench.subagent("parent", "0000beef", &child);
     let description = json!({"agentType": "Explore", "toolUseId": "toolu_parent_1"}).to_string();
-    fs::write(folder.join("agent-0000beef.meta.json"), description).unwrap();
+    fs::write(child.with_extension("meta.json"), description).unwrap();
 }
 
 fn home_with_a_late_child() -> Bench {

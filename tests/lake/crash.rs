@@ -26,11 +26,7 @@ fn first_home(bench: &Bench) {
     bench.transcript("c-fork.jsonl", fork().text());
     let mut child = Transcript::new("a-plain", "2025-08-05T10:02:30Z");
     child.prompt("look around").reply("Nothing there.");
-    let side = child.text().replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"0000beef\"");
-    let side = side.replace("a-plain-0", "side-0").replace("msg_a-plain", "msg_side");
-    let folder = bench.project().join("a-plain/subagents");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("agent-0000beef.jsonl"), side).unwrap();
+    bench.subagent("a-plain", "0000beef", &child);
 }
 
 fn original() -> Transcript {

@@ -229,6 +229,15 @@ fn store(path: &Path) -> rusqlite::Connection {
     store
 }
 
+/// A home with an empty database, its path, and the agent's own connection to it.
+fn with_store() -> (Bench, PathBuf, rusqlite::Connection) {
+    let bench = Bench::new();
+    bench.project();
+    let path = bench.home().join(".claude/__store.db");
+    let writer = store(&path);
+    (bench, path, writer)
+}
+
 fn add_prompt(store: &rusqlite::Connection, number: i64) {
     let (uuid, moment) = (format!("stored-{number}"), 1_745_000_000_000 + number * 1000);
     store
@@ -243,10 +252,7 @@ fn add_prompt(store: &rusqlite::Connection, number: i64) {
 
 #[test]
 fn a_database_in_use_is_read_whole_and_left_alone() {
-    let bench = Bench::new();
-    bench.project();
-    let path = bench.home().join(".claude/__store.db");
-    let writer = store(&path);
+    let (bench, path, writer) = with_store();
     add_prompt(&writer, 0);
     writer.execute_batch("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;").unwrap();
     (1..=100).for_each(|number| add_prompt(&writer, number));
@@ -265,10 +271,7 @@ fn a_database_in_use_is_read_whole_and_left_alone() {
 #[test]
 fn a_database_that_is_written_to_all_the_time_is_read_as_it_was_at_one_moment() {
     for mode in ["DELETE", "TRUNCATE", "PERSIST", "WAL"] {
-        let bench = Bench::new();
-        bench.project();
-        let path = bench.home().join(".claude/__store.db");
-        let mut writer = store(&path);
+        let (bench, _, mut writer) = with_store();
         writer.execute_batch(&format!("PRAGMA journal_mode = {mode}; PRAGMA synchronous = OFF;")).unwrap();
         let filling = writer.transaction().unwrap();
         (0..400).for_each(|number| add_prompt(&filling, number));
@@ -306,10 +309,7 @@ fn a_database_that_is_written_to_all_the_time_is_read_as_it_was_at_one_moment() 
 
 #[test]
 fn a_transaction_that_is_not_over_hides_nothing() {
-    let bench = Bench::new();
-    bench.project();
-    let path = bench.home().join(".claude/__store.db");
-    let writer = store(&path);
+    let (bench, path, writer) = with_store();
     (0..50).for_each(|number| add_prompt(&writer, number));
     // With so small a cache, pages are written before the transaction is over.
     writer.execute_batch("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; DELETE FROM user_messages;").unwrap();

@@ -8,10 +8,8 @@
 use std::borrow::Cow;
 
 use super::record::Tokens;
+use crate::agents::ids::ends_at_random;
 use crate::extract::{Kind, Sink, key};
-
-/// Letters and digits at the end of an id that a provider drew at random, at least.
-const RANDOM: usize = 16;
 
 /// What a message is called.
 #[derive(Default)]
@@ -123,7 +121,7 @@ impl Identity {
 
     /// The id of a tool call. Providers give `call_0` or `functions.bash:0` anew in every session.
     pub(super) fn of_call<'c>(&self, call: &'c str) -> Cow<'c, str> {
-        let is_global = !self.is_copy && is_random(call);
+        let is_global = !self.is_copy && ends_at_random(call);
         if is_global { Cow::Borrowed(call) } else { Cow::Owned(format!("{}#{call}", self.id)) }
     }
 
@@ -145,11 +143,6 @@ impl Identity {
 /// What stands for the API calls of a message, where they are told one by one.
 pub(super) fn steps_key(agent: &str, message: &str) -> u64 {
     key(agent, Kind::Presence, &format!("steps:{message}"))
-}
-
-fn is_random(id: &str) -> bool {
-    let run = || id.bytes().rev().take_while(u8::is_ascii_alphanumeric);
-    run().count() >= RANDOM && run().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
 /// The moment that an id was made at: its prefix, then twelve hexadecimal digits that hold 4096 times the milliseconds

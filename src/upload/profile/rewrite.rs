@@ -8,11 +8,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, ListArray, RecordBatch, StringArray, StringBuilder, new_null_array};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
+use uuid::Uuid;
 
 use super::Rewriter;
 use super::columns::{Treatment, treatment};
-use uuid::Uuid;
-
 use crate::Result;
 use crate::extract::text_sketch;
 use crate::lake::manifest::FileEntry;
