@@ -25,7 +25,7 @@ use crate::tables::{LAKE_TABLES, TableDef, blank_column};
 
 /// Texts: no dictionary and no statistics, which would only repeat them.
 const TEXTS: [&str; 8] = ["text", "thinking", "input", "output", "command", "title", "summary", "source_path"];
-/// Identities: nearly every value is another one, so that a dictionary would only cost.
+/// Identities: nearly every value is another one, so that a dictionary or the least and greatest of them would only cost.
 const IDENTITIES: [&str; 11] = [
     "message_id",
     "parent_id",
@@ -39,6 +39,9 @@ const IDENTITIES: [&str; 11] = [
     "error_key",
     "child_session_id",
 ];
+
+/// Identities that whole files may be without: that they are is worth knowing.
+const RARE: [&str; 3] = ["request_id", "error_key", "child_session_id"];
 
 /// Whole numbers that differ from row to row: their differences, packed to the bit, are smaller than a dictionary with its
 /// places or than plain numbers compressed, and cost less than either.
@@ -89,7 +92,7 @@ pub(super) fn properties(table: &TableDef) -> WriterProperties {
             properties = properties.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
             properties = properties.set_column_dictionary_enabled(path.clone(), false);
         }
-        if is_text {
+        if is_text || is_identity && !RARE.contains(&column.name) {
             properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
         }
     }
