@@ -4,17 +4,19 @@ use arrow::array::RecordBatch;
 
 use super::owners::Owners;
 use crate::error::Result;
-use crate::extract::{Chunk, ResponseCopy, priced};
-use crate::pricing::Pricer;
+use crate::extract::{Chunk, ResponseCopy};
+use crate::pricing::{Pricer, Recent};
 use crate::tables::{Usage, UsageColumns, UsageRow};
 
 /// Rows that only the lake still has, with what their models cost by the prices of this run.
 pub(super) fn priced_anew(batch: &RecordBatch, pricer: &Pricer) -> Result<RecordBatch> {
     let mut rows = Usage::default();
     let columns = UsageColumns::of(batch);
+    let mut recent = Recent::default();
     for row in (0..batch.num_rows()).map(|row| columns.row(row)) {
         let recorded = row.cost_usd.filter(|_| row.cost_source == Some("recorded"));
-        rows.push(priced(UsageRow { cost_usd: recorded, cost_source: None, model_key: None, ..row }, pricer));
+        let row = UsageRow { cost_usd: recorded, cost_source: None, model_key: None, ..row };
+        rows.push(pricer.priced(row, &mut recent));
     }
     Ok(rows.finish()?)
 }

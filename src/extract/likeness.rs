@@ -1,13 +1,13 @@
 //! What tells whether two texts are the same, or nearly: hashes and sketches that every SQL engine compares alike, where
 //! their own functions for it differ.
 
-use std::fmt::Write;
+use xxhash_rust::xxh3::xxh3_64;
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use super::hashing::{Hex, Pieces, hex_byte};
 
 /// Whether two outputs are equal: a hash of all bytes.
-pub(super) fn output_key(output: &str) -> String {
-    hex(xxh3_64(own_text(output).as_bytes()))
+pub(super) fn output_key(output: &str) -> Hex {
+    Hex::of(xxh3_64(own_text(output).as_bytes()))
 }
 
 /// Bytes at the beginning of an output in which the agent may tell of the call.
@@ -26,32 +26,32 @@ const LOOKED_AT: usize = 4 << 10;
 
 /// Whether two requests are nearly the same: a hash of the tool and the letters of its arguments. Numbers, white space,
 /// punctuation and case do not count, so that `head -50` is as good as `head -100`.
-pub(super) fn input_shape(tool: &str, input: &str) -> String {
+pub(super) fn input_shape(tool: &str, input: &str) -> Hex {
     let (head, rest) = split(input);
-    let mut hasher = Xxh3::new();
-    hasher.update(tool.as_bytes());
-    hasher.update(&[0]);
+    let mut hasher = Pieces::new();
+    hasher.add(tool.as_bytes());
+    hasher.add(&[0]);
     let mut letters = [0; LOOKED_AT];
-    hasher.update(letters_of(head, &mut letters));
-    hasher.update(rest.as_bytes());
-    hex(hasher.digest())
+    hasher.add(letters_of(head, &mut letters));
+    hasher.add(rest.as_bytes());
+    hasher.hex()
 }
 
 /// Whether two errors are the same: a hash of the words of the first lines. What names a place or a thing does not count:
 /// paths, and words with digits (numbers, ids, addresses, times). Nothing where no word is left.
-pub(super) fn error_key(output: &str) -> Option<String> {
+pub(super) fn error_key(output: &str) -> Option<Hex> {
     let (head, _) = split(own_text(output));
-    let mut hasher = Xxh3::new();
+    let mut hasher = Pieces::new();
     let (mut has_words, mut room) = (false, [0; LOOKED_AT]);
     for word in head.split_ascii_whitespace().filter(|word| !names_something(word)) {
         let letters = letters_of(word, &mut room);
         if !letters.is_empty() {
             has_words = true;
-            hasher.update(letters);
-            hasher.update(b" ");
+            hasher.add(letters);
+            hasher.add(b" ");
         }
     }
-    has_words.then(|| hex(hasher.digest()))
+    has_words.then(|| hasher.hex())
 }
 
 fn names_something(word: &str) -> bool {
@@ -99,7 +99,7 @@ pub(crate) fn text_sketch(text: &str) -> Option<String> {
     let mut least = [u32::MAX; SKETCHED];
     let mut previous = None;
     for word in head.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let word = xxh3_64(word.to_lowercase().as_bytes());
+        let word = hash_of(word);
         take(&mut least, word);
         if let Some(previous) = previous.replace(word) {
             take(&mut least, word ^ u64::rotate_left(previous, 1));
@@ -109,9 +109,26 @@ pub(crate) fn text_sketch(text: &str) -> Option<String> {
     let mut sketch = String::with_capacity(2 * SKETCHED);
     for hash in least {
         // The low digits: the high ones of a least hash are nearly always zero.
-        let _ = write!(sketch, "{:02x}", hash & 0xff);
+        let [low, ..] = hash.to_le_bytes();
+        sketch.extend(hex_byte(low).map(char::from));
     }
     Some(sketch)
+}
+
+/// Letters of a word that is put into lower case where it stands, as most are.
+const SHORT_WORD: usize = 32;
+
+/// Hash of a word in lower case.
+fn hash_of(word: &str) -> u64 {
+    let mut room = [0; SHORT_WORD];
+    match room.get_mut(..word.len()).filter(|_| word.is_ascii()) {
+        Some(lower) => {
+            lower.copy_from_slice(word.as_bytes());
+            lower.make_ascii_lowercase();
+            xxh3_64(lower)
+        }
+        None => xxh3_64(word.to_lowercase().as_bytes()),
+    }
 }
 
 /// One odd factor an order: multiplying by it puts all hashes of 32 bits in another order, and vector
@@ -139,10 +156,6 @@ const fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)
-}
-
-fn hex(hash: u64) -> String {
-    format!("{hash:016x}")
 }
 
 #[cfg(test)]
@@ -203,6 +216,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn words_hash_as_in_lower_case(word in "[a-zA-Z0-9äÖŒ]{0,40}") {
+            prop_assert_eq!(hash_of(&word), xxh3_64(word.to_lowercase().as_bytes()));
+        }
+
         #[test]
         fn any_text_has_its_keys(text in any::<String>(), tool in any::<String>()) {
             prop_assert_eq!(input_shape(&tool, &text).len(), 16);

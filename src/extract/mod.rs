@@ -1,6 +1,8 @@
 //! Where extractors put their rows: redacted, priced, claimed, and collected into Arrow batches.
 
+mod arguments;
 mod claims;
+mod hashing;
 mod keys;
 mod likeness;
 mod rows;
@@ -14,7 +16,9 @@ use std::rc::Rc;
 use chrono::NaiveDateTime;
 use chrono_tz::Tz;
 
+pub(crate) use arguments::input_key;
 pub use claims::{Claim, Count, Kind, Note, NoteField, ResponseCopy, key, session_key};
+pub(crate) use hashing::Hex;
 pub(crate) use keys::{KeyMap, KeySet};
 pub(crate) use likeness::text_sketch;
 pub use rows::{Chunk, Rows};
@@ -22,7 +26,7 @@ pub use session::{Facts, SessionRows};
 
 use crate::error::{Error, Result};
 use crate::etl::Content;
-use crate::pricing::{Pricer, tells_use};
+use crate::pricing::{Pricer, Recent};
 use crate::redact::{Counts, Redactor};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 
@@ -115,6 +119,7 @@ pub struct Sink<'a> {
     parked: BTreeMap<String, Box<SessionRows>>,
     current_name: String,
     places: Places,
+    recent_model: Recent,
     /// Sessions that are complete.
     pub sessions: Vec<Box<SessionRows>>,
     /// The first place of each among them, by the session's key.
@@ -157,6 +162,7 @@ impl<'a> Sink<'a> {
             parked: BTreeMap::new(),
             current_name: String::new(),
             places: Places::default(),
+            recent_model: Recent::default(),
             sessions: Vec::new(),
             ended: KeyMap::default(),
             notes: Vec::new(),
@@ -329,12 +335,14 @@ impl<'a> Sink<'a> {
             rows.childless.insert(key);
         }
         if keeps {
+            let request = row.input.filter(|_| row.input_key.is_none()).map(|input| input_key(row.name, input));
             let shape = input.as_deref().or(row.input).map(|input| likeness::input_shape(row.name, input));
             let told = output.as_deref().or(row.output);
             let output_key = told.map(likeness::output_key);
             let error_key = told.filter(|_| row.status == "error").and_then(likeness::error_key);
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
                 input: input.as_deref(),
+                input_key: row.input_key.or(request.as_deref()),
                 input_shape: shape.as_deref(),
                 command: command.as_deref(),
                 output: output.as_deref(),
@@ -367,7 +375,7 @@ impl<'a> Sink<'a> {
             ..ResponseCopy::of(key, &row)
         };
         let is_first = self.is_first(key);
-        let row = priced(row.shorten(), self.context.pricer);
+        let row = self.context.pricer.priced(row.shorten(), &mut self.recent_model);
         let rows = self.session();
         rows.responses.push(copy);
         if !is_first {
@@ -519,24 +527,4 @@ impl Repeated {
         }
         self.clean.clone()
     }
-}
-
-/// A row with its cost: as recorded, where it has one, else by the prices of its day.
-pub(crate) fn priced<'r>(row: UsageRow<'r>, pricer: &'r Pricer) -> UsageRow<'r> {
-    let row = UsageRow { total_tokens: total_of(&row), ..row };
-    if row.cost_usd.is_some() {
-        return UsageRow { cost_source: Some("recorded"), model_key: pricer.model_key(&row), ..row };
-    }
-    if !tells_use(&row) {
-        return UsageRow { model_key: pricer.model_key(&row), ..row };
-    }
-    let Some((usd, model_key)) = pricer.cost(&row) else { return row };
-    UsageRow { cost_usd: Some(usd), cost_source: Some("computed"), model_key: Some(model_key), ..row }
-}
-
-fn total_of(row: &UsageRow<'_>) -> Option<i64> {
-    [row.input_tokens, row.cache_read_tokens, row.cache_write_5m_tokens, row.cache_write_1h_tokens, row.output_tokens]
-        .into_iter()
-        .flatten()
-        .reduce(i64::saturating_add)
 }

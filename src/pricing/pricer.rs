@@ -2,12 +2,12 @@
 
 use arrow::array::RecordBatch;
 
-use super::{PriceTable, Tokens, utc_day};
+use super::{ModelId, Price, PriceTable, Tokens, utc_day};
 use crate::error::Result;
 use crate::tables::{PriceTableRow, Prices, UsageRow};
 
 /// Whether anything was counted: where an agent counts nothing, a cost of 0 would be made up.
-pub fn tells_use(row: &UsageRow<'_>) -> bool {
+fn tells_use(row: &UsageRow<'_>) -> bool {
     let tokens = [row.input_tokens, row.cache_read_tokens, row.cache_write_5m_tokens, row.cache_write_1h_tokens];
     tokens.into_iter().chain([row.output_tokens, row.web_searches]).any(|count| count.is_some())
 }
@@ -17,36 +17,64 @@ pub struct Pricer {
     table: PriceTable,
 }
 
+/// The model that was looked up last: a session has few, and to find one by its name costs more than the rest of a row.
+#[derive(Debug, Default)]
+pub struct Recent {
+    model: String,
+    provider: Option<String>,
+    found: Option<ModelId>,
+}
+
+impl Recent {
+    fn find(&mut self, table: &PriceTable, model: &str, provider: Option<&str>) -> Option<ModelId> {
+        if self.model != model || self.provider.as_deref() != provider {
+            self.found = table.resolve(model, provider);
+            model.clone_into(&mut self.model);
+            self.provider = provider.map(str::to_owned);
+        }
+        self.found
+    }
+}
+
 impl Pricer {
     /// Prices by the given table.
     pub fn new(table: PriceTable) -> Self {
         Self { table }
     }
 
+    /// A row with its total and its cost: as recorded, where it has one, else by the prices of its day.
+    pub fn priced<'r>(&'r self, row: UsageRow<'r>, recent: &mut Recent) -> UsageRow<'r> {
+        let row = UsageRow { total_tokens: total_of(&row), ..row };
+        let model = row.model.and_then(|model| recent.find(&self.table, model, row.provider));
+        let price = model.and_then(|model| self.table.price_of(model, row.timestamp.and_then(utc_day)));
+        let Some(price) = price else {
+            let cost_source = row.cost_usd.map(|_| "recorded").or(row.cost_source);
+            return UsageRow { cost_source, ..row };
+        };
+        let computed = if tells_use(&row) { price.cost(&tokens_of(&row)) } else { None };
+        match (row.cost_usd, computed) {
+            (Some(_), _) => UsageRow { cost_source: Some("recorded"), model_key: Some(price.model_key), ..row },
+            (None, Some(usd)) => {
+                UsageRow { cost_usd: Some(usd), cost_source: Some("computed"), model_key: Some(price.model_key), ..row }
+            }
+            (None, None) if tells_use(&row) => row,
+            (None, None) => UsageRow { model_key: Some(price.model_key), ..row },
+        }
+    }
+
     /// Cost of a response in USD, and the model as priced; none when the model is unknown, or nothing of what it used.
     pub fn cost(&self, row: &UsageRow<'_>) -> Option<(f64, &str)> {
-        if !tells_use(row) {
-            return None;
-        }
-        let count = |tokens: Option<i64>| u64::try_from(tokens.unwrap_or(0)).unwrap_or(0);
-        let tokens = Tokens {
-            input: count(row.input_tokens),
-            cache_read: count(row.cache_read_tokens),
-            cache_write_5m: count(row.cache_write_5m_tokens),
-            cache_write_1h: count(row.cache_write_1h_tokens),
-            output: count(row.output_tokens),
-            web_searches: count(row.web_searches),
-            tier: row.service_tier,
-            is_sum: row.grain != "response",
-        };
-        let cost = self.table.cost(&tokens, row.model?, row.provider, row.timestamp.and_then(utc_day))?;
-        Some((cost.usd, cost.model_key))
+        let price = self.price(row).filter(|_| tells_use(row))?;
+        Some((price.cost(&tokens_of(row))?, price.model_key))
     }
 
     /// The model as priced; none when it is unknown.
     pub fn model_key(&self, row: &UsageRow<'_>) -> Option<&str> {
-        let day = row.timestamp.and_then(utc_day);
-        self.table.price(row.model?, row.provider, day).map(|price| price.model_key)
+        self.price(row).map(|price| price.model_key)
+    }
+
+    fn price(&self, row: &UsageRow<'_>) -> Option<Price<'_>> {
+        self.table.price(row.model?, row.provider, row.timestamp.and_then(utc_day))
     }
 
     /// All prices as rows.
@@ -67,4 +95,25 @@ impl Pricer {
         }
         Ok(rows.finish()?)
     }
+}
+
+fn tokens_of<'r>(row: &UsageRow<'r>) -> Tokens<'r> {
+    let count = |tokens: Option<i64>| u64::try_from(tokens.unwrap_or(0)).unwrap_or(0);
+    Tokens {
+        input: count(row.input_tokens),
+        cache_read: count(row.cache_read_tokens),
+        cache_write_5m: count(row.cache_write_5m_tokens),
+        cache_write_1h: count(row.cache_write_1h_tokens),
+        output: count(row.output_tokens),
+        web_searches: count(row.web_searches),
+        tier: row.service_tier,
+        is_sum: row.grain != "response",
+    }
+}
+
+fn total_of(row: &UsageRow<'_>) -> Option<i64> {
+    [row.input_tokens, row.cache_read_tokens, row.cache_write_5m_tokens, row.cache_write_1h_tokens, row.output_tokens]
+        .into_iter()
+        .flatten()
+        .reduce(i64::saturating_add)
 }

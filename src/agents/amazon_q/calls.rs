@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::tools::Asked;
-use crate::agents::tool_input::input_key;
 use crate::extract::{Reject, Sink};
 use crate::tables::ToolCallRow;
 
@@ -42,7 +41,6 @@ impl Call {
     /// Hands the call on.
     pub(in crate::agents) fn push(&self, session: &str, end: &Outcome<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let asked = Asked::of(&self.name, self.input.as_deref());
-        let input_key = self.input.as_deref().map(|input| input_key(&self.name, input));
         let row = ToolCallRow {
             session_id: session,
             seq: self.seq,
@@ -54,7 +52,6 @@ impl Call {
             category: asked.category,
             mcp_server: asked.server.as_deref(),
             input: self.input.as_deref(),
-            input_key: input_key.as_deref(),
             command: asked.command.as_deref(),
             file_path: asked.file.as_deref(),
             status: self.decision.unwrap_or(end.status),

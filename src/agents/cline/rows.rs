@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use super::record::Arguments;
 use super::split::Split;
 use super::tools;
-use crate::agents::tool_input::input_key;
 use crate::extract::{KeySet, Kind, Reject, Sink, key};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 
@@ -173,7 +172,6 @@ impl<'o, 's> Rows<'o, 's> {
             None => (if result.is_done { "ok" } else { "pending" }, None),
         };
         let command = tools::command_of(&arguments).filter(|_| category == "shell");
-        let input_key = call.input.as_deref().map(|json| input_key(&call.name, json));
         let is_mcp = category == "mcp";
         let row = ToolCallRow {
             session_id: &self.session,
@@ -186,7 +184,6 @@ impl<'o, 's> Rows<'o, 's> {
             category,
             mcp_server: tools::mcp_server(&call.name).or(arguments.server.get().filter(|_| is_mcp)),
             input: call.input.as_deref(),
-            input_key: input_key.as_deref(),
             command: command.as_deref(),
             file_path: tools::file_of(category, &arguments),
             status,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::content::text_of;
 use super::record::Arguments;
 use crate::agents::mcp;
-use crate::agents::tool_input::file_of_patch;
+use crate::agents::patch::file_of_patch;
 
 /// The `category` of a tool.
 pub(super) fn category(name: &str) -> &'static str {

@@ -5,7 +5,6 @@ use super::record::{Arguments, ToolComplete, ToolRequest, ToolStart};
 use super::tools::{self, category};
 use super::transcript::{Spot, Transcript};
 use crate::agents::ids;
-use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Raw, Text};
 use crate::source::repair;
@@ -115,7 +114,7 @@ impl PendingCall {
         self.file_path = file.filter(|_| tools::has_file(self.category));
     }
 
-    fn row<'r>(&'r self, session: &'r str, input_key: Option<&'r str>) -> ToolCallRow<'r> {
+    fn row<'r>(&'r self, session: &'r str) -> ToolCallRow<'r> {
         let unfinished = if self.is_interrupted { "interrupted" } else { "pending" };
         ToolCallRow {
             session_id: session,
@@ -128,7 +127,6 @@ impl PendingCall {
             category: if self.category.is_empty() { "other" } else { self.category },
             mcp_server: self.server.as_deref(),
             input: self.input.as_deref(),
-            input_key,
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: self.decision.unwrap_or(unfinished),
@@ -233,7 +231,6 @@ impl Transcript<'_, '_> {
             .or(error.and_then(|error| error.message.get().or(error.code.get())));
         let outcome = tools::outcome(call.category, complete, call.decision);
         let ended_at = spot.timestamp.filter(|_| !outcome.is_late);
-        let input_key = call.input.as_deref().map(|json| input_key(&call.name, json));
         self.turn_to(call.thread);
         let Some(thread) = self.threads.get(call.thread) else { return Ok(()) };
         let row = ToolCallRow {
@@ -244,7 +241,7 @@ impl Transcript<'_, '_> {
             output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             ended_at,
             duration_ms: call.duration_until(ended_at),
-            ..call.row(&thread.session, input_key.as_deref())
+            ..call.row(&thread.session)
         };
         self.out.tool_call(row, false)
     }
@@ -256,8 +253,7 @@ impl Transcript<'_, '_> {
         for call in open {
             self.turn_to(call.thread);
             let Some(thread) = self.threads.get(call.thread) else { continue };
-            let input_key = call.input.as_deref().map(|json| input_key(&call.name, json));
-            self.out.tool_call(call.row(&thread.session, input_key.as_deref()), false)?;
+            self.out.tool_call(call.row(&thread.session), false)?;
         }
         Ok(())
     }

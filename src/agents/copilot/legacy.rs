@@ -6,7 +6,6 @@ use super::calls::object_of;
 use super::record::{Arguments, LegacyCall, LegacyChat, LegacyEntry, LegacyMessage};
 use super::tools;
 use crate::agents::ids;
-use crate::agents::tool_input::input_key;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::records::Text;
 use crate::source::{Source, repair};
@@ -134,7 +133,6 @@ impl<'c> Reader<'c, '_, '_> {
             _ if exit_code.is_some_and(|code| code != 0) => "error",
             _ => output.map_or("ok", tools::status_of_text),
         };
-        let key = input.as_deref().map(|json| input_key(name, json));
         let row = ToolCallRow {
             session_id: self.session,
             seq: self.seq,
@@ -144,7 +142,6 @@ impl<'c> Reader<'c, '_, '_> {
             name,
             category,
             input: input.as_deref(),
-            input_key: key.as_deref(),
             command: arguments.command.get().filter(|_| tools::runs_command(name)),
             file_path: arguments.path.get().filter(|_| tools::has_file(category)),
             status,

@@ -1,7 +1,6 @@
 //! Rows of one session, in order.
 
 use super::AGENT;
-use crate::agents::tool_input::input_key;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{MessageRow, ToolCallRow};
 
@@ -118,7 +117,6 @@ impl<'o, 's> Rows<'o, 's> {
 
     /// Adds a tool call.
     pub(super) fn call_at(&mut self, called: &Called<'_>, seq: i64, turn: Option<i64>) -> Result<(), Reject> {
-        let input_key = called.input.map(|input| input_key(called.name, input));
         let row = ToolCallRow {
             session_id: &self.session,
             seq,
@@ -130,7 +128,6 @@ impl<'o, 's> Rows<'o, 's> {
             category: called.category,
             mcp_server: called.mcp_server,
             input: called.input,
-            input_key: input_key.as_deref(),
             command: called.command,
             file_path: called.file_path,
             status: called.status,

@@ -10,8 +10,7 @@ use super::record::{CommandResult, Input};
 use super::tools::{self, ToolResult};
 use crate::agents::content::join;
 use crate::agents::ids::{Given, is_global, qualified};
-use crate::agents::tool_input::input_key;
-use crate::extract::{KeyMap, KeySet, Kind, Reject, Sink, key};
+use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Sink, input_key, key};
 use crate::source::records::Raw;
 use crate::source::{repair, unescape};
 use crate::tables::ToolCallRow;
@@ -55,7 +54,8 @@ struct Call {
     name: String,
     category: &'static str,
     input: Option<String>,
-    input_key: Option<String>,
+    /// Where it is not what the arguments as a whole ask for.
+    input_key: Option<Hex>,
     command: Option<String>,
     file_path: Option<String>,
     started_at: Option<i64>,
@@ -102,7 +102,7 @@ impl Calls {
             turn: place.turn,
             name: name.to_owned(),
             category,
-            input_key: json.as_deref().map(|json| request_key(name, command, json)),
+            input_key: command.and_then(|command| request_key(name, command)),
             command: command.map(str::to_owned),
             file_path: tools::file_of(category, &arguments).map(str::to_owned),
             started_at: place.at,
@@ -215,12 +215,10 @@ fn arguments<'a>(input: &Raw<'a>) -> Option<Cow<'a, str>> {
     Some(repair(json.as_bytes()))
 }
 
-/// Key of a request. The risk that the model says a command has is worded anew each time; the command is what counts.
-fn request_key(name: &str, command: Option<&str>, json: &str) -> String {
-    match command.and_then(|command| serde_json::to_string(command).ok()) {
-        Some(command) => input_key(name, &format!("{{\"command\":{command}}}")),
-        None => input_key(name, json),
-    }
+/// Key of a request for a command. The risk that the model says it has is worded anew each time; the command is what counts.
+fn request_key(name: &str, command: &str) -> Option<Hex> {
+    let command = serde_json::to_string(command).ok()?;
+    Some(input_key(name, &format!("{{\"command\":{command}}}")))
 }
 
 /// The result that a record of a stream holds: a text, or what a command wrote and how it exited.

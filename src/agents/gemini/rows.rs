@@ -8,7 +8,6 @@ use super::place::Origin;
 use super::record::{Arguments, Call, Record};
 use super::survey::{Entry, Survey};
 use super::tools;
-use crate::agents::tool_input::input_key;
 use crate::extract::{KeySet, Kind, NoteField, Reject, Sink, key, session_key};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 
@@ -90,7 +89,6 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
         {
             self.out.note(NoteField::SubagentType, session_key(AGENT, child), 0, &kind);
         }
-        let input_key = input.map(|json| input_key(name, json));
         let file_path = tools::file_of(category, &arguments);
         let row = ToolCallRow {
             session_id: self.session_id,
@@ -103,7 +101,6 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             category,
             mcp_server: tools::mcp_server(call),
             input,
-            input_key: input_key.as_deref(),
             command: command.as_deref(),
             file_path: file_path.as_deref(),
             status: outcome.status,

@@ -7,7 +7,6 @@ use super::ids::{Identity, Traits};
 use super::record::Arguments;
 use super::tokens::Billed;
 use super::tools::{self, Call};
-use crate::agents::tool_input::input_key;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 
@@ -258,7 +257,6 @@ impl<'o, 'a> Rows<'o, 'a> {
         let input = input.as_deref();
         let arguments = input.and_then(|json| serde_json::from_str::<Arguments<'_>>(json).ok());
         let arguments = arguments.unwrap_or_default();
-        let input_key = input.map(|json| input_key(&call.name, json));
         let row = ToolCallRow {
             session_id: &self.known.id,
             seq,
@@ -270,7 +268,6 @@ impl<'o, 'a> Rows<'o, 'a> {
             category,
             mcp_server: tools::mcp_server(&call.name),
             input,
-            input_key: input_key.as_deref(),
             command: arguments.command.get().filter(|_| category == "shell"),
             file_path: tools::file_of(category, &arguments),
             status: call.status,

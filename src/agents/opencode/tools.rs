@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::record::{Arguments, Failure, Invocation, Part, State};
-use crate::agents::tool_input::file_of_patch;
+use crate::agents::patch::file_of_patch;
 use crate::agents::{content, mcp};
 use crate::source::records::{Object, Raw, Text};
 

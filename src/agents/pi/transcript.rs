@@ -312,14 +312,17 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
 /// An id with a moment in milliseconds.
 fn at_moment(id: &str, moment: i64) -> String {
-    format!("{id}@{}", moment / 1000)
+    [id, "@", itoa::Buffer::new().format(moment / 1000)].concat()
 }
 
 /// What stands for an entry without an id.
 fn nameless(kind: &str, message: Option<&Message<'_>>, moment: i64) -> String {
     let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
     match message.and_then(|message| message.timestamp.0) {
-        Some(of_message) => format!("{role}@{}/{}", moment / 1000, of_message / 1000),
+        Some(of_message) => {
+            let [mut entry, mut message] = [itoa::Buffer::new(); 2];
+            [role, "@", entry.format(moment / 1000), "/", message.format(of_message / 1000)].concat()
+        }
         None => at_moment(role, moment),
     }
 }

@@ -6,7 +6,6 @@ use serde_json::json;
 use super::{Beyond, Run};
 use crate::agents::aider::chat::Beside;
 use crate::agents::aider::told::{self, Told, Topic};
-use crate::agents::tool_input::input_key;
 use crate::extract::{Kind, Reject, Sink};
 use crate::tables::ToolCallRow;
 
@@ -188,7 +187,6 @@ impl Run {
     fn call(&mut self, call: &Call<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let id = self.record_id(call.line);
         let Some(session) = &self.id else { return Ok(()) };
-        let key = call.input.as_deref().map(|input| input_key(call.name, input));
         let row = ToolCallRow {
             session_id: session,
             seq: self.seq,
@@ -199,7 +197,6 @@ impl Run {
             name: call.name,
             category: call.category,
             input: call.input.as_deref(),
-            input_key: key.as_deref(),
             command: call.command,
             file_path: call.path,
             status: call.status,

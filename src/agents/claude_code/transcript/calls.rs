@@ -10,7 +10,6 @@ use super::super::tools::{self, Evidence};
 use super::{Spot, Transcript, session_key};
 use crate::agents::ids;
 use crate::agents::mcp;
-use crate::agents::tool_input::input_key;
 use crate::extract::{NoteField, Reject};
 use crate::source::repair;
 use crate::tables::ToolCallRow;
@@ -47,7 +46,6 @@ impl Transcript<'_, '_> {
             name: name.to_owned(),
             category,
             mcp_server: server.map(str::to_owned),
-            input_key: json.map(|json| input_key(name, json)),
             command: input.command.get().filter(|_| tools::is_shell(name)).map(str::to_owned),
             file_path: tools::file_of(category, &input).map(str::to_owned),
             description: input.description.get().filter(|_| category == "task").map(str::to_owned),

@@ -11,7 +11,6 @@ use super::replies::Reply;
 use super::{Rollout, Spot, blank};
 use crate::agents::ids::{Given, is_global};
 use crate::agents::mcp;
-use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::Text;
 use crate::tables::{MessageRow, ToolCallRow};
@@ -294,7 +293,6 @@ impl Rollout<'_, '_> {
         let answer = call.answer.as_ref();
         let output = answer.and_then(|answer| answer.output.as_deref());
         let input = call.request.input.as_deref();
-        let input_key = input.map(|input| input_key(&call.name, input));
         self.has_rows = true;
         let row = ToolCallRow {
             session_id: &self.session,
@@ -307,7 +305,6 @@ impl Rollout<'_, '_> {
             category: call.category,
             mcp_server: call.mcp_server.as_deref(),
             input,
-            input_key: input_key.as_deref(),
             command: call.request.command.as_deref(),
             file_path: call.request.file_path.as_deref(),
             status: answer.map_or("pending", |answer| answer.outcome.status),

@@ -7,7 +7,6 @@ use super::super::record::{Arguments, Message};
 use super::super::tools;
 use super::{Spot, Transcript, at_moment};
 use crate::agents::mcp;
-use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::{repair, unescape};
 use crate::tables::ToolCallRow;
@@ -22,7 +21,6 @@ pub(super) struct OpenCall {
     turn: Option<i64>,
     name: String,
     input: Option<String>,
-    input_key: Option<String>,
     command: Option<String>,
     file_path: Option<String>,
     /// What it is as long as no result has come.
@@ -54,7 +52,6 @@ impl OpenCall {
             category: tools::category(&self.name),
             mcp_server: mcp::server(&self.name),
             input: self.input.as_deref(),
-            input_key: self.input_key.as_deref(),
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: self.status,
@@ -76,8 +73,16 @@ impl Transcript<'_, '_> {
     ) -> Result<(), Reject> {
         let name = block.name.get().unwrap_or("unknown");
         let json = block.arguments.json().map(arguments_of);
-        let arguments: Arguments<'_> =
-            json.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let repaired: Cow<'_, str>;
+        let (json, arguments): (_, Arguments<'_>) = match json.as_deref().map(|json| (json, serde_json::from_str(json)))
+        {
+            None => (None, Arguments::default()),
+            Some((json, Ok(arguments))) => (Some(json), arguments),
+            Some((json, Err(_))) => {
+                repaired = repair(json.as_bytes());
+                (Some(&*repaired), serde_json::from_str(&repaired).unwrap_or_default())
+            }
+        };
         let category = tools::category(name);
         let call = OpenCall {
             call_id: self.call_id(spot, block.id.get(), place),
@@ -86,7 +91,6 @@ impl Transcript<'_, '_> {
             response_id: response.map(str::to_owned),
             turn: self.turn,
             name: name.to_owned(),
-            input_key: json.as_deref().map(|json| input_key(name, json)),
             command: arguments.command.get().filter(|_| category == "shell").map(str::to_owned),
             file_path: arguments
                 .path
@@ -100,7 +104,7 @@ impl Transcript<'_, '_> {
             started_at: spot.timestamp,
             source_line: i64::try_from(spot.number).ok(),
             weak: spot.weak,
-            input: json.map(Cow::into_owned),
+            input: json.map(str::to_owned),
         };
         self.seq += 1;
         let id = block.id.get().unwrap_or(&call.call_id);
@@ -182,7 +186,6 @@ impl Transcript<'_, '_> {
             message_id: Some(spot.id.clone()),
             turn: self.turn,
             name: tool.to_owned(),
-            input_key: input.as_deref().map(|input| input_key(tool, input)),
             input,
             command: code.filter(|_| tool == "bash").map(str::to_owned),
             source_line: i64::try_from(spot.number).ok(),
@@ -217,15 +220,5 @@ impl Transcript<'_, '_> {
 
 /// The arguments as JSON; some are a text that holds them.
 fn arguments_of(json: &str) -> Cow<'_, str> {
-    let json = match serde_json::from_str::<serde::de::IgnoredAny>(json) {
-        Ok(_) => Cow::Borrowed(json),
-        Err(_) => repair(json.as_bytes()),
-    };
-    if !json.starts_with('"') {
-        return json;
-    }
-    match unescape(&json).filter(|text| text.trim_start().starts_with('{')) {
-        Some(text) => Cow::Owned(text.into_owned()),
-        None => json,
-    }
+    unescape(json).filter(|text| text.trim_start().starts_with('{')).unwrap_or(Cow::Borrowed(json))
 }

@@ -4,7 +4,6 @@ use super::super::content::parts;
 use super::super::record::{Arguments, Call, Response};
 use super::super::{AGENT, tools};
 use super::{Spot, Transcript, blank_row};
-use crate::agents::tool_input::input_key;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::tables::ToolCallRow;
 
@@ -18,7 +17,6 @@ struct OpenCall {
     turn: Option<i64>,
     name: String,
     input: Option<String>,
-    input_key: Option<String>,
     command: Option<String>,
     file_path: Option<String>,
     /// Microseconds since 1970.
@@ -50,7 +48,6 @@ impl OpenCall {
             category: tools::category(&self.name),
             mcp_server: tools::mcp_server(&self.name),
             input: self.input.as_deref(),
-            input_key: self.input_key.as_deref(),
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: "pending",
@@ -88,7 +85,6 @@ impl Transcript<'_, '_> {
             turn: self.turn,
             name: name.to_owned(),
             input: json.map(str::to_owned),
-            input_key: json.map(|json| input_key(name, json)),
             command: arguments.command.get().filter(|_| category == "shell").map(str::to_owned),
             file_path: tools::file_of(category, &arguments).map(str::to_owned),
             started_at: spot.line.timestamp.0,

@@ -1,0 +1,178 @@
+//! What a tool call asks for: a key that is equal where the arguments are, whatever their order and spacing.
+
+use std::borrow::Cow;
+
+use super::hashing::{Hex, Pieces};
+use crate::source::unescape;
+
+/// Arguments beside which a description only says in other words what they ask for.
+const DESCRIBED: [&str; 5] = ["command", "cmd", "script", "code", "prompt"];
+
+/// Hash of tool and arguments, whatever the order of the keys; what only describes a call is left out.
+pub(crate) fn input_key(tool: &str, input: &str) -> Hex {
+    let mut hasher = Pieces::new();
+    hasher.add(tool.as_bytes());
+    let Some(mut entries) = entries(input) else {
+        hasher.add(input.trim().as_bytes());
+        return hasher.hex();
+    };
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    let is_described = entries.iter().any(|(key, _)| DESCRIBED.contains(&&**key));
+    for (key, value) in entries.iter().filter(|(key, _)| key != "description" || !is_described) {
+        hasher.add(&[0]);
+        hasher.add(key.as_bytes());
+        hasher.add(&[0]);
+        hasher.add(value.as_bytes());
+    }
+    hasher.hex()
+}
+
+/// The entries of a JSON object, values as they stand; nothing where the text is no object. Agents' JSON was parsed before
+/// it came here: only where an entry begins and ends is looked for.
+fn entries(json: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
+    let mut scan = Scan { bytes: json.as_bytes(), at: 0 };
+    let mut entries = Vec::new();
+    scan.expect(b'{')?;
+    if scan.expect(b'}').is_none() {
+        loop {
+            let key = scan.value()?;
+            scan.expect(b':')?;
+            let value = scan.value()?;
+            entries.push((unescape(json.get(key)?)?, json.get(value)?));
+            if scan.expect(b',').is_none() {
+                break scan.expect(b'}')?;
+            }
+        }
+    }
+    scan.skip_space();
+    (scan.at == json.len()).then_some(entries)
+}
+
+/// A place in a JSON text.
+struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Scan<'_> {
+    fn skip_space(&mut self) {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    }
+
+    /// Goes behind a sign, where it comes next.
+    fn expect(&mut self, sign: u8) -> Option<()> {
+        self.skip_space();
+        (*self.bytes.get(self.at)? == sign).then(|| self.at += 1)
+    }
+
+    /// Goes behind the value that comes next, and gives where it stands.
+    fn value(&mut self) -> Option<std::ops::Range<usize>> {
+        self.skip_space();
+        let from = self.at;
+        let mut depth = 0_usize;
+        loop {
+            match self.bytes.get(self.at)? {
+                b'"' => self.skip_text()?,
+                b'{' | b'[' => (depth, self.at) = (depth + 1, self.at + 1),
+                b'}' | b']' if depth > 0 => (depth, self.at) = (depth - 1, self.at + 1),
+                b':' | b',' | b' ' | b'\n' | b'\r' | b'\t' if depth > 0 => self.at += 1,
+                _ => self.skip_word()?,
+            }
+            if depth == 0 {
+                return Some(from..self.at);
+            }
+        }
+    }
+
+    /// Goes behind a text in quotes.
+    fn skip_text(&mut self) -> Option<()> {
+        self.at += 1;
+        loop {
+            self.at += memchr::memchr2(b'"', b'\\', self.bytes.get(self.at..)?)?;
+            if *self.bytes.get(self.at)? == b'"' {
+                self.at += 1;
+                return Some(());
+            }
+            self.at += 2;
+        }
+    }
+
+    /// Goes behind a number, or `true`, `false` or `null`.
+    fn skip_word(&mut self) -> Option<()> {
+        let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+        let length = self.bytes.get(self.at..)?.iter().take_while(is_part).count();
+        self.at += length;
+        (length > 0).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde_json::value::RawValue;
+    use serde_json::{Map, Value};
+
+    use super::*;
+
+    #[test]
+    fn equal_requests_have_equal_keys() {
+        let key = |json| input_key("Bash", json);
+        assert_eq!(key(r#"{"command":"ls","timeout":5}"#), key(r#"{ "timeout":5, "command":"ls"}"#));
+        assert_eq!(key(r#"{"command":"ls","description":"a"}"#), key(r#"{"command":"ls","description":"b"}"#));
+        assert_ne!(key(r#"{"command":"ls"}"#), key(r#"{"command":"ls -l"}"#));
+        assert_ne!(key(r#"{"title":"Bug","description":"a"}"#), key(r#"{"title":"Bug","description":"b"}"#));
+        assert_ne!(key(r#"{"command":"ls"}"#), input_key("Read", r#"{"command":"ls"}"#));
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_entries() {
+        for text in ["", "{", "ls -l", "[1]", "\"a\"", r#"{"a"}"#, r#"{"a":}"#, r#"{"a":1"#, r#"{"a":1} x"#, "{,}"] {
+            assert_eq!(entries(text), None, "{text}");
+        }
+        assert_eq!(entries(" { } "), Some(Vec::new()));
+        let told = entries(r#"{"a" : [1, {"b":"]\""}] , "c\n":-1.5e3}"#).unwrap();
+        assert_eq!(told, [("a".into(), r#"[1, {"b":"]\""}]"#), ("c\n".into(), "-1.5e3")]);
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(any::<String>(), inner, 0..4)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect::<Map<_, _>>())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// An object's entries are those that a parser finds, in whatever spacing.
+        #[test]
+        fn entries_are_what_the_parser_says(
+            told in prop::collection::btree_map(any::<String>(), value(), 0..6), is_spaced in any::<bool>()
+        ) {
+            let object = Value::Object(told.into_iter().collect());
+            let json = if is_spaced { serde_json::to_string_pretty(&object) } else { serde_json::to_string(&object) };
+            let json = json.unwrap();
+            let parsed: BTreeMap<String, &RawValue> = serde_json::from_str(&json).unwrap();
+            let parsed: Vec<_> = parsed.iter().map(|(key, value)| (Cow::from(key), value.get())).collect();
+            let mut found = entries(&json).unwrap();
+            found.sort();
+            prop_assert_eq!(found, parsed);
+        }
+
+        #[test]
+        fn any_text_has_a_key(tool in any::<String>(), text in any::<String>()) {
+            prop_assert_eq!(input_key(&tool, &text).len(), 16);
+        }
+    }
+}
