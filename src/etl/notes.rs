@@ -60,7 +60,29 @@ impl Notes {
             };
             (session, notes)
         });
-        notes.collect()
+        let mut notes = notes.collect();
+        lift_roots(&mut notes);
+        notes
+    }
+}
+
+/// Most sessions between one and its root; more is a ring.
+const DEPTH: usize = 32;
+
+/// Who tells of the session that it started may not know who started it itself.
+fn lift_roots(notes: &mut BTreeMap<(String, String), SessionNotes>) {
+    let root_of = |(session, said): (&(String, String), &SessionNotes)| {
+        said.root_session_id.clone().map(|root| (session.clone(), root))
+    };
+    let roots: BTreeMap<(String, String), String> = notes.iter().filter_map(root_of).collect();
+    for ((agent, session), said) in notes {
+        for _ in 0..DEPTH {
+            let Some(root) = &said.root_session_id else { break };
+            match roots.get(&(agent.clone(), root.clone())) {
+                Some(above) if above != root && above != session => said.root_session_id = Some(above.clone()),
+                _ => break,
+            }
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use super::listing::Listing;
 use super::record::{Bubble, Composer, Entries};
 use super::state::State;
 use super::{AGENT, transcript_key, value, workspace_key};
-use crate::extract::{Kind, NoteField, Reject, Sink, key};
-use crate::source::records::Raw;
+use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key, session_key};
+use crate::source::records::{Raw, Text};
 
 /// Most sessions between one and its root; more is a ring.
 const DEPTH: usize = 32;
@@ -207,9 +207,21 @@ fn finish(
     if let Some(call) = call {
         conversation.sink().note(NoteField::ChildSession, key(AGENT, Kind::ToolCall, &call), 0, id);
     }
+    let top = root.as_deref().unwrap_or(id);
+    for child in composer.subagents.0.iter().chain(&composer.subordinates.0).filter_map(Text::get) {
+        // Not every one of them says itself who started it.
+        if child != id && child != top {
+            conversation.sink().note(NoteField::Parent, session_key(AGENT, child), 0, id);
+            conversation.sink().note(NoteField::Root, session_key(AGENT, child), 0, top);
+        }
+    }
     let is_subagent = listing.is_subagent || id.starts_with("task-");
     let workspace = listing.workspace.as_deref().map(workspace_key);
-    let facts = Listing { is_subagent, ..listing }.facts(root);
+    if let Some(root) = &root {
+        conversation.sink().note(NoteField::Root, session_key(AGENT, id), 0, root);
+    }
+    let told_root = listing.root.clone();
+    let facts = Facts { root_session_id: told_root, ..Listing { is_subagent, ..listing }.facts(None) };
     let nothing_said = conversation.end(facts.clone(), summary_of(composer.summary), workspace, composer.costs)?;
     if let Some(out) = nothing_said {
         let transcript = transcript_key(id);

@@ -25,6 +25,8 @@ record! {
         repositories: List<Object<Repository<'a>>> = "trackedGitRepos",
         started_by: Object<StartedBy<'a>> = "subagentInfo",
         is_subagent: Flag = "isSubagent",
+        subagents: List<Text<'a>> = "subagentComposerIds",
+        subordinates: List<Text<'a>> = "subComposerIds",
     }
     ignores the rest
 }
