@@ -318,6 +318,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Adds a tool call, claimed by its id; one that the source repeats is there once.
+    /// What it asked for gets its key here, where the row has none of its own.
     pub fn tool_call(&mut self, row: ToolCallRow<'_>, weak: bool) -> Result<(), Reject> {
         let key = key(self.context.agent, Kind::ToolCall, row.call_id);
         if !self.is_first(key) {
