@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::tables::TableDef;
 
 /// Folder of the lake's own state.
@@ -104,14 +106,21 @@ impl PartName {
     }
 }
 
-/// A machine's name as it may stand in a path.
+/// Longest name of a machine that is taken as it is. Letters.
+const LONGEST_NAME: usize = 64;
+
+/// A machine's name as it may stand in a path. A name that would lose letters ends in a hash of it: two machines of a team
+/// may differ in nothing else.
 pub(crate) fn machine_name(name: &str) -> String {
     let safe: String = name
         .chars()
-        .take(64)
+        .take(LONGEST_NAME)
         .map(|letter| if letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.') { letter } else { '-' })
         .collect();
     let safe = safe.trim_matches('.').to_owned();
+    if !name.is_ascii() || name.chars().nth(LONGEST_NAME).is_some() {
+        return format!("{safe}-{:08x}", xxh3_64(name.as_bytes()) >> 32);
+    }
     if safe.is_empty() { "unknown".to_owned() } else { safe }
 }
 
@@ -140,5 +149,15 @@ mod tests {
         {
             assert_eq!(machine_name(name), safe);
         }
+    }
+
+    #[test]
+    fn machines_that_differ_in_other_letters_have_other_names() {
+        let long = "a".repeat(LONGEST_NAME);
+        for [a, b] in [["büro", "bäro"], ["東京", "大阪"], [&format!("{long}1"), &format!("{long}2")]] {
+            assert_ne!(machine_name(a), machine_name(b));
+            assert!([a, b].iter().all(|name| machine_name(name).is_ascii()));
+        }
+        assert!(machine_name("büro").starts_with("b-ro-"));
     }
 }

@@ -96,6 +96,7 @@ impl Personal {
         let mut found = Vec::new();
         addresses::find_emails(text, &mut found);
         addresses::find_ips(text, &mut found);
+        addresses::find_host_names(text, &mut found);
         homes::find(text, &mut found);
         self.find_users(text, &mut found);
         if found.is_empty() {
@@ -188,6 +189,11 @@ mod tests {
             ("Kim said: ask kim_2 or ada.lovelace", "<user> said: ask <user>_2 or <user>"),
             (r"x\nkim\ny", r"x\n<user>\ny"),
             ("/home/jo", "/home/<user>"),
+            (r"cd ~jo.x/src\n~pete/x && ls '~bert/.ssh'", r"cd ~<user>/src\n~<user>/x && ls '~<user>/.ssh'"),
+            (
+                r"\nip-10-0-3-7.ec2.internal: up, ubuntu@ip-172-31-0-9:~$",
+                r"\nip-<ip>.ec2.internal: up, ubuntu@ip-<ip>:~$",
+            ),
         ] {
             assert_eq!(clean(text), expected, "{text}");
         }
@@ -199,6 +205,8 @@ mod tests {
             "kimono, akim, user, al, @kim2",
             "127.0.0.1:3000 0.0.0.0 ::1 [::]:80",
             "v1.2.3.4 1.2.3.4.5 300.1.1.1 1.2.3",
+            "~/.claude ~10/20 HEAD~main/x a~b/c ~approx",
+            "zip-1-2-3-4 ip-1-2-3 ip-1-2-3-4-5 ip-300-1-1-1 ip-address",
             "std::fmt a::b 12:34:56 aa:bb:cc:dd:ee:ff 10:20",
             "react@18.2.0 @types/node git@github.com:owner/repo user@host",
             "/home/ /Users/ /homes/x nav-home-button --home-dir /var/lib",

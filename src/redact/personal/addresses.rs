@@ -73,6 +73,23 @@ pub(super) fn find_ips(text: &str, found: &mut Vec<Found>) {
     }
 }
 
+/// Finds the addresses that names of cloud machines hold, as in `ip-10-0-3-7.ec2.internal`.
+pub(super) fn find_host_names(text: &str, found: &mut Vec<Found>) {
+    const MARK: &str = "ip-";
+    for at in memchr::memmem::find_iter(text.as_bytes(), MARK) {
+        let before = text.get(..at).unwrap_or_default();
+        let is_inside = before.ends_with(|letter: char| letter.is_alphanumeric()) && !ends_with_escape(before);
+        let from = at + MARK.len();
+        let rest = text.get(from..).unwrap_or_default();
+        let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
+        let length = rest.bytes().take_while(is_part).count();
+        let Some(octets) = rest.get(..length).map(|part| part.trim_end_matches('-')) else { continue };
+        if !is_inside && lenient_v4(&octets.replace('-', ".")).is_some() {
+            found.push((from..from + octets.len(), "ip"));
+        }
+    }
+}
+
 fn find_v6(text: &str, run: &std::ops::Range<usize>, part: &str, found: &mut Vec<Found>) -> bool {
     // A run may begin with the letter of an escape, and end with the mark of a sentence or of a port.
     let skipped = usize::from(text.get(..run.start + 1).is_some_and(ends_with_escape));

@@ -13,7 +13,9 @@ static BEFORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let plain = r"(?:(?:/|\\{1,4})(?:home|Users|Documents and Settings)|(?i:[a-z](?::|%3A)(?:/|\\{1,4})(?:users|documents and settings)))(?:/|\\{1,4})";
     let encoded = r"(?i:%2F|%5C)(?:home|Users)(?i:%2F|%5C)";
     let hyphens = r#"(?:^|[/\\"'`])(?:-{1,2}|[A-Za-z]--|-mnt-[a-z]-|-var-)(?:home|Users)-"#;
-    Regex::new(&format!("(?:(?P<plain>{plain})|(?P<encoded>{encoded})|(?P<hyphens>{hyphens}))")).ok()
+    let tilde = r#"(?:^|[\s"'`=:(,]|\\[nrt])~"#;
+    let all = format!("(?:(?P<plain>{plain})|(?P<encoded>{encoded})|(?P<hyphens>{hyphens})|(?P<tilde>{tilde}))");
+    Regex::new(&all).ok()
 });
 
 /// Longest name. Bytes.
@@ -26,8 +28,11 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     while let Some(hit) = before.captures_at(text, at) {
         let Some(whole) = hit.get(0) else { return };
         let rest = text.get(whole.end()..).unwrap_or_default();
-        let is_hyphens = hit.name("hyphens").is_some();
-        let length = if is_hyphens { hyphened(rest) } else { name(rest) };
+        let length = match (hit.name("hyphens"), hit.name("tilde")) {
+            (Some(_), _) => hyphened(rest),
+            (_, Some(_)) => of_another(rest),
+            _ => name(rest),
+        };
         if length > 0 {
             found.push((whole.end()..whole.end() + length, "user"));
         }
@@ -84,6 +89,14 @@ fn name(text: &str) -> usize {
         _ => name,
     };
     name.trim_end_matches(['.', '!', '#', '@', ' ']).len()
+}
+
+/// Length of the name in `~name/…`, as shells write the home of another.
+fn of_another(text: &str) -> usize {
+    let is_part = |letter: &char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '-');
+    let length = text.chars().take(LONGEST).take_while(is_part).map(char::len_utf8).sum();
+    let (name, rest) = text.split_at_checked(length).unwrap_or_default();
+    if name.starts_with(char::is_alphabetic) && rest.starts_with('/') { length } else { 0 }
 }
 
 /// Length of a name that hyphens stand around.

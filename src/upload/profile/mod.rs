@@ -18,7 +18,7 @@ use crate::redact::{self, Counts, Personal, Redactor};
 use crate::tables::{SESSIONS, SessionColumns, TableDef};
 
 /// Rises when a profile takes out more than it did, so that what is there is put again.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// How much leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
