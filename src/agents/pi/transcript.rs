@@ -312,17 +312,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
 /// An id with a moment in milliseconds.
 fn at_moment(id: &str, moment: i64) -> String {
-    [id, "@", itoa::Buffer::new().format(moment / 1000)].concat()
+    [id, "@", &(moment / 1000).to_string()].concat()
 }
 
 /// What stands for an entry without an id.
 fn nameless(kind: &str, message: Option<&Message<'_>>, moment: i64) -> String {
     let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
     match message.and_then(|message| message.timestamp.0) {
-        Some(of_message) => {
-            let [mut entry, mut message] = [itoa::Buffer::new(); 2];
-            [role, "@", entry.format(moment / 1000), "/", message.format(of_message / 1000)].concat()
-        }
+        Some(of_message) => [role, "@", &(moment / 1000).to_string(), "/", &(of_message / 1000).to_string()].concat(),
         None => at_moment(role, moment),
     }
 }
