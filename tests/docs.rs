@@ -1,6 +1,7 @@
 //! The README's tables are what the program says of itself. `LLREM_UPDATE=1` writes them anew.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here fails a test")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -61,4 +62,27 @@ fn the_readme_shows_what_the_program_says() {
     } else {
         assert!(readme == expected, "the README is behind the program: run the tests with LLREM_UPDATE=1");
     }
+}
+
+/// The step that tests clusters is a package of its own, whose lock file has to know what llrem is made of.
+#[test]
+fn the_clusters_lock_file_is_up_to_date() {
+    let read = |path: &str| -> toml::Table {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let manifest = read("Cargo.toml");
+    let for_targets = manifest["target"].as_table().unwrap().values();
+    let tables = std::iter::once(&manifest["dependencies"]).chain(for_targets.filter_map(|it| it.get("dependencies")));
+    let named: BTreeSet<&str> = tables
+        .flat_map(|table| table.as_table().unwrap())
+        .filter(|(name, about)| *name == "ballista" || about.get("optional").is_none())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let lock = read("tests/ballista/Cargo.lock");
+    let packages = lock["package"].as_array().unwrap();
+    let llrem = packages.iter().find(|package| package["name"].as_str() == Some("llrem")).unwrap();
+    let locked = llrem["dependencies"].as_array().unwrap().iter();
+    let locked: BTreeSet<&str> = locked.filter_map(|name| name.as_str()?.split(' ').next()).collect();
+    assert_eq!(locked, named);
 }
