@@ -75,10 +75,11 @@ pub(super) enum Verdict {
 impl<'a> Context<'a> {
     /// Registers every table by its known schema.
     pub(super) fn open(scope: Scope<'a>) -> Result<Self, Failure> {
-        let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(cores());
+        let is_far = matches!(scope.lake, AnyLake::Remote(_));
+        let partitions = if is_far { cores().max(FAR_FILES) } else { cores() };
+        let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(partitions);
         config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
         // What one side of a join tells the other to leave out saves bytes on their way; ids in no order leave out nothing.
-        let is_far = matches!(scope.lake, AnyLake::Remote(_));
         config.options_mut().execution.parquet.enable_page_index = is_far;
         config.options_mut().optimizer.enable_join_dynamic_filter_pushdown = is_far;
         let seen = Arc::<Seen>::default();
@@ -384,6 +385,9 @@ fn folder_url(folder: &Path) -> Result<String> {
     url.push('/');
     Ok(url)
 }
+
+/// Files of a remote lake that a query reads at once: a store takes its time to answer, however many ask.
+const FAR_FILES: usize = 16;
 
 /// Cores that queries use.
 pub fn cores() -> usize {

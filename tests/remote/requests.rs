@@ -1,9 +1,11 @@
 //! What is asked of the store: a listing of each table, footers once, and of the columns only those that are needed.
 
 use std::fs;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 use crate::lake::data_files;
-use crate::proxy::Request;
+use crate::proxy::{Fate, Request};
 use crate::team::{Team, answer_on_disk, six_months};
 
 pub(crate) const QUERY: [&str; 4] = [
@@ -82,4 +84,26 @@ fn texts_are_not_read_when_they_are_not_asked_for() {
         data_files(&team.s3.objects().join("tool_calls")).iter().map(|file| fs::metadata(file).unwrap().len()).sum();
     println!("tool_calls: {} requests, {} bytes of {whole}", log.len(), bytes(&log));
     assert!(bytes(&log) < whole / 10, "{} of {whole}", bytes(&log));
+}
+
+/// None of the files of six months is given before four of them were asked for.
+#[test]
+fn files_are_read_side_by_side() {
+    let team = Team::of(six_months(1, 1_000));
+    let query = ["-f", "csv", "sql", "select sum(output_tokens) from usage"];
+    let expected = team.answer(&query);
+    let (release, held) = channel::<()>();
+    let (mut release, held) = (Some(release), Arc::new(Mutex::new(held)));
+    let mut asked = 0;
+    team.s3.proxy.decide(move |request| {
+        if !request.headers.contains_key("range") || !request.target.contains("/usage/") {
+            return Fate::Pass;
+        }
+        asked += 1;
+        if asked == 4 {
+            release = None;
+        }
+        Fate::Hold(Arc::clone(&held))
+    });
+    assert_eq!(team.answer(&query), expected);
 }
