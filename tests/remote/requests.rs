@@ -103,7 +103,7 @@ fn files_are_read_side_by_side() {
         }
         columns.insert(request.target.clone());
         if columns.len() == 6 {
-            release = None;
+            drop(release.take());
         }
         Fate::Hold(Arc::clone(&held))
     });
