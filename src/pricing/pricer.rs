@@ -47,19 +47,15 @@ impl Pricer {
         let row = UsageRow { total_tokens: total_of(&row), ..row };
         let model = row.model.and_then(|model| recent.find(&self.table, model, row.provider));
         let price = model.and_then(|model| self.table.price_of(model, row.timestamp.and_then(utc_day)));
-        let Some(price) = price else {
-            let cost_source = row.cost_usd.map(|_| "recorded").or(row.cost_source);
-            return UsageRow { cost_source, ..row };
-        };
-        let computed = if tells_use(&row) { price.cost(&tokens_of(&row)) } else { None };
-        match (row.cost_usd, computed) {
-            (Some(_), _) => UsageRow { cost_source: Some("recorded"), model_key: Some(price.model_key), ..row },
-            (None, Some(usd)) => {
-                UsageRow { cost_usd: Some(usd), cost_source: Some("computed"), model_key: Some(price.model_key), ..row }
-            }
-            (None, None) if tells_use(&row) => row,
-            (None, None) => UsageRow { model_key: Some(price.model_key), ..row },
+        let model_key = price.map(|price| price.model_key);
+        if row.cost_usd.is_some() {
+            return UsageRow { cost_source: Some("recorded"), model_key, ..row };
         }
+        if !tells_use(&row) {
+            return UsageRow { model_key, ..row };
+        }
+        let Some(usd) = price.and_then(|price| price.cost(&tokens_of(&row))) else { return row };
+        UsageRow { cost_usd: Some(usd), cost_source: Some("computed"), model_key, ..row }
     }
 
     /// Cost of a response in USD, and the model as priced; none when the model is unknown, or nothing of what it used.
