@@ -22,6 +22,8 @@ mod children;
 #[cfg(unix)]
 #[path = "lake/crash.rs"]
 mod crash;
+#[path = "lake/fold.rs"]
+mod fold;
 #[cfg(unix)]
 #[path = "lake/hostile.rs"]
 mod hostile;

@@ -1,32 +1,56 @@
-//! Folds the small parts of a month that is over into few. Readers that glob see the old files or the new one, never
-//! both: each partition's folder is exchanged for a staged one in a single step.
+//! Folds the parts of a month that is over into few: what a query pays for a file, however small, it pays in each scan.
+//! Readers that glob see the old files or the new one, never both: each partition's folder is exchanged for a staged one in
+//! a single step.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use super::group::{OldTables, PART_SOURCES, PART_WEIGHT};
+use arrow::array::RecordBatch;
+use rayon::prelude::*;
+
+use super::group::{PART_SOURCES, PART_WEIGHT};
+use super::old_rows::{OldRows, Place};
 use crate::error::{Error, Result};
 use crate::lake::claims;
 use crate::lake::commit::{self, MARK, Step};
 use crate::lake::fs;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{FileEntry, Manifest, PartEntry, SessionEntry};
-use crate::lake::part::{self, PartWriter, StagedFile};
+use crate::lake::part::{self, PartWriter};
 use crate::lake::syncer::Syncer;
+use crate::lake::table_writer::StagedFile;
 use crate::tables::{LAKE_TABLES, SESSIONS, SessionColumns, SessionRow, Sessions};
 
+/// How much shares a part when its month is over.
+pub(super) struct Most {
+    /// Bytes of sources. A run that reads all of them anew holds their rows.
+    weight: u64,
+    sessions: usize,
+}
+
+impl Most {
+    /// In the run that makes a lake: what is as large as it should be would only be copied while somebody waits for the rows.
+    pub(super) const AT_FIRST: Self = Self { weight: PART_WEIGHT, sessions: PART_SOURCES };
+    /// In all others.
+    pub(super) const LATER: Self = Self { weight: 4 * PART_WEIGHT, sessions: 4 * PART_SOURCES };
+}
+
 /// Folds whatever can be folded, and commits it.
-pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result<()> {
-    let bins = bins(manifest, &crate::time::month_of(Some(now)));
+pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64, most: &Most) -> Result<()> {
+    let bins = bins(manifest, &crate::time::month_of(Some(now)), most);
     if bins.is_empty() || !can_exchange(layout)? {
         return Ok(());
     }
     let syncer = Syncer::start();
-    let mut folding = Folding { layout, syncer: &syncer, manifest, exchanged: Exchanged::new(), steps: Vec::new() };
-    for (number, bin) in bins.iter().enumerate() {
-        if let Some(name) = folded_name(bin) {
-            folding.fold_bin(number, &name, bin)?;
-        }
+    let writing = Writing { layout, syncer: &syncer, manifest };
+    let written: Vec<Folded> = bins
+        .par_iter()
+        .enumerate()
+        .filter_map(|(number, bin)| folded_name(bin).map(|name| writing.write(number, name, bin)))
+        .collect::<Result<_>>()?;
+    let mut folding = Folding { layout, manifest, exchanged: Exchanged::new(), steps: Vec::new() };
+    for folded in written {
+        folding.place(folded);
     }
     folding.stage_folders()?;
     let steps = folding.steps;
@@ -36,7 +60,7 @@ pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64) -> Result
 }
 
 /// Parts that are to become one each, by agent and month. A month that is not over stays as it is.
-fn bins(manifest: &Manifest, this_month: &str) -> Vec<Vec<PartName>> {
+fn bins(manifest: &Manifest, this_month: &str, most: &Most) -> Vec<Vec<PartName>> {
     let mut bins: Vec<(u64, usize, Vec<PartName>)> = Vec::new();
     let mut parts: Vec<(&PartName, &PartEntry)> =
         manifest.parts.iter().filter(|(name, _)| name.month != this_month).collect();
@@ -50,8 +74,8 @@ fn bins(manifest: &Manifest, this_month: &str) -> Vec<Vec<PartName>> {
         let (weight, sessions) = (part.weight(), part.sessions.len());
         match bins.last_mut() {
             Some((sum, count, bin))
-                if *sum + weight <= PART_WEIGHT
-                    && *count + sessions <= PART_SOURCES
+                if *sum + weight <= most.weight
+                    && *count + sessions <= most.sessions
                     && bin.first().is_some_and(|first| (&first.agent, &first.month) == (&name.agent, &name.month)) =>
             {
                 *sum += weight;
@@ -87,59 +111,85 @@ fn can_exchange(layout: &Layout) -> Result<bool> {
 /// Files of each partition's folder that are new, by table and partition.
 type Exchanged = BTreeMap<(usize, String, String), (Vec<(PartName, StagedFile)>, BTreeSet<PartName>)>;
 
-/// What is folded, bin by bin, and what a commit has to do with it.
-struct Folding<'f> {
+/// What parts that are written as one are made of.
+struct Writing<'f> {
     layout: &'f Layout,
     syncer: &'f Syncer,
+    manifest: &'f Manifest,
+}
+
+/// A part that waits in the staging folder, and the parts in whose place it is put.
+struct Folded {
+    name: PartName,
+    bin: Vec<PartName>,
+    sessions: Vec<SessionEntry>,
+    files: [Option<StagedFile>; 4],
+    /// Its claims, relative to the lake.
+    claims: String,
+}
+
+impl Writing<'_> {
+    /// Writes the parts of a bin as one.
+    fn write(&self, number: usize, name: PartName, bin: &[PartName]) -> Result<Folded> {
+        let Self { layout, syncer, manifest } = self;
+        let parts: Vec<(&PartName, &PartEntry)> =
+            bin.iter().filter_map(|name| manifest.parts.get_key_value(name)).collect();
+        let stem = format!("fold-{number}");
+        let mut writer = PartWriter::new(&layout.staging(), &stem, syncer);
+        writer.write(0, &sessions(layout, &manifest.machine, &parts)?)?;
+        let sessions = parts.iter().enumerate().flat_map(|(part, (_, entry))| {
+            entry.sessions.iter().enumerate().map(move |(session, entry)| (Place { part, session }, entry))
+        });
+        let mut sessions: Vec<(Place, &SessionEntry)> = sessions.collect();
+        sessions.sort_by(|(_, a), (_, b)| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+        let order: Vec<Option<Place>> = sessions.iter().map(|(place, _)| Some(*place)).collect();
+        let mut rows = OldRows::open(layout, &manifest.machine, &parts, &order)?;
+        for (place, _) in &sessions {
+            rows.copy(*place, &mut writer)?;
+        }
+        let mut replicas = Vec::new();
+        for (name, _) in &parts {
+            replicas.extend(claims::load(&layout.root().join(Layout::claims(name)))?);
+        }
+        let staged_claims = layout.staging().join(format!("{stem}.claims"));
+        syncer.write(&staged_claims, &claims::encode(&replicas)?)?;
+        Ok(Folded {
+            name,
+            bin: bin.to_vec(),
+            sessions: sessions.into_iter().map(|(_, entry)| entry.clone()).collect(),
+            files: writer.finish()?,
+            claims: relative(layout, &staged_claims)?,
+        })
+    }
+}
+
+/// What was folded, bin by bin, and what a commit has to do with it.
+struct Folding<'f> {
+    layout: &'f Layout,
     manifest: &'f mut Manifest,
     exchanged: Exchanged,
     steps: Vec<Step>,
 }
 
 impl Folding<'_> {
-    /// Writes the parts of a bin as one.
-    fn fold_bin(&mut self, number: usize, name: &PartName, bin: &[PartName]) -> Result<()> {
-        let machine = self.manifest.machine.clone();
-        let parts: Vec<(PartName, PartEntry)> =
-            bin.iter().filter_map(|name| self.manifest.parts.remove_entry(name)).collect();
-        let stem = format!("fold-{number}");
-        let mut writer = PartWriter::new(&self.layout.staging(), &stem, self.syncer);
-        writer.write(0, &sessions(self.layout, &machine, &parts)?)?;
-        let mut tables: Vec<OldTables> = parts
-            .iter()
-            .map(|(name, part)| OldTables::open(self.layout, &machine, name, part))
-            .collect::<Result<_>>()?;
-        let mut entries: Vec<(usize, SessionEntry)> = parts
-            .iter()
-            .enumerate()
-            .flat_map(|(place, (_, part))| part.sessions.iter().cloned().map(move |entry| (place, entry)))
-            .collect();
-        entries.sort_by(|(_, a), (_, b)| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
-        let mut replicas = Vec::new();
-        for (place, entry) in &entries {
-            if let Some(tables) = tables.get_mut(*place) {
-                tables.copy(entry, &mut writer)?;
-            }
+    /// Puts a part in the place of those that it is made of.
+    fn place(&mut self, folded: Folded) {
+        let Folded { name, bin, sessions, files, claims } = folded;
+        for old in &bin {
+            self.manifest.parts.remove(old);
+            self.steps.push(Step::Remove { path: Layout::claims(old) });
         }
-        for (name, _) in &parts {
-            replicas.extend(claims::load(&self.layout.root().join(Layout::claims(name)))?);
-            self.steps.push(Step::Remove { path: Layout::claims(name) });
-        }
-        let staged_claims = self.layout.staging().join(format!("{stem}.claims"));
-        self.syncer.write(&staged_claims, &claims::encode(&replicas)?)?;
-        self.steps.push(Step::Place { from: relative(self.layout, &staged_claims)?, to: Layout::claims(name) });
-        let mut files: [Option<FileEntry>; 4] = [const { None }; 4];
-        for ((place, staged), file) in writer.finish()?.into_iter().enumerate().zip(&mut files) {
+        self.steps.push(Step::Place { from: claims, to: Layout::claims(&name) });
+        let mut entries: [Option<FileEntry>; 4] = [const { None }; 4];
+        for ((place, staged), entry) in files.into_iter().enumerate().zip(&mut entries) {
             let folder = self.exchanged.entry((place, name.agent.clone(), name.month.clone())).or_default();
-            folder.1.extend(bin.iter().chain([name]).cloned());
+            folder.1.extend(bin.iter().chain([&name]).cloned());
             if let Some(staged) = staged {
-                *file = Some(staged.entry.clone());
+                *entry = Some(staged.entry.clone());
                 folder.0.push((name.clone(), staged));
             }
         }
-        let sessions = entries.into_iter().map(|(_, entry)| entry).collect();
-        self.manifest.parts.insert(name.clone(), PartEntry { sessions, files });
-        Ok(())
+        self.manifest.parts.insert(name, PartEntry { sessions, files: entries });
     }
 
     /// Makes each partition's folder as it will be: the files that stay under a second name, and the new ones.
@@ -174,7 +224,7 @@ impl Folding<'_> {
 }
 
 /// The rows of all the parts' sessions, in the order of the sessions: one without timed messages has begun as well.
-fn sessions(layout: &Layout, machine: &str, parts: &[(PartName, PartEntry)]) -> Result<arrow::array::RecordBatch> {
+fn sessions(layout: &Layout, machine: &str, parts: &[(&PartName, &PartEntry)]) -> Result<RecordBatch> {
     let mut batches = Vec::new();
     for (name, _) in parts.iter().filter(|(_, part)| part.files.first().is_some_and(Option::is_some)) {
         for batch in part::read(&layout.root().join(Layout::part(&SESSIONS, machine, name)), &SESSIONS)? {
@@ -204,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_that_one_run_filled_one_after_the_other_stay() {
+    fn parts_stay_that_are_too_large_together() {
         let mut manifest = Manifest::default();
         let mut add = |month: &str, name: &str, started_at: i64, weight: u64| {
             let session = SessionEntry { started_at: Some(started_at), weight, ..SessionEntry::default() };
@@ -222,6 +272,8 @@ mod tests {
         let names = |bins: Vec<Vec<PartName>>| -> Vec<Vec<String>> {
             bins.into_iter().map(|bin| bin.into_iter().map(|part| part.name).collect()).collect()
         };
-        assert_eq!(names(bins(&manifest, "2026-11")), [["2026-10-01-aa", "2026-10-01-22"]]);
+        assert_eq!(names(bins(&manifest, "2026-11", &Most::AT_FIRST)), [["2026-10-01-aa", "2026-10-01-22"]]);
+        let later = [vec!["2026-09-19-aa", "2026-09-21-ff", "2026-09-21-11"], vec!["2026-10-01-aa", "2026-10-01-22"]];
+        assert_eq!(names(bins(&manifest, "2026-11", &Most::LATER)), later);
     }
 }

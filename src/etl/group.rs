@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch, StringArray};
+use arrow::array::RecordBatch;
 use rayon::prelude::*;
 
 use super::carry::{self, Carry};
 use super::children::known_children;
+use super::old_rows::{OldRows, Place};
 use super::read::{Planned, Read, ReadSession, read};
 use super::rebuild::{Rebuilt, with_news};
 use super::sessions;
@@ -17,11 +18,11 @@ use crate::error::Result;
 use crate::extract::Facts;
 use crate::extract::{KeyMap, KeySet};
 use crate::lake::claims::{self, Replica};
-use crate::lake::layout::{Layout, PartName};
+use crate::lake::layout::PartName;
 use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
-use crate::lake::part::{self, PartReader, PartWriter, StagedFile};
+use crate::lake::part::PartWriter;
+use crate::lake::table_writer::StagedFile;
 use crate::source::name_of;
-use crate::tables::LAKE_TABLES;
 
 /// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
 pub(super) const PART_WEIGHT: u64 = 16 << 20;
@@ -307,33 +308,58 @@ fn write_part(
     carried: &mut Carried,
 ) -> Result<NewPart> {
     let empty = PartEntry::default();
-    let old = shared.manifest.parts.get(&name);
+    let old = shared.manifest.parts.get(&name).unwrap_or(&empty);
     let stem = shared.stage_name();
     let mut writer = PartWriter::new(&shared.layout.staging(), &stem, shared.syncer);
     let mut output = PartOutput { shared, writer: &mut writer, sessions: Vec::new(), replicas: Vec::new() };
-    let mut tables = OldTables::open(shared.layout, &shared.manifest.machine, &name, old.unwrap_or(&empty))?;
-    let mut rebuilt = sessions;
-    rebuilt.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
-    let mut rebuilt = rebuilt.into_iter().peekable();
-    for entry in old.map(|part| part.sessions.as_slice()).unwrap_or_default() {
-        if rebuilt_ids.contains(&entry.id) {
-            continue;
+    let pieces = in_order(&old.sessions, rebuilt_ids, sessions);
+    let order: Vec<Option<Place>> = pieces.iter().map(Piece::place).collect();
+    let mut tables = OldRows::open(shared.layout, &shared.manifest.machine, &[(&name, old)], &order)?;
+    for piece in pieces {
+        match piece {
+            Piece::Old(session, entry) => output.add_old(&name, entry, Place { part: 0, session }, &mut tables)?,
+            Piece::New(session) => output.add_rebuilt(*session, carried)?,
         }
-        while let Some(session) =
-            rebuilt.next_if(|session| (session.begun(), &session.id) <= (entry.started_at, &entry.id))
-        {
-            output.add_rebuilt(session, carried)?;
-        }
-        output.add_old(&name, entry, &mut tables)?;
-    }
-    for session in rebuilt {
-        output.add_rebuilt(session, carried)?;
     }
     let (sessions, replicas) = (output.sessions, output.replicas);
     let claims = shared.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
     shared.syncer.write(&claims, &bytes)?;
     Ok(NewPart { name, files: writer.finish()?, claims, claims_bytes: bytes.len() as u64, sessions })
+}
+
+/// A session of a part that is being written.
+enum Piece<'m> {
+    /// One that stays as it is, with its place among those that the part had.
+    Old(usize, &'m SessionEntry),
+    /// One that is put together anew.
+    New(Box<Rebuilt>),
+}
+
+impl Piece<'_> {
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Old(session, _) => Some(Place { part: 0, session: *session }),
+            Self::New(_) => None,
+        }
+    }
+}
+
+/// The sessions of a part in the order of their rows: those that stay, and those that are put together anew.
+fn in_order<'m>(old: &'m [SessionEntry], rebuilt_ids: &BTreeSet<String>, mut rebuilt: Vec<Rebuilt>) -> Vec<Piece<'m>> {
+    rebuilt.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
+    let mut rebuilt = rebuilt.into_iter().peekable();
+    let mut pieces = Vec::new();
+    for (place, entry) in old.iter().enumerate().filter(|(_, entry)| !rebuilt_ids.contains(&entry.id)) {
+        while let Some(session) =
+            rebuilt.next_if(|session| (session.begun(), &session.id) <= (entry.started_at, &entry.id))
+        {
+            pieces.push(Piece::New(Box::new(session)));
+        }
+        pieces.push(Piece::Old(place, entry));
+    }
+    pieces.extend(rebuilt.map(|session| Piece::New(Box::new(session))));
+    pieces
 }
 
 struct PartOutput<'p, 's> {
@@ -398,70 +424,11 @@ impl PartOutput<'_, '_> {
         read.chain(known).next().map_or_else(|| source.to_owned(), std::borrow::Cow::into_owned)
     }
 
-    fn add_old(&mut self, part: &PartName, entry: &SessionEntry, tables: &mut OldTables) -> Result<()> {
-        tables.copy(entry, self.writer)?;
+    fn add_old(&mut self, part: &PartName, entry: &SessionEntry, place: Place, rows: &mut OldRows) -> Result<()> {
+        rows.copy(place, self.writer)?;
         let replicas = self.shared.old.of_session(&part.agent, &entry.id);
         self.replicas.extend(replicas.map(|old| Replica::clone(old.replica())));
         self.sessions.push(SessionOut::Old(entry.clone()));
         Ok(())
     }
-}
-
-/// The old rows of a part, read on as far as they are needed.
-pub(super) struct OldTables {
-    tables: [Option<OldTable>; 3],
-}
-
-struct OldTable {
-    reader: PartReader,
-    pending: Option<RecordBatch>,
-}
-
-impl OldTables {
-    pub(super) fn open(layout: &Layout, machine: &str, name: &PartName, part: &PartEntry) -> Result<Self> {
-        let mut tables = [const { None }; 3];
-        for ((slot, table), file) in tables.iter_mut().zip(LAKE_TABLES.iter().skip(1)).zip(part.files.iter().skip(1)) {
-            if file.is_some() {
-                let path = layout.root().join(Layout::part(table, machine, name));
-                *slot = Some(OldTable { reader: part::read(&path, table)?, pending: None });
-            }
-        }
-        Ok(Self { tables })
-    }
-
-    /// Copies a session's rows; those of sessions before it that were not asked for are left behind.
-    pub(super) fn copy(&mut self, session: &SessionEntry, writer: &mut PartWriter<'_>) -> Result<()> {
-        for ((place, table), rows) in (1..).zip(&mut self.tables).zip(session.rows) {
-            if let Some(table) = table {
-                table.copy(&session.id, rows, |batch| writer.write(place, batch))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl OldTable {
-    fn copy(&mut self, session: &str, rows: u64, mut take: impl FnMut(&RecordBatch) -> Result<()>) -> Result<()> {
-        let mut left = usize::try_from(rows).unwrap_or(usize::MAX);
-        while left > 0 {
-            let next = self.pending.take().map(Ok).or_else(|| self.reader.next());
-            let Some(batch) = next.transpose()? else { return Ok(()) };
-            let (from, to) = run_of(&batch, session);
-            take(&batch.slice(from, to - from))?;
-            left = left.saturating_sub(to - from);
-            if to < batch.num_rows() {
-                self.pending = Some(batch.slice(to, batch.num_rows() - to));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Rows of a session in a batch that is ordered by sessions.
-fn run_of(batch: &RecordBatch, session: &str) -> (usize, usize) {
-    let ids = batch.columns().first().and_then(|column| column.as_any().downcast_ref::<StringArray>());
-    let Some(ids) = ids else { return (0, 0) };
-    let from = (0..ids.len()).find(|row| ids.value(*row) == session).unwrap_or(ids.len());
-    let to = (from..ids.len()).find(|row| ids.value(*row) != session).unwrap_or(ids.len());
-    (from, to)
 }

@@ -7,6 +7,7 @@ mod fold;
 mod group;
 mod notes;
 mod old;
+mod old_rows;
 mod options;
 mod order;
 mod owners;

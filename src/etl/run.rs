@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use super::damaged::Damaged;
-use super::fold::fold;
+use super::fold::{Most, fold};
 use super::group::{Group, NewPart, Outcome, Reading, SessionOut, process};
 use super::notes::Notes;
 use super::old::OldClaims;
@@ -164,7 +164,7 @@ fn extract(
     let is_new_lake = manifest.generation == 0;
     let is_idle = plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake;
     if is_idle && damaged.parts.is_empty() && !is_outdated(&manifest) && !settles_policy(planning) {
-        fold(layout, &mut manifest, now)?;
+        fold(layout, &mut manifest, now, &Most::LATER)?;
         let summary = Summary {
             seconds: clock.elapsed().as_secs_f64(),
             kept_machine: kept_machine(options, &manifest),
@@ -237,7 +237,7 @@ fn extract(
     commit::commit(layout, syncer, finished.steps, &finished.manifest)?;
     fs::remove_folder(&layout.staging())?;
     fs::make_folder(&layout.staging())?;
-    fold(layout, &mut finished.manifest, now)?;
+    fold(layout, &mut finished.manifest, now, if is_new_lake { &Most::AT_FIRST } else { &Most::LATER })?;
     fs::remove_folder(&layout.staging())?;
     let reads: Vec<Read> = std::mem::take(&mut finished.reads);
     let mut summary = report::summary(&plan, &reads, &finished.manifest);

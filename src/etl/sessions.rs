@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::extract::Facts;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::SessionEntry;
-use crate::lake::part::{self, PartWriter, StagedFile};
+use crate::lake::part::{self, PartWriter};
+use crate::lake::table_writer::StagedFile;
 use crate::tables::{SESSIONS, SessionColumns, SessionRow, Sessions};
 
 /// What other sources say, by agent and session.

@@ -1,21 +1,19 @@
 //! A data file that differs in one column: the others are copied as they stand, neither decoded nor compressed again.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
-use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::part::{HashedFile, StagedFile, properties, write_error};
+use super::encoding::properties;
+use super::stored::StoredFile;
 use super::syncer::Syncer;
-use crate::error::{Error, Result};
+use super::table_writer::{HashedFile, StagedFile, write_error};
+use crate::error::Result;
 use crate::tables::TableDef;
 
 /// How a column changes.
@@ -39,38 +37,29 @@ pub(crate) fn write_changed<F>(
 where
     F: Fn(&RecordBatch) -> ParquetResult<ArrayRef>,
 {
-    let file = File::open(from).map_err(Error::io("read", from))?;
-    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-    let footer = ArrowReaderMetadata::load(&file, options).map_err(Error::parquet(from))?;
+    let stored = StoredFile::open(from)?;
     let out = HashedFile::create(to)?;
-    let written = copy(&file, &footer, out, table, change).map_err(|error| write_error(error, to))?;
-    let rows = footer.metadata().file_metadata().num_rows().unsigned_abs();
+    let written = copy(&stored, out, table, change).map_err(|error| write_error(error, to))?;
+    let rows = stored.footer().metadata().file_metadata().num_rows().unsigned_abs();
     written.stage(to, rows, syncer)
 }
 
-fn copy<F>(
-    file: &File,
-    footer: &ArrowReaderMetadata,
-    out: HashedFile,
-    table: &TableDef,
-    change: &Change<'_, F>,
-) -> ParquetResult<HashedFile>
+fn copy<F>(stored: &StoredFile, out: HashedFile, table: &TableDef, change: &Change<'_, F>) -> ParquetResult<HashedFile>
 where
     F: Fn(&RecordBatch) -> ParquetResult<ArrayRef>,
 {
-    let metadata = footer.metadata();
-    let about = metadata.file_metadata();
+    let about = stored.footer().metadata().file_metadata();
     let properties = properties(table).into_builder().set_key_value_metadata(about.key_value_metadata().cloned());
     let schema = about.schema_descr().root_schema_ptr();
     let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties.build()))?;
     let encoders = ArrowRowGroupWriterFactory::new(&writer, table.schema());
-    for (group, chunks) in metadata.row_groups().iter().enumerate() {
+    for (group, chunks) in stored.groups().iter().enumerate() {
         let mut rows = writer.next_row_group()?;
         for (place, chunk) in chunks.columns().iter().enumerate() {
             if chunk.column_path().string() == change.column {
-                encode(file, footer, group, place, table, &encoders, change)?.append_to_row_group(&mut rows)?;
+                encode(stored, group, place, table, &encoders, change)?.append_to_row_group(&mut rows)?;
             } else {
-                rows.append_column(file, as_it_stands(metadata, group, place))?;
+                stored.copy_column(group, place, &mut rows)?;
             }
         }
         rows.close()?;
@@ -80,8 +69,7 @@ where
 
 /// The column of a row group with its new values.
 fn encode<F>(
-    file: &File,
-    footer: &ArrowReaderMetadata,
+    stored: &StoredFile,
     group: usize,
     place: usize,
     table: &TableDef,
@@ -95,25 +83,12 @@ where
     let schema = table.schema();
     let field = schema.field_with_name(change.column)?;
     let mut encoder = encoders.create_column_writers(group)?.into_iter().nth(place).ok_or_else(missing)?;
-    let mask = ProjectionMask::columns(footer.parquet_schema(), change.of.iter().copied());
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.try_clone()?, footer.clone());
+    let mask = ProjectionMask::columns(stored.columns(), change.of.iter().copied());
+    let reader = stored.reader().map_err(|error| ParquetError::External(error.into()))?;
     for batch in reader.with_row_groups(vec![group]).with_projection(mask).build()? {
         for leaf in compute_leaves(field, &(change.values)(&batch?)?)? {
             encoder.write(&leaf)?;
         }
     }
     encoder.close()
-}
-
-/// What is known of a column's bytes in a row group, so that they are copied with all that readers skip by.
-fn as_it_stands(metadata: &ParquetMetaData, group: usize, place: usize) -> ColumnCloseResult {
-    let (rows, chunk) = (metadata.row_group(group), metadata.row_group(group).column(place));
-    ColumnCloseResult {
-        bytes_written: chunk.compressed_size().unsigned_abs(),
-        rows_written: rows.num_rows().unsigned_abs(),
-        metadata: chunk.clone(),
-        bloom_filter: None,
-        column_index: metadata.column_index().and_then(|groups| groups.get(group)?.get(place)).cloned(),
-        offset_index: metadata.offset_index().and_then(|groups| groups.get(group)?.get(place)).cloned(),
-    }
 }

@@ -4,6 +4,7 @@ mod any;
 pub(crate) mod changed;
 pub(crate) mod claims;
 pub(crate) mod commit;
+mod encoding;
 pub(crate) mod fs;
 pub(crate) mod layout;
 pub(crate) mod lock;
@@ -11,7 +12,9 @@ pub(crate) mod manifest;
 pub(crate) mod part;
 mod remote;
 mod state;
+pub(crate) mod stored;
 pub(crate) mod syncer;
+pub(crate) mod table_writer;
 mod verify;
 
 use std::path::{Path, PathBuf};

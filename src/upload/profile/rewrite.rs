@@ -15,7 +15,8 @@ use super::columns::{Treatment, treatment};
 use crate::Result;
 use crate::extract::text_sketch;
 use crate::lake::manifest::FileEntry;
-use crate::lake::part::{TableWriter, read_opened};
+use crate::lake::part::read_opened;
+use crate::lake::table_writer::TableWriter;
 use crate::redact::{Counts, Personal};
 use crate::tables::TableDef;
 

@@ -1,0 +1,78 @@
+//! How each column of a data file is stored.
+
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+
+use crate::tables::TableDef;
+
+/// Texts: no dictionary and no statistics, which would only repeat them.
+const TEXTS: [&str; 8] = ["text", "thinking", "input", "output", "command", "title", "summary", "source_path"];
+/// Identities: nearly every value is another one, so that a dictionary or the least and greatest of them would only cost.
+const IDENTITIES: [&str; 11] = [
+    "message_id",
+    "parent_id",
+    "text_sketch",
+    "call_id",
+    "response_id",
+    "request_id",
+    "input_key",
+    "input_shape",
+    "output_key",
+    "error_key",
+    "child_session_id",
+];
+
+/// Identities that whole files may be without: that they are is worth knowing.
+const RARE: [&str; 3] = ["request_id", "error_key", "child_session_id"];
+
+/// Whole numbers that differ from row to row: their differences, packed to the bit, are smaller than a dictionary with its
+/// places or than plain numbers compressed, and cost less than either.
+const NUMBERS: [&str; 14] = [
+    "timestamp",
+    "started_at",
+    "ended_at",
+    "seq",
+    "source_line",
+    "output_bytes",
+    "duration_ms",
+    "active_ms",
+    "input_tokens",
+    "cache_read_tokens",
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
+    "output_tokens",
+    "total_tokens",
+];
+
+/// Pages end at this size, so that one that is being written stays small. Bytes.
+const PAGE_BYTES: usize = 1 << 20;
+/// zstd level: the lowest, because compression is what a run spends most of its time on.
+const ZSTD_LEVEL: i32 = 1;
+
+/// Only texts and identities are compressed: a compressor is set up for each column of each row group, which costs more
+/// than the other columns hold.
+pub(super) fn properties(table: &TableDef) -> WriterProperties {
+    let zstd = Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default());
+    let mut properties = WriterProperties::builder()
+        .set_data_page_size_limit(PAGE_BYTES)
+        .set_write_batch_size(256)
+        .set_created_by(format!("llrem {}", env!("CARGO_PKG_VERSION")));
+    for column in table.columns {
+        let path = ColumnPath::from(column.name);
+        let is_text = TEXTS.contains(&column.name);
+        let is_identity = IDENTITIES.contains(&column.name);
+        if is_text || is_identity {
+            properties = properties.set_column_compression(path.clone(), zstd);
+            properties = properties.set_column_dictionary_enabled(path.clone(), false);
+        }
+        if NUMBERS.contains(&column.name) {
+            properties = properties.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
+            properties = properties.set_column_dictionary_enabled(path.clone(), false);
+        }
+        if is_text || is_identity && !RARE.contains(&column.name) {
+            properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
+        }
+    }
+    properties.build()
+}

@@ -1,0 +1,242 @@
+//! Writes one data file: rows that are encoded, and row groups of other files as they stand.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::concat;
+use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::error::ArrowError;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::errors::Result as ParquetResult;
+use parquet::file::writer::SerializedFileWriter;
+
+use super::encoding::properties;
+use super::fs;
+use super::manifest::FileEntry;
+use super::stored::StoredFile;
+use super::syncer::Syncer;
+use crate::error::{Error, Result};
+use crate::tables::TableDef;
+use crate::tables::nullable::nulls;
+
+/// Row groups are closed at this size, which a writer holds in memory. Bytes as encoded and compressed.
+const ROW_GROUP_BYTES: usize = 8 << 20;
+/// Batches up to so many rows wait for others: each that is written costs as much as hundreds of rows.
+const SMALL_ROWS: usize = 32;
+/// Rows that wait at most.
+const WAITING_ROWS: usize = 512;
+
+/// Writes the file of one table.
+pub(crate) struct TableWriter {
+    path: PathBuf,
+    writer: SerializedFileWriter<HashedFile>,
+    encoders: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    /// The row group that is being encoded.
+    group: Option<RowGroup>,
+    /// Rows of small sessions, which together are written in one go.
+    small: Vec<RecordBatch>,
+    small_rows: usize,
+    rows: u64,
+}
+
+/// A written file that waits to be put in its place.
+#[derive(Debug)]
+pub struct StagedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) entry: FileEntry,
+}
+
+impl TableWriter {
+    pub(crate) fn create(path: &Path, table: &TableDef) -> Result<Self> {
+        let file = HashedFile::create(path)?;
+        let writer = ArrowWriter::try_new(file, table.schema(), Some(properties(table)));
+        let (writer, encoders) = writer.and_then(ArrowWriter::into_serialized_writer).map_err(Error::parquet(path))?;
+        let (path, schema) = (path.to_owned(), table.schema());
+        Ok(Self { path, writer, encoders, schema, group: None, small: Vec::new(), small_rows: 0, rows: 0 })
+    }
+
+    pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        if batch.num_rows() > SMALL_ROWS {
+            return self.add_at_once(batch);
+        }
+        self.rows += batch.num_rows() as u64;
+        self.small.push(batch.clone());
+        self.small_rows += batch.num_rows();
+        if self.small_rows > WAITING_ROWS { self.write_small() } else { Ok(()) }
+    }
+
+    /// Adds rows that do not wait for others, however few they are: they may be large.
+    pub(crate) fn add_at_once(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        self.write_small()?;
+        self.write(batch)
+    }
+
+    fn write_small(&mut self) -> Result<()> {
+        self.small_rows = 0;
+        let small = std::mem::take(&mut self.small);
+        match small.first() {
+            Some(first) => self.write(&one_below_the_other(first.schema_ref(), &small)?),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.encode(batch).map_err(|error| write_error(error, &self.path))
+    }
+
+    fn encode(&mut self, batch: &RecordBatch) -> ParquetResult<()> {
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let group = match &mut self.group {
+                Some(group) => group,
+                none => none.insert(RowGroup::begin(&self.encoders, self.writer.flushed_row_groups().len())?),
+            };
+            let rows = group.room().min(batch.num_rows() - from);
+            group.encode(&self.schema, &batch.slice(from, rows))?;
+            from += rows;
+            if group.room() == 0 {
+                self.end_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the row group that is being encoded.
+    fn end_group(&mut self) -> ParquetResult<()> {
+        let Some(group) = self.group.take() else { return Ok(()) };
+        let mut out = self.writer.next_row_group()?;
+        for column in group.columns {
+            column.close()?.append_to_row_group(&mut out)?;
+        }
+        out.close()?;
+        Ok(())
+    }
+
+    /// Adds the rows of a row group that was written before, of the same columns, as they stand.
+    pub(super) fn copy_group(&mut self, from: &StoredFile, group: usize) -> Result<()> {
+        self.write_small()?;
+        self.rows += from.groups().get(group).map_or(0, |group| group.num_rows().unsigned_abs());
+        let copied = self.end_group().and_then(|()| {
+            let mut out = self.writer.next_row_group()?;
+            (0..from.columns().num_columns()).try_for_each(|column| from.copy_column(group, column, &mut out))?;
+            out.close()
+        });
+        copied.map(|_| ()).map_err(|error| write_error(error, &self.path))
+    }
+
+    /// Completes the file; it is not yet on the disk.
+    pub(crate) fn close(self) -> Result<(File, FileEntry)> {
+        let rows = self.rows;
+        Ok(self.complete()?.close(rows))
+    }
+
+    pub(super) fn finish(self, syncer: &Syncer) -> Result<StagedFile> {
+        let (path, rows) = (self.path.clone(), self.rows);
+        self.complete()?.stage(&path, rows, syncer)
+    }
+
+    fn complete(mut self) -> Result<HashedFile> {
+        self.write_small()?;
+        self.end_group().and_then(|()| self.writer.into_inner()).map_err(|error| write_error(error, &self.path))
+    }
+}
+
+/// Columns of a row group while they are encoded.
+struct RowGroup {
+    columns: Vec<ArrowColumnWriter>,
+    rows: usize,
+}
+
+impl RowGroup {
+    fn begin(encoders: &ArrowRowGroupWriterFactory, place: usize) -> ParquetResult<Self> {
+        Ok(Self { columns: encoders.create_column_writers(place)?, rows: 0 })
+    }
+
+    fn encode(&mut self, schema: &SchemaRef, batch: &RecordBatch) -> ParquetResult<()> {
+        let mut columns = self.columns.iter_mut();
+        for (field, values) in schema.fields().iter().zip(batch.columns()) {
+            for (leaf, column) in compute_leaves(field, values)?.iter().zip(&mut columns) {
+                column.write(leaf)?;
+            }
+        }
+        self.rows += batch.num_rows();
+        Ok(())
+    }
+
+    /// How many more rows it takes, if they are as large as those that it has.
+    fn room(&self) -> usize {
+        let bytes: usize = self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
+        let left = ROW_GROUP_BYTES.saturating_sub(bytes);
+        if self.rows == 0 { usize::MAX } else { left / (bytes / self.rows).max(1) }
+    }
+}
+
+/// One batch of many. Columns of nulls, which most are, are not put together value by value.
+fn one_below_the_other(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, ArrowError> {
+    let rows = batches.iter().map(RecordBatch::num_rows).sum();
+    let column = |(place, field): (usize, &FieldRef)| {
+        let parts: Vec<&dyn Array> =
+            batches.iter().filter_map(|batch| Some(batch.columns().get(place)?.as_ref())).collect();
+        if parts.iter().all(|part| part.null_count() == part.len()) {
+            return Ok(nulls(field.data_type(), rows));
+        }
+        concat(&parts)
+    };
+    let columns = schema.fields().iter().enumerate().map(column).collect::<Result<Vec<_>, ArrowError>>()?;
+    RecordBatch::try_new(Arc::clone(schema), columns)
+}
+
+/// A full disk is the system's error, not Parquet's.
+pub(super) fn write_error(error: parquet::errors::ParquetError, path: &Path) -> Error {
+    if let parquet::errors::ParquetError::External(source) = error {
+        return match source.downcast::<io::Error>() {
+            Ok(source) => Error::io("write", path)(*source),
+            Err(source) => Error::parquet(path)(parquet::errors::ParquetError::External(source)),
+        };
+    }
+    Error::parquet(path)(error)
+}
+
+/// A file that knows the hash of what was written.
+pub(super) struct HashedFile {
+    file: File,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl HashedFile {
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        Ok(Self { file: fs::create(path)?, hasher: blake3::Hasher::new(), bytes: 0 })
+    }
+
+    /// The file, which is complete but not yet on the disk, and what the manifest says of it.
+    fn close(self, rows: u64) -> (File, FileEntry) {
+        (self.file, FileEntry { rows, bytes: self.bytes, hash: *self.hasher.finalize().as_bytes() })
+    }
+
+    /// Leaves the complete file to the syncer.
+    pub(super) fn stage(self, path: &Path, rows: u64, syncer: &Syncer) -> Result<StagedFile> {
+        let (file, entry) = self.close(rows);
+        syncer.sync(file, path)?;
+        Ok(StagedFile { path: path.to_owned(), entry })
+    }
+}
+
+impl Write for HashedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(bytes.get(..written).unwrap_or_default());
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
