@@ -51,6 +51,9 @@ const FOUND: &str = "found";
 /// The end of a remote file that is read at once for its footer. That of the four tables, with its page index, mostly is
 /// smaller; if it is not, a second request reads the rest. Bytes.
 const FOOTER: usize = 64 << 10;
+/// Rows by which it is seen whether grouping them before they are dealt to threads makes them fewer. Where a group is one
+/// call or one response, as in most detectors, it only takes time.
+const PROBED_ROWS: usize = 10_000;
 /// A query waits so long for an upload that exchanges files.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -79,6 +82,7 @@ impl<'a> Context<'a> {
         let partitions = if is_far { cores().max(FAR_FILES) } else { cores() };
         let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(partitions);
         config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
+        config.options_mut().execution.skip_partial_aggregation_probe_rows_threshold = PROBED_ROWS;
         // What one side of a join tells the other to leave out saves bytes on their way; ids in no order leave out nothing.
         config.options_mut().execution.parquet.enable_page_index = is_far;
         config.options_mut().optimizer.enable_join_dynamic_filter_pushdown = is_far;

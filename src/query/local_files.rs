@@ -3,17 +3,23 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path;
 use datafusion::object_store::{
-    Attributes, Error, GetOptions, GetResult, GetResultPayload, ListResult, ObjectMeta, Result,
+    Attributes, Error, GetOptions, GetResult, GetResultPayload, ListResult, ObjectMeta, Result, coalesce_ranges,
 };
 use futures::future::ready;
 use futures::{StreamExt, stream};
 use walkdir::WalkDir;
+
+/// Ranges that are nearer to each other are read at once: what lies between is copied, which takes as long as another
+/// call. Bytes.
+const GAP: u64 = 8 << 10;
 
 /// Lists and reads files.
 #[derive(Debug)]
@@ -29,17 +35,33 @@ impl LocalFiles {
 
     /// Reads a file, or a range of it, if it is the one that the options want.
     pub(super) fn read(&self, location: &Path, options: &GetOptions) -> Result<GetResult> {
-        let path = self.paths.path_to_filesystem(location)?;
-        let mut file = File::open(&path).map_err(told(&path))?;
-        let metadata = file.metadata().map_err(told(&path))?;
-        let meta = described(location.clone(), &metadata).map_err(told(&path))?;
-        options.check_preconditions(&meta)?;
+        let (path, mut file, meta) = self.open(location, options)?;
         let range = options.range.as_ref().map_or(Ok(0..meta.size), |range| range.as_range(meta.size));
         let range = range.map_err(|error| told(&path)(io::Error::other(error)))?;
         let bytes =
             if options.head { Bytes::new() } else { read(&mut file, range.start, range.end).map_err(told(&path))? };
         let payload = GetResultPayload::Stream(stream::once(ready(Ok(bytes))).boxed());
         Ok(GetResult { payload, meta, range, attributes: Attributes::new() })
+    }
+
+    /// Reads ranges of a file, if it is the one that the options want.
+    pub(super) async fn read_ranges(
+        &self,
+        location: &Path,
+        options: &GetOptions,
+        ranges: &[Range<u64>],
+    ) -> Result<Vec<Bytes>> {
+        let (path, mut file, _) = self.open(location, options)?;
+        coalesce_ranges(ranges, |range| ready(read(&mut file, range.start, range.end).map_err(told(&path))), GAP).await
+    }
+
+    fn open(&self, location: &Path, options: &GetOptions) -> Result<(PathBuf, File, ObjectMeta)> {
+        let path = self.paths.path_to_filesystem(location)?;
+        let file = File::open(&path).map_err(told(&path))?;
+        let metadata = file.metadata().map_err(told(&path))?;
+        let meta = described(location.clone(), &metadata).map_err(told(&path))?;
+        options.check_preconditions(&meta)?;
+        Ok((path, file, meta))
     }
 
     /// The files and folders in a folder, and in those below it down to some depth. Where there is no folder, nothing.

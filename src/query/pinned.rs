@@ -21,9 +21,7 @@ use crate::remote::{Remote, Scheme, persistently};
 
 /// Ranges that are nearer to each other are read in one request to a remote store: what lies between costs less than
 /// another request, and is not as much as a column of texts. Bytes.
-const REMOTE_GAP: u64 = 64 << 10;
-/// The same for files of this machine: what lies between is copied, which takes as long as another call. Bytes.
-const LOCAL_GAP: u64 = 8 << 10;
+const GAP: u64 = 64 << 10;
 
 /// Reads files as long as they are the listed ones; writes nothing.
 #[derive(Debug)]
@@ -139,16 +137,13 @@ impl ObjectStore for PinnedFiles {
         'ranges: 'call,
     {
         async move {
-            let gap = match &self.files {
-                Files::Local(_) => {
-                    // What is read at once never waits, and a task that never waits keeps from other threads the one that
-                    // it woke last: half of a scan would begin when the other half is over.
-                    tokio::task::yield_now().await;
-                    LOCAL_GAP
-                }
-                Files::Remote(_) => REMOTE_GAP,
+            let Files::Local(files) = &self.files else {
+                return coalesce_ranges(ranges, |range| self.get_range(location, range), GAP).await;
             };
-            coalesce_ranges(ranges, |range| self.get_range(location, range), gap).await
+            // What is read at once never waits, and a task that never waits keeps from other threads the one that it woke
+            // last: half of a scan would begin when the other half is over.
+            tokio::task::yield_now().await;
+            files.read_ranges(location, &self.pin(GetOptions::default(), location), ranges).await
         }
         .boxed()
     }
@@ -256,6 +251,7 @@ mod tests {
         std::fs::rename(&new, &file).unwrap();
         assert!(matches!(store.get(&location).await, Err(Error::Precondition { .. })));
         assert!(matches!(store.get_range(&location, 0..1).await, Err(Error::Precondition { .. })));
+        assert!(matches!(store.get_ranges(&location, &[0..1, 1..2]).await, Err(Error::Precondition { .. })));
         let again: Vec<_> = store.list(Some(&prefix)).collect().await;
         assert!(matches!(again[0], Err(Error::Precondition { .. })), "two versions in one query");
         store.seen.begin();
