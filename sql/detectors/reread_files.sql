@@ -33,26 +33,34 @@ calls as (
     t.status = 'ok'
       and t.output_bytes >= $min_bytes
       and t.output_key is not null
-      and (
-        (t.category = 'read' and t.file_path is not null
-          and t.file_path not ilike '%.log' and t.file_path not ilike '%.out' and t.file_path not ilike '%.output')
-        or (t.category = 'shell'
-          and (t.command like 'cat %' or t.command like 'sed -n %' or t.command like 'head %' or t.command like 'nl %')
+      and case t.category
+        when 'read' then t.file_path is not null
+          and t.file_path not ilike '%.log' and t.file_path not ilike '%.out' and t.file_path not ilike '%.output'
+        when 'shell' then
+          (t.command like 'cat %' or t.command like 'sed -n %' or t.command like 'head %' or t.command like 'nl %')
           and t.command not like '%>%' and t.command not like '%;%' and t.command not like '%&%'
           and (t.command not like '%|%' or t.command like 'nl % | sed -n %')
-          and t.command not ilike '%.log%' and t.command not ilike '%.out%')
-      ) as is_read,
-    t.category in ('edit', 'write')
-      or (t.category = 'shell' and (
-        t.command like '%git apply%' or t.command like '%git am %' or t.command like '%git checkout%'
-        or t.command like '%git cherry-pick%' or t.command like '%git clean%' or t.command like '%git merge%'
-        or t.command like '%git pull%' or t.command like '%git rebase%' or t.command like '%git reset%'
-        or t.command like '%git restore%' or t.command like '%git revert%' or t.command like '%git stash%'
-        or t.command like '%git switch%' or t.command like '%apply%patch%' or t.command like '%patch -%'
-        or t.command like '%sed %-i%' or t.command like '%--in-place%' or t.command like '%perl -%i%'
-        or t.command like '%fmt%' or t.command like '% format%' or t.command like '%-format%' or t.command like '%prettier%'
-        or t.command like '%black %' or t.command like '%isort%' or t.command like '%--fix%' or t.command like '%--write%'))
-      as is_change
+          and t.command not ilike '%.log%' and t.command not ilike '%.out%'
+        else false
+      end as is_read,
+    case t.category
+      when 'read' then false
+      when 'shell' then
+        -- What several patterns have in common goes first: most commands have none of it.
+        (t.command like '%git %' and (
+          t.command like '%git apply%' or t.command like '%git am %' or t.command like '%git checkout%'
+          or t.command like '%git cherry-pick%' or t.command like '%git clean%' or t.command like '%git merge%'
+          or t.command like '%git pull%' or t.command like '%git rebase%' or t.command like '%git reset%'
+          or t.command like '%git restore%' or t.command like '%git revert%' or t.command like '%git stash%'
+          or t.command like '%git switch%'))
+        or (t.command like '%patch%' and (t.command like '%apply%patch%' or t.command like '%patch -%'))
+        or (t.command like '%format%' and (t.command like '% format%' or t.command like '%-format%'))
+        or (t.command like '%--%' and (
+          t.command like '%--in-place%' or t.command like '%--fix%' or t.command like '%--write%'))
+        or t.command like '%sed %-i%' or t.command like '%perl -%i%' or t.command like '%fmt%'
+        or t.command like '%prettier%' or t.command like '%black %' or t.command like '%isort%'
+      else true
+    end as is_change
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.category in ('read', 'shell', 'edit', 'write')
@@ -80,7 +88,7 @@ events as (
     case when category <> 'shell' then regexp_replace(file_path, '^.*[/\\]', '') end as file_name,
     null, null, null, null, null, null, null
   from calls
-  where is_change
+  where is_change and session_no in (select session_no from repeated)
   union all
   select c.session_no, m.seq, 'compaction' as event, null, null, null, null, null, null, null, null
   from messages m
@@ -90,15 +98,10 @@ events as (
 versions as (
   select
     e.*,
-    sum(case when event = 'compaction' then 1 else 0 end) over (
-      partition by session_no order by seq rows between unbounded preceding and current row
-    ) as context,
-    sum(case when event = 'change' then 1 else 0 end) over (
+    -- Three counts in one number, because each is a walk through all rows: compactions, changes and edits so far.
+    sum(case event when 'compaction' then 1000000000000 when 'change' then 1000000 when 'edit' then 1 else 0 end) over (
       partition by session_no order by seq rows between unbounded preceding and current row
     ) as changes,
-    sum(case when event = 'edit' then 1 else 0 end) over (
-      partition by session_no order by seq rows between unbounded preceding and current row
-    ) as edits,
     -- The same between two reads of a file, if no edit of it lies between them.
     sum(case when event = 'edit' then 1 else 0 end) over (
       partition by session_no order by file_name nulls last, seq rows between unbounded preceding and current row
@@ -113,7 +116,10 @@ abandoned as (
   group by c.session_no, m.message_id
 ),
 kept as (
-  select v.*, case when v.file_name is null then v.edits else v.edits_of_file end as version
+  select
+    v.*,
+    cast(floor(v.changes / 1e12) as bigint) as context,
+    case when v.file_name is null then v.changes else v.changes - v.changes % 1000000 + v.edits_of_file end as version
   from versions v
   left join abandoned a on a.session_no = v.session_no and a.message_id = v.message_id
   where v.event = 'read' and a.message_id is null
@@ -122,7 +128,7 @@ kept as (
 asked as (
   select
     k.*,
-    dense_rank() over (partition by session_no order by is_sidechain, context, changes, version, input_key) as ask
+    dense_rank() over (partition by session_no order by is_sidechain, version, input_key) as ask
   from kept k
 ),
 compared as (
@@ -145,55 +151,47 @@ rereads as (
       or extract(epoch from started_at) - extract(epoch from started_before) <= $max_minutes * 60)
 ),
 named as (
-  select
-    c.machine, c.agent, c.session_id, c.project, c.started_at, r.is_sidechain, r.context, r.occurrences, r.seq, r.seq_before,
-    r.response_id, r.what
-  from rereads r
-  join chosen c on c.session_no = r.session_no
-  where r.occurrences >= $min_rereads
+  select * from rereads where occurrences >= $min_rereads
 ),
 counted as (
   select
     n.*,
-    count(*) over (partition by machine, agent, session_id, is_sidechain, context, what) as of_file,
-    count(*) over (partition by machine, agent, session_id, is_sidechain, context, response_id) as of_response
+    count(*) over (partition by session_no, is_sidechain, context, what) as of_file,
+    count(*) over (partition by session_no, is_sidechain, context, response_id) as of_response
   from named n
 ),
 ranked as (
   select
     c.*,
     first_value(what) over (
-      partition by machine, agent, session_id, is_sidechain, context order by of_file desc nulls last, what, seq
+      partition by session_no, is_sidechain, context order by of_file desc nulls last, what, seq
     ) as most_read
   from counted c
 ),
 responses as (
-  select
-    r.machine, r.agent, r.session_id, r.project, r.started_at, r.is_sidechain, r.context, r.most_read, r.occurrences,
-    r.seq, r.seq_before, r.response_id, r.what, r.of_file, r.of_response,
-    count(t.seq) as calls
-  from ranked r
-  left join tool_calls t
-    on t.machine = r.machine and t.agent = r.agent and t.session_id = r.session_id and t.response_id = r.response_id
-  group by
-    r.machine, r.agent, r.session_id, r.project, r.started_at, r.is_sidechain, r.context, r.most_read, r.occurrences,
-    r.seq, r.seq_before, r.response_id, r.what, r.of_file, r.of_response
+  select c.session_no, t.response_id, count(*) as calls
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  join (select distinct session_no, response_id from named) n
+    on n.session_no = c.session_no and n.response_id = t.response_id
+  group by c.session_no, t.response_id
 ),
 contexts as (
   select
-    r.machine, r.agent, r.session_id, r.project, r.started_at, r.is_sidechain, r.context, r.most_read, r.occurrences,
+    r.session_no, r.is_sidechain, r.context, r.most_read, r.occurrences,
     count(distinct r.what) as files,
     max(r.of_file) as most,
     min(r.seq_before) as first_seq,
     max(r.seq) as last_seq,
-    bool_and(r.of_response = r.calls) as is_measured,
-    sum(cast(floor(u.total_tokens * 1.0 / r.calls) as bigint)) as wasted_tokens,
-    sum(floor(round(u.cost_usd * 1e9) / r.calls)) / 1e9 as wasted_cost_usd
-  from responses r
+    bool_and(r.of_response = coalesce(t.calls, 0)) as is_measured,
+    sum(cast(floor(u.total_tokens * 1.0 / t.calls) as bigint)) as wasted_tokens,
+    sum(floor(round(u.cost_usd * 1e9) / t.calls)) / 1e9 as wasted_cost_usd
+  from ranked r
+  join chosen c on c.session_no = r.session_no
+  left join responses t on t.session_no = r.session_no and t.response_id = r.response_id
   left join usage u
-    on u.machine = r.machine and u.agent = r.agent and u.session_id = r.session_id and u.response_id = r.response_id
-  group by
-    r.machine, r.agent, r.session_id, r.project, r.started_at, r.is_sidechain, r.context, r.most_read, r.occurrences
+    on u.machine = c.machine and u.agent = c.agent and u.session_id = c.session_id and u.response_id = r.response_id
+  group by r.session_no, r.is_sidechain, r.context, r.most_read, r.occurrences
 )
 select
   'reread_files' as detector,
@@ -215,5 +213,6 @@ select
     || ' minutes before and was still in the context.' as explanation,
   case when is_measured then 'measured' else 'estimated' end as basis,
   machine
-from contexts
+from contexts x
+join chosen c on c.session_no = x.session_no
 order by wasted_cost_usd desc nulls last, occurrences desc nulls last, started_at, agent, machine, session_id, first_seq

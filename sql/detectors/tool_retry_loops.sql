@@ -78,28 +78,57 @@ judged as (
     ) as is_wait
   from calls
 ),
-tries as (
-  select
-    number, is_sidechain, try_id,
-    min(seq) as first_seq,
-    max(seq) as last_seq,
-    coalesce(min(turn), 0) as turn,
-    min(name) as tool,
-    count(*) as calls,
-    min(input) || max(input) as input,
-    min(shape) || max(shape) as shape,
-    min(output) || max(output) as output,
-    min(error) as error,
-    bool_and(has_failed) as has_failed,
-    bool_or(coalesce(is_wait, false)) as is_wait,
-    bool_or(category in ('edit', 'write')) as is_edit,
-    min(edited) as edited,
-    min(output_bytes) >= 100 as is_long
+-- Responses that made several calls. Most made one, which is a try as it stands: grouping these too would take most of the
+-- time of the query.
+several as (
+  select number, is_sidechain, try_id
   from judged
   group by number, is_sidechain, try_id
+  having count(*) > 1
+),
+tries as (
+  select
+    j.number, j.is_sidechain, j.try_id,
+    j.seq as first_seq,
+    j.seq as last_seq,
+    coalesce(j.turn, 0) as turn,
+    j.name as tool,
+    1 as calls,
+    j.input,
+    j.shape,
+    j.output,
+    j.error,
+    j.has_failed,
+    coalesce(j.is_wait, false) as is_wait,
+    j.category in ('edit', 'write') as is_edit,
+    j.edited,
+    j.output_bytes >= 100 as is_long
+  from judged j
+  left join several s on s.number = j.number and s.is_sidechain = j.is_sidechain and s.try_id = j.try_id
+  where s.try_id is null
+  union all
+  select
+    j.number, j.is_sidechain, j.try_id,
+    min(j.seq) as first_seq,
+    max(j.seq) as last_seq,
+    coalesce(min(j.turn), 0) as turn,
+    min(j.name) as tool,
+    count(*) as calls,
+    min(j.input) || max(j.input) as input,
+    min(j.shape) || max(j.shape) as shape,
+    min(j.output) || max(j.output) as output,
+    min(j.error) as error,
+    bool_and(j.has_failed) as has_failed,
+    bool_or(coalesce(j.is_wait, false)) as is_wait,
+    bool_or(j.category in ('edit', 'write')) as is_edit,
+    min(j.edited) as edited,
+    min(j.output_bytes) >= 100 as is_long
+  from judged j
+  join several s on s.number = j.number and s.is_sidechain = j.is_sidechain and s.try_id = j.try_id
+  group by j.number, j.is_sidechain, j.try_id
 ),
 ordered as (
-  select *, row_number() over (partition by number, is_sidechain order by first_seq, try_id) as place
+  select *, cast(row_number() over (partition by number, is_sidechain order by first_seq, try_id) as bigint) as place
   from tries
 ),
 -- Tries of the same tool as the one before.
