@@ -173,7 +173,7 @@ impl RowGroup {
     fn room(&self) -> usize {
         let bytes: usize = self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
         let left = ROW_GROUP_BYTES.saturating_sub(bytes);
-        if self.rows == 0 { usize::MAX } else { left / (bytes / self.rows).max(1) }
+        bytes.checked_div(self.rows).map_or(usize::MAX, |average| left / average.max(1))
     }
 }
 
