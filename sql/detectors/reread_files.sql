@@ -28,8 +28,7 @@ with chosen as (
 calls as (
   select
     c.session_no, t.seq, t.category, t.file_path, t.message_id, t.response_id, t.is_sidechain, t.started_at, t.input_key,
-    t.output_key,
-    replace(substr(coalesce(t.file_path, t.command), 1, 80), chr(10), ' ') as what,
+    t.output_key, t.command,
     t.status = 'ok'
       and t.output_bytes >= $min_bytes
       and t.output_key is not null
@@ -77,7 +76,8 @@ events as (
   select
     c.session_no, c.seq, 'read' as event,
     case when c.category = 'read' then regexp_replace(c.file_path, '^.*[/\\]', '') end as file_name,
-    c.message_id, c.response_id, c.is_sidechain, c.started_at, c.input_key, c.output_key, c.what
+    c.message_id, c.response_id, c.is_sidechain, c.started_at, c.input_key, c.output_key,
+    replace(substr(coalesce(c.file_path, c.command), 1, 80), chr(10), ' ') as what
   from calls c
   join repeated r on r.session_no = c.session_no and r.input_key = c.input_key
   where c.is_read
