@@ -23,8 +23,9 @@ use crate::error::{Error, Result};
 use crate::tables::TableDef;
 use crate::tables::nullable::nulls;
 
-/// Row groups are closed at this size, which a writer holds in memory. Bytes as encoded and compressed.
-const ROW_GROUP_BYTES: usize = 8 << 20;
+/// Row groups are closed at this size, which a writer holds in memory, and which is written anew when a session in them
+/// changes. Bytes as encoded and compressed; of pages that are not full, as they are.
+const ROW_GROUP_BYTES: usize = 3 << 20;
 /// Batches up to so many rows wait for others: each that is written costs as much as hundreds of rows.
 const SMALL_ROWS: usize = 32;
 /// Rows that wait at most.
