@@ -46,6 +46,11 @@ impl Group {
     pub(super) fn cost(&self) -> u64 {
         self.sources.values().map(Planned::cost).sum()
     }
+
+    /// Whether a folded part is read anew: its rows take as much memory as those of several groups.
+    pub(super) fn is_folded(&self) -> bool {
+        !self.parts.is_empty() && self.sources.len() > 1 && self.cost() > 2 * PART_WEIGHT
+    }
 }
 
 /// What became of a group: parts that wait in the staging folder.

@@ -251,13 +251,19 @@ fn extract(
 }
 
 fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
+    let (folded, groups): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(Group::is_folded);
     let waiting = AtomicUsize::new(groups.len());
     let groups = long_ones_in_time(groups, rayon::current_num_threads());
     let outcomes = groups.into_iter().par_bridge().map(|group| {
         let is_last = waiting.fetch_sub(1, Ordering::Relaxed) == 1;
         process(shared, group, if is_last { Reading::SideBySide } else { Reading::InTurn })
     });
-    outcomes.collect()
+    let mut outcomes: Vec<Outcome> = outcomes.collect::<Result<_>>()?;
+    // One at a time, so that memory does not grow with the number of threads.
+    for group in folded {
+        outcomes.push(process(shared, group, Reading::SideBySide)?);
+    }
+    Ok(outcomes)
 }
 
 fn by_name(found: &[Planned]) -> impl Iterator<Item = (String, Planned)> {

@@ -69,14 +69,14 @@ fn sessions_come_and_grow_in_a_part_whose_other_rows_stay() {
 #[test]
 fn what_a_first_run_writes_is_folded_by_the_next() {
     let bench = Bench::new();
-    for day in 1..22 {
+    for day in 1..29 {
         let mut transcript = Transcript::new(&format!("s{day}"), &format!("2025-08-{day:02}T10:00:00Z"));
-        transcript.prompt(&"All work and no play. ".repeat(50_000)).reply("Done.");
+        transcript.prompt(&"All work and no play. ".repeat(65_000)).reply("Done.");
         bench.transcript(&format!("s{day}.jsonl"), transcript.text());
     }
     bench.extract();
     let first = (files_of(&bench.lake(), "messages"), rows(&bench.lake()));
-    assert_eq!(first.0.len(), 2, "sessions of more than 16 MiB");
+    assert_eq!(first.0.len(), 3, "sessions of 38 MiB");
     bench.extract();
     bench.verify();
     let folded = (files_of(&bench.lake(), "messages"), rows(&bench.lake()));
@@ -85,4 +85,8 @@ fn what_a_first_run_writes_is_folded_by_the_next() {
     assert_same_rows(&folded.1, &first.1, "folded");
     bench.extract();
     assert_eq!(files_of(&bench.lake(), "messages"), folded.0, "there is nothing left to fold");
+    succeed(bench.etl().arg("--full"));
+    bench.verify();
+    assert_eq!(files_of(&bench.lake(), "messages"), folded.0, "all of it is read anew");
+    assert_same_rows(&rows(&bench.lake()), &first.1, "read anew");
 }
