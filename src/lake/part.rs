@@ -1,7 +1,6 @@
 //! Parquet files of a part: written to the staging folder, read back batch by batch.
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::RowGroupMetaData;
 
-use super::stored::StoredFile;
+use super::stored::{self, StoredFile};
 use super::syncer::Syncer;
 use super::table_writer::{StagedFile, TableWriter};
 use crate::error::{Error, Result};
@@ -70,11 +69,7 @@ impl<'s> PartWriter<'s> {
 
 /// Reads the rows of a table's data file in order.
 pub(crate) fn read(path: &Path, table: &TableDef) -> Result<PartReader> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Error::damaged(path)("it is missing")),
-        Err(error) => return Err(Error::io("read", path)(error)),
-    };
+    let file = stored::open(path)?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::damaged(path))?;
     let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::damaged(path))?;
     Ok(PartReader { reader, schema: table.schema() })

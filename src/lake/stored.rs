@@ -21,14 +21,18 @@ pub(crate) struct StoredFile {
     footer: ArrowReaderMetadata,
 }
 
+/// Opens a data file, which has to be there.
+pub(super) fn open(path: &Path) -> Result<File> {
+    File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::damaged(path)("it is missing"),
+        _ => Error::io("read", path)(error),
+    })
+}
+
 impl StoredFile {
     /// Opens a file, and reads its footer.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Error::damaged(path)("it is missing")),
-            Err(error) => return Err(Error::io("read", path)(error)),
-        };
+        let file = open(path)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
         let footer = ArrowReaderMetadata::load(&file, options).map_err(Error::damaged(path))?;
         Ok(Self { path: path.to_owned(), file, footer })
