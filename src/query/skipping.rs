@@ -1,14 +1,17 @@
 //! Which filters a scan of this machine's files is told. With a filter, each file that is opened is first asked by its
 //! least and greatest values whether it holds anything of what is wanted. Rows lie by session and time: for a filter on
-//! these that leaves out most of a month; for one on a kind or a status nothing, and asking takes longer than reading.
+//! these that leaves out most of a month, and so does one on rows with a flag, which few files have; one on a kind or a
+//! status leaves out nothing, and asking takes longer than reading.
 
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::split_conjunction;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
@@ -18,7 +21,7 @@ use datafusion::physical_plan::filter::FilterExec;
 /// Columns by which rows lie together.
 const TOGETHER: [&str; 4] = ["session_id", "timestamp", "started_at", "ended_at"];
 
-/// The engine's own rule, for the plans that it is worth while for.
+/// The engine's own rule, for the scans that it is worth while for.
 #[derive(Debug)]
 struct WorthwhileFilters(FilterPushdown);
 
@@ -34,7 +37,14 @@ pub(super) fn with_worthwhile_filters(state: SessionState) -> SessionState {
 
 impl PhysicalOptimizerRule for WorthwhileFilters {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        if leaves_out_rows(&plan)? { self.0.optimize(plan, config) } else { Ok(plan) }
+        let told = plan.transform_down(|node| {
+            if leaves_out_rows(&node) {
+                Ok(Transformed::yes(self.0.optimize(node, config)?))
+            } else {
+                Ok(Transformed::no(node))
+            }
+        })?;
+        Ok(told.data)
     }
 
     fn name(&self) -> &str {
@@ -46,24 +56,22 @@ impl PhysicalOptimizerRule for WorthwhileFilters {
     }
 }
 
-/// Whether a scan's filter looks at a column by which rows lie together.
-fn leaves_out_rows(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    let mut found = false;
-    plan.apply(|node| {
-        if let Some(filter) = node.downcast_ref::<FilterExec>()
-            && filter.input().downcast_ref::<DataSourceExec>().is_some()
-        {
-            let columns = collect_columns(filter.predicate());
-            found |= columns.iter().any(|column| TOGETHER.contains(&column.name()));
-        }
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    Ok(found)
+/// Whether this is the filter of a scan and looks at a column by which rows lie together, or wants the rows with a flag
+/// (those without it are most).
+fn leaves_out_rows(node: &Arc<dyn ExecutionPlan>) -> bool {
+    let Some(filter) = node.downcast_ref::<FilterExec>() else { return false };
+    if filter.input().downcast_ref::<DataSourceExec>().is_none() {
+        return false;
+    }
+    let columns = collect_columns(filter.predicate());
+    let conditions = split_conjunction(filter.predicate());
+    columns.iter().any(|column| TOGETHER.contains(&column.name()))
+        || conditions.iter().any(|condition| condition.downcast_ref::<Column>().is_some())
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{RecordBatch, StringArray};
+    use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
     use arrow::datatypes::{DataType, Field, Schema};
     use datafusion::dataframe::DataFrameWriteOptions;
     use datafusion::physical_plan::displayable;
@@ -73,9 +81,11 @@ mod tests {
 
     #[tokio::test]
     async fn scans_are_told_filters_that_leave_out_files() {
-        let fields = ["session_id", "kind"].map(|name| Field::new(name, DataType::Utf8, true));
-        let columns = ["a", "b"].map(|text| Arc::new(StringArray::from(vec![text])) as _);
-        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns.to_vec()).unwrap();
+        let texts = ["session_id", "kind"].map(|name| Field::new(name, DataType::Utf8, true));
+        let fields = [&texts[..], &[Field::new("is_abandoned", DataType::Boolean, true)]].concat();
+        let columns = ["a", "b"].map(|text| Arc::new(StringArray::from(vec![text])) as ArrayRef);
+        let columns = [&columns[..], &[Arc::new(BooleanArray::from(vec![true]))]].concat();
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("messages.parquet").display().to_string();
         let session = SessionContext::new_with_state(with_worthwhile_filters(SessionContext::new().state()));
@@ -89,6 +99,8 @@ mod tests {
         };
         assert!(told("session_id = 'a'").await);
         assert!(told("kind = 'b' and session_id > 'a'").await);
+        assert!(told("is_abandoned and kind = 'b'").await);
         assert!(!told("kind = 'b'").await);
+        assert!(!told("not is_abandoned").await);
     }
 }
