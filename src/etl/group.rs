@@ -193,12 +193,8 @@ fn rebuild(
 /// Registers the sessions' claims, and marks those that are their own. Those of sessions that were read and are the same
 /// still count against others'.
 fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[String]) {
-    let keys: KeySet = rebuilt
-        .iter()
-        .flat_map(Rebuilt::members)
-        .flat_map(|member| &member.replica.claims)
-        .map(|claim| claim.key)
-        .collect();
+    let members = rebuilt.iter().flat_map(Rebuilt::members).filter(|_| !shared.old.is_empty());
+    let keys: KeySet = members.flat_map(|member| &member.replica.claims).map(|claim| claim.key).collect();
     let sharers = shared.old.sharers(&keys, &shared.read_again);
     let mut owners = shared.registry();
     let same = same.iter().flat_map(|session| shared.old.of_session(agent, session));

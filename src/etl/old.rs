@@ -56,6 +56,11 @@ impl OldClaims {
         Ok(Self { replicas, by_session })
     }
 
+    /// Whether the lake has none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.replicas.is_empty()
+    }
+
     /// The replicas of a session.
     pub(super) fn of_session(&self, agent: &str, session: &str) -> impl Iterator<Item = &OldReplica> {
         let places = self.by_session.get(&(agent.to_owned(), session.to_owned()));

@@ -86,15 +86,17 @@ impl Rebuilt {
                 }
             }
         }
-        let new_keys: KeySet = reads.iter().flat_map(|read| &read.replica.claims).map(Claim::record).collect();
+        let olds: Vec<&Replica> = old.of_session(agent, &id).map(|old| &**OldReplica::replica(old)).collect();
+        // Most sessions are read once and never again: what the lake has is compared where it has something.
+        let compared = reads.iter().filter(|_| !olds.is_empty());
+        let new_keys: KeySet = compared.flat_map(|read| &read.replica.claims).map(Claim::record).collect();
         let presence = session_key(agent, &id);
         let (sources, kept, carry) = (Vec::new(), Vec::new(), Carry::default());
         let mut rebuilt = Self { id, old_part, sources, kept, carry, digest, presence };
         let mut old_places: KeyMap<i64> = KeyMap::default();
-        let olds = old.of_session(agent, &rebuilt.id).map(|old| &**OldReplica::replica(old));
-        let replicas: Vec<&Replica> = reads.iter().map(|read| &read.replica).chain(olds).collect();
+        let replicas: Vec<&Replica> = reads.iter().map(|read| &read.replica).chain(olds.iter().copied()).collect();
         let superseded = superseded(&replicas, &told);
-        for old in old.of_session(agent, &rebuilt.id).map(OldReplica::replica) {
+        for old in olds {
             let read = reads.iter_mut().find(|read| read.replica.source == old.source);
             let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.record()));
             match read {
@@ -123,7 +125,7 @@ impl Rebuilt {
                 None => {
                     let kept = dropped.filter(|claim| !superseded.contains(&claim.key));
                     kept.for_each(|claim| rebuilt.carry.keep(claim, false));
-                    rebuilt.kept.push(Member::new(Replica::clone(old)));
+                    rebuilt.kept.push(Member::new(old.clone()));
                 }
             }
             old_places.extend(old.claims.iter().map(|claim| (claim.key, i64::from(claim.seq))));

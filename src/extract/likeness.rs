@@ -16,13 +16,18 @@ const HEADER: usize = 512;
 /// What the tool said. Codex (0.50 on) puts ids, times and the exit code of the call before it, up to a line `Output:`.
 fn own_text(output: &str) -> &str {
     let header = output.get(..output.floor_char_boundary(HEADER)).unwrap_or_default();
-    let told = ["Chunk ID:", "Wall time", "Exit code:", "Script completed"].iter().any(|line| header.starts_with(line));
-    let own = header.find("\nOutput:\n").filter(|_| told).and_then(|at| output.get(at + "\nOutput:\n".len()..));
+    if !["Chunk ID:", "Wall time", "Exit code:", "Script completed"].iter().any(|line| header.starts_with(line)) {
+        return output;
+    }
+    let own = header.find("\nOutput:\n").and_then(|at| output.get(at + "\nOutput:\n".len()..));
     own.unwrap_or(output)
 }
 
 /// Bytes of a text that are looked at word by word; what lies behind counts as it stands.
 const LOOKED_AT: usize = 4 << 10;
+
+/// Bytes of most requests: for these, less room has to be made.
+const FEW: usize = 512;
 
 /// Whether two requests are nearly the same: a hash of the tool and the letters of its arguments. Numbers, white space,
 /// punctuation and case do not count, so that `head -50` is as good as `head -100`.
@@ -31,8 +36,15 @@ pub(super) fn input_shape(tool: &str, input: &str) -> Hex {
     let mut hasher = Pieces::new();
     hasher.add(tool.as_bytes());
     hasher.add(&[0]);
-    let mut letters = [0; LOOKED_AT];
-    hasher.add(letters_of(head, &mut letters));
+    let (mut few, mut many);
+    let room: &mut [u8] = if head.len() <= FEW {
+        few = [0; FEW];
+        &mut few
+    } else {
+        many = [0; LOOKED_AT];
+        &mut many
+    };
+    hasher.add(letters_of(head, room));
     hasher.add(rest.as_bytes());
     hasher.hex()
 }
@@ -60,7 +72,7 @@ fn names_something(word: &str) -> bool {
 
 /// The letters of a text that is looked at, in lower case; of other alphabets, each byte as it is. Every byte is put down,
 /// and the next one over it where it is no letter: a branch for each byte would cost more.
-fn letters_of<'r>(text: &str, room: &'r mut [u8; LOOKED_AT]) -> &'r [u8] {
+fn letters_of<'r>(text: &str, room: &'r mut [u8]) -> &'r [u8] {
     let mut count = 0;
     for byte in text.bytes() {
         let Some(place) = room.get_mut(count) else { break };

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::cast::AsArray;
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt64Array};
-use arrow::compute::{SortOptions, concat_batches, filter_record_batch, sort_to_indices, take, take_record_batch};
+use arrow::array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array};
+use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
+use arrow::datatypes::Int64Type;
 
 use crate::error::Result;
 
@@ -96,20 +97,69 @@ impl Chunk {
         rest
     }
 
-    /// Orders the rows by a column, unless they are ordered.
+    /// Orders the rows by a column of whole numbers, unless they are ordered.
     pub fn sort_by(&mut self, column: usize) -> Result<()> {
-        let order = self.batch.column(column);
-        let numbers = order.as_primitive_opt::<arrow::datatypes::Int64Type>();
-        if numbers.is_some_and(|numbers| numbers.values().is_sorted()) {
-            return Ok(());
-        }
-        let indices = sort_to_indices(order, Some(SortOptions::default()), None)?;
-        self.keys = take(&UInt64Array::from(std::mem::take(&mut self.keys)), &indices, None)?
-            .as_any()
-            .downcast_ref::<UInt64Array>()
-            .map(|keys| keys.values().to_vec())
-            .unwrap_or_default();
-        self.batch = take_record_batch(&self.batch, &indices)?;
+        let numbers = self.batch.column(column).as_primitive_opt::<Int64Type>().map(PrimitiveArray::values);
+        let Some(numbers) = numbers.filter(|numbers| !numbers.is_sorted()) else { return Ok(()) };
+        let mut order: Vec<u32> = (0..).take(numbers.len()).collect();
+        order.sort_by_key(|row| numbers.get(*row as usize));
+        let keys = std::mem::take(&mut self.keys);
+        self.keys = order.iter().filter_map(|row| keys.get(*row as usize).copied()).collect();
+        self.batch = in_order(&self.batch, order)?;
         Ok(())
+    }
+}
+
+/// Rows that lie together before and after are moved together, if they are so many in the mean.
+const RUN_ROWS: usize = 8;
+
+/// The rows of a batch in another order.
+fn in_order(batch: &RecordBatch, order: Vec<u32>) -> Result<RecordBatch> {
+    let runs: Vec<&[u32]> = order.chunk_by(|row, next| row + 1 == *next).collect();
+    if runs.len() * RUN_ROWS > order.len() {
+        return Ok(take_record_batch(batch, &UInt32Array::from(order))?);
+    }
+    let runs = runs.iter().filter_map(|run| Some(batch.slice(*run.first()? as usize, run.len())));
+    Ok(concat_batches(&batch.schema(), &runs.collect::<Vec<_>>())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, ListArray};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Rows and keys come in the order of their numbers, however many of them lie as they should.
+        #[test]
+        fn rows_are_ordered_with_their_keys(
+            mut numbers in prop::collection::vec(0_i64..1000, 0..300), late in prop::collection::vec(0..300_usize, 0..4)
+        ) {
+            numbers.sort_unstable();
+            for from in late {
+                let from = from.min(numbers.len());
+                let is_there = usize::from(from < numbers.len());
+                numbers.get_mut(from..).unwrap().rotate_left(is_there);
+            }
+            let texts = numbers.iter().enumerate().map(|(row, number)| (row % 3 > 0).then(|| format!("{number}-{row}")));
+            let lists = numbers.iter().map(|number| (number % 2 > 0).then(|| vec![Some(*number); 2]));
+            let columns: [(_, ArrayRef); 3] = [
+                ("seq", Arc::new(Int64Array::from(numbers.clone()))),
+                ("text", Arc::new(texts.clone().collect::<StringArray>())),
+                ("list", Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists))),
+            ];
+            let keys: Vec<u64> = (0..numbers.len() as u64).collect();
+            let mut chunk = Chunk { batch: RecordBatch::try_from_iter(columns).unwrap(), keys };
+            let before = chunk.batch.clone();
+            chunk.sort_by(0).unwrap();
+            let mut expected: Vec<(i64, u64)> = numbers.into_iter().zip(0..).collect();
+            expected.sort_unstable();
+            let expected: Vec<u64> = expected.into_iter().map(|(_, key)| key).collect();
+            prop_assert_eq!(&chunk.keys, &expected);
+            for (row, key) in expected.into_iter().enumerate() {
+                prop_assert_eq!(chunk.batch.slice(row, 1), before.slice(usize::try_from(key).unwrap(), 1));
+            }
+        }
     }
 }
