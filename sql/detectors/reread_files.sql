@@ -71,26 +71,30 @@ repeated as (
   group by session_no, input_key
   having count(*) > 1
 ),
--- Files go by their names, because agents give now the whole path and now a part. A change without one may be of any file.
-events as (
+reads as (
   select
-    c.session_no, c.seq, 'read' as event,
-    case when c.category = 'read' then regexp_replace(c.file_path, '^.*[/\\]', '') end as file_name,
-    c.message_id, c.response_id, c.is_sidechain, c.started_at, c.input_key, c.output_key,
+    c.session_no, c.seq, c.category, c.file_path, c.message_id, c.response_id, c.is_sidechain, c.started_at, c.input_key,
+    c.output_key,
     replace(substr(coalesce(c.file_path, c.command), 1, 80), chr(10), ' ') as what
   from calls c
   join repeated r on r.session_no = c.session_no and r.input_key = c.input_key
   where c.is_read
+),
+-- Files go by their names, because agents give now the whole path and now a part. A change without one may be of any file.
+events as (
+  select
+    session_no, seq, 'read' as event,
+    case when category = 'read' then regexp_replace(file_path, '^.*[/\\]', '') end as file_name
+  from reads
   union all
   select
     session_no, seq,
     case when category <> 'shell' and file_path is not null then 'edit' else 'change' end as event,
-    case when category <> 'shell' then regexp_replace(file_path, '^.*[/\\]', '') end as file_name,
-    null, null, null, null, null, null, null
+    case when category <> 'shell' then regexp_replace(file_path, '^.*[/\\]', '') end as file_name
   from calls
   where is_change and session_no in (select session_no from repeated)
   union all
-  select c.session_no, m.seq, 'compaction' as event, null, null, null, null, null, null, null, null
+  select c.session_no, m.seq, 'compaction' as event, null
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
   where m.kind = 'compaction'
@@ -117,11 +121,12 @@ abandoned as (
 ),
 kept as (
   select
-    v.*,
+    r.session_no, r.seq, r.is_sidechain, r.started_at, r.input_key, r.output_key, r.response_id, r.what,
     cast(floor(v.changes / 1e12) as bigint) as context,
     case when v.file_name is null then v.changes else v.changes - v.changes % 1000000 + v.edits_of_file end as version
   from versions v
-  left join abandoned a on a.session_no = v.session_no and a.message_id = v.message_id
+  join reads r on r.session_no = v.session_no and r.seq = v.seq
+  left join abandoned a on a.session_no = r.session_no and a.message_id = r.message_id
   where v.event = 'read' and a.message_id is null
 ),
 -- What was asked for while nothing changed has a number: windows over each of them alone would be over a row or two.
