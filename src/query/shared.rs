@@ -42,21 +42,27 @@ async fn within(limit: usize, state: &SessionState, plan: LogicalPlan) -> Result
 /// Subqueries that stand in a plan at several places; each behind those within it, which count as often as it is written.
 fn repeated(plan: &LogicalPlan) -> Result<Vec<Arc<LogicalPlan>>> {
     let recursions = Recursions::of(plan)?;
-    // Each subquery within another is hashed once more: with the standard hasher that took a tenth of planning.
-    let mut uses = hashbrown::HashMap::<Arc<LogicalPlan>, usize>::new();
+    // Not by hashes: that of a plan is as long a way as all of it, and a subquery stands within another, and that in a third.
+    let mut uses: Vec<(usize, Arc<LogicalPlan>, usize)> = Vec::new();
     plan.apply_with_subqueries(|node| {
         if matches!(node, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) {
             return Ok(TreeNodeRecursion::Stop);
         }
         let Some(part) = part(node, &recursions)? else { return Ok(TreeNodeRecursion::Continue) };
-        let count = uses.entry(Arc::clone(part)).or_default();
-        *count += 1;
-        Ok(if *count == 1 { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Jump })
+        let size = nodes(part)?;
+        match uses.iter_mut().find(|(nodes, known, _)| *nodes == size && known == part) {
+            Some((_, _, count)) => {
+                *count += 1;
+                Ok(TreeNodeRecursion::Jump)
+            }
+            None => {
+                uses.push((size, Arc::clone(part), 1));
+                Ok(TreeNodeRecursion::Continue)
+            }
+        }
     })?;
-    uses.retain(|_, count| *count > 1);
-    let mut parts: Vec<_> = uses.into_keys().map(|part| Ok((nodes(&part)?, part))).collect::<Result<_>>()?;
-    parts.sort_by_key(|(nodes, _)| *nodes);
-    Ok(parts.into_iter().map(|(_, part)| part).collect())
+    uses.sort_by_key(|(nodes, ..)| *nodes);
+    Ok(uses.into_iter().filter(|(.., count)| *count > 1).map(|(_, part, _)| part).collect())
 }
 
 fn nodes(plan: &LogicalPlan) -> Result<usize> {
