@@ -32,7 +32,7 @@ impl AnyLake {
     /// [`crate::Error::Query`] in object storage: uploads leave it out.
     pub fn sources(&self) -> Result<RecordBatch> {
         match self {
-            Self::Local(lake) => Lake::open(lake.root())?.sources(),
+            Self::Local(lake) => lake.sources(),
             Self::Remote(lake) => Err(lake.stays_behind("sources")),
         }
     }

@@ -140,8 +140,17 @@ fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
 
 /// A whole file; none when it is not there.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    read_by(path, File::read_to_end)
+}
+
+/// So many bytes of a file, or all that it has; none when it is not there.
+pub(crate) fn read_start(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
+    read_by(path, |file, bytes| file.take(most).read_to_end(bytes))
+}
+
+fn read_by(path: &Path, read: impl FnOnce(&mut File, &mut Vec<u8>) -> io::Result<usize>) -> Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    match File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+    match File::open(path).and_then(|mut file| read(&mut file, &mut bytes)) {
         Ok(_) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("read", path)(error)),

@@ -16,6 +16,8 @@ pub(crate) const VERSION: u32 = 1;
 
 /// What stands before the manifest's content, so that no other file is taken for one.
 const MAGIC: &[u8; 8] = b"LLREMLK\n";
+/// What a manifest begins with, and its version. Bytes.
+const HEAD: u64 = 8 + 4;
 
 /// The state of a lake.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -195,14 +197,17 @@ impl Manifest {
         fs::read(&path)?.map(|bytes| Self::decode(&bytes, &path, layout.root())).transpose()
     }
 
+    /// Whether there is a lake, and one that can be read. Of a large one, all of the manifest takes longer to read than many
+    /// a query.
+    pub(crate) fn is_there(layout: &Layout) -> Result<bool> {
+        let path = layout.manifest();
+        let start = fs::read_start(&path, HEAD)?;
+        start.map_or(Ok(false), |start| behind_version(&start, &path, layout.root()).map(|_| true))
+    }
+
     pub(crate) fn decode(bytes: &[u8], path: &Path, lake: &Path) -> Result<Self> {
-        let damaged = |reason: &str| Error::DamagedState { path: path.to_owned(), reason: reason.to_owned() };
-        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it does not begin as a manifest"))?;
-        let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it is cut off"))?;
-        let version = u32::from_le_bytes(*version);
-        if version > VERSION {
-            return Err(Error::NewerLake { path: lake.to_owned(), found: version, known: VERSION });
-        }
+        let damaged = |reason: &str| damaged(path, reason);
+        let rest = behind_version(bytes, path, lake)?;
         let (hash, content) = rest.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
         if blake3::hash(content).as_bytes() != hash {
             return Err(damaged("its content does not have the hash it should have"));
@@ -220,4 +225,19 @@ impl Manifest {
         bytes.extend_from_slice(&content);
         Ok(bytes)
     }
+}
+
+/// What follows the version in a manifest, if this llrem knows that.
+fn behind_version<'b>(bytes: &'b [u8], path: &Path, lake: &Path) -> Result<&'b [u8]> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged(path, "it does not begin as a manifest"))?;
+    let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged(path, "it is cut off"))?;
+    let version = u32::from_le_bytes(*version);
+    if version > VERSION {
+        return Err(Error::NewerLake { path: lake.to_owned(), found: version, known: VERSION });
+    }
+    Ok(rest)
+}
+
+fn damaged(path: &Path, reason: &str) -> Error {
+    Error::DamagedState { path: path.to_owned(), reason: reason.to_owned() }
 }

@@ -38,7 +38,6 @@ pub(crate) use verify::is_whole;
 /// A lake, open for reading. Takes no lock, and sees what the last complete run left.
 pub struct Lake {
     layout: Layout,
-    manifest: Manifest,
 }
 
 impl Lake {
@@ -48,10 +47,11 @@ impl Lake {
     /// [`Error::NoLake`] where there is none, [`Error::NewerLake`] where a newer llrem wrote it.
     pub fn open(root: &Path) -> Result<Self> {
         let layout = Layout::new(root);
-        match Manifest::load(&layout)? {
-            Some(manifest) => Ok(Self { layout, manifest }),
-            None => Err(Error::NoLake { path: root.to_owned() }),
-        }
+        if Manifest::is_there(&layout)? { Ok(Self { layout }) } else { Err(Error::NoLake { path: root.to_owned() }) }
+    }
+
+    fn manifest(&self) -> Result<Manifest> {
+        Manifest::load(&self.layout)?.ok_or_else(|| Error::NoLake { path: self.root().to_owned() })
     }
 
     /// The lake's folder.
@@ -64,9 +64,9 @@ impl Lake {
         self.layout.table(table)
     }
 
-    /// Every source that was ever read, in the schema of `tables::SOURCES`.
+    /// Every source that was ever read, in the schema of `tables::SOURCES`, as it is now.
     pub fn sources(&self) -> Result<RecordBatch> {
-        state::sources(&self.manifest)
+        state::sources(&self.manifest()?)
     }
 
     /// Every run, in the schema of `tables::RUNS`.
@@ -76,7 +76,7 @@ impl Lake {
 
     /// Compares the lake with its manifest and its own rules; with `read_data`, every byte of it. Gives what is wrong.
     pub fn verify(&self, read_data: bool) -> Result<Vec<String>> {
-        verify::verify(&self.layout, &self.manifest, read_data)
+        verify::verify(&self.layout, self.manifest()?, read_data)
     }
 
     /// A lazy frame over a table, for programs that use Polars.

@@ -27,8 +27,8 @@ use identities::Identities;
 const ATTEMPTS: usize = 5;
 
 /// Gives a line for each thing that is wrong, in order.
-pub(super) fn verify(layout: &Layout, manifest: &Manifest, read_data: bool) -> Result<Vec<String>> {
-    let mut lake = State::of(layout, manifest.clone());
+pub(super) fn verify(layout: &Layout, manifest: Manifest, read_data: bool) -> Result<Vec<String>> {
+    let mut lake = State::of(layout, manifest);
     for _ in 1..ATTEMPTS {
         let problems = lake.problems(layout, read_data);
         let now = Manifest::load(layout)?.map(|manifest| State::of(layout, manifest));

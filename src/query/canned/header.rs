@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::{Canned, Kind, Parameter, Purpose};
 
-/// Reads a whole file; the header is strict, so that lists and completions can rely on it.
+/// Reads a file; the header is strict, so that lists and completions can rely on it.
 pub(super) fn parse(stem: &str, text: &str) -> Result<Canned, String> {
     let mut canned = Canned {
         purpose: Purpose::default(),
@@ -64,6 +64,12 @@ impl Canned {
         if declared.len() < self.parameters.len() {
             return Err("a parameter is declared twice".to_owned());
         }
+        Ok(())
+    }
+
+    /// Whether the text has the parameters that are declared, and no others.
+    pub(super) fn check_parameters(&self) -> Result<(), String> {
+        let declared: BTreeSet<&str> = self.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
         let used = used_parameters(&self.sql)?;
         if let Some(name) = used.iter().find(|name| !declared.contains(name.as_str())) {
             return Err(format!("`${name}` is used, but no `param` declares it"));

@@ -21,6 +21,7 @@ fn every_query_that_comes_with_llrem_is_right() {
     let library = Library::load(&[]).unwrap();
     assert!(!library.queries.is_empty());
     for canned in &library.queries {
+        assert_eq!(canned.check_parameters(), Ok(()), "{}", canned.name);
         assert!(bind(canned, &[]).is_ok(), "{} cannot run without parameters", canned.name);
         let has_own_columns = canned.purpose == Purpose::Report;
         assert_eq!(!canned.columns.is_empty(), has_own_columns, "columns of {}", canned.name);
