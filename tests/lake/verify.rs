@@ -133,6 +133,45 @@ fn the_command_lists_what_is_wrong_and_fails() {
     assert!(lake::stderr(&output).contains("does not verify: 1 problems"), "{}", lake::stderr(&output));
 }
 
+/// Queries need the rows alone, so that they do without the rest of a manifest; but whatever a newer llrem wrote may mean
+/// something else.
+#[test]
+fn manifests_that_cannot_be_read() {
+    let original = Original::new();
+    let bench = &original.bench;
+    let path = bench.lake().join("_llrem/manifest");
+    let whole = fs::read(&path).unwrap();
+    let outcome = |arguments: &[&str]| {
+        let output = bench.llrem(arguments).output().unwrap();
+        (output.status.code().unwrap(), lake::stderr(&output))
+    };
+    let changed = |at: usize, to: u8| {
+        let mut bytes = whole.clone();
+        bytes[at] = to;
+        fs::write(&path, bytes).unwrap();
+    };
+    let all = [&["query", "totals"][..], &["sql", "select 1"], &["sources"], &["verify"], &["etl"]];
+    changed(8, 9);
+    for arguments in all {
+        let (code, error) = outcome(arguments);
+        assert!(code == 1 && error.contains("upgrade llrem"), "{arguments:?}: {code} {error}");
+    }
+    for (content, reason) in [(&whole[..10], "cut off"), (b"{}", "does not begin as a manifest")] {
+        fs::write(&path, content).unwrap();
+        for arguments in all {
+            let (code, error) = outcome(arguments);
+            assert!(code == 1 && error.contains(reason), "{arguments:?}: {code} {error}");
+        }
+    }
+    changed(whole.len() - 1, whole[whole.len() - 1] ^ 1);
+    assert_eq!(bench.sql("select count(*) from sessions"), ["2"]);
+    assert_eq!(outcome(&["query", "totals"]).0, 0);
+    for arguments in [&["sources"][..], &["verify"], &["etl"], &["query", "data_quality"]] {
+        let (code, error) = outcome(arguments);
+        assert!(code == 1 && error.contains("does not have the hash"), "{arguments:?}: {code} {error}");
+    }
+}
+
 #[test]
 fn a_full_run_writes_what_is_lost_or_damaged_again() {
     let original = Original::new();
