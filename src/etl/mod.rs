@@ -30,7 +30,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use options::{AgentSummary, Content, Options, Progress, Silent, Summary};
+pub use crate::extract::Content;
+pub use options::{AgentSummary, Options, Progress, Silent, Summary};
 pub use run::run;
 
 use crate::agents;

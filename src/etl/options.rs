@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono_tz::Tz;
 
+use crate::extract::Content;
 use crate::redact;
 
 /// What one run of `llrem etl` is asked to do.
@@ -76,16 +77,6 @@ impl Options {
             strict: false,
         }
     }
-}
-
-/// Whether texts, inputs and outputs are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Content {
-    /// Everything is kept.
-    #[default]
-    Full,
-    /// Texts, thinking, inputs, outputs, titles and summaries are left out.
-    None,
 }
 
 /// Hears how far a run is. Called from several threads.

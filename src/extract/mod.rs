@@ -25,7 +25,6 @@ pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
 
 use crate::error::{Error, Result};
-use crate::etl::Content;
 use crate::pricing::{Pricer, Recent};
 use crate::redact::{Counts, Redactor};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
@@ -75,6 +74,16 @@ pub struct Report {
 impl Report {
     pub(crate) const PROBLEMS: usize = 3;
     const UNKNOWN: usize = 64;
+}
+
+/// Whether texts, inputs and outputs are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Content {
+    /// Everything is kept.
+    #[default]
+    Full,
+    /// Texts, thinking, inputs, outputs, titles and summaries are left out.
+    None,
 }
 
 /// What every sink of a run shares.

@@ -299,8 +299,7 @@ fn pair(row: &rusqlite::Row<'_>) -> Result<(i64, i64), rusqlite::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::etl::Content;
-    use crate::extract::Context;
+    use crate::extract::{Content, Context};
     use crate::pricing::{PriceTable, Pricer};
     use crate::redact::{Mode, Redactor};
     use crate::source::Databases;
