@@ -48,8 +48,7 @@ fn repeated(plan: &LogicalPlan) -> Result<Vec<Arc<LogicalPlan>>> {
         if matches!(node, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) {
             return Ok(TreeNodeRecursion::Stop);
         }
-        let Some(part) = part(node, &recursions)? else { return Ok(TreeNodeRecursion::Continue) };
-        let size = nodes(part)?;
+        let Some((size, part)) = part(node, &recursions)? else { return Ok(TreeNodeRecursion::Continue) };
         match uses.iter_mut().find(|(nodes, known, _)| *nodes == size && known == part) {
             Some((_, _, count)) => {
                 *count += 1;
@@ -65,29 +64,24 @@ fn repeated(plan: &LogicalPlan) -> Result<Vec<Arc<LogicalPlan>>> {
     Ok(uses.into_iter().filter(|(.., count)| *count > 1).map(|(_, part, _)| part).collect())
 }
 
-fn nodes(plan: &LogicalPlan) -> Result<usize> {
-    let mut nodes = 0;
-    plan.apply_with_subqueries(|_| {
-        nodes += 1;
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(nodes)
-}
-
 /// A subquery that is worth to be kept: it computes something, by itself, and its columns have names of their own.
-fn part<'p>(node: &'p LogicalPlan, recursions: &Recursions) -> Result<Option<&'p Arc<LogicalPlan>>> {
+/// With the number of its nodes.
+fn part<'p>(node: &'p LogicalPlan, recursions: &Recursions) -> Result<Option<(usize, &'p Arc<LogicalPlan>)>> {
     let LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) = node else { return Ok(None) };
     let mut computes = false;
     let mut depends = false;
+    let mut nodes = 0;
     input.apply_with_subqueries(|node| {
         use LogicalPlan as P;
+        nodes += 1;
         computes |= !matches!(node, P::TableScan(_) | P::Projection(_) | P::SubqueryAlias(_));
         depends |= node.contains_outer_reference();
         Ok(if depends { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     let names: BTreeSet<&str> = input.schema().fields().iter().map(|field| field.name().as_str()).collect();
     let is_named = names.len() == input.schema().fields().len();
-    Ok(Some(input).filter(|_| computes && !depends && is_named).filter(|input| recursions.are_whole_in(input)))
+    let is_part = computes && !depends && is_named && recursions.are_whole_in(input);
+    Ok(is_part.then_some((nodes, input)))
 }
 
 /// Names of the recursions in a plan. The rows of the last round are a table that only the next round sees.
