@@ -46,14 +46,23 @@ const NUMBERS: [&str; 14] = [
 ];
 
 /// Pages end at this size, so that one that is being written stays small. Bytes.
-const PAGE_BYTES: usize = 1 << 20;
+pub(super) const PAGE_BYTES: usize = 1 << 20;
 /// zstd level: the lowest, because compression is what a run spends most of its time on.
-const ZSTD_LEVEL: i32 = 1;
+pub(super) const ZSTD_LEVEL: i32 = 1;
+
+/// The compression of what is compressed.
+pub(super) fn zstd() -> Compression {
+    Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default())
+}
+
+/// Whether a column is stored as its texts alone: without dictionary and without statistics.
+pub(super) fn is_plain(column: &str) -> bool {
+    TEXTS.contains(&column) || IDENTITIES.contains(&column) && !RARE.contains(&column)
+}
 
 /// Only texts and identities are compressed: a compressor is set up for each column of each row group, which costs more
 /// than the other columns hold.
 pub(super) fn properties(table: &TableDef) -> WriterProperties {
-    let zstd = Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default());
     let mut properties = WriterProperties::builder()
         .set_data_page_size_limit(PAGE_BYTES)
         .set_write_batch_size(256)
@@ -63,14 +72,14 @@ pub(super) fn properties(table: &TableDef) -> WriterProperties {
         let is_text = TEXTS.contains(&column.name);
         let is_identity = IDENTITIES.contains(&column.name);
         if is_text || is_identity {
-            properties = properties.set_column_compression(path.clone(), zstd);
+            properties = properties.set_column_compression(path.clone(), zstd());
             properties = properties.set_column_dictionary_enabled(path.clone(), false);
         }
         if NUMBERS.contains(&column.name) {
             properties = properties.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
             properties = properties.set_column_dictionary_enabled(path.clone(), false);
         }
-        if is_text || is_identity && !RARE.contains(&column.name) {
+        if is_plain(column.name) {
             properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
         }
     }

@@ -15,6 +15,7 @@ mod state;
 pub(crate) mod stored;
 pub(crate) mod syncer;
 pub(crate) mod table_writer;
+mod text_column;
 mod verify;
 
 use std::path::{Path, PathBuf};

@@ -5,20 +5,21 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::concat;
-use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::encoding::properties;
+use super::encoding::{is_plain, properties};
 use super::fs;
 use super::manifest::FileEntry;
 use super::stored::StoredFile;
 use super::syncer::Syncer;
+use super::text_column::{Packer, TextColumn};
 use crate::error::{Error, Result};
 use crate::tables::TableDef;
 use crate::tables::nullable::nulls;
@@ -35,9 +36,13 @@ const WAITING_ROWS: usize = 512;
 pub(crate) struct TableWriter {
     path: PathBuf,
     writer: SerializedFileWriter<HashedFile>,
+    /// Makes what encodes the columns that are not of texts alone.
     encoders: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// The row group that is being encoded.
+    /// The columns of texts alone, in the table's order.
+    texts: Vec<TextColumn>,
+    packer: Packer,
+    /// The other columns of the row group that is being encoded.
     group: Option<RowGroup>,
     /// Rows of small sessions, which together are written in one go.
     small: Vec<RecordBatch>,
@@ -55,10 +60,31 @@ pub struct StagedFile {
 impl TableWriter {
     pub(crate) fn create(path: &Path, table: &TableDef) -> Result<Self> {
         let file = HashedFile::create(path)?;
-        let writer = ArrowWriter::try_new(file, table.schema(), Some(properties(table)));
-        let (writer, encoders) = writer.and_then(ArrowWriter::into_serialized_writer).map_err(Error::parquet(path))?;
-        let (path, schema) = (path.to_owned(), table.schema());
-        Ok(Self { path, writer, encoders, schema, group: None, small: Vec::new(), small_rows: 0, rows: 0 })
+        Self::begin(file, path, table).map_err(Error::parquet(path))
+    }
+
+    fn begin(file: HashedFile, path: &Path, table: &TableDef) -> ParquetResult<Self> {
+        let schema = table.schema();
+        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties(table)))?;
+        let (writer, _) = writer.into_serialized_writer()?;
+        let encoded = schema.fields().iter().filter(|field| !is_plain(field.name())).cloned();
+        let encoded = Arc::new(Schema::new(encoded.collect::<Vec<_>>()));
+        let (_, encoders) =
+            ArrowWriter::try_new(io::sink(), encoded, Some(properties(table)))?.into_serialized_writer()?;
+        let columns = writer.schema_descr().columns().iter();
+        let texts = columns.filter(|column| is_plain(column.name())).cloned().map(TextColumn::new).collect();
+        Ok(Self {
+            path: path.to_owned(),
+            writer,
+            encoders,
+            schema,
+            texts,
+            packer: Packer::new()?,
+            group: None,
+            small: Vec::new(),
+            small_rows: 0,
+            rows: 0,
+        })
     }
 
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -94,26 +120,55 @@ impl TableWriter {
     fn encode(&mut self, batch: &RecordBatch) -> ParquetResult<()> {
         let mut from = 0;
         while from < batch.num_rows() {
-            let group = match &mut self.group {
-                Some(group) => group,
-                none => none.insert(RowGroup::begin(&self.encoders, self.writer.flushed_row_groups().len())?),
-            };
-            let rows = group.room().min(batch.num_rows() - from);
-            group.encode(&self.schema, &batch.slice(from, rows))?;
+            let rows = self.room()?.min(batch.num_rows() - from);
+            self.encode_in_group(&batch.slice(from, rows))?;
             from += rows;
-            if group.room() == 0 {
+            if self.room()? == 0 {
                 self.end_group()?;
             }
         }
         Ok(())
     }
 
+    fn encode_in_group(&mut self, batch: &RecordBatch) -> ParquetResult<()> {
+        let Some(group) = &mut self.group else { return Ok(()) };
+        group.rows += batch.num_rows();
+        let (mut texts, mut others) = (self.texts.iter_mut(), group.columns.iter_mut());
+        for (field, values) in self.schema.fields().iter().zip(batch.columns()) {
+            if is_plain(field.name()) {
+                if let (Some(column), Some(values)) = (texts.next(), values.as_string_opt::<i32>()) {
+                    column.write(values, &mut self.packer)?;
+                }
+                continue;
+            }
+            for (leaf, column) in compute_leaves(field, values)?.iter().zip(&mut others) {
+                column.write(leaf)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many more rows the row group takes, if they are as large as those that it has.
+    fn room(&mut self) -> ParquetResult<usize> {
+        let group = match &mut self.group {
+            Some(group) => group,
+            none => none.insert(RowGroup::begin(&self.encoders, self.writer.flushed_row_groups().len())?),
+        };
+        let bytes = group.size() + self.texts.iter().map(TextColumn::size).sum::<usize>();
+        let left = ROW_GROUP_BYTES.saturating_sub(bytes);
+        Ok(bytes.checked_div(group.rows).map_or(usize::MAX, |average| left / average.max(1)))
+    }
+
     /// Writes the row group that is being encoded.
     fn end_group(&mut self) -> ParquetResult<()> {
-        let Some(group) = self.group.take() else { return Ok(()) };
+        let Some(group) = self.group.take().filter(|group| group.rows > 0) else { return Ok(()) };
         let mut out = self.writer.next_row_group()?;
-        for column in group.columns {
-            column.close()?.append_to_row_group(&mut out)?;
+        let (mut texts, mut others) = (self.texts.iter_mut(), group.columns.into_iter());
+        for field in self.schema.fields() {
+            match is_plain(field.name()) {
+                true => texts.next().map_or(Ok(()), |column| column.end_group(&mut self.packer, &mut out))?,
+                false => others.next().map_or(Ok(()), |column| column.close()?.append_to_row_group(&mut out))?,
+            }
         }
         out.close()?;
         Ok(())
@@ -159,22 +214,9 @@ impl RowGroup {
         Ok(Self { columns: encoders.create_column_writers(place)?, rows: 0 })
     }
 
-    fn encode(&mut self, schema: &SchemaRef, batch: &RecordBatch) -> ParquetResult<()> {
-        let mut columns = self.columns.iter_mut();
-        for (field, values) in schema.fields().iter().zip(batch.columns()) {
-            for (leaf, column) in compute_leaves(field, values)?.iter().zip(&mut columns) {
-                column.write(leaf)?;
-            }
-        }
-        self.rows += batch.num_rows();
-        Ok(())
-    }
-
-    /// How many more rows it takes, if they are as large as those that it has.
-    fn room(&self) -> usize {
-        let bytes: usize = self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
-        let left = ROW_GROUP_BYTES.saturating_sub(bytes);
-        bytes.checked_div(self.rows).map_or(usize::MAX, |average| left / average.max(1))
+    /// Bytes so far.
+    fn size(&self) -> usize {
+        self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
     }
 }
 

@@ -1,0 +1,360 @@
+//! Encodes a column of texts that hardly ever repeat: plain values without statistics, compressed page by page.
+//!
+//! Most bytes of a lake go through here. Parquet's own writer makes each page in new memory, copies it to put the levels
+//! before the values, and sets up a compressor for each column of each row group; here all of that is there once a file.
+
+use arrow::array::{Array, BooleanBufferBuilder, StringArray};
+use parquet::basic::{Encoding, EncodingMask, PageType};
+use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder, PageEncodingStats};
+use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescPtr;
+use zstd::bulk::Compressor;
+
+use super::encoding::{PAGE_BYTES, ZSTD_LEVEL, zstd};
+
+/// Rows of a page at most.
+const PAGE_ROWS: usize = 20_000;
+/// Room before the values of a page: the length of the levels, the header of their only run, and a bit for each row.
+const LEVELS_ROOM: usize = 4 + 5 + PAGE_ROWS.div_ceil(8);
+/// What is kept of the memory of a page larger than most.
+const KEPT_BYTES: usize = 4 * PAGE_BYTES;
+
+/// Compresses the pages of a file.
+pub(super) struct Packer {
+    compressor: Compressor<'static>,
+    packed: Vec<u8>,
+}
+
+impl Packer {
+    pub(super) fn new() -> Result<Self> {
+        let compressor = Compressor::new(ZSTD_LEVEL).map_err(|error| ParquetError::External(error.into()))?;
+        Ok(Self { compressor, packed: Vec::new() })
+    }
+
+    fn pack(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
+        self.packed.clear();
+        self.packed.shrink_to(KEPT_BYTES);
+        self.packed.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
+        let packed = self.compressor.compress_to_buffer(bytes, &mut self.packed);
+        packed.map_err(|error| ParquetError::External(error.into()))?;
+        Ok(self.packed.as_slice().to_vec())
+    }
+}
+
+/// A column of texts, one row group after the other.
+pub(super) struct TextColumn {
+    about: ColumnDescPtr,
+    page: PageInMaking,
+    chunk: Chunk,
+}
+
+/// The rows that are in no page yet.
+struct PageInMaking {
+    /// Room for the levels, then each text behind its length.
+    bytes: Vec<u8>,
+    /// Which rows have a text.
+    is_valid: BooleanBufferBuilder,
+    texts: usize,
+}
+
+/// The pages of a row group.
+struct Chunk {
+    written: TrackedWrite<Vec<u8>>,
+    pages: i32,
+    rows: u64,
+    uncompressed: u64,
+    offsets: OffsetIndexBuilder,
+}
+
+impl TextColumn {
+    /// `about` is a column of texts without lists around it.
+    pub(super) fn new(about: ColumnDescPtr) -> Self {
+        Self { about, page: PageInMaking::new(), chunk: Chunk::new() }
+    }
+
+    /// Bytes of the row group so far: compressed, but for those of the page that is not full.
+    pub(super) fn size(&self) -> usize {
+        self.chunk.written.bytes_written() + self.page.bytes.len() - LEVELS_ROOM
+    }
+
+    /// Adds texts.
+    pub(super) fn write(&mut self, texts: &StringArray, packer: &mut Packer) -> Result<()> {
+        if texts.null_count() == texts.len() {
+            return self.write_nulls(texts.len(), packer);
+        }
+        for row in 0..texts.len() {
+            self.page.add(texts.is_valid(row).then(|| texts.value(row)))?;
+            if self.page.is_full() {
+                self.end_page(packer)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_nulls(&mut self, mut rows: usize, packer: &mut Packer) -> Result<()> {
+        while rows > 0 {
+            let added = rows.min(PAGE_ROWS - self.page.is_valid.len());
+            self.page.is_valid.append_n(added, false);
+            rows -= added;
+            if self.page.is_full() {
+                self.end_page(packer)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_page(&mut self, packer: &mut Packer) -> Result<()> {
+        let is_nullable = self.about.max_def_level() > 0;
+        let rows = self.page.is_valid.len();
+        let text_bytes = self.page.text_bytes();
+        let bytes = self.page.finish(is_nullable);
+        let page = Page::DataPage {
+            buf: packer.pack(bytes)?.into(),
+            num_values: u32::try_from(rows)?,
+            encoding: Encoding::PLAIN,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let page = CompressedPage::new(page, bytes.len());
+        self.page.clear();
+        self.chunk.add(page, rows, text_bytes)
+    }
+
+    /// Puts the column at its place in a row group, and begins the next.
+    pub(super) fn end_group(
+        &mut self,
+        packer: &mut Packer,
+        group: &mut SerializedRowGroupWriter<'_, impl std::io::Write + Send>,
+    ) -> Result<()> {
+        if !self.page.is_valid.is_empty() {
+            self.end_page(packer)?;
+        }
+        let chunk = std::mem::replace(&mut self.chunk, Chunk::new());
+        let about = ColumnChunkMetaData::builder(self.about.clone())
+            .set_compression(zstd())
+            .set_encodings_mask(EncodingMask::new_from_encodings([Encoding::PLAIN, Encoding::RLE].iter()))
+            .set_page_encoding_stats(vec![PageEncodingStats {
+                page_type: PageType::DATA_PAGE,
+                encoding: Encoding::PLAIN,
+                count: chunk.pages,
+            }])
+            .set_total_compressed_size(i64::try_from(chunk.written.bytes_written())?)
+            .set_total_uncompressed_size(i64::try_from(chunk.uncompressed)?)
+            .set_num_values(i64::try_from(chunk.rows)?)
+            .set_data_page_offset(0);
+        let closed = ColumnCloseResult {
+            bytes_written: u64::try_from(chunk.written.bytes_written())?,
+            rows_written: chunk.rows,
+            metadata: about.build()?,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: Some(chunk.offsets.build()),
+        };
+        group.append_column(&bytes::Bytes::from(chunk.written.into_inner()?), closed)
+    }
+}
+
+impl PageInMaking {
+    fn new() -> Self {
+        Self { bytes: vec![0; LEVELS_ROOM], is_valid: BooleanBufferBuilder::new(0), texts: 0 }
+    }
+
+    fn add(&mut self, text: Option<&str>) -> Result<()> {
+        self.is_valid.append(text.is_some());
+        if let Some(text) = text {
+            self.texts += 1;
+            self.bytes.extend_from_slice(&u32::try_from(text.len())?.to_le_bytes());
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// The texts alone, without their lengths.
+    fn text_bytes(&self) -> usize {
+        self.bytes.len() - LEVELS_ROOM - self.texts * size_of::<u32>()
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= PAGE_BYTES || self.is_valid.len() == PAGE_ROWS
+    }
+
+    /// The bytes of the page, the levels before the values.
+    fn finish(&mut self, is_nullable: bool) -> &[u8] {
+        let mut from = LEVELS_ROOM;
+        if is_nullable {
+            let levels = self.levels();
+            from -= levels.len();
+            if let Some(room) = self.bytes.get_mut(from..LEVELS_ROOM) {
+                room.copy_from_slice(&levels);
+            }
+        }
+        self.bytes.get(from..).unwrap_or_default()
+    }
+
+    /// Which rows have a text, as Parquet writes it: one run of equal levels, or one of bits.
+    fn levels(&self) -> Vec<u8> {
+        let rows = self.is_valid.len();
+        let mut levels = vec![0; 4];
+        if self.texts == rows || self.texts == 0 {
+            push_varint(&mut levels, rows << 1);
+            levels.push(u8::from(self.texts > 0));
+        } else {
+            push_varint(&mut levels, rows.div_ceil(8) << 1 | 1);
+            levels.extend_from_slice(self.is_valid.as_slice());
+        }
+        let length = u32::try_from(levels.len() - 4).unwrap_or(u32::MAX);
+        if let Some(place) = levels.first_chunk_mut() {
+            *place = length.to_le_bytes();
+        }
+        levels
+    }
+
+    fn clear(&mut self) {
+        self.bytes.truncate(LEVELS_ROOM);
+        self.bytes.shrink_to(KEPT_BYTES);
+        self.is_valid.truncate(0);
+        self.texts = 0;
+    }
+}
+
+impl Chunk {
+    fn new() -> Self {
+        let written = TrackedWrite::new(Vec::new());
+        Self { written, pages: 0, rows: 0, uncompressed: 0, offsets: OffsetIndexBuilder::new() }
+    }
+
+    fn add(&mut self, page: CompressedPage, rows: usize, text_bytes: usize) -> Result<()> {
+        let written: PageWriteSpec = SerializedPageWriter::new(&mut self.written).write_page(page)?;
+        self.pages += 1;
+        self.rows += rows as u64;
+        self.uncompressed += written.uncompressed_size as u64;
+        self.offsets.append_row_count(i64::try_from(rows)?);
+        self.offsets.append_unencoded_byte_array_data_bytes(Some(i64::try_from(text_bytes)?));
+        self.offsets.append_offset_and_size(i64::try_from(written.offset)?, i32::try_from(written.compressed_size)?);
+        Ok(())
+    }
+}
+
+fn push_varint(bytes: &mut Vec<u8>, mut number: usize) {
+    loop {
+        let [low, ..] = number.to_le_bytes();
+        number >>= 7;
+        if number == 0 {
+            return bytes.push(low);
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{AsArray, RecordBatch};
+    use arrow::compute::concat_batches;
+    use arrow::datatypes::{DataType, Field, Schema};
+    use bytes::Bytes;
+    use parquet::arrow::ArrowSchemaConverter;
+    use parquet::arrow::arrow_reader::{
+        ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
+    };
+    use parquet::file::metadata::PageIndexPolicy;
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Texts = Vec<Option<String>>;
+
+    fn schema(is_nullable: bool) -> Arc<Schema> {
+        Arc::new(Schema::new(vec![Field::new("text", DataType::Utf8, is_nullable)]))
+    }
+
+    /// A file of row groups, each of the texts of some calls.
+    fn written(groups: &[Vec<Texts>], is_nullable: bool) -> Bytes {
+        let descriptor = ArrowSchemaConverter::new().convert(&schema(is_nullable)).unwrap();
+        let properties = Arc::new(WriterProperties::default());
+        let mut file = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), properties).unwrap();
+        let mut column = TextColumn::new(descriptor.column(0));
+        let mut packer = Packer::new().unwrap();
+        for calls in groups {
+            for texts in calls {
+                column.write(&StringArray::from(texts.clone()), &mut packer).unwrap();
+            }
+            let mut group = file.next_row_group().unwrap();
+            column.end_group(&mut packer, &mut group).unwrap();
+            group.close().unwrap();
+        }
+        file.into_inner().unwrap().into()
+    }
+
+    fn reader(file: &Bytes) -> ParquetRecordBatchReaderBuilder<Bytes> {
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+        ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options).unwrap()
+    }
+
+    fn texts(reader: ParquetRecordBatchReaderBuilder<Bytes>) -> Texts {
+        let schema = reader.schema().clone();
+        let batches: Vec<RecordBatch> = reader.build().unwrap().collect::<Result<_, _>>().unwrap();
+        let batch = concat_batches(&schema, &batches).unwrap();
+        batch.column(0).as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect()
+    }
+
+    proptest! {
+        /// Whatever is written is read, all of it and from any row on.
+        #[test]
+        fn texts_come_back(
+            groups in prop::collection::vec(prop::collection::vec(prop::collection::vec(
+                prop::option::of(".{0,40}"), 0..60), 1..4), 1..4),
+            is_nullable in any::<bool>(), from in any::<prop::sample::Index>(),
+        ) {
+            let mut groups = groups;
+            if !is_nullable {
+                let texts = groups.iter_mut().flatten().flatten();
+                texts.for_each(|text| *text = Some(text.take().unwrap_or_default()));
+            }
+            groups.retain(|calls| calls.iter().any(|texts| !texts.is_empty()));
+            let told: Texts = groups.iter().flatten().flatten().cloned().collect();
+            prop_assume!(!told.is_empty());
+            let file = written(&groups, is_nullable);
+            prop_assert_eq!(&texts(reader(&file)), &told);
+            let from = from.index(told.len());
+            let rest = RowSelection::from(vec![RowSelector::skip(from), RowSelector::select(told.len() - from)]);
+            prop_assert_eq!(&texts(reader(&file).with_row_selection(rest))[..], told.get(from..).unwrap());
+        }
+    }
+
+    #[test]
+    fn pages_end_at_bytes_and_rows_and_are_found_one_by_one() {
+        let large = "a text of some length, and then another one\n".repeat(40_000);
+        let few: Texts = [Some(large.clone()), None, Some("small".to_owned()), Some(large), None].into();
+        let many: Texts = (0..50_001).map(|row| (row % 3 == 0).then(|| row.to_string())).collect();
+        let none: Texts = vec![None; 45_000];
+        let groups = [vec![few], vec![many], vec![none]];
+        let file = written(&groups, true);
+        let told: Texts = groups.iter().flatten().flatten().cloned().collect();
+        assert_eq!(texts(reader(&file)), told);
+        let last = RowSelection::from(vec![RowSelector::skip(50_000), RowSelector::select(10)]);
+        assert_eq!(texts(reader(&file).with_row_selection(last)), told[50_000..50_010]);
+
+        let about = reader(&file).metadata().clone();
+        let pages = |group: usize| {
+            let pages = &about.offset_index().unwrap()[group][0];
+            (
+                pages.page_locations.iter().map(|page| page.first_row_index).collect::<Vec<_>>(),
+                pages.unencoded_byte_array_data_bytes.clone().unwrap(),
+            )
+        };
+        assert_eq!(pages(0), (vec![0, 1, 4], vec![1_760_000, 1_760_005, 0]));
+        assert_eq!(pages(1).0, [0, 20_000, 40_000]);
+        assert_eq!(pages(2), (vec![0, 20_000, 40_000], vec![0; 3]));
+        let column = about.row_group(1).column(0);
+        assert_eq!((column.num_values(), column.statistics(), column.column_index_offset()), (50_001, None, None));
+        assert_eq!(column.compression(), zstd());
+    }
+}
