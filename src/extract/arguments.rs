@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::hashing::{Hex, Pieces};
+use crate::source::records::Fields;
 use crate::source::unescape;
 
 /// Arguments beside which a description only says in other words what they ask for.
@@ -10,25 +11,49 @@ const DESCRIBED: [&str; 5] = ["command", "cmd", "script", "code", "prompt"];
 
 /// Hash of tool and arguments, whatever the order of the keys; what only describes a call is left out.
 pub(crate) fn input_key(tool: &str, input: &str) -> Hex {
+    if let Some(request) = Request::of(input) {
+        return request.key(tool);
+    }
     let mut hasher = Pieces::new();
     hasher.add(tool.as_bytes());
-    let Some(mut entries) = entries(input) else {
-        hasher.add(input.trim().as_bytes());
-        return hasher.hex();
-    };
-    entries.sort_by(|a, b| a.0.cmp(&b.0));
-    let is_described = entries.iter().any(|(key, _)| DESCRIBED.contains(&&**key));
-    for (key, value) in entries.iter().filter(|(key, _)| key != "description" || !is_described) {
-        hasher.add(&[0]);
-        hasher.add(key.as_bytes());
-        hasher.add(&[0]);
-        hasher.add(value.as_bytes());
-    }
+    hasher.add(input.trim().as_bytes());
     hasher.hex()
 }
 
-/// The entries of a JSON object, values as they stand; nothing where the text is no object. Agents' JSON was parsed before
-/// it came here: only where an entry begins and ends is looked for.
+/// The arguments of a call, looked through once for both its key and the fields that have columns of their own.
+pub(crate) struct Request<'j>(Vec<(Cow<'j, str>, &'j str)>);
+
+impl<'j> Request<'j> {
+    /// The arguments, where the JSON is an object. It was parsed before: only where entries begin and end is looked for.
+    pub(crate) fn of(json: &'j str) -> Option<Self> {
+        let mut entries = entries(json)?;
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        Some(Self(entries))
+    }
+
+    /// As [`input_key`].
+    pub(crate) fn key(&self, tool: &str) -> Hex {
+        let mut hasher = Pieces::new();
+        hasher.add(tool.as_bytes());
+        let is_described = self.0.iter().any(|(key, _)| DESCRIBED.contains(&&**key));
+        for (key, value) in self.0.iter().filter(|(key, _)| key != "description" || !is_described) {
+            hasher.add(&[0]);
+            hasher.add(key.as_bytes());
+            hasher.add(&[0]);
+            hasher.add(value.as_bytes());
+        }
+        hasher.hex()
+    }
+
+    /// The fields of a record.
+    pub(crate) fn fields<T: Fields<'j>>(&self) -> serde_json::Result<T> {
+        let mut record = T::default();
+        self.0.iter().try_for_each(|(key, value)| record.take(key, value))?;
+        Ok(record)
+    }
+}
+
+/// The entries of a JSON object, values as they stand; nothing where the text is no object.
 fn entries(json: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
     let mut scan = Scan { bytes: json.as_bytes(), at: 0 };
     let mut entries = Vec::new();
@@ -85,17 +110,18 @@ impl Scan<'_> {
         }
     }
 
-    /// Goes behind a text in quotes.
+    /// Goes behind a text in quotes. A quote is part of the text where an odd number of backslashes comes before it: most
+    /// of a text's backslashes stand before other letters, and need no look.
     fn skip_text(&mut self) -> Option<()> {
-        self.at += 1;
-        loop {
-            self.at += memchr::memchr2(b'"', b'\\', self.bytes.get(self.at..)?)?;
-            if *self.bytes.get(self.at)? == b'"' {
-                self.at += 1;
-                return Some(());
-            }
-            self.at += 2;
-        }
+        let from = self.at + 1;
+        let text = self.bytes.get(from..)?;
+        let is_end = |at: &usize| {
+            let before = text.get(..*at).unwrap_or_default();
+            before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0
+        };
+        let end = memchr::memchr_iter(b'"', text).find(is_end)?;
+        self.at = from + end + 1;
+        Some(())
     }
 
     /// Goes behind a number, or `true`, `false` or `null`.

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use chrono::NaiveDateTime;
 use chrono_tz::Tz;
 
-pub(crate) use arguments::input_key;
+pub(crate) use arguments::{Request, input_key};
 pub use claims::{Claim, Count, Kind, Note, NoteField, ResponseCopy, key, session_key};
 pub(crate) use hashing::Hex;
 pub(crate) use keys::{KeyMap, KeySet};

@@ -231,6 +231,12 @@ impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for InPlace<'_, T> {
     }
 }
 
+/// A record whose fields can be read one by one, from where others have found them.
+pub(crate) trait Fields<'j>: Default {
+    /// Takes the value of a key, as JSON; that of another key is passed over.
+    fn take(&mut self, key: &str, value: &'j str) -> serde_json::Result<()>;
+}
+
 /// Reads a whole JSON text into a value that is as new; what is in it after an error means nothing.
 pub(crate) fn read_into<'de, T: Deserialize<'de>>(text: &'de str, value: &mut T) -> serde_json::Result<()> {
     let mut json = serde_json::Deserializer::from_str(text);
@@ -345,6 +351,21 @@ macro_rules! record {
         ignores the rest
     ) => {
         $crate::source::records::record!(@declare false, [$(#[$meta])*] $name<$life> { $($fields)* } []);
+        $crate::source::records::record!(@fields $name<$life> { $($fields)* });
+    };
+    (
+        @fields $name:ident<$life:lifetime> {
+            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*,)*
+        }
+    ) => {
+        impl<$life> $crate::source::records::Fields<$life> for $name<$life> {
+            fn take(&mut self, key: &str, value: &$life str) -> serde_json::Result<()> {
+                match key {
+                    $($key $(| $alias)* => $crate::source::records::read_into(value, &mut self.$field),)*
+                    _ => Ok(()),
+                }
+            }
+        }
     };
     (
         @declare $collects:literal, [$(#[$meta:meta])*]

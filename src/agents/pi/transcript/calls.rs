@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
+
 use super::super::content::Block;
 use super::super::record::{Arguments, Message};
 use super::super::tools;
 use super::{Spot, Transcript, at_moment};
 use crate::agents::mcp;
-use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
+use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Request, key};
+use crate::source::records::Text;
 use crate::source::{repair, unescape};
 use crate::tables::ToolCallRow;
 
@@ -21,6 +24,7 @@ pub(super) struct OpenCall {
     turn: Option<i64>,
     name: String,
     input: Option<String>,
+    input_key: Option<Hex>,
     command: Option<String>,
     file_path: Option<String>,
     /// What it is as long as no result has come.
@@ -52,6 +56,7 @@ impl OpenCall {
             category: tools::category(&self.name),
             mcp_server: mcp::server(&self.name),
             input: self.input.as_deref(),
+            input_key: self.input_key.as_deref(),
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: self.status,
@@ -72,17 +77,7 @@ impl Transcript<'_, '_> {
         response: Option<&str>,
     ) -> Result<(), Reject> {
         let name = block.name.get().unwrap_or("unknown");
-        let json = block.arguments.json().map(arguments_of);
-        let repaired: Cow<'_, str>;
-        let (json, arguments): (_, Arguments<'_>) = match json.as_deref().map(|json| (json, serde_json::from_str(json)))
-        {
-            None => (None, Arguments::default()),
-            Some((json, Ok(arguments))) => (Some(json), arguments),
-            Some((json, Err(_))) => {
-                repaired = repair(json.as_bytes());
-                (Some(&*repaired), serde_json::from_str(&repaired).unwrap_or_default())
-            }
-        };
+        let asked = block.arguments.json().map(|json| Asked::of(json, name)).unwrap_or_default();
         let category = tools::category(name);
         let call = OpenCall {
             call_id: self.call_id(spot, block.id.get(), place),
@@ -91,12 +86,8 @@ impl Transcript<'_, '_> {
             response_id: response.map(str::to_owned),
             turn: self.turn,
             name: name.to_owned(),
-            command: arguments.command.get().filter(|_| category == "shell").map(str::to_owned),
-            file_path: arguments
-                .path
-                .get()
-                .filter(|_| matches!(category, "read" | "write" | "edit"))
-                .map(str::to_owned),
+            command: asked.command.filter(|_| category == "shell"),
+            file_path: asked.path.filter(|_| matches!(category, "read" | "write" | "edit")),
             status: match message.stop_reason.get() {
                 Some("aborted" | "error") => "interrupted",
                 _ => "pending",
@@ -104,7 +95,8 @@ impl Transcript<'_, '_> {
             started_at: spot.timestamp,
             source_line: i64::try_from(spot.number).ok(),
             weak: spot.weak,
-            input: json.map(str::to_owned),
+            input: asked.json,
+            input_key: asked.key,
         };
         self.seq += 1;
         let id = block.id.get().unwrap_or(&call.call_id);
@@ -218,7 +210,35 @@ impl Transcript<'_, '_> {
     }
 }
 
-/// The arguments as JSON; some are a text that holds them.
-fn arguments_of(json: &str) -> Cow<'_, str> {
-    unescape(json).filter(|text| text.trim_start().starts_with('{')).unwrap_or(Cow::Borrowed(json))
+/// What a call asks for.
+#[derive(Default)]
+struct Asked {
+    /// The arguments, as sound JSON.
+    json: Option<String>,
+    key: Option<Hex>,
+    command: Option<String>,
+    path: Option<String>,
+}
+
+impl Asked {
+    /// Reads the arguments; some are a text that holds them, and such a text may be torn.
+    fn of(json: &str, tool: &str) -> Self {
+        let text = unescape(json).filter(|text| text.trim_start().starts_with('{'));
+        let is_sound = text.as_ref().is_none_or(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
+        let mut json = text.unwrap_or(Cow::Borrowed(json));
+        let mut asked = if is_sound { Self::read(&json, tool) } else { None };
+        if asked.is_none() {
+            json = Cow::Owned(repair(json.as_bytes()).into_owned());
+            asked = Self::read(&json, tool);
+        }
+        Self { json: Some(json.into_owned()), ..asked.unwrap_or_default() }
+    }
+
+    fn read(json: &str, tool: &str) -> Option<Self> {
+        let request = Request::of(json)?;
+        let arguments: Arguments<'_> = request.fields().ok()?;
+        let text = |text: Text<'_>| text.0.filter(|text| !text.is_empty()).map(Cow::into_owned);
+        let (command, path) = (text(arguments.command), text(arguments.path));
+        Some(Self { json: None, key: Some(request.key(tool)), command, path })
+    }
 }
