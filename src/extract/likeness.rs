@@ -70,14 +70,27 @@ fn names_something(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'/' || byte == b'\\')
 }
 
+/// Bytes that are looked at in one go.
+const STEP: usize = 32;
+
 /// The letters of a text that is looked at, in lower case; of other alphabets, each byte as it is. Every byte is put down,
 /// and the next one over it where it is no letter: a branch for each byte would cost more.
 fn letters_of<'r>(text: &str, room: &'r mut [u8]) -> &'r [u8] {
     let mut count = 0;
-    for byte in text.bytes() {
-        let Some(place) = room.get_mut(count) else { break };
-        *place = LETTERS[usize::from(byte)];
-        count += usize::from(*place != 0);
+    for bytes in text.as_bytes().chunks(STEP) {
+        let mut letters = [0; STEP];
+        let mut found = 0;
+        for byte in bytes {
+            let letter = LETTERS[usize::from(*byte)];
+            letters[found % STEP] = letter;
+            found += usize::from(letter != 0);
+        }
+        let Some(rest) = room.get_mut(count..) else { break };
+        match rest.first_chunk_mut() {
+            Some(place) => *place = letters,
+            None => rest.iter_mut().zip(letters).for_each(|(place, letter)| *place = letter),
+        }
+        count += found;
     }
     room.get(..count).unwrap_or_default()
 }
@@ -228,6 +241,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn letters_are_those_of_the_text(text in ".{0,200}") {
+            let letters: Vec<u8> =
+                text.bytes().filter(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()).collect();
+            let mut room = vec![0; text.len()];
+            prop_assert_eq!(letters_of(&text, &mut room), letters.to_ascii_lowercase());
+        }
+
         #[test]
         fn words_hash_as_in_lower_case(word in "[a-zA-Z0-9äÖŒ]{0,40}") {
             prop_assert_eq!(hash_of(&word), xxh3_64(word.to_lowercase().as_bytes()));
