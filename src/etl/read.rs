@@ -12,7 +12,7 @@ use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::KeySet;
 use crate::extract::{Chunk, Claim, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
-use crate::lake::claims::Replica;
+use crate::lake::claims::{Replica, pack_one};
 use crate::lake::manifest::SourceState;
 use crate::source::{Databases, Fingerprint, Scope, Source};
 
@@ -254,12 +254,7 @@ fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[
         hasher.update(format!("{:?}", planned.print).as_bytes());
     }
     hasher.update(format!("{facts:?}").as_bytes());
-    for claim in &replica.claims {
-        hasher.update(&claim.key.to_le_bytes());
-        hasher.update(&claim.value.to_le_bytes());
-        hasher.update(&claim.seq.to_le_bytes());
-        hasher.update(&[claim.flags()]);
-    }
+    replica.claims.iter().for_each(|claim| hasher.update(&pack_one(claim)));
     for copy in replica.repeats() {
         hasher.update(format!("{copy:?}").as_bytes());
     }

@@ -143,12 +143,22 @@ pub(crate) fn load(path: &Path) -> Result<Vec<Replica>> {
 fn pack(claims: &[Claim]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(claims.len() * PACKED);
     for claim in claims {
-        bytes.extend_from_slice(&claim.key.to_le_bytes());
-        bytes.extend_from_slice(&claim.value.to_le_bytes());
-        bytes.extend_from_slice(&claim.seq.to_le_bytes());
-        bytes.push(claim.flags());
+        bytes.extend_from_slice(&pack_one(claim));
     }
     bytes
+}
+
+/// A claim as it is stored.
+pub(crate) fn pack_one(claim: &Claim) -> [u8; PACKED] {
+    let mut packed = [0; PACKED];
+    let (key, rest) = packed.split_at_mut(8);
+    let (value, rest) = rest.split_at_mut(8);
+    let (seq, flags) = rest.split_at_mut(4);
+    key.copy_from_slice(&claim.key.to_le_bytes());
+    value.copy_from_slice(&claim.value.to_le_bytes());
+    seq.copy_from_slice(&claim.seq.to_le_bytes());
+    flags.copy_from_slice(&[claim.flags()]);
+    packed
 }
 
 fn unpack_one(packed: &[u8; PACKED]) -> Option<Claim> {

@@ -271,10 +271,12 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let place = self.out.message(row, spot.weak)?;
         self.tree.set_row(place, &spot.id);
         if let (true, Some(_), Some(moment)) = (self.was_linear, spot.entry.id.get(), spot.timestamp) {
-            let id = nameless("message", spot.entry.message.0.as_ref(), moment);
-            for kind in [Kind::Message, Kind::Response] {
-                // What was read before the file was given ids stands for the same record.
-                self.out.claim(key(self.dialect.agent, kind, &id), spot.weak);
+            let message = spot.entry.message.0.as_ref();
+            let id = nameless("message", message, moment);
+            // What was read before the file was given ids stands for the same record.
+            self.out.claim(key(self.dialect.agent, Kind::Message, &id), spot.weak);
+            if message.is_some_and(|message| message.usage.0.is_some()) {
+                self.out.claim(key(self.dialect.agent, Kind::Response, &id), spot.weak);
             }
         }
         Ok(())
@@ -317,11 +319,12 @@ fn at_moment(id: &str, moment: i64) -> String {
 
 /// What stands for an entry without an id.
 fn nameless(kind: &str, message: Option<&Message<'_>>, moment: i64) -> String {
-    let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
-    match message.and_then(|message| message.timestamp.0) {
-        Some(of_message) => [role, "@", &(moment / 1000).to_string(), "/", &(of_message / 1000).to_string()].concat(),
-        None => at_moment(role, moment),
+    let mut id = at_moment(message.and_then(|message| message.role.get()).unwrap_or(kind), moment);
+    if let Some(of_message) = message.and_then(|message| message.timestamp.0) {
+        id.push('/');
+        id.push_str(&(of_message / 1000).to_string());
     }
+    id
 }
 
 /// The session that a transcript's path names: what follows the moment in `<moment>_<id>.jsonl`, or the whole stem.
