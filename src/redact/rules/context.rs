@@ -93,8 +93,9 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new(
         "authorization-header",
         &["uthorization", "UTHORIZATION"],
-        r#"(?i-u:uthorization)\\?["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\?["'`]?(?:(?i-u:bearer|token|apikey|api-key|key|bot|jwt|oauth) {1,2}([A-Za-z0-9+/_.=~:-]{12,4096})|(?i-u:basic) {1,2}([A-Za-z0-9+/]{8,2048}={0,2})|([A-Za-z0-9+/_.=~-]{24,4096}))"#,
+        r#"(?i-u:uthorization)\\?["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\?["'`]?(?:(?i-u:bearer|token|apikey|api-key|key|bot|jwt|oauth) {1,2}([A-Za-z0-9+/_.=~:-]{12,})|(?i-u:basic) {1,2}([A-Za-z0-9+/]{8,}={0,2})|([A-Za-z0-9+/_.=~-]{24,}))"#,
     )
+    .within(4 << 10)
     .edge(Edge::Open)
     .generic()
     .random()
@@ -107,14 +108,16 @@ pub(super) static RULES: &[Rule] = &[
         "Authorization: Bearer $TOKEN", "Authorization: Bearer <token>", "Authorization: Bearer ${token}", "the Authorization header is required",
         "Authorization: Bearer YOUR_API_KEY_HERE", "Authorization: Bearer accessTokenProvider", "authorization: authorizationHeaderValueProvider",
     ]),
-    Rule::new("bearer-token", &["earer "], r"earer {1,2}([A-Za-z0-9+/_.=~-]{20,4096})")
+    Rule::new("bearer-token", &["earer "], r"earer {1,2}([A-Za-z0-9+/_.=~-]{20,})")
+        .within(4 << 10)
         .edge(Edge::Open)
         .generic()
         .random()
     .entropy(3.0)
         .matches(&["curl -H 'X-Auth: Bearer {a40}'", "bearer {w64}"])
         .misses(&["bearer of good news", "Bearer authentication_is_required", "Bearer {token}"]),
-    Rule::new("url-password", &["://"], r#"://[^\s/@:"'<>`‹›?#\\{}$]{0,80}:([^\s/@"'<>`‹›?#\\{}$*\[\]][^\s/@"'<>`‹›?#\\{}]{2,256})@[A-Za-z0-9\[]"#)
+    Rule::new("url-password", &["://"], r#"://[^\s/@:"'<>`‹›?#\\{}$]*:([^\s/@"'<>`‹›?#\\{}$*\[\]][^\s/@"'<>`‹›?#\\{}]{2,})@[A-Za-z0-9\[]"#)
+        .within(1 << 10)
         .edge(Edge::Open)
         .generic()
         .matches(&["postgres://app:{a16}@db.internal:5432/app", "redis://:{a20}@cache:6379", "mongodb+srv://u:{a12}@c0.mongodb.net/db", "https://oauth2:{a24}@git.host/r.git"])

@@ -13,9 +13,10 @@ pub(super) static RULES: &[Rule] = &[
         &["assword", "ASSWORD", "asswd", "ASSWD", "assphrase", "ASSPHRASE", "_PASS", "_pass", "_PWD", "_pwd"],
         assigned!(
             r"(?i-u:[a-z0-9_.-]*(?:password|passwd|passphrase|_pass|_pwd)[a-z0-9_]{0,20})",
-            r##"[A-Za-z0-9!#%&@^*+/~_.=?-][^\s"'`‹›<>(){}\[\],;\\]{5,200}"##
+            r##"[A-Za-z0-9!#%&@^*+/~_.=?-][^\s"'`‹›<>(){}\[\],;\\]{5,}"##
         ),
     )
+    .within(1 << 10)
     .after_run_of(is_name)
     .strict()
     .entropy(2.5)
@@ -51,15 +52,17 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new(
         "secret-argument",
         &["--pass", "--pwd", "--toke", "--api-", "--apik", "--secr", "--auth", "--acce", "--clie", "--priv"],
-        r#"--(?:pass(?:word|wd|phrase)?|pwd|(?:[a-z]+-)?token|api-?key|(?:[a-z]+-)?secret(?:-key)?|auth-[a-z]+|access-key)(?:=|[ \t]{1,4})\\?["'`]?([A-Za-z0-9!#%&@^*+/~_.=?][^\s"'`‹›<>(){}\[\],;\\$]{5,400})"#,
+        r#"--(?:pass(?:word|wd|phrase)?|pwd|(?:[a-z]+-)?token|api-?key|(?:[a-z]+-)?secret(?:-key)?|auth-[a-z]+|access-key)(?:=|[ \t]{1,4})\\?["'`]?([A-Za-z0-9!#%&@^*+/~_.=?][^\s"'`‹›<>(){}\[\],;\\$]{5,})"#,
     )
+    .within(1 << 10)
     .edge(Edge::Open)
     .strict()
     .entropy(2.5)
     .digits()
     .matches(&["mysql --password {a14}8", "tool --token {a32}", "x --api-key '{h32}'", "--client-secret {a20}1"])
     .misses(&["--password-stdin", "--token $TOKEN", "--token <token>", "--api-key", "--password prompt"]),
-    Rule::new("basic-auth-argument", &[" -u ", "--user "], r#"(?: -u|--user) \\?["'`]?[A-Za-z0-9_.@-]{1,64}:([^\s"'`‹›<>(){}\[\],;\\$/:]{6,200})"#)
+    Rule::new("basic-auth-argument", &[" -u ", "--user "], r#"(?: -u|--user) \\?["'`]?[A-Za-z0-9_.@-]{1,64}:([^\s"'`‹›<>(){}\[\],;\\$/:]{6,})"#)
+        .within(1 << 10)
         .edge(Edge::Open)
         .strict()
         .entropy(2.5)

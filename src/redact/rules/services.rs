@@ -76,12 +76,14 @@ pub(super) static RULES: &[Rule] = &[
         .matches(&["sntrys_eyJ{b120}_{b43}", "sntryu_{h64}"])
         .misses(&["sntrys_"]),
     Rule::new("posthog-key", &["phx_"], r"phx_[A-Za-z0-9]{40,60}").matches(&["phx_{a43}"]).misses(&["phx_new"]),
-    Rule::new("json-web-token", &["eyJ"], r"eyJ[A-Za-z0-9_-]{14,4096}\.eyJ[A-Za-z0-9_-]{8,8192}\.(?:[A-Za-z0-9_-]{8,2048})?")
+    Rule::new("json-web-token", &["eyJ"], r"eyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{8,}\.(?:[A-Za-z0-9_-]{8,})?")
+        .within(16 << 10)
         .edge(Edge::Token)
         .never_a_placeholder()
         .matches(&["eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ{w120}.{w43}", "token=eyJ{w60}.eyJ{w200}.{w342}"])
         .misses(&["eyJ", "eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9..."]),
-    Rule::new("json-web-token", &["eyJ"], r"eyJ[A-Za-z0-9_-]{20,2048}\.[A-Za-z0-9_-]{0,1024}\.[A-Za-z0-9_-]{12,64}\.[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{20,64}")
+    Rule::new("json-web-token", &["eyJ"], r"eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{12,64}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{20,64}")
+        .within(16 << 10)
         .edge(Edge::Token)
         .never_a_placeholder()
         .matches(&["eyJ{w60}.{w342}.{w16}.{w400}.{w22}"])
