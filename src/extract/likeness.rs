@@ -38,10 +38,10 @@ pub(super) fn input_shape(tool: &str, input: &str) -> Hex {
     hasher.add(&[0]);
     let (mut few, mut many);
     let room: &mut [u8] = if head.len() <= FEW {
-        few = [0; FEW];
+        few = [0; FEW + STEP];
         &mut few
     } else {
-        many = [0; LOOKED_AT];
+        many = [0; LOOKED_AT + STEP];
         &mut many
     };
     hasher.add(letters_of(head, room));
@@ -54,7 +54,7 @@ pub(super) fn input_shape(tool: &str, input: &str) -> Hex {
 pub(super) fn error_key(output: &str) -> Option<Hex> {
     let (head, _) = split(own_text(output));
     let mut hasher = Pieces::new();
-    let (mut has_words, mut room) = (false, [0; LOOKED_AT]);
+    let (mut has_words, mut room) = (false, [0; LOOKED_AT + STEP]);
     for word in head.split_ascii_whitespace().filter(|word| !names_something(word)) {
         let letters = letters_of(word, &mut room);
         if !letters.is_empty() {
@@ -74,21 +74,17 @@ fn names_something(word: &str) -> bool {
 const STEP: usize = 32;
 
 /// The letters of a text that is looked at, in lower case; of other alphabets, each byte as it is. Every byte is put down,
-/// and the next one over it where it is no letter: a branch for each byte would cost more.
+/// and the next one over it where it is no letter: a branch for each byte would cost more. The room has a step more than
+/// the text, so that its bounds are looked at once a step.
 fn letters_of<'r>(text: &str, room: &'r mut [u8]) -> &'r [u8] {
     let mut count = 0;
     for bytes in text.as_bytes().chunks(STEP) {
-        let mut letters = [0; STEP];
+        let Some(letters) = room.get_mut(count..).and_then(|room| room.first_chunk_mut::<STEP>()) else { break };
         let mut found = 0;
         for byte in bytes {
             let letter = LETTERS[usize::from(*byte)];
             letters[found % STEP] = letter;
             found += usize::from(letter != 0);
-        }
-        let Some(rest) = room.get_mut(count..) else { break };
-        match rest.first_chunk_mut() {
-            Some(place) => *place = letters,
-            None => rest.iter_mut().zip(letters).for_each(|(place, letter)| *place = letter),
         }
         count += found;
     }
@@ -245,7 +241,7 @@ mod tests {
         fn letters_are_those_of_the_text(text in ".{0,200}") {
             let letters: Vec<u8> =
                 text.bytes().filter(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()).collect();
-            let mut room = vec![0; text.len()];
+            let mut room = vec![0; text.len() + STEP];
             prop_assert_eq!(letters_of(&text, &mut room), letters.to_ascii_lowercase());
         }
 

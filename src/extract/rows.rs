@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::cast::AsArray;
-use arrow::array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array};
-use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
-use arrow::datatypes::Int64Type;
+use arrow::array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array};
+use arrow::compute::{concat, concat_batches, filter_record_batch, take};
+use arrow::datatypes::{DataType, Int64Type};
+use arrow::error::ArrowError;
 
 use crate::error::Result;
 
@@ -110,17 +111,26 @@ impl Chunk {
     }
 }
 
-/// Rows that lie together before and after are moved together, if they are so many in the mean.
+/// Texts of rows that lie together before and after are moved together, if they are so many in the mean.
 const RUN_ROWS: usize = 8;
 
 /// The rows of a batch in another order.
 fn in_order(batch: &RecordBatch, order: Vec<u32>) -> Result<RecordBatch> {
-    let runs: Vec<&[u32]> = order.chunk_by(|row, next| row + 1 == *next).collect();
-    if runs.len() * RUN_ROWS > order.len() {
-        return Ok(take_record_batch(batch, &UInt32Array::from(order))?);
-    }
-    let runs = runs.iter().filter_map(|run| Some(batch.slice(*run.first()? as usize, run.len())));
-    Ok(concat_batches(&batch.schema(), &runs.collect::<Vec<_>>())?)
+    let order = UInt32Array::from(order);
+    let runs: Vec<&[u32]> = order.values().chunk_by(|row, next| row + 1 == *next).collect();
+    let is_in_runs = runs.len() * RUN_ROWS <= order.len();
+    let column = |column: &ArrayRef| {
+        if column.null_count() == column.len() {
+            return Ok(Arc::clone(column));
+        }
+        if !is_in_runs || *column.data_type() != DataType::Utf8 {
+            return take(column, &order, None);
+        }
+        let texts = runs.iter().filter_map(|run| Some(column.slice(*run.first()? as usize, run.len())));
+        concat(&texts.collect::<Vec<_>>().iter().map(AsRef::as_ref).collect::<Vec<_>>())
+    };
+    let columns = batch.columns().iter().map(column).collect::<Result<Vec<_>, ArrowError>>()?;
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
 #[cfg(test)]

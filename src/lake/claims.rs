@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::fs;
@@ -34,9 +34,16 @@ struct Stored<'a> {
     is_side: bool,
     first_moment: Option<i64>,
     /// [`PACKED`] bytes for each claim.
+    #[serde(serialize_with = "in_one_piece")]
     claims: &'a [u8],
     /// The responses' own encoding, so that it can be passed over.
+    #[serde(serialize_with = "in_one_piece")]
     responses: &'a [u8],
+}
+
+/// Bytes, which otherwise are written one by one; they read the same.
+fn in_one_piece<S: Serializer>(bytes: &&[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(bytes)
 }
 
 const PACKED: usize = 8 + 8 + 4 + 1;

@@ -167,7 +167,9 @@ impl PageInMaking {
         self.is_valid.append(text.is_some());
         if let Some(text) = text {
             self.texts += 1;
-            self.bytes.extend_from_slice(&u32::try_from(text.len())?.to_le_bytes());
+            let length = u32::try_from(text.len())?;
+            self.bytes.reserve(size_of::<u32>() + text.len());
+            self.bytes.extend_from_slice(&length.to_le_bytes());
             self.bytes.extend_from_slice(text.as_bytes());
         }
         Ok(())

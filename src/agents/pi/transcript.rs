@@ -319,12 +319,11 @@ fn at_moment(id: &str, moment: i64) -> String {
 
 /// What stands for an entry without an id.
 fn nameless(kind: &str, message: Option<&Message<'_>>, moment: i64) -> String {
-    let mut id = at_moment(message.and_then(|message| message.role.get()).unwrap_or(kind), moment);
-    if let Some(of_message) = message.and_then(|message| message.timestamp.0) {
-        id.push('/');
-        id.push_str(&(of_message / 1000).to_string());
+    let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
+    match message.and_then(|message| message.timestamp.0) {
+        Some(of_message) => format!("{role}@{}/{}", moment / 1000, of_message / 1000),
+        None => at_moment(role, moment),
     }
-    id
 }
 
 /// The session that a transcript's path names: what follows the moment in `<moment>_<id>.jsonl`, or the whole stem.
