@@ -10,7 +10,7 @@ use super::record::{CommandResult, Input};
 use super::tools::{self, ToolResult};
 use crate::agents::content::join;
 use crate::agents::ids::{Given, is_global, qualified};
-use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Sink, input_key, key};
+use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Request, Sink, input_key, key};
 use crate::source::records::Raw;
 use crate::source::{repair, unescape};
 use crate::tables::ToolCallRow;
@@ -54,7 +54,6 @@ struct Call {
     name: String,
     category: &'static str,
     input: Option<String>,
-    /// Where it is not what the arguments as a whole ask for.
     input_key: Option<Hex>,
     command: Option<String>,
     file_path: Option<String>,
@@ -92,7 +91,8 @@ impl Calls {
             return Ok(false);
         }
         let json = arguments(input);
-        let arguments: Input<'_> = json.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let request = json.as_deref().and_then(Request::of);
+        let arguments = request.as_ref().and_then(|request| request.fields::<Input<'_>>().ok()).unwrap_or_default();
         let category = tools::category(name);
         let command = arguments.command.get().filter(|_| category == "shell");
         let call = Call {
@@ -102,7 +102,10 @@ impl Calls {
             turn: place.turn,
             name: name.to_owned(),
             category,
-            input_key: command.and_then(|command| request_key(name, command)),
+            input_key: match command {
+                Some(command) => request_key(name, command),
+                None => request.map(|request| request.key(name)),
+            },
             command: command.map(str::to_owned),
             file_path: tools::file_of(category, &arguments).map(str::to_owned),
             started_at: place.at,
