@@ -1,7 +1,7 @@
 //! Writes one data file: rows that are encoded, and row groups of other files as they stand.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
-use parquet::errors::Result as ParquetResult;
+use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::writer::SerializedFileWriter;
 
 use super::encoding::{is_plain, properties};
@@ -136,9 +136,8 @@ impl TableWriter {
         let (mut texts, mut others) = (self.texts.iter_mut(), group.columns.iter_mut());
         for (field, values) in self.schema.fields().iter().zip(batch.columns()) {
             if is_plain(field.name()) {
-                if let (Some(column), Some(values)) = (texts.next(), values.as_string_opt::<i32>()) {
-                    column.write(values, &mut self.packer)?;
-                }
+                let values = values.as_string_opt().ok_or_else(|| no_text(field))?;
+                texts.next().map_or(Ok(()), |column| column.write(values, &mut self.packer))?;
                 continue;
             }
             for (leaf, column) in compute_leaves(field, values)?.iter().zip(&mut others) {
@@ -188,8 +187,8 @@ impl TableWriter {
 
     /// Completes the file; it is not yet on the disk.
     pub(crate) fn close(self) -> Result<(File, FileEntry)> {
-        let rows = self.rows;
-        Ok(self.complete()?.close(rows))
+        let (path, rows) = (self.path.clone(), self.rows);
+        self.complete()?.close(&path, rows)
     }
 
     pub(super) fn finish(self, syncer: &Syncer) -> Result<StagedFile> {
@@ -220,6 +219,10 @@ impl RowGroup {
     }
 }
 
+fn no_text(field: &FieldRef) -> ParquetError {
+    ParquetError::ArrowError(format!("{} is a column of texts, not of {}", field.name(), field.data_type()))
+}
+
 /// One batch of many. Columns of nulls, which most are, are not put together value by value.
 fn one_below_the_other(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, ArrowError> {
     let rows = batches.iter().map(RecordBatch::num_rows).sum();
@@ -236,18 +239,23 @@ fn one_below_the_other(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Re
 }
 
 /// A full disk is the system's error, not Parquet's.
-pub(super) fn write_error(error: parquet::errors::ParquetError, path: &Path) -> Error {
-    if let parquet::errors::ParquetError::External(source) = error {
+pub(super) fn write_error(error: ParquetError, path: &Path) -> Error {
+    if let ParquetError::External(source) = error {
         return match source.downcast::<io::Error>() {
             Ok(source) => Error::io("write", path)(*source),
-            Err(source) => Error::parquet(path)(parquet::errors::ParquetError::External(source)),
+            Err(source) => Error::parquet(path)(ParquetError::External(source)),
         };
     }
     Error::parquet(path)(error)
 }
 
+/// Bytes that are hashed and written in one go: more than Parquet hands on at a time.
+const WRITTEN_AT_ONCE: usize = 128 << 10;
+
 /// A file that knows the hash of what was written.
-pub(super) struct HashedFile {
+pub(super) struct HashedFile(BufWriter<Hashed>);
+
+struct Hashed {
     file: File,
     hasher: blake3::Hasher,
     bytes: u64,
@@ -255,23 +263,36 @@ pub(super) struct HashedFile {
 
 impl HashedFile {
     pub(super) fn create(path: &Path) -> Result<Self> {
-        Ok(Self { file: fs::create(path)?, hasher: blake3::Hasher::new(), bytes: 0 })
+        let hashed = Hashed { file: fs::create(path)?, hasher: blake3::Hasher::new(), bytes: 0 };
+        Ok(Self(BufWriter::with_capacity(WRITTEN_AT_ONCE, hashed)))
     }
 
     /// The file, which is complete but not yet on the disk, and what the manifest says of it.
-    fn close(self, rows: u64) -> (File, FileEntry) {
-        (self.file, FileEntry { rows, bytes: self.bytes, hash: *self.hasher.finalize().as_bytes() })
+    fn close(self, path: &Path, rows: u64) -> Result<(File, FileEntry)> {
+        let hashed = self.0.into_inner().map_err(|error| Error::io("write", path)(error.into_error()))?;
+        let Hashed { file, hasher, bytes } = hashed;
+        Ok((file, FileEntry { rows, bytes, hash: *hasher.finalize().as_bytes() }))
     }
 
     /// Leaves the complete file to the syncer.
     pub(super) fn stage(self, path: &Path, rows: u64, syncer: &Syncer) -> Result<StagedFile> {
-        let (file, entry) = self.close(rows);
+        let (file, entry) = self.close(path, rows)?;
         syncer.sync(file, path)?;
         Ok(StagedFile { path: path.to_owned(), entry })
     }
 }
 
 impl Write for HashedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Write for Hashed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.hasher.update(bytes.get(..written).unwrap_or_default());
