@@ -234,7 +234,8 @@ fn extract(
     let mut finished = finish(&shared, &plan, outcomes)?;
     finished.steps.extend(damaged.removals(&finished.steps));
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
-    commit::commit(layout, syncer, finished.steps, &finished.manifest)?;
+    let Shared { registry, old, .. } = shared;
+    commit_beside(layout, syncer, &mut finished, (registry, old))?;
     fs::remove_folder(&layout.staging())?;
     fs::make_folder(&layout.staging())?;
     fold(layout, &mut finished.manifest, now, if is_new_lake { &Most::AT_FIRST } else { &Most::LATER })?;
@@ -248,6 +249,14 @@ fn extract(
     summary.seconds = clock.elapsed().as_secs_f64();
     report::fill_record(record, &summary, &reads);
     Ok(summary)
+}
+
+/// A commit waits for the disk; what millions of claims took is given back meanwhile.
+fn commit_beside(layout: &Layout, syncer: Syncer, finished: &mut Finished, spent: impl Send) -> Result<()> {
+    let steps = std::mem::take(&mut finished.steps);
+    let commit = || commit::commit(layout, syncer, steps, &finished.manifest);
+    let (committed, ()) = rayon::join(commit, || drop(spent));
+    committed
 }
 
 fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {

@@ -47,6 +47,8 @@ const NUMBERS: [&str; 14] = [
 
 /// Pages end at this size, so that one that is being written stays small. Bytes.
 pub(super) const PAGE_BYTES: usize = 1 << 20;
+/// Rows after which the writer of columns that are not of texts alone looks whether a page is full.
+const ROWS_AT_ONCE: usize = 2048;
 /// zstd level: the lowest, because compression is what a run spends most of its time on.
 pub(super) const ZSTD_LEVEL: i32 = 1;
 
@@ -57,21 +59,25 @@ pub(super) fn zstd() -> Compression {
 
 /// Whether a column is stored as its texts alone: without dictionary and without statistics.
 pub(super) fn is_plain(column: &str) -> bool {
-    TEXTS.contains(&column) || IDENTITIES.contains(&column) && !RARE.contains(&column)
+    TEXTS.contains(&column) || is_identity(column) && !RARE.contains(&column)
 }
 
-/// Only texts and identities are compressed: a compressor is set up for each column of each row group, which costs more
-/// than the other columns hold.
+/// Whether a column's values name something, and nearly each is another one.
+pub(super) fn is_identity(column: &str) -> bool {
+    IDENTITIES.contains(&column)
+}
+
+/// Only texts and identities are compressed: Parquet's writer sets up a compressor for each column of each row group, which
+/// costs more than the other columns hold.
 pub(super) fn properties(table: &TableDef) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_data_page_size_limit(PAGE_BYTES)
-        .set_write_batch_size(256)
+        .set_write_batch_size(ROWS_AT_ONCE)
         .set_created_by(format!("llrem {}", env!("CARGO_PKG_VERSION")));
     for column in table.columns {
         let path = ColumnPath::from(column.name);
         let is_text = TEXTS.contains(&column.name);
-        let is_identity = IDENTITIES.contains(&column.name);
-        if is_text || is_identity {
+        if is_text || is_identity(column.name) {
             properties = properties.set_column_compression(path.clone(), zstd());
             properties = properties.set_column_dictionary_enabled(path.clone(), false);
         }
