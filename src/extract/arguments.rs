@@ -26,13 +26,12 @@ pub(crate) struct Request<'j>(Vec<(Cow<'j, str>, &'j str)>);
 impl<'j> Request<'j> {
     /// The arguments, where the JSON is an object. It was parsed before: only where entries begin and end is looked for.
     pub(crate) fn of(json: &'j str) -> Option<Self> {
-        let mut entries = entries(json)?;
-        entries.sort_by(|a, b| a.0.cmp(&b.0));
-        Some(Self(entries))
+        entries(json).map(Self)
     }
 
     /// As [`input_key`].
-    pub(crate) fn key(&self, tool: &str) -> Hex {
+    pub(crate) fn key(mut self, tool: &str) -> Hex {
+        self.0.sort_by(|a, b| a.0.cmp(&b.0));
         let mut hasher = Pieces::new();
         hasher.add(tool.as_bytes());
         let is_described = self.0.iter().any(|(key, _)| DESCRIBED.contains(&&**key));
@@ -45,7 +44,7 @@ impl<'j> Request<'j> {
         hasher.hex()
     }
 
-    /// The fields of a record.
+    /// The fields of a record; of two names for one, what comes last counts.
     pub(crate) fn fields<T: Fields<'j>>(&self) -> serde_json::Result<T> {
         let mut record = T::default();
         self.0.iter().try_for_each(|(key, value)| record.take(key, value))?;
@@ -142,6 +141,7 @@ mod tests {
     use serde_json::{Map, Value};
 
     use super::*;
+    use crate::source::records::{Number, Text, record};
 
     #[test]
     fn equal_requests_have_equal_keys() {
@@ -178,6 +178,30 @@ mod tests {
                     .prop_map(|entries| Value::Object(entries.into_iter().collect::<Map<_, _>>())),
             ]
         })
+    }
+
+    record! {
+        /// Fields that may be had from an object.
+        Told<'a> {
+            text: Text<'a> = "text" | "also",
+            number: Number = "number",
+        }
+        ignores the rest
+    }
+
+    #[test]
+    fn fields_are_those_that_a_parser_finds() {
+        for json in [
+            r#"{"text":"a","number":1}"#,
+            r#"{"text":"a","also":"b\n","other":[{"text":"c"}]}"#,
+            r#"{"also":"b","text":"a","number":"7","number":null}"#,
+            "{ }",
+        ] {
+            let told: Told<'_> = Request::of(json).unwrap().fields().unwrap();
+            let parsed: Told<'_> = serde_json::from_str(json).unwrap();
+            assert_eq!((told.text, told.number), (parsed.text, parsed.number), "{json}");
+        }
+        assert!(Request::of(r#"{"text":"\ud83d"}"#).unwrap().fields::<Told<'_>>().is_err());
     }
 
     proptest! {
