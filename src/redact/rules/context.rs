@@ -95,32 +95,32 @@ pub(super) static RULES: &[Rule] = &[
         &["uthorization", "UTHORIZATION"],
         r#"(?i-u:uthorization)\\?["'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\?["'`]?(?:(?i-u:bearer|token|apikey|api-key|key|bot|jwt|oauth) {1,2}([A-Za-z0-9+/_.=~:-]{12,})|(?i-u:basic) {1,2}([A-Za-z0-9+/]{8,}={0,2})|([A-Za-z0-9+/_.=~-]{24,}))"#,
     )
-    .within(4 << 10)
+    .within(8 << 10)
     .edge(Edge::Open)
     .generic()
     .random()
     .entropy(2.8)
     .matches(&[
         "Authorization: Bearer {a40}", "authorization: Basic {b24}==", r#""Authorization": "Bearer {w64}""#, r#"-H \"Authorization: token {h40}\""#,
-        "AUTHORIZATION=Bearer {a40}", "Proxy-Authorization: Basic {b32}",
+        "AUTHORIZATION=Bearer {a40}", "Proxy-Authorization: Basic {b32}", "Authorization: Bearer {w6000}",
     ])
     .misses(&[
         "Authorization: Bearer $TOKEN", "Authorization: Bearer <token>", "Authorization: Bearer ${token}", "the Authorization header is required",
         "Authorization: Bearer YOUR_API_KEY_HERE", "Authorization: Bearer accessTokenProvider", "authorization: authorizationHeaderValueProvider",
     ]),
     Rule::new("bearer-token", &["earer "], r"earer {1,2}([A-Za-z0-9+/_.=~-]{20,})")
-        .within(4 << 10)
+        .within(8 << 10)
         .edge(Edge::Open)
         .generic()
         .random()
     .entropy(3.0)
-        .matches(&["curl -H 'X-Auth: Bearer {a40}'", "bearer {w64}"])
+        .matches(&["curl -H 'X-Auth: Bearer {a40}'", "bearer {w64}", "bearer {w6000}"])
         .misses(&["bearer of good news", "Bearer authentication_is_required", "Bearer {token}"]),
     Rule::new("url-password", &["://"], r#"://[^\s/@:"'<>`‹›?#\\{}$]*:([^\s/@"'<>`‹›?#\\{}$*\[\]][^\s/@"'<>`‹›?#\\{}]{2,})@[A-Za-z0-9\[]"#)
         .within(1 << 10)
         .edge(Edge::Open)
         .generic()
-        .matches(&["postgres://app:{a16}@db.internal:5432/app", "redis://:{a20}@cache:6379", "mongodb+srv://u:{a12}@c0.mongodb.net/db", "https://oauth2:{a24}@git.host/r.git"])
+        .matches(&["postgres://app:{a16}@db.internal:5432/app", "redis://:{a20}@cache:6379", "amqp://app:{a400}@queue", "mongodb+srv://u:{a12}@c0.mongodb.net/db", "https://oauth2:{a24}@git.host/r.git"])
         .misses(&[
             "https://user:${PASSWORD}@host/", "postgres://user:password@localhost/db", "git+ssh://git@github.com:owner/repo.git", "http://localhost:3000/@vite/client",
             "https://user:***@host", "https://user:<password>@host", "https://unpkg.com/react@18", "http://user:pass@host", "postgres://user:%s@host",
