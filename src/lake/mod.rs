@@ -16,6 +16,7 @@ pub(crate) mod stored;
 pub(crate) mod syncer;
 pub(crate) mod table_writer;
 mod text_column;
+mod text_columns;
 mod verify;
 
 use std::path::{Path, PathBuf};

@@ -19,7 +19,7 @@ use super::fs;
 use super::manifest::FileEntry;
 use super::stored::StoredFile;
 use super::syncer::Syncer;
-use super::text_column::{Packer, TextColumn};
+use super::text_columns::TextColumns;
 use crate::error::{Error, Result};
 use crate::tables::TableDef;
 use crate::tables::nullable::nulls;
@@ -39,9 +39,8 @@ pub(crate) struct TableWriter {
     /// Makes what encodes the columns that are not of texts alone.
     encoders: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// The columns of texts alone, in the table's order.
-    texts: Vec<TextColumn>,
-    packer: Packer,
+    /// The columns of texts alone.
+    texts: TextColumns,
     /// The other columns of the row group that is being encoded.
     group: Option<RowGroup>,
     /// Rows of small sessions, which together are written in one go.
@@ -72,14 +71,13 @@ impl TableWriter {
         let (_, encoders) =
             ArrowWriter::try_new(io::sink(), encoded, Some(properties(table)))?.into_serialized_writer()?;
         let columns = writer.schema_descr().columns().iter();
-        let texts = columns.filter(|column| is_plain(column.name())).cloned().map(TextColumn::new).collect();
+        let texts = TextColumns::new(columns.filter(|column| is_plain(column.name())).cloned())?;
         Ok(Self {
             path: path.to_owned(),
             writer,
             encoders,
             schema,
             texts,
-            packer: Packer::new()?,
             group: None,
             small: Vec::new(),
             small_rows: 0,
@@ -133,18 +131,18 @@ impl TableWriter {
     fn encode_in_group(&mut self, batch: &RecordBatch) -> ParquetResult<()> {
         let Some(group) = &mut self.group else { return Ok(()) };
         group.rows += batch.num_rows();
-        let (mut texts, mut others) = (self.texts.iter_mut(), group.columns.iter_mut());
+        let mut texts = Vec::new();
+        let mut others = group.columns.iter_mut();
         for (field, values) in self.schema.fields().iter().zip(batch.columns()) {
             if is_plain(field.name()) {
-                let values = values.as_string_opt().ok_or_else(|| no_text(field))?;
-                texts.next().map_or(Ok(()), |column| column.write(values, &mut self.packer))?;
+                texts.push(values.as_string_opt().ok_or_else(|| no_text(field))?);
                 continue;
             }
             for (leaf, column) in compute_leaves(field, values)?.iter().zip(&mut others) {
                 column.write(leaf)?;
             }
         }
-        Ok(())
+        self.texts.write(&texts)
     }
 
     /// How many more rows the row group takes, if they are as large as those that it has.
@@ -153,7 +151,7 @@ impl TableWriter {
             Some(group) => group,
             none => none.insert(RowGroup::begin(&self.encoders, self.writer.flushed_row_groups().len())?),
         };
-        let bytes = group.size() + self.texts.iter().map(TextColumn::size).sum::<usize>();
+        let bytes = group.size() + self.texts.size();
         let left = ROW_GROUP_BYTES.saturating_sub(bytes);
         Ok(bytes.checked_div(group.rows).map_or(usize::MAX, |average| left / average.max(1)))
     }
@@ -162,10 +160,10 @@ impl TableWriter {
     fn end_group(&mut self) -> ParquetResult<()> {
         let Some(group) = self.group.take().filter(|group| group.rows > 0) else { return Ok(()) };
         let mut out = self.writer.next_row_group()?;
-        let (mut texts, mut others) = (self.texts.iter_mut(), group.columns.into_iter());
+        let (mut texts, mut others) = (self.texts.end_group()?, group.columns.into_iter());
         for field in self.schema.fields() {
             match is_plain(field.name()) {
-                true => texts.next().map_or(Ok(()), |column| column.end_group(&mut self.packer, &mut out))?,
+                true => texts.append_next(&mut out)?,
                 false => others.next().map_or(Ok(()), |column| column.close()?.append_to_row_group(&mut out))?,
             }
         }

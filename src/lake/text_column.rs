@@ -3,9 +3,10 @@
 //! Most bytes of a lake go through here. Parquet's own writer makes each page in new memory, copies it to put the levels
 //! before the values, and sets up a compressor for each column of each row group; here all of that is there once a file.
 
-use std::io;
+use std::io::{self, Write as _};
 
 use arrow::array::{Array, BooleanBufferBuilder, StringArray};
+use bytes::Bytes;
 use parquet::basic::{Encoding, EncodingMask, PageType};
 use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
@@ -75,13 +76,28 @@ struct PageInMaking {
     texts: usize,
 }
 
-/// The pages of a row group.
+/// The pages of a row group, as they are so far.
 struct Chunk {
     written: TrackedWrite<Vec<u8>>,
-    pages: i32,
-    rows: u64,
+    pages: Vec<FullPage>,
     uncompressed: u64,
-    offsets: OffsetIndexBuilder,
+}
+
+/// What the index of pages says of one.
+#[derive(Clone, Copy)]
+struct FullPage {
+    rows: usize,
+    text_bytes: usize,
+    offset: u64,
+    compressed: usize,
+}
+
+/// All pages of a row group, to be put in its place; in those of several columns, if these have the same texts.
+#[derive(Clone)]
+pub(super) struct Pages {
+    bytes: Bytes,
+    pages: Vec<FullPage>,
+    uncompressed: u64,
 }
 
 impl TextColumn {
@@ -89,6 +105,22 @@ impl TextColumn {
     pub(super) fn new(about: ColumnDescPtr) -> Self {
         let is_identity = is_identity(about.name());
         Self { about, is_identity, page: PageInMaking::new(), chunk: Chunk::new() }
+    }
+
+    /// Whether the texts of another column, stored the same way, would make the same pages.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.is_identity == other.is_identity && self.about.max_def_level() == other.about.max_def_level()
+    }
+
+    /// Becomes what it were if it had been given the texts of another column like it.
+    pub(super) fn copy(&mut self, other: &mut Self) -> Result<()> {
+        self.page.copy(&other.page);
+        self.chunk = Chunk::new();
+        other.chunk.written.flush()?;
+        self.chunk.written.write_all(other.chunk.written.inner())?;
+        self.chunk.pages.clone_from(&other.chunk.pages);
+        self.chunk.uncompressed = other.chunk.uncompressed;
+        Ok(())
     }
 
     /// Bytes of the row group so far: compressed, but for those of the page that is not full.
@@ -140,37 +172,49 @@ impl TextColumn {
         self.chunk.add(page, rows, text_bytes)
     }
 
-    /// Puts the column at its place in a row group, and begins the next.
-    pub(super) fn end_group(
-        &mut self,
-        packer: &mut Packer,
-        group: &mut SerializedRowGroupWriter<'_, impl io::Write + Send>,
-    ) -> Result<()> {
+    /// Ends the row group, and begins the next.
+    pub(super) fn end_group(&mut self, packer: &mut Packer) -> Result<Pages> {
         if !self.page.is_valid.is_empty() {
             self.end_page(packer)?;
         }
-        let chunk = std::mem::replace(&mut self.chunk, Chunk::new());
+        let Chunk { written, pages, uncompressed } = std::mem::replace(&mut self.chunk, Chunk::new());
+        Ok(Pages { bytes: written.into_inner()?.into(), pages, uncompressed })
+    }
+
+    /// Puts pages, its own or those of a column like it, at its place in a row group.
+    pub(super) fn append(
+        &self,
+        pages: &Pages,
+        group: &mut SerializedRowGroupWriter<'_, impl io::Write + Send>,
+    ) -> Result<()> {
+        let mut offsets = OffsetIndexBuilder::new();
+        for page in &pages.pages {
+            offsets.append_row_count(i64::try_from(page.rows)?);
+            offsets.append_unencoded_byte_array_data_bytes(Some(i64::try_from(page.text_bytes)?));
+            offsets.append_offset_and_size(i64::try_from(page.offset)?, i32::try_from(page.compressed)?);
+        }
+        let rows = pages.pages.iter().map(|page| page.rows as u64).sum::<u64>();
         let about = ColumnChunkMetaData::builder(self.about.clone())
             .set_compression(zstd())
             .set_encodings_mask(EncodingMask::new_from_encodings([Encoding::PLAIN, Encoding::RLE].iter()))
             .set_page_encoding_stats(vec![PageEncodingStats {
                 page_type: PageType::DATA_PAGE,
                 encoding: Encoding::PLAIN,
-                count: chunk.pages,
+                count: i32::try_from(pages.pages.len())?,
             }])
-            .set_total_compressed_size(i64::try_from(chunk.written.bytes_written())?)
-            .set_total_uncompressed_size(i64::try_from(chunk.uncompressed)?)
-            .set_num_values(i64::try_from(chunk.rows)?)
+            .set_total_compressed_size(i64::try_from(pages.bytes.len())?)
+            .set_total_uncompressed_size(i64::try_from(pages.uncompressed)?)
+            .set_num_values(i64::try_from(rows)?)
             .set_data_page_offset(0);
         let closed = ColumnCloseResult {
-            bytes_written: u64::try_from(chunk.written.bytes_written())?,
-            rows_written: chunk.rows,
+            bytes_written: pages.bytes.len() as u64,
+            rows_written: rows,
             metadata: about.build()?,
             bloom_filter: None,
             column_index: None,
-            offset_index: Some(chunk.offsets.build()),
+            offset_index: Some(offsets.build()),
         };
-        group.append_column(&bytes::Bytes::from(chunk.written.into_inner()?), closed)
+        group.append_column(&pages.bytes, closed)
     }
 }
 
@@ -231,6 +275,13 @@ impl PageInMaking {
         levels
     }
 
+    fn copy(&mut self, other: &Self) {
+        self.bytes.clone_from(&other.bytes);
+        self.is_valid.truncate(0);
+        self.is_valid.append_packed_range(0..other.is_valid.len(), other.is_valid.as_slice());
+        self.texts = other.texts;
+    }
+
     fn clear(&mut self) {
         self.bytes.truncate(LEVELS_ROOM);
         self.bytes.shrink_to(KEPT_BYTES);
@@ -241,18 +292,13 @@ impl PageInMaking {
 
 impl Chunk {
     fn new() -> Self {
-        let written = TrackedWrite::new(Vec::new());
-        Self { written, pages: 0, rows: 0, uncompressed: 0, offsets: OffsetIndexBuilder::new() }
+        Self { written: TrackedWrite::new(Vec::new()), pages: Vec::new(), uncompressed: 0 }
     }
 
     fn add(&mut self, page: CompressedPage, rows: usize, text_bytes: usize) -> Result<()> {
         let written: PageWriteSpec = SerializedPageWriter::new(&mut self.written).write_page(page)?;
-        self.pages += 1;
-        self.rows += rows as u64;
         self.uncompressed += written.uncompressed_size as u64;
-        self.offsets.append_row_count(i64::try_from(rows)?);
-        self.offsets.append_unencoded_byte_array_data_bytes(Some(i64::try_from(text_bytes)?));
-        self.offsets.append_offset_and_size(i64::try_from(written.offset)?, i32::try_from(written.compressed_size)?);
+        self.pages.push(FullPage { rows, text_bytes, offset: written.offset, compressed: written.compressed_size });
         Ok(())
     }
 }
@@ -275,7 +321,6 @@ mod tests {
     use arrow::array::{AsArray, RecordBatch};
     use arrow::compute::concat_batches;
     use arrow::datatypes::{DataType, Field, Schema};
-    use bytes::Bytes;
     use parquet::arrow::ArrowSchemaConverter;
     use parquet::arrow::arrow_reader::{
         ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
@@ -305,7 +350,8 @@ mod tests {
                 column.write(&StringArray::from(texts.clone()), &mut packer).unwrap();
             }
             let mut group = file.next_row_group().unwrap();
-            column.end_group(&mut packer, &mut group).unwrap();
+            let pages = column.end_group(&mut packer).unwrap();
+            column.append(&pages, &mut group).unwrap();
             group.close().unwrap();
         }
         file.into_inner().unwrap().into()

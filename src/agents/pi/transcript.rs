@@ -170,10 +170,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     fn take_entry(&mut self, kind: &str, entry: &Entry<'_>, number: u64) -> Result<(), Reject> {
         let message = entry.message.0.as_ref();
         let timestamp = entry.timestamp.0.or(message.and_then(|message| message.timestamp.0));
-        let id = self.row_id(kind, entry, timestamp, number);
-        if !self.seen.insert(key(self.dialect.agent, Kind::Message, &id)) {
-            return Ok(());
-        }
+        let Some(id) = self.new_row_id(kind, entry, timestamp, number) else { return Ok(()) };
         self.note_moment(timestamp);
         let entry_key = entry.id.get().map(|id| self.entry_key(id));
         if kind == "leaf" {
@@ -217,19 +214,25 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     /// The entry's id with its moment, because eight digits are not unique, and forks copy both. Without an id (before
-    /// version 2) the moments of entry and message take its place.
-    fn row_id(&self, kind: &str, entry: &Entry<'_>, timestamp: Option<i64>, number: u64) -> String {
-        match (entry.id.get(), timestamp) {
+    /// version 2) the moments of entry and message take its place. None for an entry that is there already.
+    fn new_row_id(&mut self, kind: &str, entry: &Entry<'_>, timestamp: Option<i64>, number: u64) -> Option<String> {
+        let id = match (entry.id.get(), timestamp) {
             (Some(id), Some(moment)) => at_moment(id, moment),
             (Some(id), None) => format!("{}#{id}", self.session_id),
             (None, Some(moment)) => {
                 let id = nameless(kind, entry.message.0.as_ref(), moment);
-                let is_new = |id: &String| !self.seen.contains(&key(self.dialect.agent, Kind::Message, id));
-                let numbered = (2..).map(|count| format!("{id}#{count}"));
-                std::iter::once(id.clone()).chain(numbered).find(is_new).unwrap_or_default()
+                return match self.is_new(&id) {
+                    true => Some(id),
+                    false => (2_u64..).map(|count| format!("{id}#{count}")).find(|id| self.is_new(id)),
+                };
             }
             (None, None) => format!("{}#line-{number}", self.session_id),
-        }
+        };
+        self.is_new(&id).then_some(id)
+    }
+
+    fn is_new(&mut self, row_id: &str) -> bool {
+        self.seen.insert(key(self.dialect.agent, Kind::Message, row_id))
     }
 
     fn entry_key(&self, id: &str) -> u64 {
@@ -314,14 +317,17 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
 /// An id with a moment in milliseconds.
 fn at_moment(id: &str, moment: i64) -> String {
-    [id, "@", &(moment / 1000).to_string()].concat()
+    [id, "@", itoa::Buffer::new().format(moment / 1000)].concat()
 }
 
 /// What stands for an entry without an id.
 fn nameless(kind: &str, message: Option<&Message<'_>>, moment: i64) -> String {
     let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
     match message.and_then(|message| message.timestamp.0) {
-        Some(of_message) => format!("{role}@{}/{}", moment / 1000, of_message / 1000),
+        Some(of_message) => {
+            let (mut of_entry, mut told) = (itoa::Buffer::new(), itoa::Buffer::new());
+            [role, "@", of_entry.format(moment / 1000), "/", told.format(of_message / 1000)].concat()
+        }
         None => at_moment(role, moment),
     }
 }
