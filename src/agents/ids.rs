@@ -13,11 +13,7 @@ const RANDOM: usize = 16;
 /// calls (`toolu_…`, `call_…`). Others number the calls of each session, or even of each response, anew: `call_0`,
 /// `functions.Bash:0`.
 pub(super) fn is_global(id: &str) -> bool {
-    let tail = id.get(id.len().saturating_sub(36)..).unwrap_or_default();
-    if Uuid::try_parse(tail).is_ok() {
-        return true;
-    }
-    ends_at_random(id)
+    ends_at_random(id) || id.get(id.len().saturating_sub(36)..).is_some_and(|tail| Uuid::try_parse(tail).is_ok())
 }
 
 /// Whether an id ends in so many letters and digits that a program drew them at random.

@@ -135,7 +135,7 @@ mod tests {
         let mut own = Vec::new();
         for batches in groups {
             for batch in batches {
-                let texts: Vec<_> = batch.columns().iter().map(|texts| texts.as_string::<i32>()).collect();
+                let texts: Vec<_> = batch.columns().iter().map(AsArray::as_string::<i32>).collect();
                 columns.write(&texts).unwrap();
             }
             own.push(columns.own().count());

@@ -4,6 +4,7 @@
 //! a second place to leak from, so every decoded string passes here before any builder, hash, log or problem sample.
 //! `HASH` is keyed: equal secrets of one lake stay joinable, and no table of hashes of known keys helps anybody.
 
+mod buckets;
 mod personal;
 mod rule;
 mod rules;

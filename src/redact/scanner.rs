@@ -7,9 +7,8 @@ use aho_corasick::packed::{self, Searcher};
 use aho_corasick::{AhoCorasick, MatchKind, Span};
 use regex::Regex;
 
-use super::Mode;
 use super::rule::{Level, Rule};
-use super::rules;
+use super::{Mode, buckets, rules};
 
 /// A secret that a rule recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +63,7 @@ impl Scanner {
             let wants = |armed: &Armed| armed.rule.literals.iter().any(|own| own.starts_with(literal));
             (0..rules.len()).filter(|&at| rules.get(at).is_some_and(wants)).collect()
         };
-        let searchers = searchable_groups(literals)
+        let searchers = buckets::groups(&literals)
             .into_iter()
             .filter_map(|group| {
                 let rules = group.iter().map(|literal| rules_of(literal)).collect();
@@ -143,29 +142,6 @@ impl Engine {
     fn automaton(literals: &[&str]) -> Option<Self> {
         AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(literals).ok().map(Self::Automaton)
     }
-}
-
-/// A packed searcher takes 64 literals; with more than these it begins to be slower than two of half the size.
-const MOST_IN_A_GROUP: usize = 40;
-
-/// Groups that the packed searcher is fast with.
-///
-/// It looks at up to four leading bytes at once, as many as the shortest literal of the group has: so literals of
-/// three bytes stay among themselves. And it deals literals into buckets, one after the other, and sees a bucket as the
-/// product of its bytes at each place: so literals that begin alike belong into one bucket, which is twice as fast as
-/// alphabetical order. The numbers of buckets are those of the searcher for either size of group.
-fn searchable_groups(literals: Vec<&'static str>) -> Vec<Vec<&'static str>> {
-    let (short, long): (Vec<_>, Vec<_>) = literals.into_iter().partition(|literal| literal.len() < 4);
-    let parts = long.len().div_ceil(MOST_IN_A_GROUP).max(1);
-    let long = long.chunks(long.len().div_ceil(parts).max(1)).map(|group| deal_neighbours_into_one_bucket(group, 16));
-    let short = short.chunks(MOST_IN_A_GROUP).map(|group| deal_neighbours_into_one_bucket(group, 8));
-    long.chain(short).collect()
-}
-
-fn deal_neighbours_into_one_bucket(sorted: &[&'static str], buckets: usize) -> Vec<&'static str> {
-    let rounds = sorted.len().div_ceil(buckets).max(1);
-    let buckets: Vec<&[&'static str]> = sorted.chunks(rounds).collect();
-    (0..rounds).flat_map(|round| buckets.iter().filter_map(move |bucket| bucket.get(round).copied())).collect()
 }
 
 #[cfg(test)]

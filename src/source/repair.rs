@@ -1,6 +1,9 @@
 //! Damage that real files carry, and what can be saved from it.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem;
 
 /// The same text without NUL bytes and byte-order mark, with unpaired surrogate escapes and invalid UTF-8 replaced by
 /// U+FFFD; borrowed when nothing was wrong.
@@ -26,9 +29,17 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     simdutf8::basic::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
+/// How the escape of a code unit begins.
+static UNICODE_ESCAPE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\\u"));
+
 /// `\ud800`–`\udfff` escapes without their other half become `\ufffd`; none when every one is paired.
 fn replace_lone_surrogates(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
+    // Most texts have none, and many have a backslash every few words.
+    let is_surrogate = |at: usize| matches!(bytes.get(at + 2), Some(b'd' | b'D'));
+    if !UNICODE_ESCAPE.find_iter(bytes).any(is_surrogate) {
+        return None;
+    }
     let mut fixed: Option<Vec<u8>> = None;
     let mut at = 0;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {

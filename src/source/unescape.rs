@@ -6,53 +6,79 @@ use std::borrow::Cow;
 /// escaped. None when half of a surrogate pair is missing, which no UTF-8 text can hold.
 pub(crate) fn unescape(literal: &str) -> Option<Cow<'_, str>> {
     let inner = literal.strip_prefix('"')?.strip_suffix('"')?;
-    let mut text = String::new();
-    let mut done = 0;
-    for at in memchr::memchr_iter(b'\\', inner.as_bytes()) {
-        if at < done {
-            continue;
-        }
-        if text.is_empty() {
-            text.reserve_exact(inner.len());
-        }
-        text.push_str(inner.get(done..at)?);
-        let (letter, length) = escaped(inner.get(at + 1..)?)?;
-        text.push(letter);
-        done = at + 1 + length;
-    }
-    if done == 0 {
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));
     }
-    text.push_str(inner.get(done..)?);
-    Some(Cow::Owned(text))
-}
-
-/// What stands behind a backslash, and how many bytes of it.
-fn escaped(rest: &str) -> Option<(char, usize)> {
-    let letter = match rest.as_bytes().first()? {
-        b'n' => '\n',
-        b'"' => '"',
-        b'\\' => '\\',
-        b't' => '\t',
-        b'/' => '/',
-        b'r' => '\r',
-        b'b' => '\u{8}',
-        b'f' => '\u{c}',
-        b'u' => return code_point(rest.get(1..)?),
-        _ => return None,
-    };
-    Some((letter, 1))
-}
-
-fn code_point(rest: &str) -> Option<(char, usize)> {
-    let unit = |digits: &str| u16::from_str_radix(digits, 16).ok();
-    let first = unit(rest.get(..4)?)?;
-    if let Some(letter) = char::from_u32(u32::from(first)) {
-        return Some((letter, 5));
+    let mut text = Vec::with_capacity(inner.len() + BLOCK);
+    let mut rest = inner.as_bytes();
+    while let Some(block) = rest.first_chunk::<BLOCK>() {
+        // A block is taken whole, and what of it is behind a backslash is left again: less work than to take the few
+        // bytes before.
+        text.extend_from_slice(block);
+        let Some(plain) = first_backslash(*block) else {
+            rest = rest.get(BLOCK..)?;
+            continue;
+        };
+        text.truncate(text.len() - BLOCK + plain);
+        rest = unescape_one(rest.get(plain..)?, &mut text)?;
     }
-    let second = unit(rest.get(4..)?.strip_prefix("\\u")?.get(..4)?)?;
+    while let Some((byte, behind)) = rest.split_first() {
+        rest = match byte {
+            b'\\' => unescape_one(rest, &mut text)?,
+            byte => {
+                text.push(*byte);
+                behind
+            }
+        };
+    }
+    String::from_utf8(text).ok().map(Cow::Owned)
+}
+
+/// Bytes that are looked at in one go.
+const BLOCK: usize = 16;
+
+/// The place of the first backslash.
+fn first_backslash(block: [u8; BLOCK]) -> Option<usize> {
+    const ONES: u128 = u128::MAX / 255;
+    let differs = u128::from_le_bytes(block) ^ (ONES * u128::from(b'\\'));
+    // The lowest bit that is set belongs to the first byte that is zero; those above it may not.
+    let zeros = differs.wrapping_sub(ONES) & !differs & (ONES << 7);
+    (zeros != 0).then(|| zeros.trailing_zeros() as usize / 8)
+}
+
+/// Adds what an escape stands for; gives what is behind it.
+fn unescape_one<'t>(escape: &'t [u8], text: &mut Vec<u8>) -> Option<&'t [u8]> {
+    let [b'\\', letter, rest @ ..] = escape else { return None };
+    text.push(match letter {
+        b'n' => b'\n',
+        b'"' | b'\\' | b'/' => *letter,
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'b' => 8,
+        b'f' => 12,
+        b'u' => {
+            let (letter, length) = code_point(rest)?;
+            text.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+            return rest.get(length..);
+        }
+        _ => return None,
+    });
+    Some(rest)
+}
+
+/// The letter of one escaped code unit or two, whose first `\u` was passed, and how many bytes of it.
+fn code_point(rest: &[u8]) -> Option<(char, usize)> {
+    let unit = |digits: &[u8]| {
+        let digit = |unit, digit: &u8| Some(unit << 4 | u16::try_from(char::from(*digit).to_digit(16)?).ok()?);
+        digits.first_chunk::<4>()?.iter().try_fold(0, digit)
+    };
+    let first = unit(rest)?;
+    if let Some(letter) = char::from_u32(u32::from(first)) {
+        return Some((letter, 4));
+    }
+    let second = unit(rest.get(4..)?.strip_prefix(b"\\u")?)?;
     let letter = char::decode_utf16([first, second]).next()?.ok()?;
-    Some((letter, 11))
+    Some((letter, 10))
 }
 
 #[cfg(test)]

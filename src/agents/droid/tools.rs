@@ -1,6 +1,9 @@
 //! Tools: what kind each is, and how a call's outcome is told from its result.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use super::record::{CommandResult, Input};
 use crate::agents::mcp;
@@ -87,15 +90,18 @@ impl ToolResult<'_> {
 /// What the program says of a call that the person did not let happen. Where the record does not say that the call
 /// failed, only a first line that begins with these words counts: results quote texts of all kinds.
 fn special_status(text: &str, failed: bool) -> Option<&'static str> {
-    let first = text.trim_start().lines().next().filter(|line| line.len() <= 400)?.to_ascii_lowercase();
-    let says = |words: &[&str]| {
-        words.iter().any(|words| if failed { first.contains(words) } else { first.starts_with(words) })
-    };
+    let first = text.trim_start().lines().next().filter(|line| line.len() <= 400)?;
+    let begins = |words: &str| first.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words));
+    let lower = if failed { first.to_ascii_lowercase() } else { String::new() };
+    let says = |words: &[&str]| words.iter().any(|words| if failed { lower.contains(words) } else { begins(words) });
     if says(&INTERRUPTED) {
         return Some("interrupted");
     }
     says(&REJECTED).then_some("rejected")
 }
+
+/// What most results do not say: to find that out is what their reading costs.
+static EXIT_CODE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("(exit code: "));
 
 /// The exit code that a command's result names: `(exit code: 2)` in the first line of a failure or at the end of its last,
 /// `[Process exited with code 0]` as the last line, or `exitCode` of an object.
@@ -104,7 +110,10 @@ fn exit_code(text: &str) -> Option<i64> {
     if text.starts_with('{') {
         return serde_json::from_str::<CommandResult<'_>>(text).ok()?.exit_code.0;
     }
-    let code = |line: &str| line.rsplit_once("(exit code: ")?.1.split_once(')')?.0.trim().parse().ok();
+    let code = |line: &str| {
+        EXIT_CODE.find(line.as_bytes())?;
+        line.rsplit_once("(exit code: ")?.1.split_once(')')?.0.trim().parse().ok()
+    };
     let last = text.lines().next_back()?.trim();
     let of_process = || last.strip_prefix("[Process exited with code ")?.strip_suffix(']')?.parse().ok();
     let of_last = || Some(last).filter(|last| last.ends_with(')')).and_then(code);

@@ -223,7 +223,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 let id = nameless(kind, entry.message.0.as_ref(), moment);
                 return match self.is_new(&id) {
                     true => Some(id),
-                    false => (2_u64..).map(|count| format!("{id}#{count}")).find(|id| self.is_new(id)),
+                    false => (2..u64::MAX).map(|count| format!("{id}#{count}")).find(|id| self.is_new(id)),
                 };
             }
             (None, None) => format!("{}#line-{number}", self.session_id),
