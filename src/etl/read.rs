@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Shared;
@@ -12,7 +12,7 @@ use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::KeySet;
 use crate::extract::{Chunk, Claim, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
-use crate::lake::claims::{Replica, pack_one};
+use crate::lake::claims::{Replica, pack};
 use crate::lake::manifest::SourceState;
 use crate::source::{Databases, Fingerprint, Scope, Source};
 
@@ -254,7 +254,7 @@ fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[
         hasher.update(format!("{:?}", planned.print).as_bytes());
     }
     hasher.update(format!("{facts:?}").as_bytes());
-    replica.claims.iter().for_each(|claim| hasher.update(&pack_one(claim)));
+    hasher.update(&pack(&replica.claims));
     for copy in replica.repeats() {
         hasher.update(format!("{copy:?}").as_bytes());
     }
@@ -265,9 +265,12 @@ fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[
 }
 
 fn hash_batch(batch: &RecordBatch, hasher: &mut Xxh3) {
-    for column in batch.columns() {
+    hasher.update(&batch.num_rows().to_le_bytes());
+    // Most columns of most sessions have nothing but nulls.
+    let has_values = |(_, column): &(usize, &ArrayRef)| column.null_count() < column.len();
+    for (place, column) in batch.columns().iter().enumerate().filter(has_values) {
+        hasher.update(&place.to_le_bytes());
         let data = column.to_data();
-        hasher.update(&data.len().to_le_bytes());
         if let Some(nulls) = data.nulls() {
             nulls.inner().bit_chunks().iter_padded().for_each(|valid| hasher.update(&valid.to_le_bytes()));
         }

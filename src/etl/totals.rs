@@ -17,6 +17,8 @@ pub(super) struct Totals {
     moments: Vec<i64>,
     pub(super) started_at: Option<i64>,
     pub(super) ended_at: Option<i64>,
+    /// The turn of the message before.
+    turn: Option<i64>,
     turns: std::collections::BTreeSet<i64>,
     pub(super) prompts: i64,
     pub(super) messages: i64,
@@ -53,7 +55,11 @@ impl Totals {
 
     fn add_message(&mut self, columns: &MessageColumns<'_>, row: usize) {
         self.messages += 1;
-        self.turns.extend(columns.turn(row));
+        let turn = columns.turn(row);
+        if turn != self.turn {
+            self.turns.extend(turn);
+            self.turn = turn;
+        }
         let moment = columns.timestamp(row);
         self.started_at = self.started_at.into_iter().chain(moment).min();
         self.add_moment(moment);

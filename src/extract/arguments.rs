@@ -44,6 +44,11 @@ impl<'j> Request<'j> {
         hasher.hex()
     }
 
+    /// The value of a key, as JSON; of two, the last.
+    pub(crate) fn get(&self, key: &str) -> Option<&'j str> {
+        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
+    }
+
     /// The fields of a record; of two names for one, what comes last counts.
     pub(crate) fn fields<T: Fields<'j>>(&self) -> serde_json::Result<T> {
         let mut record = T::default();

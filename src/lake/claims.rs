@@ -147,7 +147,7 @@ pub(crate) fn load(path: &Path) -> Result<Vec<Replica>> {
     Ok(open(path)?.iter().map(StoredReplica::unpack).collect())
 }
 
-fn pack(claims: &[Claim]) -> Vec<u8> {
+pub(crate) fn pack(claims: &[Claim]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(claims.len() * PACKED);
     for claim in claims {
         bytes.extend_from_slice(&pack_one(claim));
@@ -156,7 +156,7 @@ fn pack(claims: &[Claim]) -> Vec<u8> {
 }
 
 /// A claim as it is stored.
-pub(crate) fn pack_one(claim: &Claim) -> [u8; PACKED] {
+fn pack_one(claim: &Claim) -> [u8; PACKED] {
     let mut packed = [0; PACKED];
     let (key, rest) = packed.split_at_mut(8);
     let (value, rest) = rest.split_at_mut(8);

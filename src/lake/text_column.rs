@@ -45,13 +45,19 @@ impl Packer {
         Ok(Self { texts: compressor()?, identities, packed: Vec::new() })
     }
 
-    fn pack(&mut self, bytes: &[u8], is_identity: bool) -> Result<Vec<u8>> {
-        self.packed.clear();
-        self.packed.shrink_to(KEPT_BYTES);
-        self.packed.reserve(compress_bound(bytes.len()));
+    /// The compressed bytes, whose memory is to be given back.
+    fn pack(&mut self, bytes: &[u8], is_identity: bool) -> Result<Bytes> {
+        let mut packed = std::mem::take(&mut self.packed);
+        packed.clear();
+        packed.shrink_to(KEPT_BYTES);
+        packed.reserve(compress_bound(bytes.len()));
         let compressor = if is_identity { &mut self.identities } else { &mut self.texts };
-        compressor.compress_to_buffer(bytes, &mut self.packed).map_err(external)?;
-        Ok(self.packed.as_slice().to_vec())
+        compressor.compress_to_buffer(bytes, &mut packed).map_err(external)?;
+        Ok(packed.into())
+    }
+
+    fn give_back(&mut self, packed: Bytes) {
+        self.packed = packed.into();
     }
 }
 
@@ -159,8 +165,9 @@ impl TextColumn {
         let rows = self.page.is_valid.len();
         let text_bytes = self.page.text_bytes();
         let bytes = self.page.finish(is_nullable);
+        let packed = packer.pack(bytes, self.is_identity)?;
         let page = Page::DataPage {
-            buf: packer.pack(bytes, self.is_identity)?.into(),
+            buf: packed.clone(),
             num_values: u32::try_from(rows)?,
             encoding: Encoding::PLAIN,
             def_level_encoding: Encoding::RLE,
@@ -169,7 +176,9 @@ impl TextColumn {
         };
         let page = CompressedPage::new(page, bytes.len());
         self.page.clear();
-        self.chunk.add(page, rows, text_bytes)
+        self.chunk.add(page, rows, text_bytes)?;
+        packer.give_back(packed);
+        Ok(())
     }
 
     /// Ends the row group, and begins the next.

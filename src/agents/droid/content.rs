@@ -1,13 +1,15 @@
 //! Contents of messages and of tool results: a text or a list of blocks.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::de::{Deserialize, Deserializer};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::record::Block;
 use crate::agents::content::{self, TextBlock, join};
-use crate::source::records::{Raw, Text};
-use crate::source::{repair, unescape};
+use crate::source::records::{ObjectInto, Raw, Text, lenient};
+use crate::source::repair;
 
 /// The blocks of a message; a text is one text block, anything else is none.
 #[derive(Debug, Clone, Default)]
@@ -37,27 +39,70 @@ impl<'a> Content<'a> {
     }
 }
 
-/// The text of a value that is a text or a list of blocks; what is not text leaves a mark, an object stays as it stands.
+/// What a tool gave: a text or a list of blocks, of which what is no text leaves a mark; an object stays as it stands.
+/// Nearly always it is a text, and most of its line: so it is decoded where it is found.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told<'a>(pub(super) Option<Cow<'a, str>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Told<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ToldVisitor;
+        impl<'de> Visitor<'de> for ToldVisitor {
+            type Value = Option<Cow<'de, str>>;
+            lenient!(@expecting "what a tool gave");
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Some(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Some(Cow::Owned(text.to_owned())))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut blocks = Vec::new();
+                while items.next_element_seed(ObjectInto(&mut blocks))?.is_some() {}
+                Ok(joined(blocks))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+                let mut object = String::from("{");
+                while let Some((Text(key), Raw(value))) = entries.next_entry()? {
+                    let comma = if object.len() > 1 { "," } else { "" };
+                    let key = serde_json::to_string(&key).unwrap_or_default();
+                    object.extend([comma, &key, ":", value.map(RawValue::get).unwrap_or_default()]);
+                }
+                object.push('}');
+                Ok(Some(Cow::Owned(repair(object.as_bytes()).into_owned())))
+            }
+            fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
+                Ok(Some(Cow::Owned(flag.to_string())))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(Some(Cow::Owned(number.to_string())))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(Some(Cow::Owned(number.to_string())))
+            }
+            fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+                Ok(Some(Cow::Owned(number.to_string())))
+            }
+            lenient!(@null None);
+        }
+        deserializer.deserialize_any(ToldVisitor).map(Self)
+    }
+}
+
+fn joined(blocks: Vec<Block<'_>>) -> Option<Cow<'_, str>> {
+    join(blocks.into_iter().map(|Block { kind, text: Text(text), .. }| {
+        text.unwrap_or_else(|| Cow::Owned(format!("[{}]", kind.get().unwrap_or("block"))))
+    }))
+}
+
+/// As [`Told`], of a value that stands for itself.
 pub(super) fn plain_text<'a>(value: &Raw<'a>) -> Option<Cow<'a, str>> {
     let json = value.json()?;
-    match json.as_bytes().first()? {
-        b'"' => {
-            let repaired = || serde_json::from_str::<String>(&repair(json.as_bytes())).ok().map(Cow::Owned);
-            unescape(json).or_else(repaired)
+    match serde_json::from_str(json) {
+        Ok(Told(text)) => text,
+        Err(_) => {
+            serde_json::from_str::<Told<'_>>(&repair(json.as_bytes())).ok()?.0.map(|text| Cow::Owned(text.into_owned()))
         }
-        b'[' => {
-            let texts = |Content(blocks): Content<'_>| {
-                join(blocks.into_iter().map(|block| {
-                    let mark = block.kind.get().unwrap_or("block").to_owned();
-                    Cow::Owned(block.text.0.map_or_else(|| format!("[{mark}]"), Cow::into_owned))
-                }))
-            };
-            serde_json::from_str(json)
-                .map(texts)
-                .or_else(|_| serde_json::from_str(&repair(json.as_bytes())).map(texts))
-                .ok()?
-        }
-        _ => Some(repair(json.as_bytes())),
     }
 }
 
@@ -67,5 +112,31 @@ pub(super) fn said(flag: &Raw<'_>) -> Option<bool> {
         "true" | "\"true\"" => Some(true),
         "false" | "\"false\"" => Some(false),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tool_gave_is_a_text() {
+        let told = |json: &str| serde_json::from_str::<Told<'_>>(json).unwrap().0.map(Cow::into_owned);
+        for (json, text) in [
+            (r#""a\nb""#, Some("a\nb")),
+            (r#"[{"type":"text","text":"a"},{"type":"image"},7,{"text":"b"}]"#, Some("a\n[image]\nb")),
+            (
+                r#"{ "b": {"x": [1, "\"" ]}, "a\n": 1.50 , "c":null}"#,
+                Some(r#"{"b":{"x": [1, "\"" ]},"a\n":1.50,"c":null}"#),
+            ),
+            (r#"{"a":"\ud83d"}"#, Some(r#"{"a":"\ufffd"}"#)),
+            ("{}", Some("{}")),
+            ("-7", Some("-7")),
+            ("true", Some("true")),
+            ("null", None),
+            ("[]", None),
+        ] {
+            assert_eq!(told(json).as_deref(), text, "{json}");
+        }
     }
 }

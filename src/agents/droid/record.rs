@@ -1,6 +1,6 @@
 //! The shapes of Droid's records: session files of 2025-10 and later, and the settings beside them.
 
-use super::content::Content;
+use super::content::{Content, Told};
 use crate::source::records::{List, Moment, Number, Object, Raw, Text, record};
 
 record! {
@@ -62,7 +62,7 @@ record! {
         name: Text<'a> = "name",
         input: Raw<'a> = "input",
         call: Text<'a> = "tool_use_id",
-        content: Raw<'a> = "content",
+        content: Told<'a> = "content",
         is_error: Raw<'a> = "is_error",
     }
     ignores the rest

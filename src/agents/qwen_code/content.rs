@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::record::{Message, Part};
-use crate::source::records::Raw;
 use crate::source::{repair, unescape};
 
 /// The texts and attachments of a message.
@@ -44,7 +43,9 @@ fn append<'l>(joined: &mut Option<Cow<'l, str>>, text: &'l str) {
 }
 
 /// The text that a JSON string stands for; none for anything else.
-pub(super) fn text_of(raw: Raw<'_>) -> Option<Cow<'_, str>> {
-    let json = raw.json().filter(|json| json.starts_with('"'))?;
+pub(super) fn text_of(json: &str) -> Option<Cow<'_, str>> {
+    if !json.starts_with('"') {
+        return None;
+    }
     unescape(json).or_else(|| serde_json::from_str(&repair(json.as_bytes())).ok().map(Cow::Owned))
 }

@@ -76,16 +76,6 @@ record! {
 }
 
 record! {
-    /// What is said within a tool's response.
-    Said<'a> {
-        output: Raw<'a> = "output",
-        error: Raw<'a> = "error",
-        success: Raw<'a> = "success",
-    }
-    ignores the rest
-}
-
-record! {
     /// What the program says of a tool call.
     ToolResult<'a> {
         status: Text<'a> = "status",

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::content::text_of;
-use super::record::{Arguments, Response, Said};
+use super::record::{Arguments, Response};
 use crate::agents::mcp;
+use crate::extract::Request;
 
 /// The `category` of a tool.
 pub(super) fn category(name: &str) -> &'static str {
@@ -41,11 +42,13 @@ pub(super) struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     pub(super) fn of(response: &Response<'a>) -> Self {
-        let raw = response.response;
-        let said: Said<'_> = raw.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-        let is_error = said.error.json().is_some() || said.success.json() == Some("false");
-        let whole = || raw.json().filter(|json| *json != "{}").map(Cow::Borrowed);
-        let text = text_of(said.output).or_else(|| text_of(said.error)).or_else(|| text_of(raw)).or_else(whole);
+        let Some(json) = response.response.json() else { return Self { text: None, is_error: false } };
+        // It was parsed before; what it said is often most of the line.
+        let said = Request::of(json);
+        let said = |key: &str| said.as_ref()?.get(key).filter(|value| *value != "null");
+        let is_error = said("error").is_some() || said("success") == Some("false");
+        let told = [said("output"), said("error"), Some(json)].into_iter().flatten().find_map(text_of);
+        let text = told.or_else(|| Some(Cow::Borrowed(json)).filter(|json| *json != "{}"));
         Self { text, is_error }
     }
 }

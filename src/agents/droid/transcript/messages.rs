@@ -148,7 +148,7 @@ impl Transcript<'_, '_> {
         let namespace = self.origin.namespace(&self.session_id);
         let of = Name { session: &self.session_id, namespace, id: block.call.get(), made_up: &made_up };
         let result = ToolResult {
-            text: plain_text(&block.content),
+            text: block.content.0.as_deref().map(Cow::Borrowed),
             is_error: said(&block.is_error),
             exit_code: None,
             at: line.timestamp.0,
