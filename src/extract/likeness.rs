@@ -117,23 +117,52 @@ const SKETCHED: usize = 32;
 /// common (`MinHash`; the error is about 0.09). Nothing for a text without words.
 pub(crate) fn text_sketch(text: &str) -> Option<String> {
     let (head, _) = split(text);
-    let mut least = [u32::MAX; SKETCHED];
+    let mut sketch = Sketch::new();
     let mut previous = None;
     for word in head.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()) {
         let word = hash_of(word);
-        take(&mut least, word);
+        sketch.take(word);
         if let Some(previous) = previous.replace(word) {
-            take(&mut least, word ^ u64::rotate_left(previous, 1));
+            sketch.take(word ^ u64::rotate_left(previous, 1));
         }
     }
     previous?;
-    let mut sketch = String::with_capacity(2 * SKETCHED);
-    for hash in least {
+    let mut digits = String::with_capacity(2 * SKETCHED);
+    for hash in sketch.least {
         // The low digits: the high ones of a least hash are nearly always zero.
         let [low, ..] = hash.to_le_bytes();
-        sketch.extend(hex_byte(low).map(char::from));
+        digits.extend(hex_byte(low).map(char::from));
     }
-    Some(sketch)
+    Some(digits)
+}
+
+/// The first hash in each of the orders.
+struct Sketch {
+    least: [u32; SKETCHED],
+    /// Hashes that were taken, each at the place of its low bits: half of all words were there before.
+    taken: [u64; TAKEN],
+}
+
+/// Places for hashes that were taken.
+const TAKEN: usize = 256;
+
+impl Sketch {
+    fn new() -> Self {
+        // No hash is at a place whose number is not in its own low bits.
+        let elsewhere = |place: usize| place as u64 + 1;
+        Self { least: [u32::MAX; SKETCHED], taken: std::array::from_fn(elsewhere) }
+    }
+
+    /// Keeps the hash wherever it comes first in an order.
+    #[expect(clippy::cast_possible_truncation, reason = "each half of a hash is as good as the whole")]
+    fn take(&mut self, hash: u64) {
+        if std::mem::replace(&mut self.taken[hash as usize % TAKEN], hash) == hash {
+            return;
+        }
+        for (order, least) in ORDERS.iter().zip(&mut self.least) {
+            *least = (*least).min((hash as u32).wrapping_mul(*order));
+        }
+    }
 }
 
 /// Letters of a word that is put into lower case where it stands, as most are.
@@ -163,14 +192,6 @@ const ORDERS: [u32; SKETCHED] = {
     }
     orders
 };
-
-/// Keeps the hash wherever it comes first in an order.
-#[expect(clippy::cast_possible_truncation, reason = "each half of a hash is as good as the whole")]
-fn take(least: &mut [u32; SKETCHED], hash: u64) {
-    for (order, least) in ORDERS.iter().zip(least) {
-        *least = (*least).min((hash as u32).wrapping_mul(*order));
-    }
-}
 
 /// The finisher of `SplitMix64`: every bit of a number moves every bit of the result.
 const fn mix(number: u64) -> u64 {

@@ -1,7 +1,8 @@
 //! How each column of a data file is stored.
 
+use arrow::datatypes::{DataType, Field};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
 use crate::tables::TableDef;
@@ -57,9 +58,25 @@ pub(super) fn zstd() -> Compression {
     Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default())
 }
 
-/// Whether a column is stored as its texts alone: without dictionary and without statistics.
-pub(super) fn is_plain(column: &str) -> bool {
-    TEXTS.contains(&column) || is_identity(column) && !RARE.contains(&column)
+/// What encodes a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoder {
+    /// Texts alone: without dictionary and without statistics.
+    Texts,
+    /// Words of which there are few, by way of a dictionary.
+    Words,
+    /// Whatever Parquet's own writer makes of it.
+    Library,
+}
+
+/// What encodes the column.
+pub(super) fn encoder_of(field: &Field) -> Encoder {
+    let name = field.name().as_str();
+    match field.data_type() {
+        DataType::Utf8 if TEXTS.contains(&name) || is_identity(name) && !RARE.contains(&name) => Encoder::Texts,
+        DataType::Utf8 if !is_identity(name) => Encoder::Words,
+        _ => Encoder::Library,
+    }
 }
 
 /// Whether a column's values name something, and nearly each is another one.
@@ -67,8 +84,8 @@ pub(super) fn is_identity(column: &str) -> bool {
     IDENTITIES.contains(&column)
 }
 
-/// Only texts and identities are compressed: Parquet's writer sets up a compressor for each column of each row group, which
-/// costs more than the other columns hold.
+/// For the columns that Parquet's own writer encodes. It sets up a compressor for each column of each row group, which costs
+/// more than most of them hold.
 pub(super) fn properties(table: &TableDef) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_data_page_size_limit(PAGE_BYTES)
@@ -76,17 +93,13 @@ pub(super) fn properties(table: &TableDef) -> WriterProperties {
         .set_created_by(format!("llrem {}", env!("CARGO_PKG_VERSION")));
     for column in table.columns {
         let path = ColumnPath::from(column.name);
-        let is_text = TEXTS.contains(&column.name);
-        if is_text || is_identity(column.name) {
+        if RARE.contains(&column.name) {
             properties = properties.set_column_compression(path.clone(), zstd());
             properties = properties.set_column_dictionary_enabled(path.clone(), false);
         }
         if NUMBERS.contains(&column.name) {
             properties = properties.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
-            properties = properties.set_column_dictionary_enabled(path.clone(), false);
-        }
-        if is_plain(column.name) {
-            properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
+            properties = properties.set_column_dictionary_enabled(path, false);
         }
     }
     properties.build()

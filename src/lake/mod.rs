@@ -6,9 +6,11 @@ pub(crate) mod claims;
 pub(crate) mod commit;
 mod encoding;
 pub(crate) mod fs;
+mod hybrid;
 pub(crate) mod layout;
 pub(crate) mod lock;
 pub(crate) mod manifest;
+mod pages;
 pub(crate) mod part;
 mod remote;
 mod state;
@@ -18,6 +20,7 @@ pub(crate) mod table_writer;
 mod text_column;
 mod text_columns;
 mod verify;
+mod word_column;
 
 use std::path::{Path, PathBuf};
 

@@ -14,12 +14,13 @@ use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::encoding::{is_plain, properties};
+use super::encoding::{Encoder, encoder_of, properties};
 use super::fs;
 use super::manifest::FileEntry;
 use super::stored::StoredFile;
 use super::syncer::Syncer;
 use super::text_columns::TextColumns;
+use super::word_column::WordColumn;
 use crate::error::{Error, Result};
 use crate::tables::TableDef;
 use crate::tables::nullable::nulls;
@@ -36,11 +37,13 @@ const WAITING_ROWS: usize = 512;
 pub(crate) struct TableWriter {
     path: PathBuf,
     writer: SerializedFileWriter<HashedFile>,
-    /// Makes what encodes the columns that are not of texts alone.
+    /// Makes what encodes the columns that are left to the library.
     encoders: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// The columns of texts alone.
+    /// What encodes each column.
+    kinds: Vec<Encoder>,
     texts: TextColumns,
+    words: Vec<WordColumn>,
     /// The other columns of the row group that is being encoded.
     group: Option<RowGroup>,
     /// Rows of small sessions, which together are written in one go.
@@ -66,18 +69,31 @@ impl TableWriter {
         let schema = table.schema();
         let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties(table)))?;
         let (writer, _) = writer.into_serialized_writer()?;
-        let encoded = schema.fields().iter().filter(|field| !is_plain(field.name())).cloned();
-        let encoded = Arc::new(Schema::new(encoded.collect::<Vec<_>>()));
+        let kinds: Vec<Encoder> = schema.fields().iter().map(|field| encoder_of(field)).collect();
+        let is_of = |wanted: Encoder| kinds.iter().map(move |kind| *kind == wanted);
+        let of_library = schema.fields().iter().zip(is_of(Encoder::Library)).filter(|(_, is_it)| *is_it);
+        let of_library = Arc::new(Schema::new(of_library.map(|(field, _)| Arc::clone(field)).collect::<Vec<_>>()));
         let (_, encoders) =
-            ArrowWriter::try_new(io::sink(), encoded, Some(properties(table)))?.into_serialized_writer()?;
-        let columns = writer.schema_descr().columns().iter();
-        let texts = TextColumns::new(columns.filter(|column| is_plain(column.name())).cloned())?;
+            ArrowWriter::try_new(io::sink(), of_library, Some(properties(table)))?.into_serialized_writer()?;
+        // Only the library's columns have more than one leaf.
+        let leaf = |field: &FieldRef| {
+            let mut leaves = writer.schema_descr().columns().iter();
+            leaves.find(|leaf| leaf.path().parts() == [field.name().as_str()]).cloned()
+        };
+        let leaves = |wanted: Encoder| {
+            let of_kind = schema.fields().iter().zip(is_of(wanted)).filter(|(_, is_it)| *is_it);
+            of_kind.filter_map(|(field, _)| leaf(field)).collect::<Vec<_>>()
+        };
+        let texts = TextColumns::new(leaves(Encoder::Texts).into_iter())?;
+        let words = leaves(Encoder::Words).into_iter().map(WordColumn::new).collect();
         Ok(Self {
             path: path.to_owned(),
             writer,
             encoders,
             schema,
+            kinds,
             texts,
+            words,
             group: None,
             small: Vec::new(),
             small_rows: 0,
@@ -132,14 +148,17 @@ impl TableWriter {
         let Some(group) = &mut self.group else { return Ok(()) };
         group.rows += batch.num_rows();
         let mut texts = Vec::new();
-        let mut others = group.columns.iter_mut();
-        for (field, values) in self.schema.fields().iter().zip(batch.columns()) {
-            if is_plain(field.name()) {
-                texts.push(values.as_string_opt().ok_or_else(|| no_text(field))?);
-                continue;
-            }
-            for (leaf, column) in compute_leaves(field, values)?.iter().zip(&mut others) {
-                column.write(leaf)?;
+        let (mut words, mut others) = (self.words.iter_mut(), group.columns.iter_mut());
+        for ((field, values), kind) in self.schema.fields().iter().zip(batch.columns()).zip(&self.kinds) {
+            let as_texts = || values.as_string_opt::<i32>().ok_or_else(|| no_text(field));
+            match kind {
+                Encoder::Texts => texts.push(as_texts()?),
+                Encoder::Words => words.next().map_or(Ok(()), |column| column.write(as_texts()?))?,
+                Encoder::Library => {
+                    for (leaf, column) in compute_leaves(field, values)?.iter().zip(&mut others) {
+                        column.write(leaf)?;
+                    }
+                }
             }
         }
         self.texts.write(&texts)
@@ -151,7 +170,7 @@ impl TableWriter {
             Some(group) => group,
             none => none.insert(RowGroup::begin(&self.encoders, self.writer.flushed_row_groups().len())?),
         };
-        let bytes = group.size() + self.texts.size();
+        let bytes = group.size() + self.texts.size() + self.words.iter().map(WordColumn::size).sum::<usize>();
         let left = ROW_GROUP_BYTES.saturating_sub(bytes);
         Ok(bytes.checked_div(group.rows).map_or(usize::MAX, |average| left / average.max(1)))
     }
@@ -160,11 +179,15 @@ impl TableWriter {
     fn end_group(&mut self) -> ParquetResult<()> {
         let Some(group) = self.group.take().filter(|group| group.rows > 0) else { return Ok(()) };
         let mut out = self.writer.next_row_group()?;
-        let (mut texts, mut others) = (self.texts.end_group()?, group.columns.into_iter());
-        for field in self.schema.fields() {
-            match is_plain(field.name()) {
-                true => texts.append_next(&mut out)?,
-                false => others.next().map_or(Ok(()), |column| column.close()?.append_to_row_group(&mut out))?,
+        let (mut texts, mut words) = (self.texts.end_group()?, self.words.iter_mut());
+        let mut others = group.columns.into_iter();
+        for kind in &self.kinds {
+            match kind {
+                Encoder::Texts => texts.append_next(&mut out)?,
+                Encoder::Words => words.next().map_or(Ok(()), |column| column.end_group(&mut out))?,
+                Encoder::Library => {
+                    others.next().map_or(Ok(()), |column| column.close()?.append_to_row_group(&mut out))?;
+                }
             }
         }
         out.close()?;

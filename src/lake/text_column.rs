@@ -3,24 +3,21 @@
 //! Most bytes of a lake go through here. Parquet's own writer makes each page in new memory, copies it to put the levels
 //! before the values, and sets up a compressor for each column of each row group; here all of that is there once a file.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use arrow::array::{Array, BooleanBufferBuilder, StringArray};
 use bytes::Bytes;
-use parquet::basic::{Encoding, EncodingMask, PageType};
-use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
-use parquet::column::writer::ColumnCloseResult;
+use parquet::basic::Encoding;
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder, PageEncodingStats};
-use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::{CParameter, compress_bound};
 
 use super::encoding::{PAGE_BYTES, ZSTD_LEVEL, is_identity, zstd};
+use super::hybrid::push_varint;
+use super::pages::{Held, PAGE_ROWS, Pages, PagesSoFar};
 
-/// Rows of a page at most.
-const PAGE_ROWS: usize = 20_000;
 /// Room before the values of a page: the length of the levels, the header of their only run, and a bit for each row.
 const LEVELS_ROOM: usize = 4 + 5 + PAGE_ROWS.div_ceil(8);
 /// What is kept of the memory of a page larger than most.
@@ -70,7 +67,7 @@ pub(super) struct TextColumn {
     about: ColumnDescPtr,
     is_identity: bool,
     page: PageInMaking,
-    chunk: Chunk,
+    pages: PagesSoFar,
 }
 
 /// The rows that are in no page yet.
@@ -82,35 +79,11 @@ struct PageInMaking {
     texts: usize,
 }
 
-/// The pages of a row group, as they are so far.
-struct Chunk {
-    written: TrackedWrite<Vec<u8>>,
-    pages: Vec<FullPage>,
-    uncompressed: u64,
-}
-
-/// What the index of pages says of one.
-#[derive(Clone, Copy)]
-struct FullPage {
-    rows: usize,
-    text_bytes: usize,
-    offset: u64,
-    compressed: usize,
-}
-
-/// All pages of a row group, to be put in its place; in those of several columns, if these have the same texts.
-#[derive(Clone)]
-pub(super) struct Pages {
-    bytes: Bytes,
-    pages: Vec<FullPage>,
-    uncompressed: u64,
-}
-
 impl TextColumn {
     /// `about` is a column of texts without lists around it.
     pub(super) fn new(about: ColumnDescPtr) -> Self {
         let is_identity = is_identity(about.name());
-        Self { about, is_identity, page: PageInMaking::new(), chunk: Chunk::new() }
+        Self { about, is_identity, page: PageInMaking::new(), pages: PagesSoFar::new() }
     }
 
     /// Whether the texts of another column, stored the same way, would make the same pages.
@@ -121,17 +94,12 @@ impl TextColumn {
     /// Becomes what it were if it had been given the texts of another column like it.
     pub(super) fn copy(&mut self, other: &mut Self) -> Result<()> {
         self.page.copy(&other.page);
-        self.chunk = Chunk::new();
-        other.chunk.written.flush()?;
-        self.chunk.written.write_all(other.chunk.written.inner())?;
-        self.chunk.pages.clone_from(&other.chunk.pages);
-        self.chunk.uncompressed = other.chunk.uncompressed;
-        Ok(())
+        self.pages.copy(&mut other.pages)
     }
 
     /// Bytes of the row group so far: compressed, but for those of the page that is not full.
     pub(super) fn size(&self) -> usize {
-        self.chunk.written.bytes_written() + self.page.bytes.len() - LEVELS_ROOM
+        self.pages.bytes() + self.page.bytes.len() - LEVELS_ROOM
     }
 
     /// Adds texts.
@@ -139,6 +107,7 @@ impl TextColumn {
         if texts.null_count() == texts.len() {
             return self.write_nulls(texts.len(), packer);
         }
+        self.page.make_room(texts);
         for row in 0..texts.len() {
             self.page.add(texts.is_valid(row).then(|| texts.value(row)))?;
             if self.page.is_full() {
@@ -166,17 +135,8 @@ impl TextColumn {
         let text_bytes = self.page.text_bytes();
         let bytes = self.page.finish(is_nullable);
         let packed = packer.pack(bytes, self.is_identity)?;
-        let page = Page::DataPage {
-            buf: packed.clone(),
-            num_values: u32::try_from(rows)?,
-            encoding: Encoding::PLAIN,
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        };
-        let page = CompressedPage::new(page, bytes.len());
+        self.pages.add(packed.clone(), bytes.len(), Held { rows, text_bytes, encoding: Encoding::PLAIN })?;
         self.page.clear();
-        self.chunk.add(page, rows, text_bytes)?;
         packer.give_back(packed);
         Ok(())
     }
@@ -186,8 +146,7 @@ impl TextColumn {
         if !self.page.is_valid.is_empty() {
             self.end_page(packer)?;
         }
-        let Chunk { written, pages, uncompressed } = std::mem::replace(&mut self.chunk, Chunk::new());
-        Ok(Pages { bytes: written.into_inner()?.into(), pages, uncompressed })
+        self.pages.end()
     }
 
     /// Puts pages, its own or those of a column like it, at its place in a row group.
@@ -196,40 +155,21 @@ impl TextColumn {
         pages: &Pages,
         group: &mut SerializedRowGroupWriter<'_, impl io::Write + Send>,
     ) -> Result<()> {
-        let mut offsets = OffsetIndexBuilder::new();
-        for page in &pages.pages {
-            offsets.append_row_count(i64::try_from(page.rows)?);
-            offsets.append_unencoded_byte_array_data_bytes(Some(i64::try_from(page.text_bytes)?));
-            offsets.append_offset_and_size(i64::try_from(page.offset)?, i32::try_from(page.compressed)?);
-        }
-        let rows = pages.pages.iter().map(|page| page.rows as u64).sum::<u64>();
-        let about = ColumnChunkMetaData::builder(self.about.clone())
-            .set_compression(zstd())
-            .set_encodings_mask(EncodingMask::new_from_encodings([Encoding::PLAIN, Encoding::RLE].iter()))
-            .set_page_encoding_stats(vec![PageEncodingStats {
-                page_type: PageType::DATA_PAGE,
-                encoding: Encoding::PLAIN,
-                count: i32::try_from(pages.pages.len())?,
-            }])
-            .set_total_compressed_size(i64::try_from(pages.bytes.len())?)
-            .set_total_uncompressed_size(i64::try_from(pages.uncompressed)?)
-            .set_num_values(i64::try_from(rows)?)
-            .set_data_page_offset(0);
-        let closed = ColumnCloseResult {
-            bytes_written: pages.bytes.len() as u64,
-            rows_written: rows,
-            metadata: about.build()?,
-            bloom_filter: None,
-            column_index: None,
-            offset_index: Some(offsets.build()),
-        };
-        group.append_column(&pages.bytes, closed)
+        pages.append(&self.about, zstd(), None, group)
     }
 }
 
 impl PageInMaking {
     fn new() -> Self {
         Self { bytes: vec![0; LEVELS_ROOM], is_valid: BooleanBufferBuilder::new(0), texts: 0 }
+    }
+
+    /// Room for what will be in the page of some texts, or for as much as a page has.
+    fn make_room(&mut self, texts: &StringArray) {
+        let ends = texts.value_offsets();
+        let bytes = ends.last().zip(ends.first()).map_or(0, |(end, start)| end.abs_diff(*start) as usize);
+        let left = PAGE_BYTES.saturating_sub(self.bytes.len());
+        self.bytes.reserve(left.min(bytes + texts.len() * size_of::<u32>()));
     }
 
     fn add(&mut self, text: Option<&str>) -> Result<()> {
@@ -296,30 +236,6 @@ impl PageInMaking {
         self.bytes.shrink_to(KEPT_BYTES);
         self.is_valid.truncate(0);
         self.texts = 0;
-    }
-}
-
-impl Chunk {
-    fn new() -> Self {
-        Self { written: TrackedWrite::new(Vec::new()), pages: Vec::new(), uncompressed: 0 }
-    }
-
-    fn add(&mut self, page: CompressedPage, rows: usize, text_bytes: usize) -> Result<()> {
-        let written: PageWriteSpec = SerializedPageWriter::new(&mut self.written).write_page(page)?;
-        self.uncompressed += written.uncompressed_size as u64;
-        self.pages.push(FullPage { rows, text_bytes, offset: written.offset, compressed: written.compressed_size });
-        Ok(())
-    }
-}
-
-fn push_varint(bytes: &mut Vec<u8>, mut number: usize) {
-    loop {
-        let [low, ..] = number.to_le_bytes();
-        number >>= 7;
-        if number == 0 {
-            return bytes.push(low);
-        }
-        bytes.push(low | 0x80);
     }
 }
 

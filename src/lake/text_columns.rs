@@ -8,7 +8,8 @@ use parquet::errors::Result;
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::text_column::{Packer, Pages, TextColumn};
+use super::pages::Pages;
+use super::text_column::{Packer, TextColumn};
 
 /// Columns of texts alone, in the table's order.
 pub(super) struct TextColumns {

@@ -1,0 +1,142 @@
+//! Small whole numbers as Parquet packs them: runs of one number, and between them groups of eight, bit by bit.
+
+/// Numbers of a group.
+const GROUP: usize = 8;
+
+/// Packs numbers of so many bits each.
+pub(super) struct Hybrid {
+    bits: usize,
+    packed: Vec<u8>,
+    /// The numbers of the group that is not full.
+    group: [u32; GROUP],
+    filled: usize,
+    /// Full groups that are not packed yet, because their number goes before them.
+    groups: Vec<[u32; GROUP]>,
+}
+
+impl Hybrid {
+    /// For numbers below the limit.
+    pub(super) fn new(limit: usize) -> Self {
+        let bits = usize::try_from(limit.saturating_sub(1).checked_ilog2().map_or(0, |log| log + 1)).unwrap_or(0);
+        Self { bits, packed: Vec::new(), group: [0; GROUP], filled: 0, groups: Vec::new() }
+    }
+
+    /// Bits of each number.
+    pub(super) fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// Adds a number so many times.
+    pub(super) fn add(&mut self, number: u32, mut times: usize) {
+        if self.filled > 0 || times < GROUP {
+            let added = times.min(GROUP - self.filled);
+            self.fill(number, added);
+            times -= added;
+        }
+        if times >= GROUP {
+            self.end_groups();
+            push_varint(&mut self.packed, times << 1);
+            self.packed.extend(number.to_le_bytes().into_iter().take(self.bits.div_ceil(8)));
+        } else if times > 0 {
+            self.fill(number, times);
+        }
+    }
+
+    fn fill(&mut self, number: u32, times: usize) {
+        self.group.iter_mut().skip(self.filled).take(times).for_each(|place| *place = number);
+        self.filled += times;
+        if self.filled == GROUP {
+            self.groups.push(self.group);
+            self.filled = 0;
+        }
+    }
+
+    /// All numbers, packed; behind the last there may be some that mean nothing.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        if self.filled > 0 {
+            self.fill(0, GROUP - self.filled);
+        }
+        self.end_groups();
+        self.packed
+    }
+
+    fn end_groups(&mut self) {
+        if self.groups.is_empty() {
+            return;
+        }
+        push_varint(&mut self.packed, self.groups.len() << 1 | 1);
+        for group in self.groups.drain(..) {
+            let (mut waiting, mut bits) = (0_u64, 0);
+            for number in group {
+                waiting |= u64::from(number) << bits;
+                bits += self.bits;
+                while bits >= 8 {
+                    self.packed.extend(waiting.to_le_bytes().first());
+                    waiting >>= 8;
+                    bits -= 8;
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn push_varint(bytes: &mut Vec<u8>, mut number: usize) {
+    loop {
+        let [low, ..] = number.to_le_bytes();
+        number >>= 7;
+        if number == 0 {
+            return bytes.push(low);
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Numbers as the format's description unpacks them.
+    fn unpacked(mut packed: &[u8], bits: usize, count: usize) -> Vec<u32> {
+        let mut numbers = Vec::new();
+        while numbers.len() < count {
+            let (mut header, mut shift) = (0, 0);
+            loop {
+                let byte = packed[0];
+                packed = &packed[1..];
+                header |= usize::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte < 0x80 {
+                    break;
+                }
+            }
+            let bytes = if header & 1 == 0 { bits.div_ceil(8) } else { (header >> 1) * bits };
+            let (run, rest) = packed.split_at(bytes);
+            packed = rest;
+            let bit = |at: usize| u32::from(run[at / 8] >> (at % 8) & 1);
+            let number = |from: usize| (0..bits).map(|place| bit(from + place) << place).sum::<u32>();
+            match header & 1 {
+                0 => numbers.extend(std::iter::repeat_n(number(0), header >> 1)),
+                _ => numbers.extend((0..(header >> 1) * 8).map(|place| number(place * bits))),
+            }
+        }
+        assert!(packed.is_empty());
+        numbers
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(limit in 1..100_000_usize, runs in prop::collection::vec((any::<u32>(), 1..30_usize), 0..60)) {
+            let mut hybrid = Hybrid::new(limit);
+            let bits = hybrid.bits();
+            prop_assert!(1 << bits >= limit && limit * 2 > 1 << bits);
+            let runs = runs.into_iter().map(|(number, times)| (number % u32::try_from(limit).unwrap(), times));
+            let runs: Vec<(u32, usize)> = runs.collect();
+            runs.iter().for_each(|(number, times)| hybrid.add(*number, *times));
+            let numbers: Vec<u32> = runs.into_iter().flat_map(|(number, times)| std::iter::repeat_n(number, times)).collect();
+            let packed = hybrid.finish();
+            prop_assert_eq!(&unpacked(&packed, bits, numbers.len())[..numbers.len()], &numbers[..]);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Encodes a column of words: texts of which there are few, each of them many times.
+//!
+//! Parquet's own writer looks up every value, and compares it with the least and the greatest so far. Here a value that is
+//! the same as the one before, as most are, is compared with that alone.
+
+use std::hash::BuildHasher;
+use std::io;
+
+use arrow::array::{Array, StringArray};
+use hashbrown::{DefaultHashBuilder, HashTable};
+use parquet::basic::{Compression, Encoding};
+use parquet::data_type::ByteArray;
+use parquet::errors::Result;
+use parquet::file::statistics::{Statistics, ValueStatistics};
+use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::schema::types::ColumnDescPtr;
+
+use super::hybrid::Hybrid;
+use super::pages::{Held, PAGE_ROWS, PagesSoFar};
+
+/// Words longer than this are no bounds for readers to skip by. Bytes.
+const LONGEST_BOUND: usize = 256;
+
+/// A column of words, one row group after the other.
+pub(super) struct WordColumn {
+    about: ColumnDescPtr,
+    words: Words,
+    runs: Vec<Run>,
+}
+
+/// Rows that have the same word, or none.
+#[derive(Clone, Copy)]
+struct Run {
+    word: Option<u32>,
+    rows: usize,
+}
+
+/// The different words.
+#[derive(Default)]
+struct Words {
+    dictionary: Dictionary,
+    places: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+/// Words in the order in which they came.
+#[derive(Default)]
+struct Dictionary {
+    /// Each behind its length, as the dictionary is stored.
+    bytes: Vec<u8>,
+    /// Where each begins and ends.
+    spans: Vec<(usize, usize)>,
+}
+
+impl Dictionary {
+    fn get(&self, place: u32) -> &[u8] {
+        let span = self.spans.get(place as usize);
+        span.and_then(|(from, to)| self.bytes.get(*from..*to)).unwrap_or_default()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &[u8]> {
+        (0..).take(self.spans.len()).map(|place| self.get(place))
+    }
+
+    fn add(&mut self, word: &[u8]) -> Result<()> {
+        self.bytes.extend_from_slice(&u32::try_from(word.len())?.to_le_bytes());
+        let from = self.bytes.len();
+        self.bytes.extend_from_slice(word);
+        self.spans.push((from, self.bytes.len()));
+        Ok(())
+    }
+}
+
+impl Words {
+    fn place_of(&mut self, word: &[u8]) -> Result<u32> {
+        let Self { dictionary, places, hasher } = self;
+        let hash = hasher.hash_one(word);
+        if let Some(place) = places.find(hash, |place| dictionary.get(*place) == word) {
+            return Ok(*place);
+        }
+        let place = u32::try_from(dictionary.spans.len())?;
+        dictionary.add(word)?;
+        places.insert_unique(hash, place, |place| hasher.hash_one(dictionary.get(*place)));
+        Ok(place)
+    }
+}
+
+impl WordColumn {
+    /// `about` is a column of texts without lists around it.
+    pub(super) fn new(about: ColumnDescPtr) -> Self {
+        Self { about, words: Words::default(), runs: Vec::new() }
+    }
+
+    /// Bytes of the row group so far, about.
+    pub(super) fn size(&self) -> usize {
+        self.words.dictionary.bytes.len() + 2 * self.runs.len()
+    }
+
+    /// Adds words.
+    pub(super) fn write(&mut self, words: &StringArray) -> Result<()> {
+        if words.null_count() == words.len() {
+            self.push(None, words.len());
+            return Ok(());
+        }
+        let mut last = self.runs.last().map(|run| run.word);
+        for row in 0..words.len() {
+            let word = words.is_valid(row).then(|| words.value(row).as_bytes());
+            let place = match (word, last) {
+                (Some(word), Some(Some(place))) if self.words.dictionary.get(place) == word => Some(place),
+                (Some(word), _) => Some(self.words.place_of(word)?),
+                (None, _) => None,
+            };
+            self.push(place, 1);
+            last = Some(place);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, word: Option<u32>, rows: usize) {
+        match self.runs.last_mut() {
+            Some(last) if last.word == word => last.rows += rows,
+            _ => self.runs.push(Run { word, rows }),
+        }
+    }
+
+    /// Puts the column at its place in a row group, and begins the next.
+    pub(super) fn end_group(&mut self, group: &mut SerializedRowGroupWriter<'_, impl io::Write + Send>) -> Result<()> {
+        let dictionary = std::mem::take(&mut self.words).dictionary;
+        let runs = std::mem::take(&mut self.runs);
+        let statistics = bounds(&dictionary, &runs);
+        let Dictionary { bytes, spans } = dictionary;
+        let mut pages = PagesSoFar::new();
+        if !spans.is_empty() {
+            pages.add_dictionary(bytes.into(), spans.len())?;
+        }
+        for page in by_page(&runs) {
+            self.add_page(&page, &spans, &mut pages)?;
+        }
+        pages.end()?.append(&self.about, Compression::UNCOMPRESSED, Some(statistics), group)
+    }
+
+    fn add_page(&self, runs: &[Run], words: &[(usize, usize)], pages: &mut PagesSoFar) -> Result<()> {
+        let mut page = Vec::new();
+        if self.about.max_def_level() > 0 {
+            let mut levels = Hybrid::new(2);
+            for run in runs {
+                levels.add(u32::from(run.word.is_some()), run.rows);
+            }
+            let levels = levels.finish();
+            page.extend_from_slice(&u32::try_from(levels.len())?.to_le_bytes());
+            page.extend_from_slice(&levels);
+        }
+        let mut text_bytes = 0;
+        if !words.is_empty() {
+            let mut places = Hybrid::new(words.len());
+            for (word, rows) in runs.iter().filter_map(|run| Some((run.word?, run.rows))) {
+                places.add(word, rows);
+                text_bytes += rows * words.get(word as usize).map_or(0, |(from, to)| to - from);
+            }
+            page.push(u8::try_from(places.bits())?);
+            page.extend_from_slice(&places.finish());
+        }
+        let encoding = if words.is_empty() { Encoding::PLAIN } else { Encoding::RLE_DICTIONARY };
+        let size = page.len();
+        pages.add(page.into(), size, Held { rows: runs.iter().map(|run| run.rows).sum(), text_bytes, encoding })
+    }
+}
+
+/// The runs of each page.
+fn by_page(runs: &[Run]) -> Vec<Vec<Run>> {
+    let mut pages: Vec<Vec<Run>> = Vec::new();
+    let mut room = 0;
+    for Run { word, mut rows } in runs.iter().copied() {
+        while rows > 0 {
+            if room == 0 {
+                pages.push(Vec::new());
+                room = PAGE_ROWS;
+            }
+            let taken = rows.min(room);
+            if let Some(page) = pages.last_mut() {
+                page.push(Run { word, rows: taken });
+            }
+            (rows, room) = (rows - taken, room - taken);
+        }
+    }
+    pages
+}
+
+/// What readers skip by: the least and the greatest word, and how many rows have none.
+fn bounds(dictionary: &Dictionary, runs: &[Run]) -> Statistics {
+    let none = runs.iter().filter(|run| run.word.is_none()).map(|run| run.rows as u64).sum::<u64>();
+    let (least, greatest) = (dictionary.all().min(), dictionary.all().max());
+    let is_short = |word: &&[u8]| word.len() <= LONGEST_BOUND;
+    let both = least.filter(is_short).zip(greatest.filter(is_short));
+    let (least, greatest) = both.map(|(least, greatest)| (ByteArray::from(least), ByteArray::from(greatest))).unzip();
+    let statistics = ValueStatistics::new(least, greatest, None, Some(none), false);
+    Statistics::ByteArray(statistics.with_min_is_exact(true).with_max_is_exact(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{AsArray, RecordBatch};
+    use arrow::compute::concat_batches;
+    use arrow::datatypes::{DataType, Field, Schema};
+    use bytes::Bytes;
+    use parquet::arrow::ArrowSchemaConverter;
+    use parquet::arrow::arrow_reader::{
+        ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
+    };
+    use parquet::file::metadata::PageIndexPolicy;
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Told = Vec<Option<String>>;
+
+    /// A file of row groups, each of the words of some calls.
+    fn written(groups: &[Vec<Told>], is_nullable: bool) -> Bytes {
+        let schema = Schema::new(vec![Field::new("word", DataType::Utf8, is_nullable)]);
+        let descriptor = ArrowSchemaConverter::new().convert(&schema).unwrap();
+        let properties = Arc::new(WriterProperties::default());
+        let mut file = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), properties).unwrap();
+        let mut column = WordColumn::new(descriptor.column(0));
+        for calls in groups {
+            calls.iter().for_each(|words| column.write(&StringArray::from(words.clone())).unwrap());
+            let mut group = file.next_row_group().unwrap();
+            column.end_group(&mut group).unwrap();
+            group.close().unwrap();
+        }
+        file.into_inner().unwrap().into()
+    }
+
+    fn reader(file: &Bytes) -> ParquetRecordBatchReaderBuilder<Bytes> {
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+        ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options).unwrap()
+    }
+
+    fn words(reader: ParquetRecordBatchReaderBuilder<Bytes>) -> Told {
+        let schema = Arc::clone(reader.schema());
+        let batches: Vec<RecordBatch> = reader.build().unwrap().collect::<std::result::Result<_, _>>().unwrap();
+        let batch = concat_batches(&schema, &batches).unwrap();
+        batch.column(0).as_string::<i32>().iter().map(|word| word.map(str::to_owned)).collect()
+    }
+
+    proptest! {
+        /// Whatever is written is read, all of it and from any row on, and its bounds are those of its words.
+        #[test]
+        fn words_come_back(
+            groups in prop::collection::vec(prop::collection::vec(prop::collection::vec(
+                (prop::option::of("[a-cé]{0,2}|x{250,260}"), 1..20_usize), 0..12), 1..4), 1..4),
+            is_nullable in any::<bool>(), from in any::<prop::sample::Index>(),
+        ) {
+            let told = |runs: Vec<(Option<String>, usize)>| -> Told {
+                let words = runs.into_iter().flat_map(|(word, rows)| std::iter::repeat_n(word, rows));
+                words.map(|word| if is_nullable { word } else { Some(word.unwrap_or_default()) }).collect()
+            };
+            let groups: Vec<Vec<Told>> = groups.into_iter().map(|calls| calls.into_iter().map(told).collect()).collect();
+            let groups: Vec<_> = groups.into_iter().filter(|calls| calls.iter().any(|words| !words.is_empty())).collect();
+            let all: Told = groups.iter().flatten().flatten().cloned().collect();
+            prop_assume!(!all.is_empty());
+            let file = written(&groups, is_nullable);
+            prop_assert_eq!(&words(reader(&file)), &all);
+            let from = from.index(all.len());
+            let rest = RowSelection::from(vec![RowSelector::skip(from), RowSelector::select(all.len() - from)]);
+            prop_assert_eq!(&words(reader(&file).with_row_selection(rest))[..], &all[from..]);
+            for (group, calls) in reader(&file).metadata().row_groups().iter().zip(&groups) {
+                let statistics = group.column(0).statistics().unwrap();
+                let (none, some): (Vec<_>, Vec<_>) = calls.iter().flatten().partition(|word| word.is_none());
+                prop_assert_eq!(statistics.null_count_opt(), Some(none.len() as u64));
+                let bounds = [some.iter().copied().flatten().min(), some.iter().copied().flatten().max()];
+                let has_bounds = bounds.iter().flatten().all(|word| word.len() <= LONGEST_BOUND);
+                let bounds = bounds.map(|word| word.filter(|_| has_bounds).map(String::as_bytes));
+                prop_assert_eq!([statistics.min_bytes_opt(), statistics.max_bytes_opt()], bounds);
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_is_there_once_and_pages_end_by_rows() {
+        let name = |row: usize| ["gpt", "claude", "gemini"][row / 7 % 3];
+        let alternating: Told = (0..50_001).map(|row| (row % 5 > 0).then(|| name(row).to_owned())).collect();
+        let same: Told = vec![Some("gpt".to_owned()); 45_000];
+        let none: Told = vec![None; 45_000];
+        let groups = [vec![alternating], vec![same], vec![none]];
+        let file = written(&groups, true);
+        assert_eq!(words(reader(&file)), groups.iter().flatten().flatten().cloned().collect::<Told>());
+        let about = reader(&file).metadata().clone();
+        let starts = |group: usize| {
+            let pages = &about.offset_index().unwrap()[group][0].page_locations;
+            pages.iter().map(|page| page.first_row_index).collect::<Vec<_>>()
+        };
+        assert_eq!(starts(0), [0, 20_000, 40_000]);
+        assert_eq!(starts(1), [0, 20_000, 40_000]);
+        let sizes = about.row_groups().iter().map(|group| group.column(0).compressed_size()).collect::<Vec<_>>();
+        assert!(sizes[0] < 50_001 / 8 * 3 && sizes[1] < 200 && sizes[2] < 150, "{sizes:?}");
+        assert!(about.row_group(2).column(0).dictionary_page_offset().is_none());
+    }
+}
