@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use uuid::Uuid;
-
 use crate::extract::KeyMap;
 
 /// Letters and digits at the end of an id that a program drew at random, at least.
@@ -13,7 +11,17 @@ const RANDOM: usize = 16;
 /// calls (`toolu_…`, `call_…`). Others number the calls of each session, or even of each response, anew: `call_0`,
 /// `functions.Bash:0`.
 pub(super) fn is_global(id: &str) -> bool {
-    ends_at_random(id) || id.get(id.len().saturating_sub(36)..).is_some_and(|tail| Uuid::try_parse(tail).is_ok())
+    let tail = id.len().checked_sub(36).and_then(|from| id.get(from..));
+    tail.is_some_and(is_uuid) || ends_at_random(id)
+}
+
+/// Whether a text has the form of a UUID.
+pub(super) fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
 }
 
 /// Whether an id ends in so many letters and digits that a program drew them at random.

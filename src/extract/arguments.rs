@@ -44,6 +44,12 @@ impl<'j> Request<'j> {
         hasher.hex()
     }
 
+    /// As [`Self::key`], if there were no other argument than this.
+    pub(crate) fn key_of(mut self, argument: &str, tool: &str) -> Hex {
+        self.0.retain(|(name, _)| name == argument);
+        self.key(tool)
+    }
+
     /// The value of a key, as JSON; of two, the last.
     pub(crate) fn get(&self, key: &str) -> Option<&'j str> {
         self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)

@@ -133,7 +133,9 @@ mod tests {
             prop_assert!(1 << bits >= limit && limit * 2 > 1 << bits);
             let runs = runs.into_iter().map(|(number, times)| (number % u32::try_from(limit).unwrap(), times));
             let runs: Vec<(u32, usize)> = runs.collect();
-            runs.iter().for_each(|(number, times)| hybrid.add(*number, *times));
+            for (number, times) in &runs {
+                hybrid.add(*number, *times);
+            }
             let numbers: Vec<u32> = runs.into_iter().flat_map(|(number, times)| std::iter::repeat_n(number, times)).collect();
             let packed = hybrid.finish();
             prop_assert_eq!(&unpacked(&packed, bits, numbers.len())[..numbers.len()], &numbers[..]);

@@ -226,7 +226,9 @@ mod tests {
         let mut file = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), properties).unwrap();
         let mut column = WordColumn::new(descriptor.column(0));
         for calls in groups {
-            calls.iter().for_each(|words| column.write(&StringArray::from(words.clone())).unwrap());
+            for words in calls {
+                column.write(&StringArray::from(words.clone())).unwrap();
+            }
             let mut group = file.next_row_group().unwrap();
             column.end_group(&mut group).unwrap();
             group.close().unwrap();

@@ -2,6 +2,7 @@
 //! copy. Turn ids tell them apart: they and thread ids are UUIDv7, and a copied turn began before the thread did.
 
 use super::record::Meta;
+use crate::agents::ids::is_uuid;
 
 /// What is known of the line at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,15 +118,6 @@ fn v7_millis(id: &str) -> Option<u64> {
     }
     let digits = [id.get(..8)?, id.get(9..13)?].concat();
     u64::from_str_radix(&digits, 16).ok()
-}
-
-/// Whether a text has the form of a UUID.
-pub(super) fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
 
 #[cfg(test)]

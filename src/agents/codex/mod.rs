@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use chrono::NaiveDateTime;
 
 use super::folders::{Entry, add_files, first_moment, folders};
+use super::ids::is_uuid;
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
@@ -144,7 +145,7 @@ fn session_of_name(path: &Path) -> String {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = name.strip_suffix(".zst").unwrap_or(name);
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-    let uuid = stem.len().checked_sub(36).and_then(|start| stem.get(start..)).filter(|id| lineage::is_uuid(id));
+    let uuid = stem.len().checked_sub(36).and_then(|start| stem.get(start..)).filter(|id| is_uuid(id));
     uuid.or_else(|| stem.strip_prefix("rollout-")?.get("YYYY-MM-DD-".len()..)).unwrap_or(stem).to_owned()
 }
 

@@ -10,7 +10,7 @@ use super::record::{CommandResult, Input};
 use super::tools::{self, ToolResult};
 use crate::agents::content::join;
 use crate::agents::ids::{Given, is_global, qualified};
-use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Request, Sink, input_key, key};
+use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Request, Sink, key};
 use crate::source::records::Raw;
 use crate::source::{repair, unescape};
 use crate::tables::ToolCallRow;
@@ -102,10 +102,11 @@ impl Calls {
             turn: place.turn,
             name: name.to_owned(),
             category,
-            input_key: match command {
-                Some(command) => request_key(name, command),
-                None => request.map(|request| request.key(name)),
-            },
+            // The risk that the model says a command has is worded anew each time; the command is what counts.
+            input_key: request.map(|request| match command {
+                Some(_) => request.key_of("command", name),
+                None => request.key(name),
+            }),
             command: command.map(str::to_owned),
             file_path: tools::file_of(category, &arguments).map(str::to_owned),
             started_at: place.at,
@@ -216,12 +217,6 @@ fn arguments<'a>(input: &Raw<'a>) -> Option<Cow<'a, str>> {
         return Some(inner);
     }
     Some(repair(json.as_bytes()))
-}
-
-/// Key of a request for a command. The risk that the model says it has is worded anew each time; the command is what counts.
-fn request_key(name: &str, command: &str) -> Option<Hex> {
-    let command = serde_json::to_string(command).ok()?;
-    Some(input_key(name, &format!("{{\"command\":{command}}}")))
 }
 
 /// The result that a record of a stream holds: a text, or what a command wrote and how it exited.

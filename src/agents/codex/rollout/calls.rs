@@ -9,7 +9,7 @@ use super::super::record::{Item, Structured};
 use super::super::tools::{self, Request};
 use super::replies::Reply;
 use super::{Rollout, Spot, blank};
-use crate::agents::ids::{Given, is_global};
+use crate::agents::ids::{Given, is_global, is_uuid};
 use crate::agents::mcp;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::Text;
@@ -326,6 +326,6 @@ impl Rollout<'_, '_> {
 /// The thread that a result says was spawned.
 fn child_in(output: &str) -> Option<String> {
     let structured: Structured<'_> = serde_json::from_str(output).ok()?;
-    let thread = |text: &Text<'_>| text.get().filter(|id| super::super::lineage::is_uuid(id)).map(str::to_owned);
+    let thread = |text: &Text<'_>| text.get().filter(|id| is_uuid(id)).map(str::to_owned);
     thread(&structured.agent)
 }
