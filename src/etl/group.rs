@@ -93,9 +93,9 @@ pub(super) struct Draft {
     pub(super) file: String,
 }
 
-/// How a group's sources are read.
+/// How a group's sources are read, and its files written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum Work {
     /// One after the other: the other threads have groups of their own.
     InTurn,
     /// By all threads: none has anything else to do.
@@ -103,7 +103,7 @@ pub(super) enum Reading {
 }
 
 /// Reads a group's sources, decides what is theirs, and writes the parts that change to the staging folder.
-pub(super) fn process(shared: &Shared<'_>, group: Group, reading: Reading) -> Result<Outcome> {
+pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<Outcome> {
     let mut reads = Vec::new();
     let mut sessions: BTreeMap<String, Vec<ReadSession>> = BTreeMap::new();
     let mut childless = KeySet::default();
@@ -112,9 +112,9 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, reading: Reading) -> Re
         read(shared, planned)
     };
     let sources: Vec<&Planned> = group.sources.values().collect();
-    let found: Vec<(Read, Vec<ReadSession>)> = match reading {
-        Reading::InTurn => sources.into_iter().map(read_one).collect::<Result<_>>()?,
-        Reading::SideBySide => sources.into_par_iter().map(read_one).collect::<Result<_>>()?,
+    let found: Vec<(Read, Vec<ReadSession>)> = match work {
+        Work::InTurn => sources.into_iter().map(read_one).collect::<Result<_>>()?,
+        Work::SideBySide => sources.into_par_iter().map(read_one).collect::<Result<_>>()?,
     };
     for (read, found) in found {
         shared.notes().add(&read.notes, read.planned.print.modified_ns);
@@ -129,7 +129,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, reading: Reading) -> Re
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
     // Before the rows are written: what another thread learns meanwhile may come too late for them.
     let children = known_children(shared, &childless);
-    let parts = write_parts(shared, &group, rebuilt)?;
+    let parts = write_parts(shared, &group, rebuilt, work)?;
     Ok(Outcome { group, parts, reads, verdicts, children })
 }
 
@@ -221,7 +221,7 @@ fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[Stri
     }
 }
 
-fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>) -> Result<Vec<NewPart>> {
+fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>, work: Work) -> Result<Vec<NewPart>> {
     let mut targets: BTreeMap<PartName, Vec<Rebuilt>> = BTreeMap::new();
     let ids: BTreeSet<String> = rebuilt.iter().map(|session| session.id.clone()).collect();
     let mut dirty: BTreeSet<PartName> = rebuilt.iter().filter_map(|session| session.old_part.clone()).collect();
@@ -245,7 +245,7 @@ fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>) -> Res
     let mut parts = Vec::new();
     for name in dirty {
         let sessions = targets.remove(&name).unwrap_or_default();
-        parts.push(write_part(shared, &ids, name, sessions, &mut carried)?);
+        parts.push(write_part(shared, &ids, name, sessions, &mut carried, work)?);
     }
     for (month, mut sessions) in new {
         sessions.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
@@ -262,7 +262,7 @@ fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>) -> Res
                 crate::extract::key(group.agent, crate::extract::Kind::Presence, &first.1) >> 32
             ),
         };
-        parts.push(write_part(shared, &ids, name, sessions, &mut carried)?);
+        parts.push(write_part(shared, &ids, name, sessions, &mut carried, work)?);
     }
     Ok(parts)
 }
@@ -307,11 +307,13 @@ fn write_part(
     name: PartName,
     sessions: Vec<Rebuilt>,
     carried: &mut Carried,
+    work: Work,
 ) -> Result<NewPart> {
     let empty = PartEntry::default();
     let old = shared.manifest.parts.get(&name).unwrap_or(&empty);
     let stem = shared.stage_name();
-    let mut writer = PartWriter::new(&shared.layout.staging(), &stem, shared.syncer);
+    let mut writer =
+        PartWriter::new(&shared.layout.staging(), &stem, shared.syncer).side_by_side(work == Work::SideBySide);
     let mut output = PartOutput { shared, writer: &mut writer, sessions: Vec::new(), replicas: Vec::new() };
     let pieces = in_order(&old.sessions, rebuilt_ids, sessions);
     let order: Vec<Option<Place>> = pieces.iter().map(Piece::place).collect();
@@ -375,9 +377,7 @@ impl PartOutput<'_, '_> {
         check_interrupt()?;
         let rows = carried.remove(&session.id);
         let writer = &mut *self.writer;
-        let mut totals = session.each_batch(self.shared, rows, |batches| {
-            (1..).zip(batches).try_for_each(|(table, batch)| writer.write(table, batch))
-        })?;
+        let mut totals = session.each_batch(self.shared, rows, |batches| writer.write_all(1, batches))?;
         let active_ms = totals.seal();
         let sources = &self.shared.manifest.sources;
         let modified = |source: &str| sources.get(source).map_or(i64::MIN, |entry| entry.print.modified_ns);

@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use super::damaged::Damaged;
 use super::fold::{Most, fold};
-use super::group::{Group, NewPart, Outcome, Reading, SessionOut, process};
+use super::group::{Group, NewPart, Outcome, SessionOut, Work, process};
 use super::notes::Notes;
 use super::old::OldClaims;
 use super::order::long_ones_in_time;
@@ -173,9 +173,7 @@ fn extract(
         report::fill_record(record, &summary, &[]);
         return Ok(summary);
     }
-    let pricer = Pricer::new(own_prices.unwrap_or_else(PriceTable::bundled));
-    let redactor = Redactor::new(options.redact, manifest.redaction_key);
-    let groups = groups(&plan, planning, &damaged, now);
+    let (pricer, redactor, groups, old) = prepare(planning, &plan, &damaged, layout, own_prices, now)?;
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
     let mut to_read = Amount::of(&sources);
     progress.start(to_read.files, to_read.bytes);
@@ -185,8 +183,6 @@ fn extract(
     for (_, entry) in manifest.sources.iter().filter(|(name, _)| !read_again.contains(*name)) {
         notes.add(&entry.notes, entry.print.modified_ns);
     }
-    let old =
-        if groups.is_empty() { OldClaims::default() } else { OldClaims::load(layout, &manifest, &damaged.claims)? };
     let syncer = Syncer::start();
     let vanished = plan.vanished.clone();
     let shared = Shared {
@@ -259,18 +255,47 @@ fn commit_beside(layout: &Layout, syncer: Syncer, finished: &mut Finished, spent
     committed
 }
 
+/// Makes ready what a run works with, and what on. Prices and rules take some milliseconds, as old claims do: a run that
+/// finds little to do takes not many more.
+fn prepare(
+    planning: Planning<'_>,
+    plan: &Plan,
+    damaged: &Damaged,
+    layout: &Layout,
+    prices: Option<PriceTable>,
+    now: i64,
+) -> Result<(Pricer, Redactor, Vec<Group>, OldClaims)> {
+    let rules = || {
+        let redactor = Redactor::new(planning.options.redact, planning.manifest.redaction_key);
+        (Pricer::new(prices.unwrap_or_else(PriceTable::bundled)), redactor)
+    };
+    let work = || {
+        let groups = groups(plan, planning, damaged, now);
+        let is_idle = groups.is_empty();
+        let old = if is_idle {
+            Ok(OldClaims::default())
+        } else {
+            OldClaims::load(layout, planning.manifest, &damaged.claims)
+        };
+        old.map(|old| (groups, old))
+    };
+    let ((pricer, redactor), work) = rayon::join(rules, work);
+    let (groups, old) = work?;
+    Ok((pricer, redactor, groups, old))
+}
+
 fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
     let (folded, groups): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(Group::is_folded);
     let waiting = AtomicUsize::new(groups.len());
     let groups = long_ones_in_time(groups, rayon::current_num_threads());
     let outcomes = groups.into_iter().par_bridge().map(|group| {
         let is_last = waiting.fetch_sub(1, Ordering::Relaxed) == 1;
-        process(shared, group, if is_last { Reading::SideBySide } else { Reading::InTurn })
+        process(shared, group, if is_last { Work::SideBySide } else { Work::InTurn })
     });
     let mut outcomes: Vec<Outcome> = outcomes.collect::<Result<_>>()?;
     // One at a time, so that memory does not grow with the number of threads.
     for group in folded {
-        outcomes.push(process(shared, group, Reading::SideBySide)?);
+        outcomes.push(process(shared, group, Work::SideBySide)?);
     }
     Ok(outcomes)
 }

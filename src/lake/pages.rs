@@ -8,6 +8,7 @@ use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::Result;
 use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder, PageEncodingStats};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
@@ -46,6 +47,12 @@ pub(super) struct Pages {
     bytes: Bytes,
     dictionary: Option<PageWritten>,
     pages: Vec<(Held, PageWritten)>,
+}
+
+/// What readers skip by.
+pub(super) struct Bounds {
+    pub(super) of_all: Statistics,
+    pub(super) of_pages: Option<ColumnIndexMetaData>,
 }
 
 impl PagesSoFar {
@@ -114,7 +121,7 @@ impl Pages {
         &self,
         column: &ColumnDescPtr,
         compression: Compression,
-        statistics: Option<Statistics>,
+        bounds: Option<Bounds>,
         group: &mut SerializedRowGroupWriter<'_, impl io::Write + Send>,
     ) -> Result<()> {
         let mut offsets = OffsetIndexBuilder::new();
@@ -136,6 +143,7 @@ impl Pages {
             .set_total_uncompressed_size(i64::try_from(uncompressed)?)
             .set_num_values(i64::try_from(rows)?)
             .set_data_page_offset(i64::try_from(first)?);
+        let (statistics, column_index) = bounds.map_or((None, None), |bounds| (Some(bounds.of_all), bounds.of_pages));
         if let Some(statistics) = statistics {
             about = about.set_statistics(statistics);
         }
@@ -144,7 +152,7 @@ impl Pages {
             rows_written: rows,
             metadata: about.build()?,
             bloom_filter: None,
-            column_index: None,
+            column_index,
             offset_index: Some(offsets.build()),
         };
         group.append_column(&self.bytes, closed)

@@ -9,6 +9,7 @@ use arrow::datatypes::{FieldRef, Fields, SchemaRef};
 use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::RowGroupMetaData;
+use rayon::prelude::*;
 
 use super::stored::{self, StoredFile};
 use super::syncer::Syncer;
@@ -25,12 +26,35 @@ pub struct PartWriter<'s> {
     stem: String,
     syncer: &'s Syncer,
     tables: [Option<TableWriter>; 4],
+    is_side_by_side: bool,
 }
 
 impl<'s> PartWriter<'s> {
     /// Files are named by the stem and their table.
     pub fn new(folder: &Path, stem: &str, syncer: &'s Syncer) -> Self {
-        Self { folder: folder.to_owned(), stem: stem.to_owned(), syncer, tables: [const { None }; 4] }
+        let (folder, stem) = (folder.to_owned(), stem.to_owned());
+        Self { folder, stem, syncer, tables: [const { None }; 4], is_side_by_side: false }
+    }
+
+    /// Has the files written by all threads, where these have nothing else to do.
+    #[must_use]
+    pub(crate) fn side_by_side(self, is_side_by_side: bool) -> Self {
+        Self { is_side_by_side, ..self }
+    }
+
+    /// Adds rows to the tables from a place in `LAKE_TABLES` on.
+    pub(crate) fn write_all(&mut self, from: usize, batches: &[RecordBatch]) -> Result<()> {
+        if !self.is_side_by_side {
+            return (from..).zip(batches).try_for_each(|(table, batch)| self.write(table, batch));
+        }
+        for (table, _) in (from..).zip(batches).filter(|(_, batch)| batch.num_rows() > 0) {
+            self.table(table)?;
+        }
+        let tables = self.tables.par_iter_mut().skip(from).zip(batches);
+        tables.try_for_each(|(table, batch)| match table {
+            Some(table) if batch.num_rows() > 0 => table.add(batch),
+            _ => Ok(()),
+        })
     }
 
     /// Adds rows to a table, by its place in `LAKE_TABLES`.
@@ -59,9 +83,16 @@ impl<'s> PartWriter<'s> {
 
     /// Completes the files, and leaves them to the syncer.
     pub fn finish(self) -> Result<[Option<StagedFile>; 4]> {
+        let Self { tables, syncer, is_side_by_side, .. } = self;
         let mut staged = [const { None }; 4];
-        for (slot, table) in staged.iter_mut().zip(self.tables) {
-            *slot = table.map(|table| table.finish(self.syncer)).transpose()?;
+        let finish = |(slot, table): (&mut Option<StagedFile>, Option<TableWriter>)| -> Result<()> {
+            *slot = table.map(|table| table.finish(syncer)).transpose()?;
+            Ok(())
+        };
+        if is_side_by_side {
+            staged.par_iter_mut().zip(tables).try_for_each(finish)?;
+        } else {
+            staged.iter_mut().zip(tables).try_for_each(finish)?;
         }
         Ok(staged)
     }

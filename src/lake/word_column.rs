@@ -8,15 +8,16 @@ use std::io;
 
 use arrow::array::{Array, StringArray};
 use hashbrown::{DefaultHashBuilder, HashTable};
-use parquet::basic::{Compression, Encoding};
+use parquet::basic::{Compression, Encoding, Type};
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
+use parquet::file::metadata::ColumnIndexBuilder;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::hybrid::Hybrid;
-use super::pages::{Held, PAGE_ROWS, PagesSoFar};
+use super::pages::{Bounds, Held, PAGE_ROWS, PagesSoFar};
 
 /// Words longer than this are no bounds for readers to skip by. Bytes.
 const LONGEST_BOUND: usize = 256;
@@ -56,10 +57,6 @@ impl Dictionary {
     fn get(&self, place: u32) -> &[u8] {
         let span = self.spans.get(place as usize);
         span.and_then(|(from, to)| self.bytes.get(*from..*to)).unwrap_or_default()
-    }
-
-    fn all(&self) -> impl Iterator<Item = &[u8]> {
-        (0..).take(self.spans.len()).map(|place| self.get(place))
     }
 
     fn add(&mut self, word: &[u8]) -> Result<()> {
@@ -127,16 +124,17 @@ impl WordColumn {
     pub(super) fn end_group(&mut self, group: &mut SerializedRowGroupWriter<'_, impl io::Write + Send>) -> Result<()> {
         let dictionary = std::mem::take(&mut self.words).dictionary;
         let runs = std::mem::take(&mut self.runs);
-        let statistics = bounds(&dictionary, &runs);
+        let of_pages = by_page(&runs);
+        let bounds = bounds(&dictionary, &of_pages)?;
         let Dictionary { bytes, spans } = dictionary;
         let mut pages = PagesSoFar::new();
         if !spans.is_empty() {
             pages.add_dictionary(bytes.into(), spans.len())?;
         }
-        for page in by_page(&runs) {
-            self.add_page(&page, &spans, &mut pages)?;
+        for page in &of_pages {
+            self.add_page(page, &spans, &mut pages)?;
         }
-        pages.end()?.append(&self.about, Compression::UNCOMPRESSED, Some(statistics), group)
+        pages.end()?.append(&self.about, Compression::UNCOMPRESSED, Some(bounds), group)
     }
 
     fn add_page(&self, runs: &[Run], words: &[(usize, usize)], pages: &mut PagesSoFar) -> Result<()> {
@@ -186,15 +184,55 @@ fn by_page(runs: &[Run]) -> Vec<Vec<Run>> {
     pages
 }
 
-/// What readers skip by: the least and the greatest word, and how many rows have none.
-fn bounds(dictionary: &Dictionary, runs: &[Run]) -> Statistics {
-    let none = runs.iter().filter(|run| run.word.is_none()).map(|run| run.rows as u64).sum::<u64>();
-    let (least, greatest) = (dictionary.all().min(), dictionary.all().max());
-    let is_short = |word: &&[u8]| word.len() <= LONGEST_BOUND;
-    let both = least.filter(is_short).zip(greatest.filter(is_short));
-    let (least, greatest) = both.map(|(least, greatest)| (ByteArray::from(least), ByteArray::from(greatest))).unzip();
-    let statistics = ValueStatistics::new(least, greatest, None, Some(none), false);
-    Statistics::ByteArray(statistics.with_min_is_exact(true).with_max_is_exact(true))
+/// The least and the greatest word of all rows and of each page, and how many rows have none.
+fn bounds(dictionary: &Dictionary, pages: &[Vec<Run>]) -> Result<Bounds> {
+    let of_pages: Vec<Extent<'_>> = pages.iter().map(|page| Extent::of(dictionary, page)).collect();
+    let all = of_pages.iter().copied().reduce(Extent::with).unwrap_or_default();
+    let bound = |word: &[u8]| ByteArray::from(word.to_vec());
+    let (least, greatest) =
+        all.words.filter(|_| all.is_short()).map(|(least, most)| (bound(least), bound(most))).unzip();
+    let statistics = ValueStatistics::new(least, greatest, None, Some(all.none), false);
+    let of_all = Statistics::ByteArray(statistics.with_min_is_exact(true).with_max_is_exact(true));
+    if !of_pages.iter().all(Extent::is_short) {
+        return Ok(Bounds { of_all, of_pages: None });
+    }
+    let mut index = ColumnIndexBuilder::new(Type::BYTE_ARRAY);
+    for page in of_pages {
+        let (least, greatest) = page.words.unwrap_or_default();
+        index.append(page.words.is_none(), least.to_vec(), greatest.to_vec(), i64::try_from(page.none)?);
+    }
+    Ok(Bounds { of_all, of_pages: Some(index.build()?) })
+}
+
+/// What lies within some rows.
+#[derive(Clone, Copy, Default)]
+struct Extent<'w> {
+    /// The least and the greatest word.
+    words: Option<(&'w [u8], &'w [u8])>,
+    /// Rows without a word.
+    none: u64,
+}
+
+impl<'w> Extent<'w> {
+    fn of(dictionary: &'w Dictionary, runs: &[Run]) -> Self {
+        let one = |run: &Run| match run.word.map(|word| dictionary.get(word)) {
+            Some(word) => Self { words: Some((word, word)), none: 0 },
+            None => Self { words: None, none: run.rows as u64 },
+        };
+        runs.iter().map(one).reduce(Self::with).unwrap_or_default()
+    }
+
+    fn with(self, other: Self) -> Self {
+        let words = match (self.words, other.words) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (words, others) => words.or(others),
+        };
+        Self { words, none: self.none + other.none }
+    }
+
+    fn is_short(&self) -> bool {
+        self.words.is_none_or(|(least, greatest)| least.len().max(greatest.len()) <= LONGEST_BOUND)
+    }
 }
 
 #[cfg(test)]
@@ -210,6 +248,7 @@ mod tests {
         ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
     };
     use parquet::file::metadata::PageIndexPolicy;
+    use parquet::file::page_index::column_index::ColumnIndexMetaData;
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::SerializedFileWriter;
     use proptest::prelude::*;
@@ -300,5 +339,16 @@ mod tests {
         let sizes = about.row_groups().iter().map(|group| group.column(0).compressed_size()).collect::<Vec<_>>();
         assert!(sizes[0] < 50_001 / 8 * 3 && sizes[1] < 200 && sizes[2] < 150, "{sizes:?}");
         assert!(about.row_group(2).column(0).dictionary_page_offset().is_none());
+
+        let bounds = |group: usize, page: usize| {
+            let ColumnIndexMetaData::BYTE_ARRAY(pages) = &about.column_index().unwrap()[group][0] else { panic!() };
+            let text = |bytes: Option<&[u8]>| bytes.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
+            (text(pages.min_value(page)), text(pages.max_value(page)), pages.null_count(page).unwrap())
+        };
+        let [least, greatest] = ["claude", "gpt"].map(|word| Some(word.to_owned()));
+        assert_eq!(bounds(0, 1), (least, greatest.clone(), 4_000));
+        assert_eq!(bounds(0, 2).2, 2_001);
+        assert_eq!(bounds(1, 2), (greatest.clone(), greatest, 0));
+        assert_eq!(bounds(2, 0), (None, None, 20_000));
     }
 }
