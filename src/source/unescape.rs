@@ -47,6 +47,7 @@ fn first_backslash(block: [u8; BLOCK]) -> Option<usize> {
 }
 
 /// Adds what an escape stands for; gives what is behind it.
+#[inline]
 fn unescape_one<'t>(escape: &'t [u8], text: &mut Vec<u8>) -> Option<&'t [u8]> {
     let [b'\\', letter, rest @ ..] = escape else { return None };
     text.push(match letter {
