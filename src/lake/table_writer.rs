@@ -69,23 +69,18 @@ impl TableWriter {
         let schema = table.schema();
         let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties(table)))?;
         let (writer, _) = writer.into_serialized_writer()?;
-        let kinds: Vec<Encoder> = schema.fields().iter().map(|field| encoder_of(field)).collect();
-        let is_of = |wanted: Encoder| kinds.iter().map(move |kind| *kind == wanted);
-        let of_library = schema.fields().iter().zip(is_of(Encoder::Library)).filter(|(_, is_it)| *is_it);
-        let of_library = Arc::new(Schema::new(of_library.map(|(field, _)| Arc::clone(field)).collect::<Vec<_>>()));
+        let fields_of = |wanted| schema.fields().iter().filter(move |field| encoder_of(field) == wanted);
+        let of_library = Arc::new(Schema::new(fields_of(Encoder::Library).cloned().collect::<Vec<_>>()));
         let (_, encoders) =
             ArrowWriter::try_new(io::sink(), of_library, Some(properties(table)))?.into_serialized_writer()?;
-        // Only the library's columns have more than one leaf.
+        // Only columns of the library's have more than one leaf, or one of another name.
         let leaf = |field: &FieldRef| {
             let mut leaves = writer.schema_descr().columns().iter();
             leaves.find(|leaf| leaf.path().parts() == [field.name().as_str()]).cloned()
         };
-        let leaves = |wanted: Encoder| {
-            let of_kind = schema.fields().iter().zip(is_of(wanted)).filter(|(_, is_it)| *is_it);
-            of_kind.filter_map(|(field, _)| leaf(field)).collect::<Vec<_>>()
-        };
-        let texts = TextColumns::new(leaves(Encoder::Texts).into_iter())?;
-        let words = leaves(Encoder::Words).into_iter().map(WordColumn::new).collect();
+        let texts = TextColumns::new(fields_of(Encoder::Texts).filter_map(leaf))?;
+        let words = fields_of(Encoder::Words).filter_map(leaf).map(WordColumn::new).collect();
+        let kinds = schema.fields().iter().map(|field| encoder_of(field)).collect();
         Ok(Self {
             path: path.to_owned(),
             writer,
