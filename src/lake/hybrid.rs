@@ -7,18 +7,15 @@ const GROUP: usize = 8;
 pub(super) struct Hybrid {
     bits: usize,
     packed: Vec<u8>,
-    /// The numbers of the group that is not full.
-    group: [u32; GROUP],
-    filled: usize,
-    /// Full groups that are not packed yet, because their number goes before them.
-    groups: Vec<[u32; GROUP]>,
+    /// Numbers of groups that are not packed yet, because how many there are goes before them.
+    waiting: Vec<u32>,
 }
 
 impl Hybrid {
     /// For numbers below the limit.
     pub(super) fn new(limit: usize) -> Self {
         let bits = usize::try_from(limit.saturating_sub(1).checked_ilog2().map_or(0, |log| log + 1)).unwrap_or(0);
-        Self { bits, packed: Vec::new(), group: [0; GROUP], filled: 0, groups: Vec::new() }
+        Self { bits, packed: Vec::new(), waiting: Vec::new() }
     }
 
     /// Bits of each number.
@@ -27,54 +24,39 @@ impl Hybrid {
     }
 
     /// Adds a number so many times.
-    pub(super) fn add(&mut self, number: u32, mut times: usize) {
-        if self.filled > 0 || times < GROUP {
-            let added = times.min(GROUP - self.filled);
-            self.fill(number, added);
-            times -= added;
+    pub(super) fn add(&mut self, number: u32, times: usize) {
+        let filling = times.min(self.waiting.len().next_multiple_of(GROUP) - self.waiting.len());
+        self.waiting.extend(std::iter::repeat_n(number, filling));
+        let times = times - filling;
+        if times < GROUP {
+            self.waiting.extend(std::iter::repeat_n(number, times));
+            return;
         }
-        if times >= GROUP {
-            self.end_groups();
-            push_varint(&mut self.packed, times << 1);
-            self.packed.extend(number.to_le_bytes().into_iter().take(self.bits.div_ceil(8)));
-        } else if times > 0 {
-            self.fill(number, times);
-        }
-    }
-
-    fn fill(&mut self, number: u32, times: usize) {
-        self.group.iter_mut().skip(self.filled).take(times).for_each(|place| *place = number);
-        self.filled += times;
-        if self.filled == GROUP {
-            self.groups.push(self.group);
-            self.filled = 0;
-        }
+        self.end_groups();
+        push_varint(&mut self.packed, times << 1);
+        self.packed.extend(number.to_le_bytes().into_iter().take(self.bits.div_ceil(8)));
     }
 
     /// All numbers, packed; behind the last there may be some that mean nothing.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        if self.filled > 0 {
-            self.fill(0, GROUP - self.filled);
-        }
+        self.waiting.resize(self.waiting.len().next_multiple_of(GROUP), 0);
         self.end_groups();
         self.packed
     }
 
     fn end_groups(&mut self) {
-        if self.groups.is_empty() {
+        if self.waiting.is_empty() {
             return;
         }
-        push_varint(&mut self.packed, self.groups.len() << 1 | 1);
-        for group in self.groups.drain(..) {
-            let (mut waiting, mut bits) = (0_u64, 0);
-            for number in group {
-                waiting |= u64::from(number) << bits;
-                bits += self.bits;
-                while bits >= 8 {
-                    self.packed.extend(waiting.to_le_bytes().first());
-                    waiting >>= 8;
-                    bits -= 8;
-                }
+        push_varint(&mut self.packed, ((self.waiting.len() / GROUP) << 1) | 1);
+        let (mut buffer, mut bits) = (0_u64, 0);
+        for number in self.waiting.drain(..) {
+            buffer |= u64::from(number) << bits;
+            bits += self.bits;
+            while bits >= 8 {
+                self.packed.extend(buffer.to_le_bytes().first());
+                buffer >>= 8;
+                bits -= 8;
             }
         }
     }

@@ -44,17 +44,18 @@ impl<'s> PartWriter<'s> {
 
     /// Adds rows to the tables from a place in `LAKE_TABLES` on.
     pub(crate) fn write_all(&mut self, from: usize, batches: &[RecordBatch]) -> Result<()> {
-        if !self.is_side_by_side {
-            return (from..).zip(batches).try_for_each(|(table, batch)| self.write(table, batch));
-        }
         for (table, _) in (from..).zip(batches).filter(|(_, batch)| batch.num_rows() > 0) {
             self.table(table)?;
         }
-        let tables = self.tables.par_iter_mut().skip(from).zip(batches);
-        tables.try_for_each(|(table, batch)| match table {
+        let add = |(table, batch): (&mut Option<TableWriter>, &RecordBatch)| match table {
             Some(table) if batch.num_rows() > 0 => table.add(batch),
             _ => Ok(()),
-        })
+        };
+        if self.is_side_by_side {
+            self.tables.par_iter_mut().skip(from).zip(batches).try_for_each(add)
+        } else {
+            self.tables.iter_mut().skip(from).zip(batches).try_for_each(add)
+        }
     }
 
     /// Adds rows to a table, by its place in `LAKE_TABLES`.

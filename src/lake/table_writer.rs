@@ -67,12 +67,12 @@ impl TableWriter {
 
     fn begin(file: HashedFile, path: &Path, table: &TableDef) -> ParquetResult<Self> {
         let schema = table.schema();
-        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties(table)))?;
+        let properties = properties(table);
+        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties.clone()))?;
         let (writer, _) = writer.into_serialized_writer()?;
         let fields_of = |wanted| schema.fields().iter().filter(move |field| encoder_of(field) == wanted);
         let of_library = Arc::new(Schema::new(fields_of(Encoder::Library).cloned().collect::<Vec<_>>()));
-        let (_, encoders) =
-            ArrowWriter::try_new(io::sink(), of_library, Some(properties(table)))?.into_serialized_writer()?;
+        let (_, encoders) = ArrowWriter::try_new(io::sink(), of_library, Some(properties))?.into_serialized_writer()?;
         // Only columns of the library's have more than one leaf, or one of another name.
         let leaf = |field: &FieldRef| {
             let mut leaves = writer.schema_descr().columns().iter();
