@@ -176,3 +176,29 @@ impl Pages {
         Ok(self.dictionary.map(|_| dictionary).into_iter().chain([values]).collect())
     }
 }
+
+/// Reads what the tests of columns wrote.
+#[cfg(test)]
+pub(super) mod read_back {
+    use arrow::array::{AsArray, RecordBatch};
+    use arrow::compute::concat_batches;
+    use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+    use parquet::file::metadata::PageIndexPolicy;
+
+    use super::Bytes;
+
+    pub(in crate::lake) type Texts = Vec<Option<String>>;
+
+    pub(in crate::lake) fn reader(file: &Bytes) -> ParquetRecordBatchReaderBuilder<Bytes> {
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+        ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options).unwrap()
+    }
+
+    /// The texts of the first column.
+    pub(in crate::lake) fn texts(reader: ParquetRecordBatchReaderBuilder<Bytes>) -> Texts {
+        let schema = reader.schema().clone();
+        let batches: Vec<RecordBatch> = reader.build().unwrap().collect::<Result<_, _>>().unwrap();
+        let batch = concat_batches(&schema, &batches).unwrap();
+        batch.column(0).as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect()
+    }
+}

@@ -107,7 +107,6 @@ impl TextColumn {
         if texts.null_count() == texts.len() {
             return self.write_nulls(texts.len(), packer);
         }
-        self.page.make_room(texts);
         for row in 0..texts.len() {
             self.page.add(texts.is_valid(row).then(|| texts.value(row)))?;
             if self.page.is_full() {
@@ -162,14 +161,6 @@ impl TextColumn {
 impl PageInMaking {
     fn new() -> Self {
         Self { bytes: vec![0; LEVELS_ROOM], is_valid: BooleanBufferBuilder::new(0), texts: 0 }
-    }
-
-    /// Room for what will be in the page of some texts, or for as much as a page has.
-    fn make_room(&mut self, texts: &StringArray) {
-        let ends = texts.value_offsets();
-        let bytes = ends.last().zip(ends.first()).map_or(0, |(end, start)| end.abs_diff(*start) as usize);
-        let left = PAGE_BYTES.saturating_sub(self.bytes.len());
-        self.bytes.reserve(left.min(bytes + texts.len() * size_of::<u32>()));
     }
 
     fn add(&mut self, text: Option<&str>) -> Result<()> {
@@ -243,21 +234,15 @@ impl PageInMaking {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{AsArray, RecordBatch};
-    use arrow::compute::concat_batches;
     use arrow::datatypes::{DataType, Field, Schema};
     use parquet::arrow::ArrowSchemaConverter;
-    use parquet::arrow::arrow_reader::{
-        ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
-    };
-    use parquet::file::metadata::PageIndexPolicy;
+    use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::SerializedFileWriter;
     use proptest::prelude::*;
 
+    use super::super::pages::read_back::{Texts, reader, texts};
     use super::*;
-
-    type Texts = Vec<Option<String>>;
 
     fn schema(is_nullable: bool) -> Arc<Schema> {
         Arc::new(Schema::new(vec![Field::new("text", DataType::Utf8, is_nullable)]))
@@ -280,18 +265,6 @@ mod tests {
             group.close().unwrap();
         }
         file.into_inner().unwrap().into()
-    }
-
-    fn reader(file: &Bytes) -> ParquetRecordBatchReaderBuilder<Bytes> {
-        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
-        ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options).unwrap()
-    }
-
-    fn texts(reader: ParquetRecordBatchReaderBuilder<Bytes>) -> Texts {
-        let schema = reader.schema().clone();
-        let batches: Vec<RecordBatch> = reader.build().unwrap().collect::<Result<_, _>>().unwrap();
-        let batch = concat_batches(&schema, &batches).unwrap();
-        batch.column(0).as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect()
     }
 
     proptest! {

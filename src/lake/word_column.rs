@@ -99,16 +99,15 @@ impl WordColumn {
             self.push(None, words.len());
             return Ok(());
         }
-        let mut last = self.runs.last().map(|run| run.word);
         for row in 0..words.len() {
             let word = words.is_valid(row).then(|| words.value(row).as_bytes());
+            let last = self.runs.last().and_then(|run| run.word);
             let place = match (word, last) {
-                (Some(word), Some(Some(place))) if self.words.dictionary.get(place) == word => Some(place),
+                (Some(word), Some(place)) if self.words.dictionary.get(place) == word => Some(place),
                 (Some(word), _) => Some(self.words.place_of(word)?),
                 (None, _) => None,
             };
             self.push(place, 1);
-            last = Some(place);
         }
         Ok(())
     }
@@ -239,26 +238,20 @@ impl<'w> Extent<'w> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{AsArray, RecordBatch};
-    use arrow::compute::concat_batches;
     use arrow::datatypes::{DataType, Field, Schema};
     use bytes::Bytes;
     use parquet::arrow::ArrowSchemaConverter;
-    use parquet::arrow::arrow_reader::{
-        ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
-    };
-    use parquet::file::metadata::PageIndexPolicy;
+    use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
     use parquet::file::page_index::column_index::ColumnIndexMetaData;
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::SerializedFileWriter;
     use proptest::prelude::*;
 
+    use super::super::pages::read_back::{Texts, reader, texts};
     use super::*;
 
-    type Told = Vec<Option<String>>;
-
     /// A file of row groups, each of the words of some calls.
-    fn written(groups: &[Vec<Told>], is_nullable: bool) -> Bytes {
+    fn written(groups: &[Vec<Texts>], is_nullable: bool) -> Bytes {
         let schema = Schema::new(vec![Field::new("word", DataType::Utf8, is_nullable)]);
         let descriptor = ArrowSchemaConverter::new().convert(&schema).unwrap();
         let properties = Arc::new(WriterProperties::default());
@@ -275,18 +268,6 @@ mod tests {
         file.into_inner().unwrap().into()
     }
 
-    fn reader(file: &Bytes) -> ParquetRecordBatchReaderBuilder<Bytes> {
-        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-        ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options).unwrap()
-    }
-
-    fn words(reader: ParquetRecordBatchReaderBuilder<Bytes>) -> Told {
-        let schema = Arc::clone(reader.schema());
-        let batches: Vec<RecordBatch> = reader.build().unwrap().collect::<std::result::Result<_, _>>().unwrap();
-        let batch = concat_batches(&schema, &batches).unwrap();
-        batch.column(0).as_string::<i32>().iter().map(|word| word.map(str::to_owned)).collect()
-    }
-
     proptest! {
         /// Whatever is written is read, all of it and from any row on, and its bounds are those of its words.
         #[test]
@@ -295,19 +276,19 @@ mod tests {
                 (prop::option::of("[a-cé]{0,2}|x{250,260}"), 1..20_usize), 0..12), 1..4), 1..4),
             is_nullable in any::<bool>(), from in any::<prop::sample::Index>(),
         ) {
-            let told = |runs: Vec<(Option<String>, usize)>| -> Told {
+            let told = |runs: Vec<(Option<String>, usize)>| -> Texts {
                 let words = runs.into_iter().flat_map(|(word, rows)| std::iter::repeat_n(word, rows));
                 words.map(|word| if is_nullable { word } else { Some(word.unwrap_or_default()) }).collect()
             };
-            let groups: Vec<Vec<Told>> = groups.into_iter().map(|calls| calls.into_iter().map(told).collect()).collect();
+            let groups: Vec<Vec<Texts>> = groups.into_iter().map(|calls| calls.into_iter().map(told).collect()).collect();
             let groups: Vec<_> = groups.into_iter().filter(|calls| calls.iter().any(|words| !words.is_empty())).collect();
-            let all: Told = groups.iter().flatten().flatten().cloned().collect();
+            let all: Texts = groups.iter().flatten().flatten().cloned().collect();
             prop_assume!(!all.is_empty());
             let file = written(&groups, is_nullable);
-            prop_assert_eq!(&words(reader(&file)), &all);
+            prop_assert_eq!(&texts(reader(&file)), &all);
             let from = from.index(all.len());
             let rest = RowSelection::from(vec![RowSelector::skip(from), RowSelector::select(all.len() - from)]);
-            prop_assert_eq!(&words(reader(&file).with_row_selection(rest))[..], &all[from..]);
+            prop_assert_eq!(&texts(reader(&file).with_row_selection(rest))[..], &all[from..]);
             for (group, calls) in reader(&file).metadata().row_groups().iter().zip(&groups) {
                 let statistics = group.column(0).statistics().unwrap();
                 let (none, some): (Vec<_>, Vec<_>) = calls.iter().flatten().partition(|word| word.is_none());
@@ -323,12 +304,12 @@ mod tests {
     #[test]
     fn a_word_is_there_once_and_pages_end_by_rows() {
         let name = |row: usize| ["gpt", "claude", "gemini"][row / 7 % 3];
-        let alternating: Told = (0..50_001).map(|row| (row % 5 > 0).then(|| name(row).to_owned())).collect();
-        let same: Told = vec![Some("gpt".to_owned()); 45_000];
-        let none: Told = vec![None; 45_000];
+        let alternating: Texts = (0..50_001).map(|row| (row % 5 > 0).then(|| name(row).to_owned())).collect();
+        let same: Texts = vec![Some("gpt".to_owned()); 45_000];
+        let none: Texts = vec![None; 45_000];
         let groups = [vec![alternating], vec![same], vec![none]];
         let file = written(&groups, true);
-        assert_eq!(words(reader(&file)), groups.iter().flatten().flatten().cloned().collect::<Told>());
+        assert_eq!(texts(reader(&file)), groups.iter().flatten().flatten().cloned().collect::<Texts>());
         let about = reader(&file).metadata().clone();
         let starts = |group: usize| {
             let pages = &about.offset_index().unwrap()[group][0].page_locations;
