@@ -287,10 +287,12 @@ fn prepare(
 fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
     let (folded, groups): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(Group::is_folded);
     let waiting = AtomicUsize::new(groups.len());
-    let groups = long_ones_in_time(groups, rayon::current_num_threads());
+    let threads = rayon::current_num_threads();
+    let groups = long_ones_in_time(groups, threads);
     let outcomes = groups.into_iter().par_bridge().map(|group| {
-        let is_last = waiting.fetch_sub(1, Ordering::Relaxed) == 1;
-        process(shared, group, if is_last { Work::SideBySide } else { Work::InTurn })
+        // Of the last groups one is done first, and its thread then helps with the others.
+        let is_among_last = waiting.fetch_sub(1, Ordering::Relaxed) <= threads;
+        process(shared, group, if is_among_last { Work::SideBySide } else { Work::InTurn })
     });
     let mut outcomes: Vec<Outcome> = outcomes.collect::<Result<_>>()?;
     // One at a time, so that memory does not grow with the number of threads.

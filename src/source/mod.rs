@@ -22,6 +22,7 @@ pub(crate) use compressed::{decompress, lines_of_blob};
 pub use lines::{Line, Lines};
 pub(crate) use names::{name_of, path_of, text_of};
 pub use repair::repair;
+pub(crate) use repair::without_lone_surrogates;
 pub use sqlite::{Database, Databases};
 pub(crate) use sqlite::{value_bytes, value_text};
 pub(crate) use unescape::unescape;

@@ -24,6 +24,11 @@ pub fn repair(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// As [`repair`], of JSON that a parser has passed: nothing else can be wrong with it.
+pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
+    replace_lone_surrogates(json).map_or(Cow::Borrowed(json), Cow::Owned)
+}
+
 /// The standard library's own reads byte by byte, which nearly no text needs.
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     simdutf8::basic::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)

@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use super::record::{Block, ToolResult};
 use crate::agents::content::{self, TextBlock, join};
 use crate::source::records::{Text, lenient};
-use crate::source::{repair, unescape};
+use crate::source::{repair, unescape, without_lone_surrogates};
 
 /// The blocks of a message; a text is one text block, anything else is none.
 #[derive(Debug, Clone, Default)]
@@ -100,6 +100,6 @@ pub(super) fn plain_text(json: Option<&str>) -> Option<String> {
     let json = json?;
     match json.as_bytes().first() {
         Some(b'"' | b'[') => output_text(Some(json)).map(Cow::into_owned),
-        _ => Some(repair(json.as_bytes()).into_owned()),
+        _ => Some(without_lone_surrogates(json).into_owned()),
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::record::Part;
 use crate::source::records::{List, Object};
-use crate::source::{repair, unescape};
+use crate::source::{repair, unescape, without_lone_surrogates};
 
 /// A value of the given shape; of what cannot be read as it stands, the repaired text is read from `spare`.
 pub(super) fn parse<'s, T: Deserialize<'s>>(json: &'s str, spare: &'s mut String) -> Option<T> {
@@ -73,7 +73,7 @@ pub(super) fn plain_text(json: Option<&str>) -> Option<String> {
     if json.starts_with('"') {
         return text_of(json).map(Cow::into_owned).filter(|text| !text.is_empty());
     }
-    Some(repair(json.as_bytes()).into_owned())
+    Some(without_lone_surrogates(json).into_owned())
 }
 
 /// Adds a text behind another, on a line of its own.

@@ -7,7 +7,7 @@ use super::transcript::{Spot, Transcript};
 use crate::agents::ids;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Raw, Text};
-use crate::source::repair;
+use crate::source::without_lone_surrogates;
 use crate::tables::ToolCallRow;
 
 /// A call without its result.
@@ -147,9 +147,9 @@ impl PendingCall {
 
 /// Arguments as an object; some versions wrote it as a text.
 pub(super) fn object_of(json: &str) -> String {
-    let text = json.starts_with('"').then(|| serde_json::from_str::<String>(&repair(json.as_bytes())).ok()).flatten();
+    let text = json.starts_with('"').then(|| serde_json::from_str::<String>(&without_lone_surrogates(json)).ok()).flatten();
     let object = text.filter(|text| text.trim_start().starts_with('{'));
-    object.unwrap_or_else(|| repair(json.as_bytes()).into_owned())
+    object.unwrap_or_else(|| without_lone_surrogates(json).into_owned())
 }
 
 impl Transcript<'_, '_> {

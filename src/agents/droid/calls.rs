@@ -12,7 +12,7 @@ use crate::agents::content::join;
 use crate::agents::ids::{Given, is_global, qualified};
 use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Request, Sink, key};
 use crate::source::records::Raw;
-use crate::source::{repair, unescape};
+use crate::source::{unescape, without_lone_surrogates};
 use crate::tables::ToolCallRow;
 
 /// Of which call a record tells.
@@ -216,7 +216,7 @@ fn arguments<'a>(input: &Raw<'a>) -> Option<Cow<'a, str>> {
     {
         return Some(inner);
     }
-    Some(repair(json.as_bytes()))
+    Some(without_lone_surrogates(json))
 }
 
 /// The result that a record of a stream holds: a text, or what a command wrote and how it exited.

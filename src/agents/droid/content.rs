@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::record::Block;
 use crate::agents::content::{self, TextBlock, join};
 use crate::source::records::{ObjectInto, Raw, Text, lenient};
-use crate::source::repair;
+use crate::source::without_lone_surrogates;
 
 /// The blocks of a message; a text is one text block, anything else is none.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Told<'a> {
                     object.extend([comma, &key, ":", value.map(RawValue::get).unwrap_or_default()]);
                 }
                 object.push('}');
-                Ok(Some(Cow::Owned(repair(object.as_bytes()).into_owned())))
+                Ok(Some(Cow::Owned(without_lone_surrogates(&object).into_owned())))
             }
             fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
                 Ok(Some(Cow::Owned(flag.to_string())))
@@ -101,7 +101,7 @@ pub(super) fn plain_text<'a>(value: &Raw<'a>) -> Option<Cow<'a, str>> {
     match serde_json::from_str(json) {
         Ok(Told(text)) => text,
         Err(_) => {
-            serde_json::from_str::<Told<'_>>(&repair(json.as_bytes())).ok()?.0.map(|text| Cow::Owned(text.into_owned()))
+            serde_json::from_str::<Told<'_>>(&without_lone_surrogates(json)).ok()?.0.map(|text| Cow::Owned(text.into_owned()))
         }
     }
 }

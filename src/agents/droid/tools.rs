@@ -26,6 +26,10 @@ pub(super) fn category(name: &str) -> &'static str {
 
 /// The server of an `mcp__server__tool` or `server___tool` name.
 pub(super) fn mcp_server(name: &str) -> Option<&str> {
+    // Most names have none at all, and to look for three takes longer.
+    if !name.contains('_') {
+        return None;
+    }
     let server = match name.strip_prefix("mcp__") {
         Some(rest) => rest.split_once("__")?.0,
         None => name.split_once("___")?.0,
