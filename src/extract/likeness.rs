@@ -26,37 +26,26 @@ fn own_text(output: &str) -> &str {
 /// Bytes of a text that are looked at word by word; what lies behind counts as it stands.
 const LOOKED_AT: usize = 4 << 10;
 
-/// Bytes of most requests: for these, less room has to be made.
-const FEW: usize = 512;
-
 /// Whether two requests are nearly the same: a hash of the tool and the letters of its arguments. Numbers, white space,
 /// punctuation and case do not count, so that `head -50` is as good as `head -100`.
-pub(super) fn input_shape(tool: &str, input: &str) -> Hex {
+pub(super) fn input_shape(tool: &str, input: &str, letters: &mut Letters) -> Hex {
     let (head, rest) = split(input);
     let mut hasher = Pieces::new();
     hasher.add(tool.as_bytes());
     hasher.add(&[0]);
-    let (mut few, mut many);
-    let room: &mut [u8] = if head.len() <= FEW {
-        few = [0; FEW + STEP];
-        &mut few
-    } else {
-        many = [0; LOOKED_AT + STEP];
-        &mut many
-    };
-    hasher.add(letters_of(head, room));
+    hasher.add(letters.of(head));
     hasher.add(rest.as_bytes());
     hasher.hex()
 }
 
 /// Whether two errors are the same: a hash of the words of the first lines. What names a place or a thing does not count:
 /// paths, and words with digits (numbers, ids, addresses, times). Nothing where no word is left.
-pub(super) fn error_key(output: &str) -> Option<Hex> {
+pub(super) fn error_key(output: &str, letters: &mut Letters) -> Option<Hex> {
     let (head, _) = split(own_text(output));
     let mut hasher = Pieces::new();
-    let (mut has_words, mut room) = (false, [0; LOOKED_AT + STEP]);
+    let mut has_words = false;
     for word in head.split_ascii_whitespace().filter(|word| !names_something(word)) {
-        let letters = letters_of(word, &mut room);
+        let letters = letters.of(word);
         if !letters.is_empty() {
             has_words = true;
             hasher.add(letters);
@@ -73,22 +62,32 @@ fn names_something(word: &str) -> bool {
 /// Bytes that are looked at in one go.
 const STEP: usize = 32;
 
-/// The letters of a text that is looked at, in lower case; of other alphabets, each byte as it is. Every byte is put down,
-/// and the next one over it where it is no letter: a branch for each byte would cost more. The room has a step more than
-/// the text, so that its bounds are looked at once a step.
-fn letters_of<'r>(text: &str, room: &'r mut [u8]) -> &'r [u8] {
-    let mut count = 0;
-    for bytes in text.as_bytes().chunks(STEP) {
-        let Some(letters) = room.get_mut(count..).and_then(|room| room.first_chunk_mut::<STEP>()) else { break };
-        let mut found = 0;
-        for byte in bytes {
-            let letter = LETTERS[usize::from(*byte)];
-            letters[found % STEP] = letter;
-            found += usize::from(letter != 0);
-        }
-        count += found;
+/// Room for the letters of a text that is looked at, and a step more, so that its bounds are looked at once a step. To clear
+/// it for each text would cost as much as many a text does.
+pub(super) struct Letters(Box<[u8]>);
+
+impl Letters {
+    pub(super) fn new() -> Self {
+        Self(vec![0; LOOKED_AT + STEP].into())
     }
-    room.get(..count).unwrap_or_default()
+
+    /// The letters of a text, in lower case; of other alphabets, each byte as it is. Every byte is put down, and the next
+    /// one over it where it is no letter: a branch for each byte would cost more.
+    fn of(&mut self, text: &str) -> &[u8] {
+        let mut count = 0;
+        for bytes in text.as_bytes().chunks(STEP) {
+            let room = self.0.get_mut(count..).and_then(|room| room.first_chunk_mut::<STEP>());
+            let Some(letters) = room else { break };
+            let mut found = 0;
+            for byte in bytes {
+                let letter = LETTERS[usize::from(*byte)];
+                letters[found % STEP] = letter;
+                found += usize::from(letter != 0);
+            }
+            count += found;
+        }
+        self.0.get(..count).unwrap_or_default()
+    }
 }
 
 /// Each byte as a letter in lower case; 0 for what is none.
@@ -208,24 +207,24 @@ mod tests {
 
     #[test]
     fn requests_that_differ_in_numbers_and_spaces_are_nearly_the_same() {
-        let shape = |input| input_shape("Bash", input);
+        let shape = |input| input_shape("Bash", input, &mut Letters::new());
         assert_eq!(shape("cargo test 2>&1 | tail -50"), shape("cargo  test 2>&1 | tail -100"));
         assert_ne!(shape("cargo test"), shape("cargo check"));
-        assert_ne!(shape("ls"), input_shape("Glob", "ls"));
+        assert_ne!(shape("ls"), input_shape("Glob", "ls", &mut Letters::new()));
         let long = "x".repeat(2 * LOOKED_AT);
         assert_ne!(shape(&long), shape(&format!("{long}1")));
     }
 
     #[test]
     fn errors_that_differ_in_place_and_number_are_the_same() {
-        let key = |output| error_key(output).unwrap();
+        let key = |output| error_key(output, &mut Letters::new()).unwrap();
         let error = "error[E0425]: cannot find value `x` in this scope\n --> src/main.rs:4:5";
         let elsewhere = "error[E0425]: cannot find value `x` in this scope\n --> src/other/lib.rs:118:21";
         assert_eq!(key(error), key(elsewhere));
         assert_ne!(key(error), key("error[E0425]: cannot find value `y` in this scope\n --> src/main.rs:4:5"));
         assert_eq!(key("Connection to 10.0.0.1:8080 refused"), key("connection to 10.0.0.2:9090 refused"));
-        assert_eq!(error_key("127"), None);
-        assert_eq!(error_key(""), None);
+        assert_eq!(error_key("127", &mut Letters::new()), None);
+        assert_eq!(error_key("", &mut Letters::new()), None);
     }
 
     #[test]
@@ -235,7 +234,8 @@ mod tests {
         };
         let [a, b] = [told("a1b2c3", "0.05", "no such file"), told("d4e5f6", "1.73", "no such file")];
         assert_eq!(output_key(&a), output_key(&b));
-        assert_eq!(error_key(&a), error_key("no such file"));
+        let key = |output| error_key(output, &mut Letters::new());
+        assert_eq!(key(&a), key("no such file"));
         assert_ne!(output_key(&a), output_key(&told("a1b2c3", "0.05", "no such folder")));
         assert_ne!(output_key("a\nOutput:\nsame"), output_key("b\nOutput:\nsame"));
     }
@@ -259,11 +259,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn letters_are_those_of_the_text(text in ".{0,200}") {
-            let letters: Vec<u8> =
-                text.bytes().filter(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()).collect();
-            let mut room = vec![0; text.len() + STEP];
-            prop_assert_eq!(letters_of(&text, &mut room), letters.to_ascii_lowercase());
+        fn letters_are_those_of_the_text(texts in prop::collection::vec(".{0,200}", 1..4)) {
+            let mut letters = Letters::new();
+            for text in texts {
+                let own = text.bytes().filter(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
+                prop_assert_eq!(letters.of(&text), own.collect::<Vec<u8>>().to_ascii_lowercase());
+            }
         }
 
         #[test]
@@ -273,9 +274,10 @@ mod tests {
 
         #[test]
         fn any_text_has_its_keys(text in any::<String>(), tool in any::<String>()) {
-            prop_assert_eq!(input_shape(&tool, &text).len(), 16);
+            let mut letters = Letters::new();
+            prop_assert_eq!(input_shape(&tool, &text, &mut letters).len(), 16);
             prop_assert_eq!(output_key(&text).len(), 16);
-            prop_assert!(error_key(&text).is_none_or(|key| key.len() == 16));
+            prop_assert!(error_key(&text, &mut letters).is_none_or(|key| key.len() == 16));
             prop_assert!(text_sketch(&text).is_none_or(|sketch| sketch.len() == 64));
         }
     }

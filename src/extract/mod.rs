@@ -20,6 +20,7 @@ pub(crate) use arguments::{Request, input_key};
 pub use claims::{Claim, Count, Kind, Note, NoteField, ResponseCopy, key, session_key};
 pub(crate) use hashing::Hex;
 pub(crate) use keys::{KeyMap, KeySet};
+use likeness::Letters;
 pub(crate) use likeness::text_sketch;
 pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
@@ -129,6 +130,7 @@ pub struct Sink<'a> {
     current_name: String,
     places: Places,
     recent_model: Recent,
+    letters: Letters,
     /// Sessions that are complete.
     pub sessions: Vec<Box<SessionRows>>,
     /// The first place of each among them, by the session's key.
@@ -172,6 +174,7 @@ impl<'a> Sink<'a> {
             current_name: String::new(),
             places: Places::default(),
             recent_model: Recent::default(),
+            letters: Letters::new(),
             sessions: Vec::new(),
             ended: KeyMap::default(),
             notes: Vec::new(),
@@ -346,10 +349,12 @@ impl<'a> Sink<'a> {
         }
         if keeps {
             let request = row.input.filter(|_| row.input_key.is_none()).map(|input| input_key(row.name, input));
-            let shape = input.as_deref().or(row.input).map(|input| likeness::input_shape(row.name, input));
+            let shape = input.as_deref().or(row.input);
+            let shape = shape.map(|input| likeness::input_shape(row.name, input, &mut self.letters));
             let told = output.as_deref().or(row.output);
             let output_key = told.map(likeness::output_key);
-            let error_key = told.filter(|_| row.status == "error").and_then(likeness::error_key);
+            let error_key =
+                told.filter(|_| row.status == "error").and_then(|told| likeness::error_key(told, &mut self.letters));
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
                 input: input.as_deref(),
                 input_key: row.input_key.or(request.as_deref()),

@@ -147,7 +147,8 @@ impl PendingCall {
 
 /// Arguments as an object; some versions wrote it as a text.
 pub(super) fn object_of(json: &str) -> String {
-    let text = json.starts_with('"').then(|| serde_json::from_str::<String>(&without_lone_surrogates(json)).ok()).flatten();
+    let text =
+        json.starts_with('"').then(|| serde_json::from_str::<String>(&without_lone_surrogates(json)).ok()).flatten();
     let object = text.filter(|text| text.trim_start().starts_with('{'));
     object.unwrap_or_else(|| without_lone_surrogates(json).into_owned())
 }

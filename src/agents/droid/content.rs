@@ -100,9 +100,10 @@ pub(super) fn plain_text<'a>(value: &Raw<'a>) -> Option<Cow<'a, str>> {
     let json = value.json()?;
     match serde_json::from_str(json) {
         Ok(Told(text)) => text,
-        Err(_) => {
-            serde_json::from_str::<Told<'_>>(&without_lone_surrogates(json)).ok()?.0.map(|text| Cow::Owned(text.into_owned()))
-        }
+        Err(_) => serde_json::from_str::<Told<'_>>(&without_lone_surrogates(json))
+            .ok()?
+            .0
+            .map(|text| Cow::Owned(text.into_owned())),
     }
 }
 
