@@ -54,7 +54,21 @@ impl Given {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn uuids_are_hexadecimal_digits_in_five_groups(
+            id in "[0-9a-fA-F]{7,8}(-[0-9a-fA-F]{3}[0-9a-f/:@G`g]){3}[-_][0-9a-fA-F]{10}[0-9a-fgé]{1,2}"
+        ) {
+            let groups: Vec<&str> = id.split('-').collect();
+            let has_form = groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]);
+            let is_hex = groups.concat().bytes().all(|byte| byte.is_ascii_hexdigit());
+            prop_assert_eq!(is_uuid(&id), has_form && is_hex);
+        }
+    }
 
     #[test]
     fn random_ids_stand_for_themselves() {

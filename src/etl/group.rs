@@ -98,7 +98,7 @@ pub(super) struct Draft {
 pub(super) enum Work {
     /// One after the other: the other threads have groups of their own.
     InTurn,
-    /// By all threads: none has anything else to do.
+    /// By all threads: none has, or soon has, anything else to do.
     SideBySide,
 }
 
