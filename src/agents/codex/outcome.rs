@@ -63,7 +63,8 @@ impl Outcome {
         let exit_code = end.exit_code.or(head.exit_code);
         let duration_ms = end.duration_ms.or(head.duration_ms);
         let failed = end.failed || head.failed || exit_code.is_some_and(|code| code != 0);
-        let said = said(&head.body);
+        // A command that ended well may print what it likes: it often looks for such words.
+        let said = if exit_code == Some(0) { None } else { said(&head.body) };
         let is_denied = matches!(said, Some(Said::Forbidden));
         let status = match said {
             Some(Said::Forbidden) => "error",
@@ -203,6 +204,8 @@ mod tests {
             ),
             ("Script completed\nWall time 2.5 seconds\nOutput:\nx", ("ok", None, Some(2500))),
             ("Script failed\nWall time 1.0 seconds\nOutput:\nx", ("error", None, Some(1000))),
+            ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nerror: no such file", ("ok", Some(0), Some(200))),
+            (r#"{"output":"aborted","metadata":{"exit_code":0,"duration_seconds":1}}"#, ("ok", Some(0), Some(1000))),
             ("exec command rejected by user", ("rejected", None, None)),
             ("Exit code: 1\nWall time: 0 seconds\nOutput:\npatch rejected by user", ("rejected", Some(1), Some(0))),
             ("exec_command failed: Rejected(\"rejected by user\")", ("rejected", None, None)),
@@ -228,6 +231,7 @@ mod tests {
         let is_denied = |output| Outcome::of(output, End::default()).is_denied;
         assert!(is_denied("rejected by user approval settings"));
         assert!(is_denied("This action was rejected due to unacceptable risk.\nReason: it deletes files"));
+        assert!(!is_denied("Exit code: 0\nOutput:\na.rs: \"rejected by user approval settings\""));
         assert!(!is_denied("exec command rejected by user") && !is_denied("sandbox denied exec error"));
     }
 
