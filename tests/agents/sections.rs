@@ -38,11 +38,12 @@ fn only_the_session_that_changed_is_read() {
     let lake = Built::full(&home);
     let before = texts(&lake, OTHER);
     add_prompt(&home);
-    // Whoever read this session again would find nothing to read.
+    // Whoever read this session again would find nothing to read: as many bytes, and no record.
     change(
         &home,
         &format!(
-            "UPDATE transcript_events SET event_json = 'nonsense', event_zstd = NULL WHERE session_id = '{OTHER}'"
+            "UPDATE transcript_events SET event_json = substr(hex(zeroblob(octet_length(event_json))), 1,
+            octet_length(event_json)), event_zstd = zeroblob(octet_length(event_zstd)) WHERE session_id = '{OTHER}'"
         ),
     );
     lake.run();
@@ -50,6 +51,27 @@ fn only_the_session_that_changed_is_read() {
     assert_eq!(texts(&lake, OTHER), before);
     assert_eq!(lake.rows().values("sources")[0]["bad_lines"], 0);
     assert_consistent(&lake.rows(), "sections");
+}
+
+/// The row of the last event is deleted, and the one that comes instead gets its id.
+#[test]
+fn an_event_that_was_replaced_is_read() {
+    let home = Home::of(&Case::named("database-of-2026-9"));
+    add_prompt(&home);
+    let lake = Built::full(&home);
+    let event = "FROM transcript_events WHERE seq = 90";
+    change(
+        &home,
+        &format!(
+            "CREATE TABLE kept AS SELECT session_id, seq, event_json, created_at {event};
+            DELETE {event};
+            INSERT INTO transcript_events (session_id, seq, event_json, created_at)
+            SELECT session_id, seq, replace(event_json, 'one more thing', 'another thing, instead'), created_at FROM kept;
+            DROP TABLE kept"
+        ),
+    );
+    lake.run();
+    assert_eq!(texts(&lake, CHANGED).last().unwrap(), "another thing, instead");
 }
 
 #[test]

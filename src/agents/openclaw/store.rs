@@ -86,8 +86,8 @@ fn message(error: &Reject) -> String {
     }
 }
 
-/// The sessions of a database. Events are only ever added, or replaced as rows; what a session is called or belongs to
-/// may change too.
+/// The sessions of a database. Events are added, and replaced: often the last one, whose row id the new one gets. What a
+/// session is called or belongs to may change too.
 pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
     let database = source.database()?;
     let survey = source.survey(|| Ok(Survey::of(&database)))?;
@@ -102,21 +102,34 @@ pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> 
     Ok(sessions.into_iter().map(section).collect())
 }
 
-/// The rows of a session, as far as an index tells: their number, and the sum of their row ids.
+/// The rows of a session, as far as can be told without reading their contents: their number, and the sums of their row ids,
+/// sizes and moments.
 #[derive(Debug, Default)]
 struct Rows {
     count: u64,
     ids: f64,
+    bytes: f64,
+    moments: f64,
 }
+
+/// Columns that hold contents, one of them in each row.
+const CONTENTS: [&str; 3] = ["event_json", "event_zstd", "archive_blob"];
 
 /// The sessions that have events or archives.
 fn sessions(database: &Database) -> Result<BTreeMap<String, Rows>, Reject> {
     let mut sessions: BTreeMap<String, Rows> = BTreeMap::new();
     for table in [EVENTS, ARCHIVES] {
-        if database.columns(table)?.is_empty() {
+        let columns = database.columns(table)?;
+        if columns.is_empty() {
             continue;
         }
-        let query = format!("SELECT session_id, COUNT(*), TOTAL(rowid) FROM {table} GROUP BY session_id");
+        let is_there = |column: &&str| columns.iter().any(|name| name == column);
+        let sizes = CONTENTS.into_iter().filter(is_there).map(|column| format!("TOTAL(octet_length({column}))"));
+        let bytes = sizes.chain(["0.0".to_owned()]).collect::<Vec<_>>().join(" + ");
+        // The lower half: sums of whole moments are too large to tell a difference of some milliseconds.
+        let moments = Some("TOTAL(created_at & 0xffffffff)").filter(|_| is_there(&"created_at")).unwrap_or("0.0");
+        let query =
+            format!("SELECT session_id, COUNT(*), TOTAL(rowid), {bytes}, {moments} FROM {table} GROUP BY session_id");
         let mut statement = database.prepare(&query)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
@@ -124,6 +137,8 @@ fn sessions(database: &Database) -> Result<BTreeMap<String, Rows>, Reject> {
             let entry = sessions.entry(session).or_default();
             entry.count += u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
             entry.ids += row.get::<_, f64>(2)?;
+            entry.bytes += row.get::<_, f64>(3)?;
+            entry.moments += row.get::<_, f64>(4)?;
         }
     }
     Ok(sessions)
