@@ -190,10 +190,10 @@ impl<'a> Source<'a> {
         stem(self.path).or_else(|| stem(Path::new(self.name?))).unwrap_or_default()
     }
 
-    /// Its lines, from the first; decompressed when the file is named `.zst`.
+    /// Its lines, from the first; decompressed when the file is named `.zst`, or was before it was named on.
     pub fn lines(&mut self) -> Result<Lines<'a>, Reject> {
         let file = open_regular(self.path).map_err(Reject::Io)?;
-        if self.path.extension().is_none_or(|extension| extension != "zst") {
+        if !is_compressed(self.path) {
             return Ok(Lines::new(Box::new(file), self.bytes, self.progress));
         }
         (self.progress)(self.bytes);
@@ -269,6 +269,11 @@ impl<'a> Source<'a> {
             None => make().map(std::sync::Arc::new),
         }
     }
+}
+
+fn is_compressed(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.ends_with(b".zst") || memchr::memmem::find(name, b".zst.").is_some()
 }
 
 /// Opens a regular file for reading; a pipe, device or folder is refused and never blocks.

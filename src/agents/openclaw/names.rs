@@ -22,7 +22,10 @@ pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
         _ if is_cold => Some("cold"),
         "" => Some("transcript"),
         ".zst" => Some("archive"),
-        ending => ARCHIVES.iter().any(|archive| ending.starts_with(archive)).then_some("archive"),
+        ending => {
+            let ending = ending.strip_prefix(".zst").unwrap_or(ending);
+            ARCHIVES.iter().any(|archive| ending.starts_with(archive)).then_some("archive")
+        }
     }
 }
 
@@ -49,6 +52,7 @@ mod tests {
             ("a1.jsonl.deleted.2026-01-01T10-00-00.000Z.zst", Some("archive"), ("a1", false)),
             ("a1.jsonl.full.bak", Some("archive"), ("a1", false)),
             ("archive-tier.a1.jsonl.imported-2026-01-01T10-00-00.000Z", Some("archive"), ("a1", false)),
+            ("main.a1.jsonl.zst.imported-2026-01-01T10-00-00.000Z", Some("archive"), ("a1", false)),
             ("openclaw-agent.sqlite", Some("database"), ("openclaw-agent.sqlite", false)),
             ("cold/9f.jsonl.zst", Some("cold"), ("9f", false)),
             ("a1.checkpoint.b2.jsonl", None, ("a1.checkpoint.b2", false)),
