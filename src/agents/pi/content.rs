@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::{Deserialize, Deserializer};
 
 use crate::agents::content::{self, TextBlock, join};
-use crate::source::records::{Raw, Text, record};
+use crate::source::records::{Flag, Raw, Text, record};
 
 record! {
     /// One block of a content.
@@ -13,6 +13,7 @@ record! {
         kind: Text<'a> = "type",
         text: Text<'a> = "text",
         thinking: Text<'a> = "thinking",
+        redacted: Flag = "redacted",
         id: Text<'a> = "id",
         name: Text<'a> = "name",
         arguments: Raw<'a> = "arguments" | "input",
@@ -43,9 +44,9 @@ impl Content<'_> {
         join(texts.map(Cow::Borrowed))
     }
 
-    /// The visible thinking; what the provider encrypted is empty and counts as none.
+    /// The visible thinking; what the provider encrypted is empty or says only that, and counts as none.
     pub(super) fn thinking(&self) -> Option<Cow<'_, str>> {
-        let thoughts = self.0.iter().filter(|block| block.kind.is("thinking"));
+        let thoughts = self.0.iter().filter(|block| block.kind.is("thinking") && !block.redacted.0);
         join(thoughts.filter_map(|block| block.thinking.get()).map(Cow::Borrowed))
     }
 
