@@ -126,8 +126,9 @@ def read_session(path):
             else:
                 for name in named_models(message.get("content")):
                     hint = model_name(name)
-            if parent and forked_at and identity == forked_at and not at_fork:
-                at_fork, replied, models = True, False, []  # a fork's total is what it spent itself
+        last = text(record.get("id")) or (text(inside(record, "message", "id")) if kind == "message" else None)
+        if kind in ("message", "compaction_state") and parent and forked_at and last == forked_at and not at_fork:
+            at_fork, replied, models = True, False, []  # a fork's total is what it spent itself
     if not found:
         return None
     settings = read_settings(path[:-len(".jsonl")] + ".settings.json")

@@ -12,7 +12,9 @@ impl Transcript<'_, '_> {
     pub(super) fn take_compaction(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
         let Some(id) = self.new_id(line.id.get(), number) else { return Ok(()) };
         let row = MessageRow { kind: "compaction", text: line.summary.get(), ..blank_row(&id) };
-        self.push(line, number, row)
+        self.push(line, number, row)?;
+        self.leave_origin_at(line.id.get());
+        Ok(())
     }
 
     /// A turn that ended well leaves no message: its last reply says all.

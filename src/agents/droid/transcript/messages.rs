@@ -36,9 +36,7 @@ impl Transcript<'_, '_> {
             }
         }
         self.take_blocks(line, number, message, &id)?;
-        if raw_id.is_some() && raw_id == self.origin.forked_at.as_deref() {
-            self.leave_origin();
-        }
+        self.leave_origin_at(raw_id);
         Ok(())
     }
 
