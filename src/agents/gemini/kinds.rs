@@ -59,6 +59,10 @@ fn kind_of_user(record: &Record<'_>) -> &'static str {
     }
     let shown = Content::of(record.display).text;
     let text = shown.as_deref().or(content.text.as_deref()).unwrap_or_default().trim_start();
+    // The model may think before it sums up.
+    if text.starts_with("<scratchpad>") && text.contains("<state_snapshot>") {
+        return "compaction";
+    }
     OPENINGS.iter().find(|(opening, _)| text.starts_with(opening)).map_or("prompt", |(_, kind)| kind)
 }
 

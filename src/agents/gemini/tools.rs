@@ -95,7 +95,7 @@ pub(super) struct Outcome {
 /// What the program writes for a call that the person denied: autumn 2025, and since.
 const REJECTED: [&str; 2] = ["Reason: User denied execution.", "Reason: User did not allow tool call"];
 /// What it writes for one that a policy does not allow.
-const DENIED: [&str; 2] = ["denied by policy", "policy_violation"];
+const DENIED: [&str; 3] = ["denied by policy", "not allowed by policy", "policy_violation"];
 /// What it writes for one that was stopped, whatever its status.
 const STOPPED: [&str; 6] = [
     "[Operation Cancelled]",
@@ -182,6 +182,7 @@ mod tests {
         assert_eq!(outcome(Some("executing"), "shell", None).status, "pending");
         let by_policy = outcome(Some("error"), "shell", Some("Tool execution for \"Shell\" denied by policy."));
         assert_eq!((by_policy.status, by_policy.is_denied), ("error", true));
+        assert!(outcome(Some("error"), "edit", Some("Tool \"replace\" is not allowed by policy.")).is_denied);
         assert!(!outcome(Some("error"), "shell", Some("cat: x: Permission denied")).is_denied);
     }
 }
