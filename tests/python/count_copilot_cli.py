@@ -309,14 +309,14 @@ class Session:
             left = {model: tokens["output_tokens"] for model, tokens in totals.items()}
             replies = [(response, *reply[:2]) for other in self.untold if not other.records
                        for response, reply in other.replies.items() if reply[1]]
+            begins_anew = process.compactions and self.version and self.version >= (1, 0, 78)
+            own = process.replies if totals and not begins_anew else {}
             for response, model, output in reversed(replies):
                 model = model if model in left else next(iter(left)) if len(left) == 1 else None
-                if model is None:
-                    continue
-                if 2 * left[model] < output:  # from before a crash or a compaction
-                    left[model] = 0
-                else:
+                enough = model is not None and 2 * left[model] >= output  # else from before a crash or a compaction
+                if model is not None:
                     left[model] = max(0, left[model] - output)
+                if enough or response in own:
                     self.told.add(response)
             if totals and self.version and self.version >= (1, 0, 73):
                 self.told.update(identity for identity, _, _ in process.compactions)

@@ -58,6 +58,8 @@ struct Untold {
 #[derive(Default)]
 struct LastLeg {
     has_records: bool,
+    /// Replies of which only themselves tell.
+    untold: usize,
     compactions: Vec<String>,
 }
 
@@ -83,22 +85,25 @@ impl Outputs {
 }
 
 impl Ledger {
-    /// The replies that a shutdown counts: the last ones, as many as its output tokens are enough for. It does not know
-    /// of those before a crash, nor (from 1.0.78 on) of those before a compaction.
-    fn told_by(&mut self, totals: &[Total]) -> Vec<String> {
+    /// The replies that a shutdown counts: all of its own process, which are the last, whatever model they name; of those
+    /// before, as many as its output tokens are enough for. It does not know of those before a crash, nor (from 1.0.78 on)
+    /// of those before a compaction.
+    fn told_by(&mut self, totals: &[Total], own: usize) -> Vec<String> {
         let output = |total: &Total| total.numbers.output.unwrap_or(0);
         let mut left: BTreeMap<&str, i64> = totals.iter().map(|total| (total.model.as_str(), output(total))).collect();
         let mut told = Vec::new();
-        for reply in std::mem::take(&mut self.untold).into_iter().rev() {
+        for (place, reply) in std::mem::take(&mut self.untold).into_iter().rev().enumerate() {
+            let is_own = place < own;
             let named = reply.model.as_deref().filter(|model| left.contains_key(model));
             let only = left.first_key_value().filter(|_| left.len() == 1).map(|(model, _)| *model);
-            let Some(left) = named.or(only).and_then(|model| left.get_mut(model)) else { continue };
-            if left.saturating_mul(2) < reply.output {
-                *left = 0;
-                continue;
+            let left = named.or(only).and_then(|model| left.get_mut(model));
+            let is_enough = left.as_deref().is_some_and(|left| left.saturating_mul(2) >= reply.output);
+            if let Some(left) = left {
+                *left = (*left - reply.output).max(0);
             }
-            *left = (*left - reply.output).max(0);
-            told.push(reply.response);
+            if is_own || is_enough {
+                told.push(reply.response);
+            }
         }
         told
     }
@@ -241,6 +246,7 @@ impl Transcript<'_, '_> {
             }
         }
         let stored = self.stored(last);
+        let untold_before = self.ledger.untold.len();
         for call in &replies {
             let Some(output) = call.numbers.output else { continue };
             if joined.contains(&key(AGENT, Kind::Response, &call.response)) {
@@ -262,7 +268,8 @@ impl Transcript<'_, '_> {
             }
         }
         let compactions = compactions.into_iter().map(|call| call.response).collect();
-        self.ledger.last_leg = Some(LastLeg { has_records, compactions });
+        let untold = self.ledger.untold.len() - untold_before;
+        self.ledger.last_leg = Some(LastLeg { has_records, untold, compactions });
         Ok(())
     }
 
@@ -303,9 +310,10 @@ impl Transcript<'_, '_> {
             self.ledger.untold.clear();
             return Ok(());
         }
-        let mut told = self.ledger.told_by(&totals);
         let may_count_compactions = !totals.is_empty() && self.ledger.version >= Some(COUNTS_COMPACTIONS);
         let is_partial = !last.compactions.is_empty() && self.ledger.version >= Some(COMPACTION_RESETS);
+        let own = if totals.is_empty() || is_partial { 0 } else { last.untold };
+        let mut told = self.ledger.told_by(&totals, own);
         if may_count_compactions {
             told.extend(last.compactions);
         }

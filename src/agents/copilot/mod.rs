@@ -46,7 +46,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 3,
+    parser_version: 4,
 };
 
 /// The central database.
