@@ -35,6 +35,11 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    /// Whether there is an entry of that key.
+    pub(super) fn has(&self, key: u64) -> bool {
+        self.places.contains_key(&key)
+    }
+
     /// Adds an entry.
     pub(super) fn add(&mut self, key: Option<u64>, parent: &Parent, is_beside: bool, moves_leaf: bool) {
         let Ok(place) = u32::try_from(self.nodes.len()) else { return };

@@ -18,7 +18,7 @@ import lines
 
 LARGEST = 2**53 - 1  # Qwen Code is JavaScript: no whole number beyond this is exact
 START = re.compile(r'\{"uuid"')  # how a record begins
-PLACES = ("chats/*.jsonl", "subagents/*/agent-*.jsonl")
+PLACES = ("chats/*.jsonl", "chats/archive/*.jsonl", "subagents/*/agent-*.jsonl")
 
 
 def count(value):
@@ -60,13 +60,17 @@ def responses(path):
 
 
 def total(home):
-    first = {}
+    fullest = {}  # several lines with one uuid are one response
     for place in PLACES:
         for path in sorted(glob.glob(os.path.join(glob.escape(home), ".qwen/projects/*", place))):
+            if os.path.basename(path).count(".") > 1:
+                continue  # kept beside a session, as <session>.ledger.jsonl
             for identity, model, numbers in responses(path):
-                first.setdefault(identity, (model, numbers))
+                known = fullest.get(identity)
+                if known is None or numbers["output_tokens"] >= known[1]["output_tokens"]:
+                    fullest[identity] = (model, numbers)
     models = collections.defaultdict(collections.Counter)
-    for model, numbers in first.values():
+    for model, numbers in fullest.values():
         models[model].update({"responses": 1, **numbers})
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens",
              "cache_write_1h_tokens", "output_tokens"]

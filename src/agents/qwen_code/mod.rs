@@ -37,7 +37,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 2,
+    parser_version: 3,
 };
 
 impl Agent for QwenCode {
@@ -49,7 +49,7 @@ impl Agent for QwenCode {
         let moved = ABOUT.environment.iter().find_map(|name| places.environment(name));
         let root = moved.map_or_else(|| places.home.join(".qwen"), PathBuf::from);
         for project in folders(&root.join("projects"), found) {
-            add_files(&project.join("chats"), 0, &|entry| kind_of(&entry.path), found);
+            add_files(&project.join("chats"), 1, &|entry| kind_of(&entry.path), found);
             add_files(&project.join("subagents"), 1, &|entry| kind_of(&entry.path), found);
         }
     }
@@ -57,6 +57,15 @@ impl Agent for QwenCode {
     fn claims(&self, path: &Path) -> Option<&'static str> {
         let is_ours = path.components().any(|part| part.as_os_str() == ".qwen");
         is_ours.then(|| kind_of(path)).flatten()
+    }
+
+    fn takes(&self, path: &Path) -> Option<&'static str> {
+        let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
+        kind_of(path).or(is_lines.then_some(SESSION))
+    }
+
+    fn begins(&self, line: &[u8]) -> bool {
+        memchr::memmem::find(line, br#""message":{"role":"user","parts":["#).is_some()
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
@@ -77,11 +86,12 @@ impl Agent for QwenCode {
     }
 }
 
-/// `chats/<session>.jsonl`, or `subagents/<session>/agent-<id>.jsonl`.
+/// `chats/<session>.jsonl`, `chats/archive/<session>.jsonl`, or `subagents/<session>/agent-<id>.jsonl`. What the program
+/// keeps beside a session has a further ending, as `<session>.ledger.jsonl`.
 fn kind_of(path: &Path) -> Option<&'static str> {
-    let name = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
+    let name = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|name| !name.contains('.'))?;
     let folder = path.parent()?;
-    if folder.file_name()? == "chats" {
+    if folder.ends_with("chats") || folder.ends_with("chats/archive") {
         return Some(SESSION);
     }
     let is_below_subagents = folder.parent()?.file_name()? == "subagents";

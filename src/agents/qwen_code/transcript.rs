@@ -4,10 +4,15 @@ mod calls;
 mod messages;
 mod system;
 
+use std::borrow::Cow;
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::content::parts;
 use super::record::{Line, Meta, Payload};
 use super::{AGENT, SUBAGENT};
 use crate::agents::tree::{Parent, Tree};
-use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
+use crate::extract::{Facts, KeyMap, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Source, repair, unescape};
 use crate::tables::MessageRow;
@@ -24,6 +29,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         turn: None,
         tree: Tree::default(),
         seen: KeySet::default(),
+        pieces: KeyMap::default(),
         calls: Calls::default(),
         measured: None,
     };
@@ -58,8 +64,10 @@ struct Transcript<'o, 'a> {
     seq: i64,
     turn: Option<i64>,
     tree: Tree,
-    /// Keys of the lines so far.
+    /// What the lines so far say.
     seen: KeySet,
+    /// Lines that go on with an earlier one, by its key. Count.
+    pieces: KeyMap<usize>,
     calls: Calls,
     /// The response that the program measured last; its line comes next.
     measured: Option<Measured>,
@@ -69,8 +77,12 @@ struct Transcript<'o, 'a> {
 struct Spot<'l, 'j> {
     line: &'l Line<'j>,
     number: u64,
-    /// Id of the row: the line's own, which forks copy.
-    id: String,
+    /// Id of the row: the line's own, which forks copy, and its place among the lines with that id.
+    id: Cow<'l, str>,
+    /// Id of the line, which all lines of one response have.
+    response: Cow<'l, str>,
+    /// Whether the line goes on with an earlier one.
+    is_piece: bool,
     /// Whether the line was copied from the session that this one is a fork of.
     weak: bool,
 }
@@ -87,14 +99,16 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
         for field in &line.unknown {
             self.out.unknown(&format!("field {field}"));
         }
-        let id = match line.uuid.get() {
-            Some(uuid) => uuid.to_owned(),
-            None => format!("{}#line-{number}", self.facts.session_id),
+        let response = match line.uuid.get() {
+            Some(uuid) => Cow::Borrowed(uuid),
+            None => Cow::Owned(format!("{}#line-{number}", self.facts.session_id)),
         };
-        let line_key = key(AGENT, Kind::Message, &id);
-        if !self.seen.insert(line_key) {
+        let line_key = key(AGENT, Kind::Message, &response);
+        if !self.seen.insert(fingerprint(line, line_key)) {
             return Ok(());
         }
+        let is_piece = self.tree.has(line_key);
+        let id = if is_piece { Cow::Owned(self.id_of_piece(line_key, &response)) } else { response.clone() };
         self.note_facts(line);
         let kind = line.kind.get().unwrap_or_default();
         let repaired;
@@ -106,8 +120,9 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
                 serde_json::from_str(&repaired).unwrap_or_default()
             }
         };
-        self.tree.add(Some(line_key), &parent_of(line), false, kind != "system" || line.subtype.is("rewind"));
-        let spot = Spot { line, number, id, weak: line.forked_from.0.is_some() };
+        let parent = if is_piece { Parent::Entry(line_key) } else { parent_of(line) };
+        self.tree.add(Some(line_key), &parent, false, kind != "system" || line.subtype.is("rewind"));
+        let spot = Spot { line, number, id, response, is_piece, weak: line.forked_from.0.is_some() };
         match kind {
             "user" => self.take_user(&spot, &payload),
             "assistant" => self.take_reply(&spot),
@@ -119,6 +134,23 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
             }
         }
     }
+}
+
+/// The key of a line and of what it says: one that was written twice is there once, one that goes on with a message has the
+/// same `uuid` and says something else.
+fn fingerprint(line: &Line<'_>, line_key: u64) -> u64 {
+    let moment = line.timestamp.0.map_or(0, i64::cast_unsigned);
+    let usage = line.usage.0.iter().flat_map(|usage| [usage.prompt.0, usage.candidates.0]);
+    let counts = usage.map(|count| count.map_or(0, i64::cast_unsigned));
+    let parts = line.message.0.iter().flat_map(parts).map(|part| {
+        let call = part.call.0.as_ref().map(|call| (call.id.get(), call.arguments.json()));
+        let response = part.response.0.as_ref().map(|response| (response.id.get(), response.response.json()));
+        let (id, content) = call.or(response).unwrap_or((None, part.text.get()));
+        xxh3_64_with_seed(content.unwrap_or_default().as_bytes(), xxh3_64(id.unwrap_or_default().as_bytes()))
+    });
+    let payload = line.payload.json().map(|payload| xxh3_64(payload.as_bytes()));
+    let all = [moment].into_iter().chain(counts).chain(parts).chain(payload);
+    all.fold(line_key, |print, part| (print.rotate_left(5) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Only a prompt or a rewind to the beginning makes a new root; other lines without a parent follow the one before.
@@ -147,6 +179,13 @@ impl Transcript<'_, '_> {
         if facts.forked_from_session_id.is_none() {
             set(&mut facts.forked_from_session_id, origin.filter(|origin| *origin != facts.session_id));
         }
+    }
+
+    /// Id of a further row of a message that several lines make up: the program puts their parts together.
+    fn id_of_piece(&mut self, line_key: u64, id: &str) -> String {
+        let pieces = self.pieces.entry(line_key).or_insert(1);
+        *pieces += 1;
+        format!("{id}#{pieces}")
     }
 
     fn begin_turn(&mut self) {

@@ -75,15 +75,20 @@ impl Transcript<'_, '_> {
         let arguments = request.as_ref().and_then(|request| request.fields::<Arguments<'_>>().ok()).unwrap_or_default();
         let category = tools::category(name);
         let call_key = key(AGENT, Kind::ToolCall, call.id.get().unwrap_or(name));
-        let is_own = |open: &OpenCall| open.message_id.as_deref() == Some(spot.id.as_str());
-        let is_repeated = self.calls.open.get(&call_key).is_some_and(is_own);
+        let is_own = |open: &OpenCall| open.message_id.as_deref() == Some(&*spot.id);
+        let before = self.calls.open.get(&call_key);
+        let is_repeated = before.is_some_and(is_own);
+        let call_id = match call.id.get().filter(|_| !is_repeated) {
+            Some(id) => format!("{}#{id}", spot.response),
+            None => format!("{}#{place}", spot.id),
+        };
+        if spot.is_piece && before.is_some_and(|before| before.call_id == call_id) {
+            return Ok(());
+        }
         let open = OpenCall {
-            call_id: match call.id.get().filter(|_| !is_repeated) {
-                Some(id) => format!("{}#{id}", spot.id),
-                None => format!("{}#{place}", spot.id),
-            },
+            call_id,
             seq: self.seq,
-            message_id: Some(spot.id.clone()),
+            message_id: Some(spot.id.clone().into_owned()),
             response_id: response.map(str::to_owned),
             turn: self.turn,
             name: name.to_owned(),

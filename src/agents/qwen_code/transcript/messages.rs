@@ -23,7 +23,7 @@ impl Transcript<'_, '_> {
                 "meta"
             }
         };
-        if kind == "prompt" {
+        if kind == "prompt" && !spot.is_piece {
             self.begin_turn();
         }
         let text = payload.display.get().or(content.text.as_deref());
@@ -36,7 +36,7 @@ impl Transcript<'_, '_> {
         let message = spot.line.message.0.as_ref();
         let content = Content::of(message);
         let billed = spot.line.usage.0.as_ref().and_then(Billed::of);
-        let response = billed.map(|_| spot.id.as_str());
+        let response = billed.map(|_| &*spot.response);
         if let Some(billed) = billed {
             self.bill(spot, billed)?;
         }
@@ -58,7 +58,7 @@ impl Transcript<'_, '_> {
         let row = UsageRow {
             session_id: &self.facts.session_id,
             message_id: Some(&spot.id),
-            response_id: &spot.id,
+            response_id: &spot.response,
             turn: self.turn,
             timestamp: spot.line.timestamp.0,
             model: spot.line.model.get(),
