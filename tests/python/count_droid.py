@@ -7,6 +7,7 @@ An independent judge of llrem's `usage` table: standard library only, everything
 Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
 """
 import collections
+import glob
 import json
 import math
 import os
@@ -94,7 +95,10 @@ def is_reply(message):
 
 def read_session(path):
     """(id, model or None, tokens or None) of a session file; None if it holds none."""
-    session = os.path.basename(path)[:-len(".jsonl")]
+    stem = os.path.basename(path)[:-len(".jsonl")]
+    headers = [text(record.get("id")) for record in records(path) if record.get("type") == "session_start"]
+    session = next((identity for identity in headers if identity), stem)
+    chosen = chosen_model(read_settings(path[:-len(".jsonl")] + ".settings.json"))
     found = header = False
     parent = forked_at = hint = None
     replied = False
@@ -103,8 +107,6 @@ def read_session(path):
     for record in records(path):
         kind = record.get("type")
         if kind == "session_start":
-            if not found:
-                session = text(record.get("id")) or session
             if not header:
                 parent, forked_at = text(record.get("parent")), text(record.get("forkedAtMessageId"))
             found = header = True
@@ -120,7 +122,7 @@ def read_session(path):
             if message.get("role") == "assistant":
                 if is_reply(message):
                     replied = True
-                    model = model_name(text(message.get("modelId"))) or hint
+                    model = model_name(text(message.get("modelId"))) or hint or chosen
                     if model:
                         models.append(model)
             else:
@@ -134,12 +136,15 @@ def read_session(path):
     settings = read_settings(path[:-len(".jsonl")] + ".settings.json")
     tokens = total(settings)
     names = set(models)
-    model = chosen_model(settings) if not names else names.pop() if len(names) == 1 else None
-    if parent and not (replied and (at_fork or not forked_at)) and tokens:
-        for folder in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
+    model = chosen if not names else names.pop() if len(names) == 1 else None
+    if parent and not (replied and at_fork) and tokens:
+        above = os.path.dirname(os.path.dirname(path))
+        for folder in (os.path.dirname(path), above, *sorted(glob.glob(os.path.join(glob.escape(above), "*")))):
             copied = total(read_settings(os.path.join(folder, parent + ".settings.json")))
             if copied:
-                tokens = None if all(tokens[kind] >= copied[kind] for kind in KINDS) else tokens
+                holds = all(tokens[kind] >= copied[kind] for kind in KINDS)
+                is_copy = holds if at_fork or not replied else tokens == copied
+                tokens = None if is_copy else tokens
                 break
     return session, model, tokens
 
@@ -179,21 +184,27 @@ def total(settings):
 def read_capture(path):
     """(session, turn, model, tokens) for each completion that has tokens."""
     session = os.path.basename(path)[:-len(".jsonl")]
-    models, turns = {}, collections.Counter()
+    models, turns, replies = {}, collections.Counter(), {}
     for record in records(path):
         kind = record.get("type")
         if kind not in STREAM:
             continue
         session = text(record.get("session_id")) or text(record.get("sessionId")) or session
         models[session] = model_name(text(record.get("model"))) or models.get(session)
+        if kind == "message" and record.get("role") == "assistant":
+            replies[session] = text(record.get("id"))
+        elif kind == "message" and record.get("role") == "user":
+            replies.pop(session, None)
         if kind != "completion":
             continue
         turns[session] += 1
+        # Each program counts its turns from 1: when they ended tells them apart.
+        turn = record.get("timestamp") or replies.pop(session, None) or turns[session]
         usage = record.get("usage") if isinstance(record.get("usage"), dict) else {}
         names = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "", "output_tokens"]
         tokens = {kind: count(usage.get(name)) or 0 for kind, name in zip(KINDS, names)}
         if any(tokens.values()):
-            yield session, turns[session], models[session], tokens
+            yield session, turn, models[session], tokens
 
 
 def is_session(path):

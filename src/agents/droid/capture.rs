@@ -12,9 +12,9 @@ use super::reminder::without_reminders;
 use super::settings::{Total, tokens};
 use super::tools::ToolResult;
 use super::transcript::blank_row;
-use super::{final_id, turn_id};
+use super::{messages_key, total_key};
 use crate::agents::ids::qualified;
-use crate::extract::{Facts, Reject, Sink};
+use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageRow, UsageRow};
@@ -145,7 +145,13 @@ impl Session {
             ..row
         };
         self.seq += 1;
-        out.message(row, true).map(drop)
+        let message_id = row.message_id;
+        out.message(row, true)?;
+        // One with an id of the agent's is the session's own of that id.
+        if line.id.get().is_none() || line.kind.is("completion") {
+            out.give_way(Kind::Message, message_id, messages_key(id), None);
+        }
+        Ok(())
     }
 
     fn take_message(
@@ -218,11 +224,12 @@ impl Session {
         out: &mut Sink<'_>,
     ) -> Result<(), Reject> {
         self.completed += 1;
+        let name = self.name_of_turn(line);
         let model = self.model.clone();
         if let Some(text) = line.final_text.get()
             && self.reply.as_ref().is_none_or(|(_, reply)| reply.trim() != text.trim())
         {
-            let message_id = final_id(id, self.completed);
+            let message_id = format!("{id}#final-{name}");
             let row = MessageRow {
                 role: "assistant",
                 kind: "reply",
@@ -235,7 +242,7 @@ impl Session {
         }
         let reply = self.reply.take().map(|(id, _)| id);
         let Some(total) = line.usage.0.as_ref().and_then(total_of) else { return Ok(()) };
-        let response_id = turn_id(id, self.completed);
+        let response_id = format!("{id}#turn-{name}");
         let row = UsageRow {
             message_id: reply.as_deref(),
             turn: self.turn,
@@ -246,7 +253,16 @@ impl Session {
             source_line: i64::try_from(number).ok(),
             ..total.row(id, &response_id)
         };
-        out.usage(row, self.seq - 1, true)
+        out.usage(row, self.seq - 1, true)?;
+        out.give_way(Kind::Response, &response_id, total_key(id), None);
+        Ok(())
+    }
+
+    /// What tells a turn from those of other captures of the same session, which each program counts from 1.
+    fn name_of_turn(&self, line: &CaptureLine<'_>) -> String {
+        let moment = line.timestamp.0.map(|at| at.to_string());
+        let reply = || self.reply.as_ref().map(|(id, _)| id.clone()).filter(|id| !id.contains("#line-"));
+        moment.or_else(reply).unwrap_or_else(|| self.completed.to_string())
     }
 }
 

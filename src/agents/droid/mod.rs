@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, first_moment};
 use super::{About, Agent, Found, Grain, Places, Records};
-use crate::extract::{Reject, Sink};
+use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::{Source, head};
 
 /// The value of the `agent` column.
@@ -50,7 +50,7 @@ static ABOUT: About = About {
         durations: Grain::Session,
     },
     retention_days: None,
-    parser_version: 5,
+    parser_version: 6,
 };
 
 impl Agent for Droid {
@@ -80,6 +80,14 @@ impl Agent for Droid {
         let folder = path.parent()?.file_name()?.to_str()?;
         let is_named = folder == AGENT || path.file_name()?.to_str()?.starts_with(AGENT);
         (is_named && is_lines(path)).then_some(CAPTURE)
+    }
+
+    fn takes(&self, path: &Path) -> Option<&'static str> {
+        self.claims(path).or(is_lines(path).then_some(CAPTURE))
+    }
+
+    fn begins(&self, line: &[u8]) -> bool {
+        memchr::memmem::find(line, br#""type":"session_start""#).is_some()
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
@@ -120,12 +128,12 @@ fn holds_session(path: &Path) -> bool {
     ["\"session_start\"", "\"message\":{"].iter().any(|mark| memchr::memmem::find(&head, mark.as_bytes()).is_some())
 }
 
-/// Id of what a turn of a captured stream was billed for.
-fn turn_id(session: &str, turn: i64) -> String {
-    format!("{session}#turn-{turn}")
+/// The key of the fact that a session's own file has its messages, so that those of captures are not needed.
+fn messages_key(session: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("{session}:messages"))
 }
 
-/// Id of the reply that the end of a turn of a captured stream holds.
-fn final_id(session: &str, turn: i64) -> String {
-    format!("{session}#final-{turn}")
+/// The key of the fact that a session's own file has its total, which the turns of captures are in.
+fn total_key(session: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("{session}:total"))
 }

@@ -5,12 +5,17 @@ use std::path::{Path, PathBuf};
 use super::model::model_name;
 use super::record::{Settings, TagMetadata, TokenUsage};
 use crate::source::records::Number;
-use crate::source::{Source, repair};
+use crate::source::{Fingerprint, Source, repair};
 use crate::tables::UsageRow;
 
 /// Path of the settings of a session.
 pub(super) fn settings_of(session: &Path) -> PathBuf {
     session.with_extension("settings.json")
+}
+
+/// When the settings of a session were last written. Microseconds since 1970.
+pub(super) fn written_at(session: &Path) -> Option<i64> {
+    Fingerprint::of(&settings_of(session), &[]).ok().map(|print| print.modified_us())
 }
 
 /// What the settings tell of a session.
@@ -47,13 +52,18 @@ impl Companion {
         }
     }
 
-    /// Reads the settings of another session: they lie in the same folder, or beside the folders as until 2025.
-    pub(super) fn of_session(source: &Source<'_>, session: &str) -> Self {
-        let folders = source.path.ancestors().skip(1).take(2);
-        let paths = folders.map(|folder| folder.join(format!("{session}.settings.json")));
-        let found = paths.filter(|_| !session.contains(['/', '\\'])).find_map(|path| source.sidecar(&path));
-        let read = |bytes: Vec<u8>| Some(Self::of(&serde_json::from_str::<Settings<'_>>(&repair(&bytes)).ok()?));
-        found.and_then(read).unwrap_or_default()
+    /// The total of another session, which lies in the same folder, beside the folders as until 2025, or in the folder of
+    /// another project.
+    pub(super) fn total_of(source: &Source<'_>, session: &str) -> Option<Total> {
+        let name = Some(format!("{session}.settings.json")).filter(|_| !session.contains(['/', '\\']))?;
+        let root = source.path.ancestors().find(|folder| folder.ends_with("sessions"));
+        let of_projects =
+            root.into_iter().flat_map(|root| source.names_in(root).into_iter().map(|name| root.join(name)));
+        let near = source.path.ancestors().skip(1).take(2).map(Path::to_path_buf);
+        near.chain(of_projects).find_map(|folder| {
+            let bytes = source.sidecar(&folder.join(&name))?;
+            Self::of(&serde_json::from_str::<Settings<'_>>(&repair(&bytes)).ok()?).total
+        })
     }
 
     fn of(settings: &Settings<'_>) -> Self {

@@ -9,6 +9,7 @@ use super::super::record::{Block, Line, Message};
 use super::super::reminder::{Surroundings, reminders};
 use super::super::tools::ToolResult;
 use super::super::user::{UserText, is_interruption};
+use super::session::header_id;
 use super::{Transcript, blank_row};
 use crate::agents::content::join;
 use crate::extract::Reject;
@@ -20,6 +21,9 @@ impl Transcript<'_, '_> {
             self.out.problem(number, "a message record without a message");
             return Ok(());
         };
+        if !self.has_start && !self.has_message {
+            self.session_id = header_id(self.path).unwrap_or(std::mem::take(&mut self.session_id));
+        }
         let raw_id = line.id.get().or(message.id.get());
         let Some(id) = self.new_id(raw_id, number) else { return Ok(()) };
         self.has_message = true;
@@ -107,7 +111,8 @@ impl Transcript<'_, '_> {
 
     /// The model of a reply: its own, else the one last named, else the one that is chosen now.
     fn note_reply(&mut self, line: &Line<'_>, message: &Message<'_>) -> Option<String> {
-        let named = message.model.get().map(|model| model_name(model).to_owned()).or(self.hinted_model.clone());
+        let own = message.model.get().map(|model| model_name(model).to_owned());
+        let named = own.or(self.hinted_model.clone()).or_else(|| self.companion.model.clone());
         self.replies.last = Some((self.seq, line.timestamp.0));
         if let Some(model) = &named
             && self.replies.models.len() < 2
@@ -115,7 +120,7 @@ impl Transcript<'_, '_> {
         {
             self.replies.models.push(model.clone());
         }
-        named.or_else(|| self.companion.model.clone())
+        named
     }
 
     fn take_blocks(&mut self, line: &Line<'_>, number: u64, message: &Message<'_>, id: &str) -> Result<(), Reject> {

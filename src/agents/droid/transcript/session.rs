@@ -1,12 +1,14 @@
 //! What a session file says of its session, and the total of its tokens.
 
+use std::path::Path;
+
 use super::super::record::Line;
-use super::super::settings::{Companion, Total};
-use super::super::{AGENT, final_id, turn_id};
+use super::super::settings::{Companion, Total, written_at};
+use super::super::{AGENT, HEAD, messages_key, total_key};
 use super::{Replies, Transcript};
 use crate::agents::ids::qualified;
 use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
-use crate::source::Source;
+use crate::source::{Source, head, repair};
 use crate::tables::UsageRow;
 
 impl Transcript<'_, '_> {
@@ -48,16 +50,19 @@ impl Transcript<'_, '_> {
             return Ok(());
         }
         match self.companion.total {
-            Some(total) if !self.repeats_origin(&total, source) => self.push_total(total)?,
+            Some(total) if !self.repeats_origin(&total, source) => self.push_total(total, source)?,
             _ => {}
         }
         self.out.claim(session_key(AGENT, &self.session_id), false);
+        if self.has_message {
+            self.out.claim(messages_key(&self.session_id), false);
+        }
         let facts = self.complete_facts();
         self.out.end_session(facts)
     }
 
     /// One row for the whole session: no record tells of a single response. A fork starts counting anew.
-    fn push_total(&mut self, total: Total) -> Result<(), Reject> {
+    fn push_total(&mut self, total: Total, source: &Source<'_>) -> Result<(), Reject> {
         let (seq, timestamp) = self.replies.last.unwrap_or((0, self.last_moment));
         let id = format!("{}:total", self.session_id);
         let model = match self.replies.models.as_slice() {
@@ -66,28 +71,25 @@ impl Transcript<'_, '_> {
             _ => None,
         };
         let row = UsageRow {
-            timestamp,
+            timestamp: timestamp.or_else(|| written_at(source.path)),
             model,
             provider: self.companion.provider.as_deref(),
             duration_ms: self.companion.active_ms,
             ..total.row(&self.session_id, &id)
         };
         self.out.usage(row, seq, false)?;
-        // What a captured stream tells of the same turns is in the total.
-        for turn in 1..=self.turn.unwrap_or(0) {
-            self.out.claim(key(AGENT, Kind::Response, &turn_id(&self.session_id, turn)), false);
-            self.out.claim(key(AGENT, Kind::Message, &final_id(&self.session_id, turn)), false);
-        }
+        self.out.claim(total_key(&self.session_id), false);
         Ok(())
     }
 
     /// Whether a fork that no model answered in has its origin's total, copied with the records.
     fn repeats_origin(&self, total: &Total, source: &Source<'_>) -> bool {
-        // As long as the last copied record has not come, all replies are the origin's.
-        let is_copied = self.origin.forked_at.is_some() && !self.origin.is_reached;
-        let has_replies = self.replies.last.is_some() && !is_copied;
-        let Some(origin) = self.origin.session.as_deref().filter(|_| !has_replies) else { return false };
-        Companion::of_session(source, origin).total.is_some_and(|copied| total.holds(&copied))
+        let has_own_reply = self.origin.is_reached && self.replies.last.is_some();
+        let Some(origin) = self.origin.session.as_deref().filter(|_| !has_own_reply) else { return false };
+        let Some(copied) = Companion::total_of(source, origin) else { return false };
+        // Where the last copied record is not named, or did not come, nothing tells whose the replies are.
+        let has_no_reply = self.origin.is_reached || self.replies.last.is_none();
+        if has_no_reply { total.holds(&copied) } else { *total == copied }
     }
 
     fn complete_facts(&mut self) -> Facts {
@@ -115,6 +117,14 @@ impl Transcript<'_, '_> {
             ..facts
         }
     }
+}
+
+/// The id in the header of a session that something else stands before.
+pub(super) fn header_id(path: &Path) -> Option<String> {
+    let head = head(path, HEAD).ok()?;
+    let headers = memchr::memmem::find_iter(&head, b"{\"type\":\"session_start\"");
+    let texts = headers.filter_map(|at| head.get(at..)?.split(|byte| *byte == b'\n').next());
+    texts.filter_map(|text| serde_json::from_str::<Line<'_>>(&repair(text)).ok()?.id.get().map(str::to_owned)).next()
 }
 
 fn fill(value: &mut Option<String>, new: Option<&str>) {
