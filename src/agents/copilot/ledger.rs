@@ -121,6 +121,11 @@ impl Ledger {
         self.open().began = at;
     }
 
+    /// Whether anything was billed.
+    pub(super) fn has_rows(&self) -> bool {
+        !self.pushed.is_empty()
+    }
+
     fn open(&mut self) -> &mut Leg {
         let last = self.last;
         self.leg.get_or_insert_with(|| Leg { began: last, last, ..Leg::default() })

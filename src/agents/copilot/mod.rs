@@ -46,7 +46,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 /// The central database.
@@ -91,6 +91,15 @@ impl Agent for CopilotCli {
             (name, Some("history-session-state")) if is_legacy(name) => Some("legacy"),
             _ => None,
         }
+    }
+
+    fn takes(&self, path: &Path) -> Option<&'static str> {
+        let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
+        self.claims(path).or(is_lines.then_some("transcript"))
+    }
+
+    fn begins(&self, line: &[u8]) -> bool {
+        memchr::memmem::find(line, br#""type":"session.start""#).is_some()
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

@@ -60,14 +60,13 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 /// The session that a file's place names: its folder's name or its own.
 fn session_by_place(path: &Path) -> Place {
     let name = |path: Option<&Path>| path.and_then(Path::file_name).and_then(|name| name.to_str()).map(str::to_owned);
-    if path.file_name().is_none_or(|name| name != EVENTS) {
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("unknown");
-        return Place { session: stem.to_owned(), is_sure: true };
-    }
-    let folder = path.parent();
-    let above = name(folder.and_then(Path::parent));
+    let has_folder = path.file_name().is_some_and(|name| name == EVENTS);
+    let named = if has_folder { path.parent() } else { Some(path) };
+    let above = name(named.and_then(Path::parent));
     let is_sure = matches!(above.as_deref(), Some("session-state" | "sessions"));
-    Place { session: name(folder).unwrap_or_else(|| "unknown".to_owned()), is_sure }
+    let session =
+        if has_folder { name(named) } else { path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) };
+    Place { session: session.unwrap_or_else(|| "unknown".to_owned()), is_sure }
 }
 
 /// What a file's place says of its session; it is not sure of one outside the agent's own folders.
@@ -90,7 +89,7 @@ pub(super) struct Transcript<'o, 'a> {
     pub(super) ledger: Ledger,
     broken: Broken,
     seen: KeySet,
-    /// Whether anything was there that a session would have; without it there is none.
+    /// Whether anything was there that a session would have; without it, and without anything billed, there is none.
     pub(super) has_conversation: bool,
 }
 
@@ -292,7 +291,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
         self.push_open_calls()?;
         self.turn_to(0);
-        if !self.has_conversation {
+        if !self.has_conversation && !self.ledger.has_rows() {
             self.out.discard_session();
             return Ok(());
         }
