@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use crate::extract::{Reject, Sink};
-use crate::source::{Section, Source, name_of};
+use crate::source::{Section, Source, head, name_of};
 
 /// Reads what one coding agent leaves on disk.
 pub trait Agent: Sync {
@@ -57,6 +57,16 @@ pub trait Agent: Sync {
 
     /// Whether a file that was named with `--source` is one of this agent's, and of which kind, by its name alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
+
+    /// What a file is that is said to be this agent's, wherever it lies.
+    fn takes(&self, path: &Path) -> Option<&'static str> {
+        self.claims(path)
+    }
+
+    /// Whether a file of lines is this agent's, by its first one: for files whose place tells nothing.
+    fn begins(&self, _line: &[u8]) -> bool {
+        false
+    }
 
     /// Files that are read together with a source, whether they are there or not: it has changed when one of them has.
     /// A database's write-ahead log is one without being named.
@@ -118,11 +128,38 @@ pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
 
 /// The agent that takes a file by its place and name, and as what. Of several, the last knows its own best: Claude Code, the
 /// first, takes transcripts of any name. What lies in one agent's own folder is no other's, unless only that one is asked.
+/// Where no folder tells, the first line goes before the file's name.
 pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
-    let is_own = |agent: &&&'static dyn Agent| among.len() == 1 || agent.about().may_have(path);
     let name = name_of(path);
-    among.iter().rev().filter(is_own).find_map(|agent| Some((*agent, agent.claims(Path::new(&*name))?)))
+    let name = Path::new(&*name);
+    if let [agent] = among {
+        return Some((*agent, agent.takes(name)?));
+    }
+    let (agent, kind) = among
+        .iter()
+        .rev()
+        .filter(|agent| agent.about().may_have(path))
+        .find_map(|agent| Some((*agent, agent.claims(name)?)))?;
+    let is_told_by_name = || name.file_name().is_some_and(|name| agent.claims(Path::new(name)).is_some());
+    let is_lines = name.extension().is_some_and(|extension| extension == "jsonl");
+    let is_doubtful = is_lines && innermost_folder(path).is_none() && is_told_by_name();
+    is_doubtful.then(|| told_by_line(path, name, among)).flatten().or(Some((agent, kind)))
 }
+
+fn told_by_line(path: &Path, name: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
+    let head = head(path, FIRST_LINE).ok()?;
+    let line = head.split(|byte| *byte == b'\n').next()?;
+    let agent = among.iter().rev().find(|agent| agent.begins(line))?;
+    Some((*agent, agent.takes(name)?))
+}
+
+/// The innermost folder of any agent's that a file lies in.
+fn innermost_folder(path: &Path) -> Option<Component<'_>> {
+    path.components().rev().find(|folder| AGENTS.iter().any(|agent| agent.about().owns(folder)))
+}
+
+/// Bytes that are looked at to know whose a file is.
+const FIRST_LINE: u64 = 64 << 10;
 
 /// What is known of an agent.
 pub struct About {
@@ -158,10 +195,11 @@ impl About {
 
     /// Whether a file may be this agent's: the innermost folder of some agent's that it lies in is this one's.
     fn may_have(&self, path: &Path) -> bool {
-        let is_own = |about: &Self, folder: &Component<'_>| about.own_folders().any(|own| folder.as_os_str() == own);
-        let is_some_agents = |folder: &Component<'_>| AGENTS.iter().any(|agent| is_own(agent.about(), folder));
-        let innermost = path.components().rev().find(is_some_agents);
-        innermost.is_none_or(|folder| is_own(self, &folder)) || self.keeps_files_in_projects()
+        innermost_folder(path).is_none_or(|folder| self.owns(&folder)) || self.keeps_files_in_projects()
+    }
+
+    fn owns(&self, folder: &Component<'_>) -> bool {
+        self.own_folders().any(|own| folder.as_os_str() == own)
     }
 }
 

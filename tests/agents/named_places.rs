@@ -1,11 +1,11 @@
-//! Folders that an editor's settings name for the tasks of an extension.
+//! Sources in places that somebody names: an editor's settings, or the user.
 
 use std::path::Path;
 
 use llrem::agents::{AGENTS, claimed};
 use serde_json::{Value, json};
 
-use crate::common::home::write;
+use crate::common::home::{root, write};
 use crate::common::{Built, Home};
 use crate::laws::assert_consistent;
 
@@ -79,4 +79,46 @@ fn settings_of_a_given_home_lead_nowhere_else() {
         set(&home, &format!(".config/Code{number}/User/settings.json"), &settings);
     }
     assert_eq!(found(&home), []);
+}
+
+/// A transcript of each agent that writes lines, of a fixture.
+const TRANSCRIPTS: [(&str, &str); 8] = [
+    ("codex", ".codex/sessions/2026/08/01/rollout-2026-08-01T11-00-00-019fbcc4-2900-7000-8000-000000000001.jsonl"),
+    ("copilot-cli", ".copilot/session-state/c1000000-0000-4000-8000-000000000001/events.jsonl"),
+    ("droid", ".factory/sessions/-w-app/s1.jsonl"),
+    ("pi", ".pi/agent/sessions/--w-app--/2026-01-01T10-00-00-000Z_s1.jsonl"),
+    ("oh-my-pi", ".omp/agent/sessions/-shop/2026-08-01T10-00-00-000Z_2001aaaa000000000001.jsonl"),
+    ("qwen-code", ".qwen/projects/-home-kim-shop/chats/5e510001-0000-4000-8000-000000000001.jsonl"),
+    ("gemini-cli", ".gemini/tmp/web-app/chats/session-2026-06-01T10-00-aaaaaaaa.jsonl"),
+    ("claude-code", ".claude/projects/-home-ana-api-v2/22222222-2222-4222-8222-222222222222.jsonl"),
+];
+
+#[test]
+fn transcripts_in_nobodys_folder_are_known_by_their_first_line() {
+    let home = Home::empty();
+    for (agent, file) in TRANSCRIPTS {
+        let file = root().join("fixtures").join(agent).join("worked-example/home").join(file);
+        for name in ["kept.jsonl", "2026-01-01T10-00-00-000Z_0.jsonl"] {
+            let copy = home.beside("kept").join(agent).join(name);
+            write(&copy, &std::fs::read(&file).unwrap());
+            let (found, kind) = claimed(&copy, AGENTS).unwrap();
+            assert_eq!((found.about().id, kind == "subagent"), (agent, false), "{}", copy.display());
+        }
+    }
+}
+
+#[test]
+fn a_file_is_read_as_the_agents_that_the_user_names() {
+    let home = Home::empty();
+    for (agent, file) in TRANSCRIPTS.into_iter().chain([("openclaw", TRANSCRIPTS[3].1)]) {
+        let fixture = if agent == "openclaw" { "pi" } else { agent };
+        let file = root().join("fixtures").join(fixture).join("worked-example/home").join(file);
+        let copy = home.beside("kept").join(agent).join("kept.jsonl");
+        write(&copy, &std::fs::read(&file).unwrap());
+        let lake = Built::new(&home, &format!("lake of {agent}"));
+        lake.run_with(|options| options.sources = vec![(Some(agent.to_owned()), copy.clone())]);
+        let sources = lake.rows().values("sources");
+        let read: Vec<_> = sources.iter().map(|row| (row["agent"].as_str(), row["messages"] != 0)).collect();
+        assert_eq!(read, [(Some(agent), true)]);
+    }
 }

@@ -144,6 +144,10 @@ impl Agent for ClaudeCode {
         }
     }
 
+    fn begins(&self, line: &[u8]) -> bool {
+        memchr::memmem::find(line, br#""sessionId":"#).is_some()
+    }
+
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         let stem = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jsonl"));
         let description = stem.filter(|stem| stem.starts_with("agent-")).map(|stem| format!("{stem}.meta.json"));

@@ -85,6 +85,15 @@ impl Agent for Codex {
         rollout_kind(name).or_else(in_home).or((name == "session_index.jsonl").then_some("titles"))
     }
 
+    fn takes(&self, path: &Path) -> Option<&'static str> {
+        let name = path.file_name()?.to_str()?;
+        self.claims(path).or(companion_kind(name)).or(is_lines(name).then_some("transcript"))
+    }
+
+    fn begins(&self, line: &[u8]) -> bool {
+        memchr::memmem::find(line, br#""type":"session_meta""#).is_some()
+    }
+
     fn streams(&self, kind: &str) -> bool {
         kind == "transcript"
     }

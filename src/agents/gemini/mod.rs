@@ -80,6 +80,15 @@ impl Agent for Gemini {
         }
     }
 
+    fn takes(&self, path: &Path) -> Option<&'static str> {
+        let name = path.file_name()?.to_str()?;
+        self.claims(path).or(subagent(name).and(Some("transcript")))
+    }
+
+    fn begins(&self, line: &[u8]) -> bool {
+        memchr::memmem::find(line, br#""projectHash":"#).is_some()
+    }
+
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         let chats = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"));
         let project = chats.unwrap_or(path).parent();

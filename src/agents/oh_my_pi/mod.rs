@@ -38,6 +38,14 @@ impl Agent for OhMyPi {
         pi::lies_in(path, ".omp").then(|| pi::kind_of(path)).flatten()
     }
 
+    fn takes(&self, path: &Path) -> Option<&'static str> {
+        pi::kind_of(path)
+    }
+
+    fn begins(&self, line: &[u8]) -> bool {
+        memchr::memmem::find(line, br#""type":"title""#).is_some()
+    }
+
     fn streams(&self, _kind: &str) -> bool {
         true
     }

@@ -68,6 +68,10 @@ impl Agent for OpenClaw {
         (!is_codex && (lies_in_ours || has_own_name)).then_some(kind)
     }
 
+    fn takes(&self, path: &Path) -> Option<&'static str> {
+        names::kind_of(path)
+    }
+
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         match names::kind_of(path) {
             Some("transcript" | "archive") => vec![path.with_file_name("sessions.json")],

@@ -66,6 +66,14 @@ impl Agent for Pi {
         is_ours.then(|| kind_of(path)).flatten()
     }
 
+    fn takes(&self, path: &Path) -> Option<&'static str> {
+        kind_of(path)
+    }
+
+    fn begins(&self, line: &[u8]) -> bool {
+        memchr::memmem::find(line, br#""type":"session","#).is_some()
+    }
+
     fn streams(&self, _kind: &str) -> bool {
         true
     }
