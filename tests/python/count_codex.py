@@ -161,8 +161,18 @@ class Rollout:
 
     def responses(self):
         """(key, certain, model, numbers) of each; what is not certain may be another thread's."""
+        kept = []
+        for response in self.read():
+            if response is None:  # all before was copied
+                kept = [known for known in kept if known[1]]
+            else:
+                kept.append(response)
+        return kept
+
+    def read(self):
         owner = "own" if not self.is_child else "copied" if self.own_from is not None else "unclear"
         is_child, began, origin = self.is_child, born(self.thread), None
+        is_fork = text(self.meta.get("forked_from_id")) is not None
         held = None  # the last response that a total told
         model, total, last, seen_turn, recorded, seen = None, None, None, False, False, collections.Counter()
         for number, record in self.lines:
@@ -182,13 +192,18 @@ class Rollout:
             if kind == "session_meta":
                 other = text(payload.get("id"))
                 if other != self.thread and (number > 1 or self.meta is not payload):
-                    origin, is_child = other, True
+                    origin, is_child, is_fork = other, True, True
                     owner = "unclear" if owner == "own" else owner
             elif kind == "turn_context" or event in ("task_started", "turn_started"):
                 seen_turn = True
                 began_turn = born(text(payload.get("turn_id")))
                 if began is not None and began_turn is not None:
                     if began_turn >= began:
+                        if owner == "unclear" and origin:
+                            if held:
+                                yield held
+                                held = None
+                            yield None
                         owner = "own"
                     elif is_child:
                         owner = "copied"
@@ -219,7 +234,7 @@ class Rollout:
                 step = numbers(payload["info"].get("last_token_usage"))
                 before, before_step = total, last
                 total, last = now or total, step or last
-                if owner == "copied" or (is_child and not seen_turn and began is not None):
+                if owner == "copied" or (owner != "own" and is_fork and not seen_turn and began is not None):
                     continue
                 if (now is not None and now == before) or (now is None and step == before_step):
                     continue

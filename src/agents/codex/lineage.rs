@@ -23,6 +23,8 @@ pub(super) struct Lineage {
     origin: Option<String>,
     /// Whether another thread's history may be in the file.
     may_copy: bool,
+    /// Whether the thread goes on with another's history, in the file or not.
+    is_fork: bool,
     /// First line that is surely the thread's own, by its ordinal.
     own_from: Option<i64>,
     owner: Owner,
@@ -43,12 +45,13 @@ impl Lineage {
             (None, true) => Owner::Unclear,
             (None, false) => Owner::Own,
         };
-        Self { began: v7_millis(session), origin: None, may_copy, own_from, owner, has_turn: false }
+        let is_fork = meta.is_some_and(|meta| meta.forked_from.get().is_some());
+        Self { began: v7_millis(session), origin: None, may_copy, is_fork, own_from, owner, has_turn: false }
     }
 
     /// Another thread's first line was copied: what follows is a copy until something says otherwise.
     pub(super) fn foreign_meta(&mut self, id: &str) {
-        self.may_copy = true;
+        (self.may_copy, self.is_fork) = (true, true);
         self.origin = Some(id.to_owned());
         if self.owner == Owner::Own {
             self.owner = Owner::Unclear;
@@ -64,15 +67,17 @@ impl Lineage {
         }
     }
 
-    /// A turn begins.
-    pub(super) fn turn(&mut self, id: Option<&str>) {
+    /// A turn begins. Whether that tells that all lines before it were copied, which none of them did.
+    pub(super) fn turn(&mut self, id: Option<&str>) -> bool {
         self.has_turn = true;
-        let (Some(began), Some(turn)) = (self.began, id.and_then(v7_millis)) else { return };
+        let (Some(began), Some(turn)) = (self.began, id.and_then(v7_millis)) else { return false };
+        let was_unclear = self.is_unclear() && self.origin.is_some();
         if turn >= began {
             self.owner = Owner::Own;
         } else if self.may_copy {
             self.owner = Owner::Copied;
         }
+        was_unclear && self.owner == Owner::Own
     }
 
     /// A line says whose it is.
@@ -94,10 +99,15 @@ impl Lineage {
         self.owner == Owner::Unclear
     }
 
-    /// Whether running totals at this place are what the thread began with. Threads whose ids tell no time are of versions
-    /// that may not mark turns (until 0.34).
+    /// Whether running totals and replies at this place are what the thread began with: it goes on with another's history,
+    /// and no turn has begun. Threads whose ids tell no time are of versions that may not mark turns (until 0.34).
     pub(super) fn is_before_first_turn(&self) -> bool {
-        self.may_copy && !self.has_turn && self.began.is_some()
+        self.is_fork && self.owner != Owner::Own && !self.has_turn && self.began.is_some()
+    }
+
+    /// Whether another thread's first line was copied.
+    pub(super) fn has_origin(&self) -> bool {
+        self.origin.is_some()
     }
 
     /// Whether running totals may include another thread's.
@@ -141,6 +151,17 @@ mod tests {
         assert!(lineage.is_copied(), "a counter tells nothing");
         lineage.turn(Some(NEWER));
         assert!(!lineage.is_copied() && !lineage.is_unclear());
+    }
+
+    #[test]
+    fn an_own_turn_tells_of_the_lines_before_it_that_they_were_copied() {
+        let mut lineage = Lineage::of(THREAD, None);
+        assert!(!lineage.turn(Some(NEWER)), "nothing was copied");
+        let mut lineage = Lineage::of(THREAD, None);
+        lineage.foreign_meta("parent");
+        assert!(lineage.is_before_first_turn());
+        assert!(!lineage.turn(Some("3")) && lineage.is_unclear());
+        assert!(lineage.turn(Some(NEWER)) && !lineage.turn(Some(NEWER)));
     }
 
     #[test]

@@ -40,7 +40,7 @@ static ABOUT: About = About {
         "~/.codex/state_*.sqlite",
         "~/.openclaw/agents/*/agent/codex-home",
     ],
-    environment: &["CODEX_HOME"],
+    environment: &["CODEX_HOME", "CODEX_SQLITE_HOME"],
     versions: "0.2.0 to 0.169.0",
     records: Records {
         messages: Grain::Exact,
@@ -50,7 +50,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 /// Folders below `sessions/`: year, month, day.
@@ -70,6 +70,10 @@ impl Agent for Codex {
             add_files(&root.join("sessions"), DATE_DEPTH, &session_kind, found);
             add_files(&root.join("archived_sessions"), 0, &session_kind, found);
             add_files(&root, 0, &|entry: &Entry| companion_kind(entry.name()?), found);
+        }
+        if let Some(folder) = places.environment("CODEX_SQLITE_HOME") {
+            let is_database = |entry: &Entry| companion_kind(entry.name()?).filter(|kind| *kind == "database");
+            add_files(Path::new(&folder), 0, &is_database, found);
         }
     }
 

@@ -18,7 +18,7 @@ use super::counts::{Billed, Totals};
 use super::lineage::Lineage;
 use super::record::{Compacted, Event, Item, Line, Meta, TurnContext, UsageRecord};
 use super::{AGENT, content};
-use crate::extract::{Facts, KeySet, Reject, Sink, session_key};
+use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::tables::MessageRow;
@@ -64,6 +64,8 @@ pub(super) struct Rollout<'o, 'a> {
     session: String,
     facts: Facts,
     lineage: Lineage,
+    /// Stretches of lines that were told to be copied. Count.
+    copies: usize,
     /// Whether the file's own first line was there.
     has_meta: bool,
     /// Local time that the file is named by.
@@ -161,6 +163,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
             out,
             lineage: Lineage::of(&session, None),
             session,
+            copies: 0,
             facts: Facts::default(),
             has_meta: false,
             named_time: None,
@@ -257,8 +260,10 @@ impl<'o, 'a> Rollout<'o, 'a> {
 
     /// A turn begins, or goes on with its settings told again.
     fn begin_turn(&mut self, id: Option<&str>) -> Result<(), Reject> {
-        self.lineage.turn(id);
         self.close_reply()?;
+        if self.lineage.turn(id) {
+            self.told_copies()?;
+        }
         self.counts_come_first = None;
         Ok(())
     }
@@ -273,9 +278,9 @@ impl<'o, 'a> Rollout<'o, 'a> {
 
     fn set_cwd(&mut self, cwd: Option<&str>) {
         if let Some(cwd) = cwd
-            && self.cwd.as_deref() != Some(cwd)
+            && self.cwd.as_deref() != Some(meta::without_prefix(cwd))
         {
-            self.cwd = Some(cwd.to_owned());
+            self.cwd = Some(meta::without_prefix(cwd).to_owned());
         }
     }
 
@@ -318,6 +323,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     ) -> Result<(), Reject> {
         self.has_rows = true;
         self.places += 1;
+        let (id, weak) = (row.message_id, self.lineage.is_unclear());
         let row = MessageRow {
             session_id: &self.session,
             seq,
@@ -327,7 +333,26 @@ impl<'o, 'a> Rollout<'o, 'a> {
             git_branch: self.facts.git_branch.as_deref(),
             ..row.shorten()
         };
-        self.out.message(row, self.lineage.is_unclear()).map(drop)
+        self.out.message(row, weak)?;
+        self.may_be_copied(Kind::Message, id, weak);
+        Ok(())
+    }
+
+    /// Says of a record that may be another thread's that it is, should a later line tell so.
+    fn may_be_copied(&mut self, kind: Kind, id: &str, weak: bool) {
+        if weak && self.lineage.has_origin() {
+            self.out.give_way(kind, id, copies_key(&self.session, self.copies), None);
+        }
+    }
+
+    /// A line tells that what came before it and may be another thread's is.
+    fn told_copies(&mut self) -> Result<(), Reject> {
+        if self.lineage.has_origin() {
+            self.flush_billed()?;
+            self.out.claim(copies_key(&self.session, self.copies), false);
+            self.copies += 1;
+        }
+        Ok(())
     }
 
     pub(super) fn finish(mut self) -> Result<(), Reject> {
@@ -342,6 +367,11 @@ impl<'o, 'a> Rollout<'o, 'a> {
         let facts = self.complete_facts();
         self.out.end_session(facts)
     }
+}
+
+/// The key of the fact that a stretch of lines, by number, with which a thread's file begins is another thread's.
+fn copies_key(session: &str, stretch: usize) -> u64 {
+    key(AGENT, Kind::Presence, &format!("copies {stretch} in {session}"))
 }
 
 /// A row with what its line tells.

@@ -319,7 +319,9 @@ impl Rollout<'_, '_> {
             source_line: call.source_line,
             ..ToolCallRow::default()
         };
-        self.out.tool_call(row, call.weak)
+        self.out.tool_call(row, call.weak)?;
+        self.may_be_copied(Kind::ToolCall, &call.call_id, call.weak);
+        Ok(())
     }
 }
 

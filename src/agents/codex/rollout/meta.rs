@@ -59,7 +59,7 @@ impl Rollout<'_, '_> {
         self.moment = local.and_then(|local| self.out.local_moment(local)).or(line.timestamp.0);
         self.facts.first_moment = self.moment;
         self.facts.agent_version = owned(&line.version);
-        self.facts.project_path = owned(&line.cwd).map(without_prefix);
+        self.facts.project_path = line.cwd.get().map(|cwd| without_prefix(cwd).to_owned());
         self.set_cwd(line.cwd.get());
         self.set_model(line.model.get());
         self.take_git(line.git.0.as_ref());
@@ -96,7 +96,7 @@ fn first_facts(meta: &Meta<'_>, spot: Spot) -> Facts {
     let nickname = spawn.as_ref().and_then(|spawn| owned(&spawn.nickname)).or(owned(&meta.nickname));
     Facts {
         kind: kind_of(meta, subagent.as_deref(), is_subagent),
-        project_path: owned(&meta.cwd).map(without_prefix),
+        project_path: meta.cwd.get().map(|cwd| without_prefix(cwd).to_owned()),
         parent_session_id: parent,
         root_session_id: root,
         forked_from_session_id: owned(&meta.forked_from).filter(|_| !is_subagent),
@@ -136,8 +136,8 @@ fn subagent_of(meta: &Meta<'_>) -> Option<String> {
 }
 
 /// A Windows path without the prefix for long ones.
-fn without_prefix(path: String) -> String {
-    path.strip_prefix(r"\\?\").map(str::to_owned).unwrap_or(path)
+pub(super) fn without_prefix(path: &str) -> &str {
+    path.strip_prefix(r"\\?\").unwrap_or(path)
 }
 
 fn owned(text: &Text<'_>) -> Option<String> {

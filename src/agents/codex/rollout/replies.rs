@@ -40,6 +40,11 @@ impl Rollout<'_, '_> {
         }
         let is_said = item.kind.get().is_none() && item.role.get().is_some();
         match item.kind.get().unwrap_or(if is_said { "message" } else { "" }) {
+            // A spawned agent's file has of its parent's turns what was said last, but not where they began.
+            "message" if item.role.is("assistant") && self.lineage.is_before_first_turn() => {
+                self.settle()?;
+                self.told_copies()
+            }
             "message" if item.role.is("assistant") => self.take_assistant(spot, item),
             "message" => self.take_user(spot, item),
             "reasoning" => self.take_reasoning(spot, item),

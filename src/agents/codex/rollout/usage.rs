@@ -10,7 +10,12 @@ impl Rollout<'_, '_> {
     /// Running totals: written after each response, and again whenever limits change, at compactions and in copies.
     pub(super) fn take_count(&mut self, spot: Spot, info: Option<&TokenInfo<'_>>) -> Result<(), Reject> {
         let Some(info) = info else { return Ok(()) };
-        if self.lineage.is_copied() || self.lineage.is_before_first_turn() {
+        let is_inherited = self.lineage.is_before_first_turn();
+        if is_inherited {
+            self.settle()?;
+            self.told_copies()?;
+        }
+        if is_inherited || self.lineage.is_copied() {
             self.totals.inherit(info);
             return Ok(());
         }
@@ -134,7 +139,9 @@ impl Rollout<'_, '_> {
     /// Hands on the last billed response.
     pub(super) fn flush_billed(&mut self) -> Result<(), Reject> {
         let Some(billed) = self.billed.take() else { return Ok(()) };
-        self.out.usage(billed.row(&self.session, self.provider.as_deref()), billed.seq, billed.weak)
+        self.out.usage(billed.row(&self.session, self.provider.as_deref()), billed.seq, billed.weak)?;
+        self.may_be_copied(Kind::Response, &billed.response_id, billed.weak);
+        Ok(())
     }
 
     /// A name that no response of the file has: counters may start anew.
