@@ -95,9 +95,7 @@ def is_reply(message):
 
 def read_session(path):
     """(id, model or None, tokens or None) of a session file; None if it holds none."""
-    stem = os.path.basename(path)[:-len(".jsonl")]
-    headers = [text(record.get("id")) for record in records(path) if record.get("type") == "session_start"]
-    session = next((identity for identity in headers if identity), stem)
+    session = os.path.basename(path)[:-len(".jsonl")]
     chosen = chosen_model(read_settings(path[:-len(".jsonl")] + ".settings.json"))
     found = header = False
     parent = forked_at = hint = None
@@ -107,6 +105,8 @@ def read_session(path):
     for record in records(path):
         kind = record.get("type")
         if kind == "session_start":
+            if not found:
+                session = text(record.get("id")) or session
             if not header:
                 parent, forked_at = text(record.get("parent")), text(record.get("forkedAtMessageId"))
             found = header = True

@@ -4,8 +4,6 @@ mod marks;
 mod messages;
 mod session;
 
-use std::path::Path;
-
 use super::AGENT;
 use super::calls::{Calls, Place};
 use super::model::model_name;
@@ -25,7 +23,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     let mut transcript = Transcript {
         out,
-        path: source.path,
         companion,
         session_id: source.stem().to_owned(),
         is_side_question: source.kind == super::SIDE_QUESTION,
@@ -48,7 +45,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 
 struct Transcript<'o, 'a> {
     out: &'o mut Sink<'a>,
-    path: &'o Path,
     companion: Companion,
     session_id: String,
     is_side_question: bool,

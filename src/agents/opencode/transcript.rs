@@ -134,7 +134,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 message.role = Text(Some(if is_models(part) { "assistant" } else { "user" }.into()));
             }
             let open = Open { is_lost: true, ..self.open_of(&lost.id, lost.created, &message) };
-            self.open = Some(open).filter(|open| !open.identity.is_copy());
+            self.open = Some(open).filter(|open| !open.identity.is_copy() && !self.rows.known.is_stray);
         });
     }
 

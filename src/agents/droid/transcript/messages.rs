@@ -9,7 +9,6 @@ use super::super::record::{Block, Line, Message};
 use super::super::reminder::{Surroundings, reminders};
 use super::super::tools::ToolResult;
 use super::super::user::{UserText, is_interruption};
-use super::session::header_id;
 use super::{Transcript, blank_row};
 use crate::agents::content::join;
 use crate::extract::Reject;
@@ -21,9 +20,6 @@ impl Transcript<'_, '_> {
             self.out.problem(number, "a message record without a message");
             return Ok(());
         };
-        if !self.has_start && !self.has_message {
-            self.session_id = header_id(self.path).unwrap_or(std::mem::take(&mut self.session_id));
-        }
         let raw_id = line.id.get().or(message.id.get());
         let Some(id) = self.new_id(raw_id, number) else { return Ok(()) };
         self.has_message = true;

@@ -1,14 +1,12 @@
 //! What a session file says of its session, and the total of its tokens.
 
-use std::path::Path;
-
 use super::super::record::Line;
 use super::super::settings::{Companion, Total, written_at};
-use super::super::{AGENT, HEAD, messages_key, total_key};
+use super::super::{AGENT, messages_key, total_key};
 use super::{Replies, Transcript};
 use crate::agents::ids::qualified;
 use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
-use crate::source::{Source, head, repair};
+use crate::source::Source;
 use crate::tables::UsageRow;
 
 impl Transcript<'_, '_> {
@@ -117,14 +115,6 @@ impl Transcript<'_, '_> {
             ..facts
         }
     }
-}
-
-/// The id in the header of a session that something else stands before.
-pub(super) fn header_id(path: &Path) -> Option<String> {
-    let head = head(path, HEAD).ok()?;
-    let headers = memchr::memmem::find_iter(&head, b"{\"type\":\"session_start\"");
-    let texts = headers.filter_map(|at| head.get(at..)?.split(|byte| *byte == b'\n').next());
-    texts.filter_map(|text| serde_json::from_str::<Line<'_>>(&repair(text)).ok()?.id.get().map(str::to_owned)).next()
 }
 
 fn fill(value: &mut Option<String>, new: Option<&str>) {
