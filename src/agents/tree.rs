@@ -13,6 +13,13 @@ pub(super) enum Parent {
     Root,
 }
 
+impl Parent {
+    /// Whether the conversation began anew.
+    pub(super) fn is_root(&self) -> bool {
+        matches!(self, Self::Root)
+    }
+}
+
 struct Node {
     parent: Option<u32>,
     /// Place of the message row that the entry became, and the row's id.

@@ -94,7 +94,27 @@ def identity(entry):
     return entry.get("id"), at, moment(message.get("timestamp")), message.get("role")
 
 
-def calls(entry, billed=lambda message: True):
+def spoken_model(entry, before):
+    """The model that speaks behind an entry."""
+    message = entry.get("message") if isinstance(entry.get("message"), dict) else {}
+    data = entry.get("data") if isinstance(entry.get("data"), dict) else {}
+    if entry.get("type") == "model_change":
+        return text(entry.get("modelId")) or before
+    if entry.get("type") == "custom" and entry.get("customType") == "model-snapshot":
+        return text(data.get("modelId")) or before
+    if entry.get("type") == "message" and message.get("role") == "assistant" and not is_mirror(message):
+        return text(message.get("model")) or before
+    return before
+
+
+def is_mirror(message):
+    """OpenClaw's own copy of what it delivered."""
+    mirrors = ("delivery-mirror", "gateway-injected")
+    return message.get("api") == "openclaw-transcript" or (
+        message.get("provider") == "openclaw" and message.get("model") in mirrors)
+
+
+def calls(entry, billed=lambda message: True, spoken=None):
     """The model calls of an entry: (what, model, tokens)."""
     message = entry.get("message")
     kind = entry.get("type")
@@ -103,12 +123,12 @@ def calls(entry, billed=lambda message: True):
         if not isinstance(usage, dict):
             return
         if message.get("role") == "assistant" and billed(message):
-            model = text(message.get("responseModel")) or text(message.get("model"))
+            model = text(message.get("responseModel")) or text(message.get("model")) or spoken
             yield "reply", model, tokens(usage, text(message.get("api")), text(message.get("provider")))
         elif message.get("role") == "toolResult":
             yield "tool", None, tokens(usage, None, None)
     elif kind in ("compaction", "branch_summary", "usage") and isinstance(entry.get("usage"), dict):
-        model = text(entry.get("model")) if kind == "usage" else None
+        model = text(entry.get("model")) if kind == "usage" else spoken
         yield kind, model, tokens(entry["usage"], None, text(entry.get("provider")) if kind == "usage" else None)
 
 
@@ -122,11 +142,12 @@ def total(transcripts, billed=lambda message: True):
         if header.get("provider"):
             migrated.update(identity(entry)[1:] for entry in transcript if entry.get("id"))
     for place, transcript in enumerate(transcripts):
-        repeats = collections.Counter()
+        repeats, spoken = collections.Counter(), None
         for line, entry in enumerate(transcript):
             name, at, of_message, role = identity(entry)
             if entry.get("type") == "session":
                 continue
+            spoken = spoken_model(entry, spoken)
             if name is None and at is not None:
                 if (at, of_message, role) in migrated:
                     continue
@@ -137,7 +158,7 @@ def total(transcripts, billed=lambda message: True):
             else:
                 key = (name, at)
             if key not in found:
-                found[key] = list(calls(entry, billed))
+                found[key] = list(calls(entry, billed, spoken))
     models = collections.defaultdict(collections.Counter)
     for made in found.values():
         for _, model, numbers in made:

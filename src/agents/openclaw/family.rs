@@ -87,6 +87,7 @@ impl Family {
         let is_subagent = is_spawned || (member.parent_key.is_some() && !member.is_fork_of_parent);
         let copied = parent.filter(|_| member.is_fork_of_parent && !is_subagent).map(str::to_owned);
         Known {
+            key: (is_subagent && parent.is_none()).then(|| member.key.clone()),
             title: member.title.clone(),
             is_subagent,
             subagent_type: member.role.clone().filter(|_| is_subagent),

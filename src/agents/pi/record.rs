@@ -14,6 +14,9 @@ record! {
         parent_session: Text<'a> = "parentSession" | "branchedFrom",
         provider: Text<'a> = "provider",
         model: Text<'a> = "model",
+        model_id: Text<'a> = "modelId",
+        custom_type: Text<'a> = "customType",
+        data: Raw<'a> = "data",
         message: Object<Message<'a>> = "message",
         summary: Text<'a> = "summary",
         usage: Object<Usage<'a>> = "usage",
@@ -24,12 +27,21 @@ record! {
         append_mode: Text<'a> = "appendMode",
     }
     ignores [
-        "version", "modelId", "thinkingLevel", "firstKeptEntryId", "firstKeptEntryIndex", "tokensBefore", "retainedTail",
-        "systemMessage", "details", "fromHook", "fromExtension", "fromId", "customType", "data", "display", "appendParentId",
+        "version", "thinkingLevel", "firstKeptEntryId", "firstKeptEntryIndex", "tokensBefore", "retainedTail",
+        "systemMessage", "details", "fromHook", "fromExtension", "fromId", "display", "appendParentId",
         "label", "replacement", "note", "kind", "role", "serviceTier", "configured", "shortSummary", "preserveData",
         "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey", "source", "updatedAt",
         "pad", "mode", "systemPrompt", "task", "tools", "outputSchema", "trigger", "firstKeptMessageId", "excludeFromContext",
     ]
+}
+
+record! {
+    /// What OpenClaw's `model-snapshot` says of the model that speaks from there on.
+    Snapshot<'a> {
+        provider: Text<'a> = "provider",
+        model: Text<'a> = "modelId",
+    }
+    ignores the rest
 }
 
 record! {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::dialect::Dialect;
-use super::record::{Entry, Message};
+use super::record::{Entry, Message, Snapshot};
 use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
@@ -32,6 +32,8 @@ pub(crate) struct Known {
     pub(crate) forked_from: Option<String>,
     /// When it was forked: entries before it are copies. Microseconds since 1970.
     pub(crate) forked_at: Option<i64>,
+    /// What OpenClaw calls a session that another started, where the one that did is not listed with it.
+    pub(crate) key: Option<String>,
     /// Ids of sessions by the keys that OpenClaw calls them by.
     pub(crate) by_key: Arc<BTreeMap<String, String>>,
     /// Ids of the sessions that other agents' programs had for it, by the programs.
@@ -39,8 +41,7 @@ pub(crate) struct Known {
 }
 
 /// Entries that hold nothing for the tables.
-const IGNORED: [&str; 11] = [
-    "model_change",
+const IGNORED: [&str; 10] = [
     "thinking_level_change",
     "service_tier_change",
     "custom",
@@ -53,6 +54,12 @@ const IGNORED: [&str; 11] = [
     "mode_change",
 ];
 
+/// Entries that set what holds below them, which may begin a tree of their own.
+const SETTINGS: [&str; 2] = ["model_change", "thinking_level_change"];
+
+/// Roles of messages that may.
+const BEGINNINGS: [&str; 3] = ["user", "bashExecution", "pythonExecution"];
+
 /// Reads the lines of one session into the sink.
 pub(crate) struct Transcript<'o, 'a> {
     out: &'o mut Sink<'a>,
@@ -63,6 +70,8 @@ pub(crate) struct Transcript<'o, 'a> {
     has_header: bool,
     /// Whether the file may have been written before entries had ids, so that they were given theirs later.
     was_linear: bool,
+    /// Who sells the model that speaks, and its name.
+    model: [Option<String>; 2],
     seq: i64,
     turn: Option<i64>,
     tree: Tree,
@@ -119,6 +128,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             facts: Facts::default(),
             has_header: false,
             was_linear: false,
+            model: [None, None],
             seq: 0,
             turn: None,
             tree: Tree::default(),
@@ -184,7 +194,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
         });
         let is_beside = is_of_program || entry.append_mode.is("side");
         let parent = self.parent_of(kind, entry);
-        self.tree.add(entry_key, &parent, is_beside, !matches!(kind, "label" | "custom"));
+        // Only what is said below a setting leaves the branch before it.
+        let is_passing = matches!(kind, "label" | "custom") || (SETTINGS.contains(&kind) && parent.is_root());
+        self.tree.add(entry_key, &parent, is_beside, !is_passing);
         let weak = self.known.forked_at.is_some_and(|forked| timestamp.is_some_and(|moment| moment < forked));
         let spot = Spot { entry, number, id, timestamp, weak };
         match (kind, message) {
@@ -203,6 +215,16 @@ impl<'o, 'a> Transcript<'o, 'a> {
             }
             ("title_change", _) => {
                 self.name(entry.title.get());
+                Ok(())
+            }
+            ("model_change", _) => {
+                self.set_model(entry.provider.get(), entry.model_id.get());
+                Ok(())
+            }
+            ("custom", _) if entry.custom_type.is("model-snapshot") => {
+                let snapshot: Snapshot<'_> =
+                    entry.data.json().and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default();
+                self.set_model(snapshot.provider.get(), snapshot.model.get());
                 Ok(())
             }
             (kind, _) if IGNORED.contains(&kind) => Ok(()),
@@ -239,12 +261,21 @@ impl<'o, 'a> Transcript<'o, 'a> {
         key(self.dialect.agent, Kind::Presence, id)
     }
 
+    /// Notes the model that speaks from here on.
+    fn set_model(&mut self, provider: Option<&str>, model: Option<&str>) {
+        if model.is_some() && [provider, model] != [self.model[0].as_deref(), self.model[1].as_deref()] {
+            self.model = [provider, model].map(|name| name.map(str::to_owned));
+        }
+    }
+
     /// Only what begins a conversation may be a root of its own; others without a parent were written beside the tree.
     fn parent_of(&self, kind: &str, entry: &Entry<'_>) -> Parent {
         match entry.parent.0.map(serde_json::value::RawValue::get) {
             Some("null") => {
-                let is_user = entry.message.0.as_ref().is_some_and(|message| message.role.is("user"));
-                if is_user || kind == "branch_summary" { Parent::Root } else { Parent::Before }
+                let message = entry.message.0.as_ref();
+                let is_persons = message.is_some_and(|message| BEGINNINGS.iter().any(|role| message.role.is(role)));
+                let is_root = is_persons || kind == "branch_summary" || SETTINGS.contains(&kind);
+                if is_root { Parent::Root } else { Parent::Before }
             }
             Some(json) => unescape(json).map_or(Parent::Before, |id| Parent::Entry(self.entry_key(&id))),
             None => Parent::Before,
@@ -297,6 +328,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
             return Ok(());
         }
         self.out.claim(session_key(self.dialect.agent, &self.session_id), false);
+        if let Some(key) = &self.known.key {
+            self.out.claim(named_key(self.dialect.agent, key), false);
+        }
         let abandoned = self.tree.abandoned_rows();
         self.out.abandon(&abandoned);
         let Known { title, is_subagent, subagent_type, parent_session_id, root_session_id, forked_from, .. } =
@@ -313,6 +347,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
             ..self.facts
         })
     }
+}
+
+/// The key of the fact that there is a session that OpenClaw calls so.
+fn named_key(agent: &str, name: &str) -> u64 {
+    key(agent, Kind::Presence, &format!("named:{name}"))
 }
 
 /// An id with a moment in milliseconds.

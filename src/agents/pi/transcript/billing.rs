@@ -38,8 +38,8 @@ impl Transcript<'_, '_> {
         let row = UsageRow {
             message_id: Some(&spot.id),
             timestamp: message.timestamp.0.or(spot.timestamp),
-            model: message.response_model.get().or(message.model.get()),
-            provider,
+            model: message.response_model.get().or(message.model.get()).or(self.model[1].as_deref()),
+            provider: provider.or(self.model[0].as_deref().filter(|_| message.model.get().is_none())),
             duration_ms: duration_ms(message),
             stop_reason,
             is_partial: matches!(stop_reason, Some("aborted" | "error")),
@@ -53,7 +53,9 @@ impl Transcript<'_, '_> {
         self.count_unknown(usage);
         let Some(billed) = Billed::of(usage, None, None) else { return Ok(()) };
         let response = format!("{}:{what}", spot.id);
-        let row = UsageRow { message_id: Some(&spot.id), ..self.usage_row(spot, &response, billed) };
+        // Summaries are made by the model that speaks; a tool may ask any.
+        let [provider, model] = if what == "tool" { [None, None] } else { self.model.each_ref().map(Option::as_deref) };
+        let row = UsageRow { message_id: Some(&spot.id), model, provider, ..self.usage_row(spot, &response, billed) };
         self.out.usage(UsageRow { session_id: &self.session_id, ..row }, self.seq - 1, spot.weak)
     }
 

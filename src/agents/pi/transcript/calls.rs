@@ -7,9 +7,9 @@ use serde::de::IgnoredAny;
 use super::super::content::Block;
 use super::super::record::{Arguments, Message};
 use super::super::tools;
-use super::{Spot, Transcript, at_moment};
+use super::{Spot, Transcript, at_moment, named_key};
 use crate::agents::mcp;
-use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Request, key};
+use crate::extract::{Hex, KeyMap, KeySet, Kind, NoteField, Reject, Request, key};
 use crate::source::records::Text;
 use crate::source::{repair, unescape};
 use crate::tables::ToolCallRow;
@@ -148,7 +148,17 @@ impl Transcript<'_, '_> {
         let output = message.content.output();
         let details = message.details.0.as_ref();
         let outcome = tools::outcome(output.as_deref().unwrap_or_default(), message.is_error.0, details);
-        let child = details.and_then(|details| self.known.by_key.get(details.child_key.get()?));
+        let child_key = details.and_then(|details| details.child_key.get());
+        let child = child_key.and_then(|child| self.known.by_key.get(child));
+        if let (Some(child_key), None) = (child_key, child) {
+            // It is in the list of another of OpenClaw's agents, which does not have this session.
+            let (child, root) = (
+                named_key(self.dialect.agent, child_key),
+                self.known.root_session_id.as_ref().unwrap_or(&self.session_id),
+            );
+            self.out.note(NoteField::Parent, child, 0, &self.session_id);
+            self.out.note(NoteField::Root, child, 0, root);
+        }
         let row = ToolCallRow {
             status: outcome.status,
             exit_code: outcome.exit_code,

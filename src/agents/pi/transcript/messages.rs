@@ -72,6 +72,8 @@ impl Transcript<'_, '_> {
             Some("aborted") => "abort",
             _ => "reply",
         };
+        let named = message.response_model.get().or(message.model.get());
+        self.set_model(message.provider.get(), message.model.get());
         let is_counted = writer != Writer::OtherAgent(None);
         let response = is_counted.then(|| self.response_id(spot, message)).flatten();
         if let Some(response) = &response {
@@ -80,10 +82,11 @@ impl Transcript<'_, '_> {
                 self.out.give_way(Kind::Response, response, session, None);
             }
         }
+        let model = self.model[1].clone().filter(|_| named.is_none());
         let row = MessageRow {
             kind,
             text: blank.text.or(message.error.get()),
-            model: message.response_model.get().or(message.model.get()),
+            model: named.or(model.as_deref()),
             response_id: response.as_deref(),
             is_error: kind == "api_error",
             ..blank
