@@ -83,9 +83,9 @@ impl ToolResult<'_> {
         let exit_code = self.exit_code.or_else(|| exit_code(text).filter(|_| category == "shell"));
         let failed = self.is_error.unwrap_or_else(|| text.trim_start().starts_with("Error:"));
         let status = match special_status(text, failed) {
-            Some(status) => status,
-            None if failed || exit_code.is_some_and(|code| code != 0) => "error",
-            None => "ok",
+            Some(status) if exit_code != Some(0) => status,
+            _ if failed || exit_code.is_some_and(|code| code != 0) => "error",
+            _ => "ok",
         };
         (status, exit_code)
     }
@@ -144,6 +144,7 @@ mod tests {
         assert_eq!(outcome("fine (exit code: none)", None), ("ok", None));
         assert_eq!(outcome("Error: Tool execution rejected by user", None), ("rejected", None));
         assert_eq!(outcome("User cancelled", None), ("rejected", None));
+        assert_eq!(outcome("User cancelled\n[Process exited with code 0]", None), ("ok", Some(0)), "a command said so");
         assert_eq!(outcome("Error: Request interrupted by user", Some(true)), ("interrupted", None));
         assert_eq!(outcome("log: permission denied by user table", None), ("ok", None));
     }

@@ -72,6 +72,7 @@ record! {
         agent: Text<'a> = "agentId",
         display_name: Text<'a> = "displayName",
         display: Raw<'a> = "resultDisplay",
+        error_type: Text<'a> = "errorType",
     }
     ignores ["description", "renderOutputAsMarkdown"]
 }

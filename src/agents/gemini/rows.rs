@@ -104,7 +104,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             command: command.as_deref(),
             file_path: file_path.as_deref(),
             status: outcome.status,
-            is_denied: Some(outcome.is_denied),
+            is_denied: Some(outcome.is_denied || call.error_type.is("policy_violation")),
             exit_code: outcome.exit_code,
             output: output.as_deref(),
             output_bytes: output.as_deref().and_then(|output| i64::try_from(output.len()).ok()),
