@@ -63,9 +63,9 @@ pub trait Agent: Sync {
         self.claims(path)
     }
 
-    /// Whether a file of lines is this agent's, by its first one: for files whose place tells nothing.
-    fn begins(&self, _line: &[u8]) -> bool {
-        false
+    /// What of all agents only this one writes into the first of its lines: for files whose place tells nothing.
+    fn marks(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Files that are read together with a source, whether they are there or not: it has changed when one of them has.
@@ -128,7 +128,7 @@ pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
 
 /// The agent that takes a file by its place and name, and as what. Of several, the last knows its own best: Claude Code, the
 /// first, takes transcripts of any name. What lies in one agent's own folder is no other's, unless only that one is asked.
-/// Where no folder tells, the first line goes before the file's name.
+/// Where no folder tells, the first lines go before the file's name.
 pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
     let name = name_of(path);
     let name = Path::new(&*name);
@@ -143,13 +143,13 @@ pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dy
     let is_told_by_name = || name.file_name().is_some_and(|name| agent.claims(Path::new(name)).is_some());
     let is_lines = name.extension().is_some_and(|extension| extension == "jsonl");
     let is_doubtful = is_lines && innermost_folder(path).is_none() && is_told_by_name();
-    is_doubtful.then(|| told_by_line(path, name, among)).flatten().or(Some((agent, kind)))
+    is_doubtful.then(|| told_by_lines(path, name, among)).flatten().or(Some((agent, kind)))
 }
 
-fn told_by_line(path: &Path, name: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
-    let head = head(path, FIRST_LINE).ok()?;
-    let line = head.split(|byte| *byte == b'\n').next()?;
-    let agent = among.iter().rev().find(|agent| agent.begins(line))?;
+fn told_by_lines(path: &Path, name: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
+    let head = head(path, FIRST_LINES).ok()?;
+    let holds = |mark: &&str| memchr::memmem::find(&head, mark.as_bytes()).is_some();
+    let agent = among.iter().rev().find(|agent| agent.marks().iter().any(holds))?;
     Some((*agent, agent.takes(name)?))
 }
 
@@ -159,7 +159,7 @@ fn innermost_folder(path: &Path) -> Option<Component<'_>> {
 }
 
 /// Bytes that are looked at to know whose a file is.
-const FIRST_LINE: u64 = 64 << 10;
+const FIRST_LINES: u64 = 64 << 10;
 
 /// What is known of an agent.
 pub struct About {

@@ -94,7 +94,7 @@ const TRANSCRIPTS: [(&str, &str); 8] = [
 ];
 
 #[test]
-fn transcripts_in_nobodys_folder_are_known_by_their_first_line() {
+fn transcripts_in_nobodys_folder_are_known_by_their_first_lines() {
     let home = Home::empty();
     for (agent, file) in TRANSCRIPTS {
         let file = root().join("fixtures").join(agent).join("worked-example/home").join(file);
@@ -105,6 +105,11 @@ fn transcripts_in_nobodys_folder_are_known_by_their_first_line() {
             assert_eq!((found.about().id, kind == "subagent"), (agent, false), "{}", copy.display());
         }
     }
+    let copy = home.beside("kept").join("kept.jsonl");
+    let lines =
+        "{\"type\":\"session\",\"id\":\"a\"}\n{\"type\":\"custom\",\"customType\":\"model-snapshot\",\"data\":{}}\n";
+    write(&copy, lines.as_bytes());
+    assert_eq!(claimed(&copy, AGENTS).map(|(agent, _)| agent.about().id), Some("openclaw"));
 }
 
 #[test]

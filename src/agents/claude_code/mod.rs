@@ -144,8 +144,8 @@ impl Agent for ClaudeCode {
         }
     }
 
-    fn begins(&self, line: &[u8]) -> bool {
-        memchr::memmem::find(line, br#""sessionId":"#).is_some()
+    fn marks(&self) -> &'static [&'static str] {
+        &[r#""sessionId":"#]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

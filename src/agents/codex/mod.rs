@@ -94,8 +94,8 @@ impl Agent for Codex {
         self.claims(path).or(companion_kind(name)).or(is_lines(name).then_some("transcript"))
     }
 
-    fn begins(&self, line: &[u8]) -> bool {
-        memchr::memmem::find(line, br#""type":"session_meta""#).is_some()
+    fn marks(&self) -> &'static [&'static str] {
+        &[r#""type":"session_meta""#]
     }
 
     fn streams(&self, kind: &str) -> bool {

@@ -98,8 +98,8 @@ impl Agent for CopilotCli {
         self.claims(path).or(is_lines.then_some("transcript"))
     }
 
-    fn begins(&self, line: &[u8]) -> bool {
-        memchr::memmem::find(line, br#""type":"session.start""#).is_some()
+    fn marks(&self) -> &'static [&'static str] {
+        &[r#""type":"session.start""#]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

@@ -86,8 +86,8 @@ impl Agent for Droid {
         self.claims(path).or(is_lines(path).then_some(CAPTURE))
     }
 
-    fn begins(&self, line: &[u8]) -> bool {
-        memchr::memmem::find(line, br#""type":"session_start""#).is_some()
+    fn marks(&self) -> &'static [&'static str] {
+        &[r#""type":"session_start""#]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

@@ -85,8 +85,8 @@ impl Agent for Gemini {
         self.claims(path).or(subagent(name).and(Some("transcript")))
     }
 
-    fn begins(&self, line: &[u8]) -> bool {
-        memchr::memmem::find(line, br#""projectHash":"#).is_some()
+    fn marks(&self) -> &'static [&'static str] {
+        &[r#""projectHash":"#]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

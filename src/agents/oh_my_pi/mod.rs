@@ -42,8 +42,8 @@ impl Agent for OhMyPi {
         pi::kind_of(path)
     }
 
-    fn begins(&self, line: &[u8]) -> bool {
-        memchr::memmem::find(line, br#""type":"title""#).is_some()
+    fn marks(&self) -> &'static [&'static str] {
+        &[r#""type":"title""#]
     }
 
     fn streams(&self, _kind: &str) -> bool {

@@ -36,6 +36,14 @@ static ABOUT: About = About {
 /// Names that its folder had, the present one first.
 const FOLDERS: [&str; 4] = [".openclaw", ".clawdbot", ".moldbot", ".moltbot"];
 
+/// What only OpenClaw writes into pi's lines.
+const MARKS: [&str; 4] = [
+    r#""api":"openclaw-transcript""#,
+    r#""provider":"openclaw""#,
+    r#""customType":"model-snapshot""#,
+    r#""customType":"openclaw."#,
+];
+
 impl Agent for OpenClaw {
     fn about(&self) -> &'static About {
         &ABOUT
@@ -70,6 +78,10 @@ impl Agent for OpenClaw {
 
     fn takes(&self, path: &Path) -> Option<&'static str> {
         names::kind_of(path)
+    }
+
+    fn marks(&self) -> &'static [&'static str] {
+        &MARKS
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

@@ -70,8 +70,8 @@ impl Agent for Pi {
         kind_of(path)
     }
 
-    fn begins(&self, line: &[u8]) -> bool {
-        memchr::memmem::find(line, br#""type":"session","#).is_some()
+    fn marks(&self) -> &'static [&'static str] {
+        &[r#""type":"session","#]
     }
 
     fn streams(&self, _kind: &str) -> bool {

@@ -64,8 +64,8 @@ impl Agent for QwenCode {
         kind_of(path).or(is_lines.then_some(SESSION))
     }
 
-    fn begins(&self, line: &[u8]) -> bool {
-        memchr::memmem::find(line, br#""message":{"role":"user","parts":["#).is_some()
+    fn marks(&self) -> &'static [&'static str] {
+        &[r#""message":{"role":"user","parts":["#]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
