@@ -132,18 +132,17 @@ pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
 pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
     let name = name_of(path);
     let name = Path::new(&*name);
-    if let [agent] = among {
-        return Some((*agent, agent.takes(name)?));
-    }
-    let (agent, kind) = among
-        .iter()
-        .rev()
-        .filter(|agent| agent.about().may_have(path))
-        .find_map(|agent| Some((*agent, agent.claims(name)?)))?;
+    let is_own = |agent: &&&'static dyn Agent| among.len() == 1 || agent.about().may_have(path);
+    let (agent, kind) = among.iter().rev().filter(is_own).find_map(|agent| Some((*agent, agent.claims(name)?)))?;
     let is_told_by_name = || name.file_name().is_some_and(|name| agent.claims(Path::new(name)).is_some());
     let is_lines = name.extension().is_some_and(|extension| extension == "jsonl");
     let is_doubtful = is_lines && innermost_folder(path).is_none() && is_told_by_name();
-    is_doubtful.then(|| told_by_lines(path, name, among)).flatten().or(Some((agent, kind)))
+    (is_doubtful && among.len() > 1).then(|| told_by_lines(path, name, among)).flatten().or(Some((agent, kind)))
+}
+
+/// What a file is that the user says is this agent's.
+pub fn taken(path: &Path, agent: &'static dyn Agent) -> Option<(&'static dyn Agent, &'static str)> {
+    Some((agent, agent.takes(Path::new(&*name_of(path)))?))
 }
 
 fn told_by_lines(path: &Path, name: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
