@@ -63,8 +63,8 @@ pub trait Agent: Sync {
         self.claims(path)
     }
 
-    /// What of all agents only this one writes into the first of its lines: for files whose place tells nothing.
-    fn marks(&self) -> &'static [&'static str] {
+    /// What tells the first of its lines from other agents': for files whose place tells nothing.
+    fn marks(&self) -> &'static [Mark] {
         &[]
     }
 
@@ -140,15 +140,21 @@ pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dy
     (is_doubtful && among.len() > 1).then(|| told_by_lines(path, name, among)).flatten().or(Some((agent, kind)))
 }
 
-/// What a file is that the user says is this agent's.
+/// What a file is that the user says is this agent's. What lies in an agent's own folder is what its name says there.
 pub fn taken(path: &Path, agent: &'static dyn Agent) -> Option<(&'static dyn Agent, &'static str)> {
-    Some((agent, agent.takes(Path::new(&*name_of(path)))?))
+    let is_elsewhere = innermost_folder(path).is_none();
+    is_elsewhere.then(|| Some((agent, agent.takes(Path::new(&*name_of(path)))?))).flatten()
 }
 
 fn told_by_lines(path: &Path, name: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
-    let head = head(path, FIRST_LINES).ok()?;
-    let holds = |mark: &&str| memchr::memmem::find(&head, mark.as_bytes()).is_some();
-    let agent = among.iter().rev().find(|agent| agent.marks().iter().any(holds))?;
+    let head = head(path, FIRST_BYTES).ok()?;
+    let lines = head.split(|byte| *byte == b'\n').take(FIRST_LINES);
+    let lines: Vec<serde_json::Value> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let has = |(place, text): &Mark| {
+        let mut values = lines.iter().filter_map(|line| line.pointer(place));
+        values.any(|value| text.is_none_or(|text| value == text))
+    };
+    let agent = among.iter().rev().find(|agent| agent.marks().iter().any(has))?;
     Some((*agent, agent.takes(name)?))
 }
 
@@ -157,8 +163,12 @@ fn innermost_folder(path: &Path) -> Option<Component<'_>> {
     path.components().rev().find(|folder| AGENTS.iter().any(|agent| agent.about().owns(folder)))
 }
 
-/// Bytes that are looked at to know whose a file is.
-const FIRST_LINES: u64 = 64 << 10;
+/// A place in a line, as a JSON pointer, and the text that stands there; any value where none is given.
+pub type Mark = (&'static str, Option<&'static str>);
+
+/// Lines that are looked at to know whose a file is, within so many bytes.
+const FIRST_LINES: usize = 8;
+const FIRST_BYTES: u64 = 256 << 10;
 
 /// What is known of an agent.
 pub struct About {

@@ -13,13 +13,6 @@ pub(super) enum Parent {
     Root,
 }
 
-impl Parent {
-    /// Whether the conversation began anew.
-    pub(super) fn is_root(&self) -> bool {
-        matches!(self, Self::Root)
-    }
-}
-
 struct Node {
     parent: Option<u32>,
     /// Place of the message row that the entry became, and the row's id.
@@ -45,6 +38,11 @@ impl Tree {
     /// Whether there is an entry of that key.
     pub(super) fn has(&self, key: u64) -> bool {
         self.places.contains_key(&key)
+    }
+
+    /// Whether the last entry has that key.
+    pub(super) fn is_last(&self, key: u64) -> bool {
+        self.places.get(&key).is_some_and(|place| self.last == Some(*place))
     }
 
     /// Adds an entry.

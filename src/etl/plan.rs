@@ -266,15 +266,14 @@ fn named(chosen: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
     std::fs::metadata(&absolute).map_err(Error::io("read", path))?;
     let matching: Vec<&'static dyn Agent> =
         chosen.iter().copied().filter(|agent| id.is_none_or(|id| id == agent.about().id)).collect();
-    let walk = || WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).follow_links(true).sort_by_file_name();
-    let located_by = |claim: &dyn Fn(&Path) -> Option<(&'static dyn Agent, &'static str)>| -> Vec<Located> {
-        let files = walk().into_iter().filter_map(file_of);
-        files.filter_map(|path| claim(&path).map(|(agent, kind)| (agent, path, kind))).collect()
+    let only = matching.first().filter(|_| id.is_some());
+    let claim = |path: PathBuf| {
+        let (agent, kind) =
+            agents::claimed(&path, &matching).or_else(|| only.and_then(|agent| agents::taken(&path, *agent)))?;
+        Some((agent, path, kind))
     };
-    let mut located = located_by(&|path| agents::claimed(path, &matching));
-    if let ([agent], true) = (matching.as_slice(), located.is_empty()) {
-        located = located_by(&|path| agents::taken(path, *agent));
-    }
+    let walk = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).follow_links(true).sort_by_file_name();
+    let located: Vec<Located> = walk.into_iter().filter_map(|entry| claim(file_of(entry)?)).collect();
     if located.is_empty() {
         return Err(Error::Usage(format!(
             "no agent that llrem knows keeps its sessions in files like `{}`",

@@ -110,6 +110,10 @@ fn transcripts_in_nobodys_folder_are_known_by_their_first_lines() {
         "{\"type\":\"session\",\"id\":\"a\"}\n{\"type\":\"custom\",\"customType\":\"model-snapshot\",\"data\":{}}\n";
     write(&copy, lines.as_bytes());
     assert_eq!(claimed(&copy, AGENTS).map(|(agent, _)| agent.about().id), Some("openclaw"));
+    let input =
+        "{\"type\":\"assistant\",\"sessionId\":\"a\",\"message\":{\"content\":[{\"input\":{\"type\":\"title\"}}]}}\n";
+    write(&copy, input.as_bytes());
+    assert_eq!(claimed(&copy, AGENTS).map(|(agent, _)| agent.about().id), Some("claude-code"));
 }
 
 #[test]

@@ -173,6 +173,8 @@ class Rollout:
         owner = "own" if not self.is_child else "copied" if self.own_from is not None else "unclear"
         is_child, began, origin = self.is_child, born(self.thread), None
         is_fork = text(self.meta.get("forked_from_id")) is not None
+        version = [int(part) if part.isdigit() else 0 for part in (text(self.meta.get("cli_version")) or "").split(".")]
+        times_turns = version[:2] >= [0, 100]  # before, own turns do not tell their time
         held = None  # the last response that a total told
         model, total, last, seen_turn, recorded, seen = None, None, None, False, False, collections.Counter()
         for number, record in self.lines:
@@ -199,7 +201,7 @@ class Rollout:
                 began_turn = born(text(payload.get("turn_id")))
                 if began is not None and began_turn is not None:
                     if began_turn >= began:
-                        if owner == "unclear" and origin:
+                        if owner == "unclear" and origin and times_turns:
                             if held:
                                 yield held
                                 held = None

@@ -184,7 +184,7 @@ def total(settings):
 def read_capture(path):
     """(session, turn, model, tokens) for each completion that has tokens."""
     session = os.path.basename(path)[:-len(".jsonl")]
-    models, turns, replies = {}, collections.Counter(), {}
+    models, turns, replies, named = {}, collections.Counter(), {}, collections.Counter()
     for record in records(path):
         kind = record.get("type")
         if kind not in STREAM:
@@ -200,6 +200,8 @@ def read_capture(path):
         turns[session] += 1
         # Each program counts its turns from 1: when they ended tells them apart.
         turn = record.get("timestamp") or replies.pop(session, None) or turns[session]
+        named[session, turn] += 1
+        turn = turn, named[session, turn]
         usage = record.get("usage") if isinstance(record.get("usage"), dict) else {}
         names = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "", "output_tokens"]
         tokens = {kind: count(usage.get(name)) or 0 for kind, name in zip(KINDS, names)}

@@ -14,7 +14,7 @@ mod user;
 use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, first_moment, folders};
-use super::{About, Agent, Found, Grain, Places, Records, editor_settings};
+use super::{About, Agent, Found, Grain, Mark, Places, Records, editor_settings};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 use transcript::Identity;
@@ -144,8 +144,8 @@ impl Agent for ClaudeCode {
         }
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        &[r#""sessionId":"#]
+    fn marks(&self) -> &'static [Mark] {
+        &[("/sessionId", None)]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

@@ -25,6 +25,8 @@ pub(super) struct Lineage {
     may_copy: bool,
     /// Whether the thread goes on with another's history, in the file or not.
     is_fork: bool,
+    /// Whether its version gave all turns ids that tell their time (by 0.100).
+    has_timed_turns: bool,
     /// First line that is surely the thread's own, by its ordinal.
     own_from: Option<i64>,
     owner: Owner,
@@ -46,7 +48,9 @@ impl Lineage {
             (None, false) => Owner::Own,
         };
         let is_fork = meta.is_some_and(|meta| meta.forked_from.get().is_some());
-        Self { began: v7_millis(session), origin: None, may_copy, is_fork, own_from, owner, has_turn: false }
+        let has_timed_turns = meta.and_then(|meta| meta.version.get()).is_some_and(has_timed_turns);
+        let began = v7_millis(session);
+        Self { began, origin: None, may_copy, is_fork, has_timed_turns, own_from, owner, has_turn: false }
     }
 
     /// Another thread's first line was copied: what follows is a copy until something says otherwise.
@@ -71,7 +75,8 @@ impl Lineage {
     pub(super) fn turn(&mut self, id: Option<&str>) -> bool {
         self.has_turn = true;
         let (Some(began), Some(turn)) = (self.began, id.and_then(v7_millis)) else { return false };
-        let was_unclear = self.is_unclear() && self.origin.is_some();
+        // An older program may have written own turns before, which do not tell.
+        let was_unclear = self.is_unclear() && self.origin.is_some() && self.has_timed_turns;
         if turn >= began {
             self.owner = Owner::Own;
         } else if self.may_copy {
@@ -110,6 +115,11 @@ impl Lineage {
         self.origin.is_some()
     }
 
+    /// The thread whose first line was copied last.
+    pub(super) fn origin(&self) -> Option<&str> {
+        self.origin.as_deref()
+    }
+
     /// Whether running totals may include another thread's.
     pub(super) fn may_inherit(&self) -> bool {
         self.may_copy
@@ -119,6 +129,11 @@ impl Lineage {
     pub(super) fn namespace<'s>(&'s self, session: &'s str) -> &'s str {
         self.origin.as_deref().filter(|_| self.is_unclear()).unwrap_or(session)
     }
+}
+
+fn has_timed_turns(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(0), Some(100))
 }
 
 /// The time in a UUIDv7. Milliseconds since 1970.
@@ -133,6 +148,7 @@ fn v7_millis(id: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::records::Text;
 
     const THREAD: &str = "019fbcc4-a900-7000-8000-000000000002";
     const OLDER: &str = "019fbcc4-3c88-7000-8000-0000000000a1";
@@ -157,8 +173,14 @@ mod tests {
     fn an_own_turn_tells_of_the_lines_before_it_that_they_were_copied() {
         let mut lineage = Lineage::of(THREAD, None);
         assert!(!lineage.turn(Some(NEWER)), "nothing was copied");
-        let mut lineage = Lineage::of(THREAD, None);
-        lineage.foreign_meta("parent");
+        let by = |version: &str| {
+            let version = Text(Some(version.to_owned().into()));
+            let mut lineage = Lineage::of(THREAD, Some(&Meta { version, ..Meta::default() }));
+            lineage.foreign_meta("parent");
+            lineage
+        };
+        assert!(!by("0.99.0").turn(Some(NEWER)), "own turns of that version do not tell");
+        let mut lineage = by("0.140.0");
         assert!(lineage.is_before_first_turn());
         assert!(!lineage.turn(Some("3")) && lineage.is_unclear());
         assert!(lineage.turn(Some(NEWER)) && !lineage.turn(Some(NEWER)));

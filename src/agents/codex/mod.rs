@@ -19,7 +19,7 @@ use chrono::NaiveDateTime;
 
 use super::folders::{Entry, add_files, first_moment, folders};
 use super::ids::is_uuid;
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Mark, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -94,8 +94,8 @@ impl Agent for Codex {
         self.claims(path).or(companion_kind(name)).or(is_lines(name).then_some("transcript"))
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        &[r#""type":"session_meta""#]
+    fn marks(&self) -> &'static [Mark] {
+        &[("/type", Some("session_meta"))]
     }
 
     fn streams(&self, kind: &str) -> bool {

@@ -334,14 +334,14 @@ impl<'o, 'a> Rollout<'o, 'a> {
             ..row.shorten()
         };
         self.out.message(row, weak)?;
-        self.may_be_copied(Kind::Message, id, weak);
+        self.may_be_copied(Kind::Message, id, weak, self.copies);
         Ok(())
     }
 
     /// Says of a record that may be another thread's that it is, should a later line tell so.
-    fn may_be_copied(&mut self, kind: Kind, id: &str, weak: bool) {
+    fn may_be_copied(&mut self, kind: Kind, id: &str, weak: bool, stretch: usize) {
         if weak && self.lineage.has_origin() {
-            self.out.give_way(kind, id, copies_key(&self.session, self.copies), None);
+            self.out.give_way(kind, id, copies_key(&self.session, stretch), None);
         }
     }
 

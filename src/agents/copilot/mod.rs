@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, first_moment, folders};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Mark, Places, Records};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 
@@ -98,8 +98,8 @@ impl Agent for CopilotCli {
         self.claims(path).or(is_lines.then_some("transcript"))
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        &[r#""type":"session.start""#]
+    fn marks(&self) -> &'static [Mark] {
+        &[("/type", Some("session.start"))]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

@@ -10,6 +10,7 @@ use super::messages::Asked;
 use super::record::{AssistantMessage, Compaction, Context, Event, Model, Notice, Permission, Shutdown, Start};
 use super::record::{Subagent, ToolComplete, ToolStart, UsageRecord, UserMessage};
 use super::{AGENT, EVENTS, sidecars};
+use crate::agents::ids::is_uuid;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::{RecordReader, Shape};
 use crate::source::records::Text;
@@ -66,6 +67,7 @@ fn session_by_place(path: &Path) -> Place {
     let is_sure = matches!(above.as_deref(), Some("session-state" | "sessions"));
     let session =
         if has_folder { name(named) } else { path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) };
+    let is_sure = is_sure || (!has_folder && session.as_deref().is_some_and(is_uuid));
     Place { session: session.unwrap_or_else(|| "unknown".to_owned()), is_sure }
 }
 

@@ -12,9 +12,9 @@ use super::reminder::without_reminders;
 use super::settings::{Total, tokens};
 use super::tools::ToolResult;
 use super::transcript::blank_row;
-use super::{messages_key, total_key};
-use crate::agents::ids::qualified;
-use crate::extract::{Facts, Kind, Reject, Sink};
+use super::{AGENT, messages_key, total_key};
+use crate::agents::ids::{Given, qualified};
+use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageRow, UsageRow};
@@ -48,6 +48,8 @@ struct Session {
     /// Id and text of the turn's last reply.
     reply: Option<(String, String)>,
     calls: Calls,
+    /// Names of turns so far.
+    given: Given,
 }
 
 impl<'a> RecordReader<'a> for Capture<'_, 'a, '_> {
@@ -259,10 +261,11 @@ impl Session {
     }
 
     /// What tells a turn from those of other captures of the same session, which each program counts from 1.
-    fn name_of_turn(&self, line: &CaptureLine<'_>) -> String {
+    fn name_of_turn(&mut self, line: &CaptureLine<'_>) -> String {
         let moment = line.timestamp.0.map(|at| at.to_string());
         let reply = || self.reply.as_ref().map(|(id, _)| id.clone()).filter(|id| !id.contains("#line-"));
-        moment.or_else(reply).unwrap_or_else(|| self.completed.to_string())
+        let name = moment.or_else(reply).unwrap_or_else(|| self.completed.to_string());
+        self.given.numbered(key(AGENT, Kind::Response, &name), name)
     }
 }
 

@@ -14,7 +14,7 @@ mod user;
 use std::path::{Component, Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, first_moment};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Mark, Places, Records};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::{Source, head};
 
@@ -86,8 +86,8 @@ impl Agent for Droid {
         self.claims(path).or(is_lines(path).then_some(CAPTURE))
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        &[r#""type":"session_start""#]
+    fn marks(&self) -> &'static [Mark] {
+        &[("/type", Some("session_start"))]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

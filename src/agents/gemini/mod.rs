@@ -15,7 +15,7 @@ mod tools;
 use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, first_moment, folders};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Mark, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -85,8 +85,8 @@ impl Agent for Gemini {
         self.claims(path).or(subagent(name).and(Some("transcript")))
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        &[r#""projectHash":"#]
+    fn marks(&self) -> &'static [Mark] {
+        &[("/projectHash", None)]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::folders::first_moment;
 use super::pi::{self, Dialect, plain};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Mark, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -42,8 +42,8 @@ impl Agent for OhMyPi {
         pi::kind_of(path)
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        &[r#""type":"title""#]
+    fn marks(&self) -> &'static [Mark] {
+        &[("/type", Some("title"))]
     }
 
     fn streams(&self, _kind: &str) -> bool {

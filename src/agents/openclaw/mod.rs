@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, first_moment, folders};
 use super::pi::{self, Known, Transcript};
-use super::{About, Agent, Found, Places};
+use super::{About, Agent, Found, Mark, Places};
 use crate::extract::{Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Section, Source};
@@ -35,14 +35,6 @@ static ABOUT: About = About {
 
 /// Names that its folder had, the present one first.
 const FOLDERS: [&str; 4] = [".openclaw", ".clawdbot", ".moldbot", ".moltbot"];
-
-/// What only OpenClaw writes into pi's lines.
-const MARKS: [&str; 4] = [
-    r#""api":"openclaw-transcript""#,
-    r#""provider":"openclaw""#,
-    r#""customType":"model-snapshot""#,
-    r#""customType":"openclaw."#,
-];
 
 impl Agent for OpenClaw {
     fn about(&self) -> &'static About {
@@ -80,8 +72,12 @@ impl Agent for OpenClaw {
         names::kind_of(path)
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        &MARKS
+    fn marks(&self) -> &'static [Mark] {
+        &[
+            ("/customType", Some("model-snapshot")),
+            ("/message/api", Some("openclaw-transcript")),
+            ("/message/provider", Some("openclaw")),
+        ]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

@@ -10,7 +10,7 @@ mod usage;
 use std::path::{Path, PathBuf};
 
 use super::folders::{self, add_files, first_moment};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Mark, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
@@ -70,8 +70,8 @@ impl Agent for Pi {
         kind_of(path)
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        &[r#""type":"session","#]
+    fn marks(&self) -> &'static [Mark] {
+        &[("/type", Some("session"))]
     }
 
     fn streams(&self, _kind: &str) -> bool {

@@ -75,6 +75,8 @@ pub(crate) struct Transcript<'o, 'a> {
     seq: i64,
     turn: Option<i64>,
     tree: Tree,
+    /// Keys of entries at the root, or below such, with which nothing was said yet.
+    unsaid_roots: KeySet,
     calls: Calls,
     /// Keys of all messages and responses so far.
     seen: KeySet,
@@ -132,6 +134,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             seq: 0,
             turn: None,
             tree: Tree::default(),
+            unsaid_roots: KeySet::default(),
             calls: Calls::default(),
             seen: KeySet::default(),
             has_rows: false,
@@ -194,9 +197,18 @@ impl<'o, 'a> Transcript<'o, 'a> {
         });
         let is_beside = is_of_program || entry.append_mode.is("side");
         let parent = self.parent_of(kind, entry);
-        // Only what is said below a setting leaves the branch before it.
-        let is_passing = matches!(kind, "label" | "custom") || (SETTINGS.contains(&kind) && parent.is_root());
-        self.tree.add(entry_key, &parent, is_beside, !is_passing);
+        // Only what is said below a setting at the root leaves the branch before it.
+        let is_unsaid = message.is_none() && !matches!(kind, "compaction" | "branch_summary");
+        let is_at_root = match &parent {
+            Parent::Root => true,
+            Parent::Entry(above) => self.unsaid_roots.contains(above),
+            Parent::Before => false,
+        };
+        let begins = is_unsaid && is_at_root;
+        if let Some(entry_key) = entry_key.filter(|_| begins) {
+            self.unsaid_roots.insert(entry_key);
+        }
+        self.tree.add(entry_key, &parent, is_beside || begins, !matches!(kind, "label" | "custom"));
         let weak = self.known.forked_at.is_some_and(|forked| timestamp.is_some_and(|moment| moment < forked));
         let spot = Spot { entry, number, id, timestamp, weak };
         match (kind, message) {

@@ -9,7 +9,7 @@ mod transcript;
 use std::path::{Path, PathBuf};
 
 use super::folders::{add_files, first_moment, folders};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Mark, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -60,12 +60,12 @@ impl Agent for QwenCode {
     }
 
     fn takes(&self, path: &Path) -> Option<&'static str> {
-        let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
-        kind_of(path).or(is_lines.then_some(SESSION))
+        let stem = path.file_name()?.to_str()?.strip_suffix(".jsonl");
+        kind_of(path).or(stem.filter(|stem| !stem.contains('.')).and(Some(SESSION)))
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        &[r#""message":{"role":"user","parts":["#]
+    fn marks(&self) -> &'static [Mark] {
+        &[("/message/parts", None)]
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {

@@ -121,7 +121,10 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
             }
         };
         let parent = if is_piece { Parent::Entry(line_key) } else { parent_of(line) };
-        self.tree.add(Some(line_key), &parent, false, kind != "system" || line.subtype.is("rewind"));
+        // What goes on with a message behind its answers is no branch of its own.
+        let is_beside = is_piece && !self.tree.is_last(line_key);
+        let place = Some(line_key).filter(|_| !is_beside);
+        self.tree.add(place, &parent, is_beside, kind != "system" || line.subtype.is("rewind"));
         let spot = Spot { line, number, id, response, is_piece, weak: line.forked_from.0.is_some() };
         match kind {
             "user" => self.take_user(&spot, &payload),

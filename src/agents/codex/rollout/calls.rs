@@ -40,6 +40,8 @@ pub(super) struct Call {
     pub(super) started_at: Option<i64>,
     pub(super) source_line: Option<i64>,
     pub(super) weak: bool,
+    /// The stretch of lines that it is in, should these be copies.
+    pub(super) stretch: usize,
     pub(super) child: Option<String>,
     pub(super) end: End,
     pub(super) answer: Option<Answer>,
@@ -155,6 +157,7 @@ impl Rollout<'_, '_> {
             started_at: spot.moment,
             source_line: i64::try_from(spot.number).ok(),
             weak: self.lineage.is_unclear(),
+            stretch: self.copies,
             ..Call::default()
         };
         self.seq += 1;
@@ -320,7 +323,7 @@ impl Rollout<'_, '_> {
             ..ToolCallRow::default()
         };
         self.out.tool_call(row, call.weak)?;
-        self.may_be_copied(Kind::ToolCall, &call.call_id, call.weak);
+        self.may_be_copied(Kind::ToolCall, &call.call_id, call.weak, call.stretch);
         Ok(())
     }
 }

@@ -114,6 +114,7 @@ impl Rollout<'_, '_> {
             started_at: item.started.0.map(|ms| ms * 1000).or(spot.moment),
             source_line: i64::try_from(spot.number).ok(),
             weak: self.lineage.is_unclear(),
+            stretch: self.copies,
             answer: Some(Answer { outcome, output, ended_at: spot.moment }),
             ..Call::default()
         }

@@ -140,7 +140,7 @@ impl Rollout<'_, '_> {
     pub(super) fn flush_billed(&mut self) -> Result<(), Reject> {
         let Some(billed) = self.billed.take() else { return Ok(()) };
         self.out.usage(billed.row(&self.session, self.provider.as_deref()), billed.seq, billed.weak)?;
-        self.may_be_copied(Kind::Response, &billed.response_id, billed.weak);
+        self.may_be_copied(Kind::Response, &billed.response_id, billed.weak, self.copies);
         Ok(())
     }
 

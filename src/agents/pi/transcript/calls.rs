@@ -150,7 +150,7 @@ impl Transcript<'_, '_> {
         let outcome = tools::outcome(output.as_deref().unwrap_or_default(), message.is_error.0, details);
         let child_key = details.and_then(|details| details.child_key.get());
         let child = child_key.and_then(|child| self.known.by_key.get(child));
-        if let (Some(child_key), None) = (child_key, child) {
+        if let (Some(child_key), None, false) = (child_key, child, call.weak) {
             // It is in the list of another of OpenClaw's agents, which does not have this session.
             let (child, root) = (
                 named_key(self.dialect.agent, child_key),

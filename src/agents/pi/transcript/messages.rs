@@ -82,7 +82,7 @@ impl Transcript<'_, '_> {
                 self.out.give_way(Kind::Response, response, session, None);
             }
         }
-        let model = self.model[1].clone().filter(|_| named.is_none());
+        let model = if named.is_none() { self.model[1].clone() } else { None };
         let row = MessageRow {
             kind,
             text: blank.text.or(message.error.get()),
