@@ -110,11 +110,6 @@ impl Lineage {
         self.is_fork && self.owner != Owner::Own && !self.has_turn && self.began.is_some()
     }
 
-    /// Whether another thread's first line was copied.
-    pub(super) fn has_origin(&self) -> bool {
-        self.origin.is_some()
-    }
-
     /// The thread whose first line was copied last.
     pub(super) fn origin(&self) -> Option<&str> {
         self.origin.as_deref()

@@ -277,10 +277,10 @@ impl<'o, 'a> Rollout<'o, 'a> {
     }
 
     fn set_cwd(&mut self, cwd: Option<&str>) {
-        if let Some(cwd) = cwd
-            && self.cwd.as_deref() != Some(meta::without_prefix(cwd))
+        if let Some(cwd) = cwd.map(meta::without_prefix)
+            && self.cwd.as_deref() != Some(cwd)
         {
-            self.cwd = Some(meta::without_prefix(cwd).to_owned());
+            self.cwd = Some(cwd.to_owned());
         }
     }
 
@@ -340,14 +340,14 @@ impl<'o, 'a> Rollout<'o, 'a> {
 
     /// Says of a record that may be another thread's that it is, should a later line tell so.
     fn may_be_copied(&mut self, kind: Kind, id: &str, weak: bool, stretch: usize) {
-        if weak && self.lineage.has_origin() {
+        if weak && self.lineage.origin().is_some() {
             self.out.give_way(kind, id, copies_key(&self.session, stretch), None);
         }
     }
 
     /// A line tells that what came before it and may be another thread's is.
     fn told_copies(&mut self) -> Result<(), Reject> {
-        if self.lineage.has_origin() {
+        if self.lineage.origin().is_some() {
             self.flush_billed()?;
             self.out.claim(copies_key(&self.session, self.copies), false);
             self.copies += 1;

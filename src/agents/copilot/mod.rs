@@ -94,7 +94,7 @@ impl Agent for CopilotCli {
     }
 
     fn takes(&self, path: &Path) -> Option<&'static str> {
-        let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
+        let is_lines = has_extension(path.file_name()?.to_str()?, "jsonl");
         self.claims(path).or(is_lines.then_some("transcript"))
     }
 

@@ -82,12 +82,12 @@ impl Transcript<'_, '_> {
 
     /// Whether a fork that no model answered in has its origin's total, copied with the records.
     fn repeats_origin(&self, total: &Total, source: &Source<'_>) -> bool {
-        let has_own_reply = self.origin.is_reached && self.replies.last.is_some();
+        let has_reply = self.replies.last.is_some();
+        let has_own_reply = self.origin.is_reached && has_reply;
         let Some(origin) = self.origin.session.as_deref().filter(|_| !has_own_reply) else { return false };
         let Some(copied) = Companion::total_of(source, origin) else { return false };
         // Where the last copied record is not named, or did not come, nothing tells whose the replies are.
-        let has_no_reply = self.origin.is_reached || self.replies.last.is_none();
-        if has_no_reply { total.holds(&copied) } else { *total == copied }
+        if has_reply { *total == copied } else { total.holds(&copied) }
     }
 
     fn complete_facts(&mut self) -> Facts {
