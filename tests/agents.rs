@@ -9,6 +9,8 @@
 )]
 
 mod common;
+#[path = "agents/archive.rs"]
+mod archive;
 #[path = "agents/damage.rs"]
 mod damage;
 #[path = "agents/laws.rs"]

@@ -1,8 +1,10 @@
 //! Prompts that an agent keeps apart from its transcripts. Those whose session left none are all that is known of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::extract::{Facts, Reject, Sink};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::tables::MessageRow;
 
 /// One typed prompt.
@@ -16,6 +18,16 @@ pub(super) struct TypedPrompt {
     pub(super) text: String,
     /// Line of the source, from 1.
     pub(super) line: u64,
+}
+
+impl TypedPrompt {
+    /// What tells it from the session's others. Agents drop the oldest prompts of the file, so that its place does not.
+    fn name(&self) -> String {
+        match self.timestamp {
+            Some(moment) => moment.to_string(),
+            None => format!("{:016x}", xxh3_64(self.text.as_bytes())),
+        }
+    }
 }
 
 /// Collects typed prompts by session.
@@ -58,11 +70,16 @@ impl TypedPrompts {
 
 impl Typed {
     fn push(&self, session: &str, project_hash: Option<&str>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let mut equal: HashMap<String, u32> = HashMap::new();
         for (seq, prompt) in (0_i64..).zip(&self.prompts) {
+            let name = prompt.name();
+            let count = equal.entry(name.clone()).or_default();
+            *count += 1;
+            let id = if *count == 1 { format!("{session}#{name}") } else { format!("{session}#{name}-{count}") };
             let row = MessageRow {
                 session_id: session,
                 seq,
-                message_id: &format!("{session}#{seq}"),
+                message_id: &id,
                 turn: Some(seq + 1),
                 timestamp: prompt.timestamp,
                 role: "user",
@@ -72,7 +89,8 @@ impl Typed {
                 source_line: i64::try_from(prompt.line).ok(),
                 ..MessageRow::default()
             };
-            out.message_claimed_by(prompt.claim, row, true)?;
+            out.message(row, true)?;
+            out.give_way(Kind::Message, &id, prompt.claim, None);
         }
         out.end_session(Facts {
             session_id: session.to_owned(),

@@ -156,7 +156,7 @@ fn rebuild(
             sessions.insert((*id).to_owned(), Vec::new());
         }
     }
-    let keep_gone = |source: &str| shared.keeps_gone(source);
+    let reading = |planned: &Planned| shared.reading(planned);
     let (mut rebuilt, mut same) = (Vec::new(), Vec::new());
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
@@ -166,7 +166,7 @@ fn rebuild(
             reads,
             &shared.old,
             known.map(|(part, _)| part.clone()),
-            keep_gone,
+            reading,
             shared.keeps_told,
         );
         let is_same = known.is_some_and(|(_, entry)| {

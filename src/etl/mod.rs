@@ -34,7 +34,6 @@ pub use crate::extract::Content;
 pub use options::{AgentSummary, Options, Progress, Silent, Summary};
 pub use run::run;
 
-use crate::agents;
 use crate::error::{Error, Result};
 use crate::extract::Context;
 use crate::lake::claims::Replica;
@@ -47,6 +46,8 @@ use crate::source::{Databases, path_of};
 use notes::Notes;
 use old::OldClaims;
 use owners::Owners;
+use read::Planned;
+use rebuild::Reading;
 
 /// What all threads of a run share.
 struct Shared<'a> {
@@ -159,10 +160,19 @@ impl<'a> Shared<'a> {
         !is_gone && !self.vanished.contains(source) && path_of(file).exists()
     }
 
-    /// Whether what a source no longer gives is kept: not when this llrem only reads it otherwise than the one before.
-    fn keeps_gone(&self, source: &str) -> bool {
-        let Some(entry) = self.manifest.sources.get(source) else { return true };
-        agents::by_id(&entry.agent).is_some_and(|agent| agent.about().parser_version == entry.parser_version)
+    /// How the reading of a source in this run relates to the one before.
+    fn reading(&self, planned: &Planned) -> Reading {
+        let Some(entry) = self.manifest.sources.get(&planned.name) else { return Reading::Changed };
+        let is_same = match planned.section {
+            Some(_) => entry.print.inode == planned.print.inode,
+            None => entry.print == planned.print,
+        };
+        match (is_same, entry.parser_version == planned.agent.about().parser_version) {
+            (true, true) => Reading::Same,
+            (true, false) => Reading::Reparsed,
+            (false, true) => Reading::Changed,
+            (false, false) => Reading::ChangedAndReparsed,
+        }
     }
 }
 

@@ -1,14 +1,16 @@
 //! Who has a record: agents copy history between files, and each record is one session's only.
 //!
 //! The owner of a key is, among those who claim it: one whose record does not say that it is a copy; a main session
-//! before a subagent; the one that began first; of two that began with the same record, the one whose own records (those
-//! that the other lacks) begin first, where having none means to be the original. A record that gives way to what is told
-//! elsewhere in finer grain is nobody's. The outcome depends on the claims alone, not on the order in which they were found.
+//! before a subagent; the one that began first; of two that began at the same moment, the first in dictionary order: a
+//! session is a word, its messages in order of time are the letters, and messages that its file has dropped still count.
+//! A session that dropped a record before the lake had a row of it from there cannot be its owner. A record that gives way
+//! to what is told elsewhere in finer grain is nobody's. The order of two sessions depends on these two alone.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::extract::{Claim, KeyMap, Kind, ResponseCopy};
 use crate::lake::claims::Replica;
@@ -31,11 +33,22 @@ pub(super) struct Owners {
     /// Keys with two claimants or more, and of responses that one repeats.
     contested: KeyMap<Vec<u32>>,
     keys: HashMap<u32, KeyMap<u32>>,
-    own_starts: HashMap<(u32, u32), Option<i64>>,
-    /// Decisions so far: by key, and by the claimants that no other goes before by what it says itself. Copies of one
-    /// session share all their claimants, and are compared once.
-    decided: KeyMap<Option<u32>>,
-    winners: HashMap<Vec<u32>, Option<u32>>,
+    /// Messages of each replica, as moment and key, in order.
+    words: HashMap<u32, Arc<[(i64, u64)]>>,
+    /// Decisions so far, by key.
+    decided: KeyMap<Decision>,
+    /// Which of two replicas of different sessions goes first.
+    compared: HashMap<(u32, u32), Ordering>,
+    /// Since when something is known to be present, by its key.
+    since: KeyMap<Option<i64>>,
+}
+
+/// Who has a contested record.
+#[derive(Clone, Copy)]
+struct Decision {
+    owner: Option<u32>,
+    /// Hash of all who claim the record.
+    claimants: u64,
 }
 
 /// What the owners say of one replica's claims.
@@ -53,7 +66,7 @@ impl Owners {
     pub(super) fn add(&mut self, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let number = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
         self.forget_decisions();
-        self.index(number, &replica);
+        self.index(number, &replica, true);
         self.members.push(Member { replica, is_read, can_gain });
         number
     }
@@ -61,9 +74,10 @@ impl Owners {
     /// Puts what was read in the place of what was known of a replica.
     pub(super) fn update(&mut self, number: u32, replica: Arc<Replica>) {
         self.forget_decisions();
-        self.index(number, &replica);
+        self.index(number, &replica, false);
         self.keys.remove(&number);
-        self.own_starts.retain(|(a, b), _| *a != number && *b != number);
+        self.words.remove(&number);
+        self.compared.retain(|(a, b), _| *a != number && *b != number);
         if let Some(member) = self.members.get_mut(number as usize) {
             *member = Member { replica, is_read: true, can_gain: true };
         }
@@ -71,10 +85,11 @@ impl Owners {
 
     fn forget_decisions(&mut self) {
         self.decided.clear();
-        self.winners.clear();
+        self.since.clear();
     }
 
-    fn index(&mut self, number: u32, replica: &Replica) {
+    /// Notes who claims what. Of a new replica, only its own claim can have named it before.
+    fn index(&mut self, number: u32, replica: &Replica, is_new: bool) {
         for claim in &replica.claims {
             match self.first.entry(claim.key) {
                 hashbrown::hash_map::Entry::Vacant(entry) => {
@@ -82,7 +97,8 @@ impl Owners {
                 }
                 hashbrown::hash_map::Entry::Occupied(entry) if *entry.get() != number => {
                     let claimants = self.contested.entry(claim.key).or_insert_with(|| vec![*entry.get()]);
-                    if !claimants.contains(&number) {
+                    let is_known = claimants.last() == Some(&number) || (!is_new && claimants.contains(&number));
+                    if !is_known {
                         claimants.push(number);
                     }
                 }
@@ -101,8 +117,8 @@ impl Owners {
 
     /// The session that has the record of a key; none where nobody claims it.
     pub(super) fn session_of(&mut self, key: u64) -> Option<u32> {
-        match self.contested.get(&key).cloned() {
-            Some(claimants) => self.owner(key, &claimants),
+        match self.decide(key) {
+            Some(decision) => decision.owner,
             None => self.first.get(&key).copied(),
         }
     }
@@ -130,24 +146,25 @@ impl Owners {
                 if claim.kind() == Kind::Message && claim.is_weak() {
                     let teller = self.session_of(*presence);
                     self.note_origin(&replica, claim, teller, &mut verdict, &mut last_copied);
-                    verdict.hash ^= outcome_hash(claim, teller, &[]);
+                    verdict.hash ^= outcome_hash(claim, teller, 0);
                 }
                 continue;
             }
-            let Some(claimants) = self.contested.get(&claim.key).cloned() else {
-                verdict.owned.push(true);
-                continue;
-            };
             if claim.kind() == Kind::Presence {
                 verdict.owned.push(true);
                 continue;
             }
-            let owner = self.owner(claim.key, &claimants);
+            let Some(Decision { owner, claimants }) = self.decide(claim.key) else {
+                verdict.owned.push(true);
+                continue;
+            };
             verdict.owned.push(owner == Some(number));
             if owner != Some(number) && claim.kind() == Kind::Message {
                 self.note_origin(&replica, claim, owner, &mut verdict, &mut last_copied);
             }
-            verdict.hash ^= outcome_hash(claim, owner, &claimants);
+            // Only the row of the owner has the numbers of all copies.
+            let copies = if owner == Some(number) && claim.kind() == Kind::Response { claimants } else { 0 };
+            verdict.hash ^= outcome_hash(claim, owner, copies);
         }
         verdict
     }
@@ -172,62 +189,100 @@ impl Owners {
     fn yielded(&mut self, replica: &Replica) -> KeyMap<u64> {
         let yielding = replica.claims.iter().filter(|claim| claim.yielding_record().is_some());
         let mut yielded = KeyMap::default();
+        let yielding: Vec<Claim> = yielding.copied().collect();
         for claim in yielding {
-            let claimants = match self.contested.get(&claim.key) {
-                Some(claimants) => claimants.clone(),
-                None => self.first.get(&claim.key).copied().into_iter().collect(),
-            };
-            if claimants
-                .iter()
-                .any(|number| self.claim(*number, claim.key).is_some_and(|presence| presence.is_yielded_to_by(claim)))
-            {
+            if self.present_since(claim.key).is_some_and(|since| claim.yields_to_since(since)) {
                 yielded.insert(claim.record(), claim.key);
             }
         }
         yielded
     }
 
-    fn owner(&mut self, key: u64, claimants: &[u32]) -> Option<u32> {
-        if let Some(decided) = self.decided.get(&key) {
-            return *decided;
+    /// The earliest moment since when anybody claims a presence; none where nobody does.
+    fn present_since(&mut self, key: u64) -> Option<i64> {
+        if let Some(since) = self.since.get(&key) {
+            return *since;
         }
-        let class = |this: &mut Self, number: u32| {
-            let claim = this.claim(number, key);
-            let member = this.members.get(number as usize)?;
-            let can_have = member.is_read || member.can_gain || claim.is_some_and(|claim| claim.is_owned());
-            Some((!can_have, claim.is_none_or(|claim| claim.is_weak()), member.replica.is_side))
+        let claimants = match self.contested.get(&key) {
+            Some(claimants) => claimants.clone(),
+            None => self.first.get(&key).copied().into_iter().collect(),
         };
-        let ranked: Vec<_> = claimants.iter().map(|number| (class(self, *number), *number)).collect();
-        let best = ranked.iter().map(|(class, _)| *class).min();
-        let rivals = ranked.iter().filter(|(class, _)| Some(*class) == best).map(|(_, number)| *number);
-        let owner = self.winner(rivals.collect());
-        self.decided.insert(key, owner);
-        owner
+        let claims = claimants.into_iter().filter_map(|number| self.claim(number, key));
+        let since = claims.filter(|claim| claim.kind() == Kind::Presence).map(|claim| claim.value).min();
+        self.since.insert(key, since);
+        since
     }
 
-    /// The one that goes before most of the others.
-    fn winner(&mut self, rivals: Vec<u32>) -> Option<u32> {
-        if let Some(winner) = self.winners.get(&rivals) {
-            return *winner;
+    /// Decides who has a record; none where not more than one claims it.
+    fn decide(&mut self, key: u64) -> Option<Decision> {
+        if let Some(decided) = self.decided.get(&key) {
+            return Some(*decided);
         }
-        let mut winner = None;
-        for number in &rivals {
-            let wins = rivals.iter().filter(|other| *other != number && self.goes_before(*number, **other)).count();
-            let name = self.name(*number);
-            if winner
-                .as_ref()
-                .is_none_or(|(most, least, _)| (wins, std::cmp::Reverse(&name)) > (*most, std::cmp::Reverse(least)))
-            {
-                winner = Some((wins, name, *number));
+        let claimants = self.contested.get(&key)?.clone();
+        let mut best: Option<((bool, bool, bool), u32)> = None;
+        for number in &claimants {
+            let Some(class) = self.class(*number, key) else { continue };
+            let is_better = match best {
+                Some((other, _)) if other != class => class < other,
+                Some((_, other)) => self.compare(*number, other, key) == Ordering::Less,
+                None => true,
+            };
+            if is_better {
+                best = Some((class, *number));
             }
         }
-        let winner = winner.map(|(.., number)| number);
-        self.winners.insert(rivals, winner);
-        winner
+        let hash = claimants.iter().fold(0, |hash, number| hash ^ xxh3_64(&number.to_le_bytes()));
+        let decision = Decision { owner: best.map(|(_, number)| number), claimants: hash };
+        self.decided.insert(key, decision);
+        Some(decision)
     }
 
-    fn name(&self, number: u32) -> (String, String) {
-        self.replica(number).map(|replica| (replica.session.clone(), replica.source.clone())).unwrap_or_default()
+    /// What goes before the order of sessions: whether it cannot show the record, calls it a copy, is a subagent.
+    fn class(&mut self, number: u32, key: u64) -> Option<(bool, bool, bool)> {
+        let claim = self.claim(number, key);
+        let member = self.members.get(number as usize)?;
+        let holds = claim.is_none_or(|claim| !claim.is_gone()) && (member.is_read || member.can_gain);
+        let can_show = holds || claim.is_some_and(|claim| claim.is_owned());
+        Some((!can_show, claim.is_none_or(|claim| claim.is_weak()), member.replica.is_side))
+    }
+
+    /// Which of two replicas goes first. Of one session's, the one whose source still holds the record.
+    fn compare(&mut self, a: u32, b: u32, key: u64) -> Ordering {
+        let (Some(first), Some(second)) =
+            (self.members.get(a as usize).cloned(), self.members.get(b as usize).cloned())
+        else {
+            return Ordering::Equal;
+        };
+        if first.replica.session == second.replica.session {
+            let rank = |this: &mut Self, number: u32, member: &Member| {
+                let is_gone = this.claim(number, key).is_some_and(|claim| claim.is_gone());
+                let is_there = (member.is_read || member.can_gain) && !is_gone;
+                (!is_there, std::cmp::Reverse(member.replica.claims.len()), member.replica.source.clone())
+            };
+            return rank(self, a, &first).cmp(&rank(self, b, &second));
+        }
+        if let Some(known) = self.compared.get(&(a, b)) {
+            return *known;
+        }
+        let begun = |member: &Member| member.replica.first_moment.unwrap_or(i64::MAX);
+        let order = begun(&first).cmp(&begun(&second)).then_with(|| self.word(a).cmp(&self.word(b)));
+        let order = order.then_with(|| first.replica.session.cmp(&second.replica.session));
+        self.compared.insert((a, b), order);
+        self.compared.insert((b, a), order.reverse());
+        order
+    }
+
+    fn word(&mut self, number: u32) -> Arc<[(i64, u64)]> {
+        if let Some(word) = self.words.get(&number) {
+            return Arc::clone(word);
+        }
+        let claims = self.replica(number).map_or(&[][..], |replica| &replica.claims);
+        let messages = claims.iter().filter(|claim| claim.kind() == Kind::Message);
+        let mut word: Vec<(i64, u64)> = messages.map(|claim| (claim.value, claim.key)).collect();
+        word.sort_unstable();
+        let word: Arc<[(i64, u64)]> = word.into();
+        self.words.insert(number, Arc::clone(&word));
+        word
     }
 
     fn claim(&mut self, number: u32, key: u64) -> Option<Claim> {
@@ -244,39 +299,6 @@ impl Owners {
         })
     }
 
-    /// Whether `a` is more likely the original of what both have.
-    fn goes_before(&mut self, a: u32, b: u32) -> bool {
-        let (Some(first), Some(second)) =
-            (self.members.get(a as usize).cloned(), self.members.get(b as usize).cloned())
-        else {
-            return false;
-        };
-        if first.replica.session == second.replica.session {
-            let rank =
-                |member: &Member| (std::cmp::Reverse(member.replica.claims.len()), member.replica.source.clone());
-            return rank(&first) < rank(&second);
-        }
-        let begun = |member: &Member| member.replica.first_moment.unwrap_or(i64::MAX);
-        let own = |this: &mut Self, a, b| this.own_start(a, b).unwrap_or(i64::MIN);
-        let a_rank = (begun(&first), own(self, a, b), &first.replica.session);
-        let b_rank = (begun(&second), own(self, b, a), &second.replica.session);
-        a_rank < b_rank
-    }
-
-    /// First message of `a` that `b` does not have.
-    fn own_start(&mut self, a: u32, b: u32) -> Option<i64> {
-        if let Some(known) = self.own_starts.get(&(a, b)) {
-            return *known;
-        }
-        let replica = self.replica(a)?.clone();
-        let theirs = self.keys_of(b);
-        let own =
-            replica.claims.iter().filter(|claim| claim.kind() == Kind::Message && !theirs.contains_key(&claim.key));
-        let start = own.map(|claim| claim.value).min();
-        self.own_starts.insert((a, b), start);
-        start
-    }
-
     /// Every copy of a response that more than one replica has, or one repeatedly; none when only one has it, once.
     pub(super) fn copies(&self, key: u64) -> Option<Vec<ResponseCopy>> {
         let claimants = self.contested.get(&key)?;
@@ -286,29 +308,13 @@ impl Owners {
         });
         Some(copies.collect())
     }
-
-    /// The other replicas that claim any key of this one.
-    pub(super) fn rivals(&self, number: u32) -> Vec<u32> {
-        let Some(replica) = self.replica(number) else { return Vec::new() };
-        let claimants = replica.claims.iter().filter_map(|claim| self.contested.get(&claim.key)).flatten();
-        let mut rivals: Vec<u32> = claimants.copied().filter(|rival| *rival != number).collect();
-        rivals.sort_unstable();
-        rivals.dedup();
-        rivals
-    }
 }
 
-fn outcome_hash(claim: &Claim, owner: Option<u32>, claimants: &[u32]) -> u64 {
+fn outcome_hash(claim: &Claim, owner: Option<u32>, copies: u64) -> u64 {
     let mut hasher = Xxh3::new();
     hasher.update(&claim.key.to_le_bytes());
     hasher.update(&owner.unwrap_or(u32::MAX).to_le_bytes());
-    if claim.kind() == Kind::Response {
-        let mut claimants = claimants.to_vec();
-        claimants.sort_unstable();
-        for claimant in claimants {
-            hasher.update(&claimant.to_le_bytes());
-        }
-    }
+    hasher.update(&copies.to_le_bytes());
     hasher.digest()
 }
 

@@ -1,6 +1,6 @@
 //! One session put together: the rows of its sources that are its own, and those that only the lake still has.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
@@ -10,7 +10,7 @@ use super::Shared;
 use super::carry::Carry;
 use super::children::with_children;
 use super::old::{OldClaims, OldReplica};
-use super::read::ReadSession;
+use super::read::{Planned, ReadSession};
 use super::totals::Totals;
 use super::turns::{self, Numbers, Turns};
 use super::usage::{priced_anew, with_fullest_copies};
@@ -65,7 +65,7 @@ impl Rebuilt {
         mut reads: Vec<ReadSession>,
         old: &OldClaims,
         old_part: Option<PartName>,
-        keep_gone: impl Fn(&str) -> bool,
+        reading: impl Fn(&Planned) -> Reading,
         keep_told: bool,
     ) -> Self {
         reads.sort_by_key(|read| {
@@ -76,12 +76,15 @@ impl Rebuilt {
         let mut told = KeySet::default();
         for read in &mut reads {
             if let Some(old) = old.of_session(agent, &id).find(|old| old.stored.source == read.replica.source) {
+                let reading = reading(&read.planned);
                 if keep_told {
                     read.told = take_out_what_was_told_beside(&mut read.replica, old.replica());
+                    read.told.extend(take_out_poorer(&mut read.replica, old.replica(), reading));
                     told.extend(read.told.iter().map(Claim::record));
                 }
                 forget_what_only_hints(&mut read.replica, old.replica());
-                if keep_gone(&read.replica.source) {
+                if reading.keeps_dropped() {
+                    remember(&mut read.replica, old.replica());
                     keep_since(&mut read.replica, old.replica());
                 }
             }
@@ -101,12 +104,15 @@ impl Rebuilt {
             let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.record()));
             match read {
                 Some(read) => {
+                    let reading = reading(&read.planned);
+                    let renamed = renamed(&read.replica, old, reading);
+                    let dropped = dropped.filter(|it| !renamed.contains(&it.value) || it.kind() != Kind::Message);
                     let is_told = |claim: &Claim| told.contains(&claim.record());
                     // That a file beside the source told something is over, but of rows that stay because of it.
                     let reasons: KeySet = read.told.iter().map(|claim| claim.key).collect();
                     let is_over = |it: &&Claim| is_presence(it) && it.is_weak() && !reasons.contains(&it.key);
                     let dropped = dropped.filter(|it| !is_over(it));
-                    for claim in dropped.filter(|it| it.is_gone() || is_told(it) || keep_gone(&old.source)) {
+                    for claim in dropped.filter(|it| it.is_gone() || is_told(it) || reading.keeps_dropped()) {
                         let mut claim = *claim;
                         if is_told(&claim) {
                             claim.set_kept();
@@ -131,7 +137,22 @@ impl Rebuilt {
             old_places.extend(old.claims.iter().map(|claim| (claim.key, i64::from(claim.seq))));
         }
         rebuilt.place(reads, &old_places, &superseded);
+        rebuilt.place_kept();
         rebuilt
+    }
+
+    /// Gives the records of sources that were not read the places that those that were give them.
+    fn place_kept(&mut self) {
+        let is_placed = |claim: &&Claim| matches!(claim.kind(), Kind::Message | Kind::ToolCall);
+        let read = self.sources.iter().filter(|_| !self.kept.is_empty());
+        let read = read.flat_map(|source| &source.member.replica.claims).filter(is_placed);
+        let places: KeyMap<i32> = read.map(|claim| (claim.key, claim.seq)).collect();
+        let kept = self.kept.iter_mut().flat_map(|member| &mut member.replica.claims);
+        for claim in kept.filter(|claim| matches!(claim.kind(), Kind::Message | Kind::ToolCall)) {
+            if let Some(place) = places.get(&claim.key) {
+                claim.seq = *place;
+            }
+        }
     }
 
     /// Gives every record of the sources its place. Where rows are only in the lake, a record that it knows keeps its place
@@ -285,6 +306,82 @@ impl Rebuilt {
         }
         Ok(totals)
     }
+}
+
+/// How a reading of a source relates to the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The source may say something else than it did. By the same parser.
+    Changed,
+    /// Likewise, and another parser read it before, which may have given records other ids.
+    ChangedAndReparsed,
+    /// The source is what it was, and the parser is another one: what it no longer finds was wrong.
+    Reparsed,
+    /// The source is what it was, and so is the parser.
+    Same,
+}
+
+impl Reading {
+    /// Whether records that are missing were dropped by the agent, and so stay in the lake.
+    fn keeps_dropped(self) -> bool {
+        self != Self::Reparsed
+    }
+
+    fn is_of_same_source(self) -> bool {
+        matches!(self, Self::Reparsed | Self::Same)
+    }
+}
+
+/// Keeps what was known of a replica before its source dropped lines: when it began, and which of its records are copies.
+fn remember(read: &mut Replica, old: &Replica) {
+    read.first_moment = read.first_moment.into_iter().chain(old.first_moment).min();
+    let weak: KeySet = old.claims.iter().filter(|it| it.is_weak() && !is_presence(it)).map(|it| it.key).collect();
+    for claim in read.claims.iter_mut().filter(|claim| claim.kind() != Kind::Presence && weak.contains(&claim.key)) {
+        claim.set_weak();
+    }
+}
+
+/// Takes out the tool calls and responses of which the source says less than it once did: the lake's rows say more. Gives
+/// their claims.
+fn take_out_poorer(read: &mut Replica, old: &Replica, reading: Reading) -> Vec<Claim> {
+    let is_compared = |claim: &&Claim| matches!(claim.kind(), Kind::ToolCall | Kind::Response);
+    let known = old.claims.iter().filter(is_compared).filter(|claim| claim.is_owned());
+    // What the same source says less of now, another parser corrected; but not what the source had dropped before.
+    let known = known.filter(|claim| !reading.is_of_same_source() || claim.is_kept());
+    let mut known: KeyMap<i64> = known.map(|claim| (claim.key, claim.value)).collect();
+    for claim in read.claims.iter().chain(&old.claims) {
+        if let Some(record) = claim.yielding_record() {
+            known.remove(&record);
+        }
+    }
+    let is_poorer =
+        |claim: &Claim| is_compared(&claim) && known.get(&claim.key).is_some_and(|more| claim.value < *more);
+    let poorer: Vec<Claim> = read.claims.extract_if(.., |claim| is_poorer(claim)).collect();
+    let keys: KeySet = poorer.iter().map(|claim| claim.key).collect();
+    read.responses.retain(|copy| !keys.contains(&copy.key));
+    poorer
+}
+
+/// Moments of messages that another parser knew by other ids: those that as many messages have that are new as messages
+/// that are missing. They are the same messages.
+fn renamed(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
+    if reading != Reading::ChangedAndReparsed {
+        return HashSet::new();
+    }
+    let messages = |replica: &Replica| -> KeyMap<i64> {
+        let messages = replica.claims.iter().filter(|claim| claim.kind() == Kind::Message && claim.value != i64::MAX);
+        messages.filter(|claim| !claim.is_gone()).map(|claim| (claim.key, claim.value)).collect()
+    };
+    let counts = |these: &Replica, others: &KeyMap<i64>| {
+        let mut counts: HashMap<i64, usize> = HashMap::new();
+        let these = these.claims.iter().filter(|claim| claim.kind() == Kind::Message && !claim.is_gone());
+        for claim in these.filter(|claim| claim.value != i64::MAX && !others.contains_key(&claim.key)) {
+            *counts.entry(claim.value).or_default() += 1;
+        }
+        counts
+    };
+    let (new, missing) = (counts(read, &messages(old)), counts(old, &messages(read)));
+    missing.into_iter().filter(|(moment, count)| new.get(moment) == Some(count)).map(|(moment, _)| moment).collect()
 }
 
 /// Takes out the records of which the source tells less than it did, because a file that was read together with it is gone:

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use super::group::{Draft, Group, Outcome, SessionOut};
+use super::old::OldReplica;
 use super::plan::Groups;
 use super::read::Planned;
 use super::sessions::AllNotes;
 use super::{Registry, Shared};
+use crate::extract::{Claim, Kind, NoteField, ResponseCopy};
 use crate::extract::{KeyMap, KeySet};
-use crate::extract::{Kind, NoteField};
-use crate::lake::claims::Replica;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::PartEntry;
 use crate::source::{Fingerprint, path_of};
@@ -188,9 +188,15 @@ fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static 
         .iter()
         .map(|((agent, session, _), number)| (agent.clone(), session.clone(), *number))
         .collect();
+    let (read, unread): (Vec<_>, Vec<_>) =
+        numbers.into_iter().partition(|(.., number)| registry.owners.is_read(*number));
+    let mut news = News::default();
+    for (agent, _, number) in read {
+        news.add(shared, &mut registry, &agent, number);
+    }
     let mut changed = BTreeSet::new();
-    for (agent, session, number) in numbers {
-        if registry.owners.is_read(number) || !is_outdated(shared, &mut registry, &agent, number) {
+    for (agent, session, number) in unread {
+        if !news.concerns(&mut registry, number) {
             continue;
         }
         let agent_id = crate::agents::by_id(&agent).map(|agent| agent.about().id);
@@ -220,45 +226,57 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
         .collect()
 }
 
-fn is_outdated(shared: &Shared<'_>, registry: &mut Registry, agent: &str, number: u32) -> bool {
-    let verdict = registry.owners.judge(number);
-    let Some(replica) = registry.owners.replica(number).cloned() else { return false };
-    let flips = replica
-        .claims
-        .iter()
-        .zip(&verdict.owned)
-        .any(|(claim, owned)| claim.kind() != Kind::Presence && claim.is_owned() != *owned);
-    flips
-        || registry.owners.rivals(number).into_iter().any(|rival| {
-            let Some(rival_replica) =
-                registry.owners.replica(rival).filter(|_| registry.owners.is_read(rival)).cloned()
-            else {
-                return false;
-            };
-            has_new_copies(shared, agent, &rival_replica, &replica)
-                || takes_origin(shared, registry, agent, rival, &replica)
+/// What the sources that were read say of records that other sessions may have too.
+#[derive(Default)]
+struct News {
+    /// All records that they claim. Every claimant of these is known; of other records, some may not be.
+    claimed: KeySet,
+    /// Responses of which a copy is new or has other numbers.
+    copied: KeySet,
+    /// Messages that a session has become the owner of, and so others' origin.
+    gained: KeySet,
+}
+
+impl News {
+    fn add(&mut self, shared: &Shared<'_>, registry: &mut Registry, agent: &str, number: u32) {
+        let Some(replica) = registry.owners.replica(number).cloned() else { return };
+        let before = shared.old.of_session(agent, &replica.session).find(|old| old.stored.source == replica.source);
+        let before = before.map(OldReplica::replica);
+        let responses = before.map_or(&[][..], |before| &before.responses);
+        let is_new = |copy: &&ResponseCopy| {
+            let first = responses.partition_point(|known| known.key < copy.key);
+            !responses.iter().skip(first).take_while(|known| known.key == copy.key).any(|known| known == *copy)
+        };
+        self.copied.extend(replica.responses.iter().filter(is_new).map(|copy| copy.key));
+        let had = before.into_iter().flat_map(|before| &before.claims).filter(|claim| claim.is_owned());
+        let had: KeySet = had.map(|claim| claim.key).collect();
+        let verdict = registry.owners.judge(number);
+        let has = replica.claims.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(claim, _)| claim.key);
+        self.gained.extend(has.filter(|key| !had.contains(key)));
+        self.claimed.extend(replica.claims.iter().map(|claim| claim.key));
+    }
+
+    /// Whether rows of a session that was not read change.
+    fn concerns(&self, registry: &mut Registry, number: u32) -> bool {
+        let Some(replica) = registry.owners.replica(number).cloned() else { return false };
+        let is_shared = |claim: &Claim| self.claimed.contains(&claim.key) || self.claimed.contains(&claim.record());
+        if !replica.claims.iter().any(is_shared) {
+            return false;
+        }
+        let verdict = registry.owners.judge(number);
+        let yielded = replica.claims.iter().filter(|claim| claim.yielding_record().is_some() && is_shared(claim));
+        let yielded: KeySet = yielded.map(Claim::record).collect();
+        replica.claims.iter().zip(&verdict.owned).any(|(claim, owned)| {
+            let may_flip = is_shared(claim) || yielded.contains(&claim.key);
+            match claim.kind() {
+                Kind::Presence => false,
+                _ if may_flip && claim.is_owned() != *owned => true,
+                Kind::Message => !claim.is_owned() && self.gained.contains(&claim.key),
+                Kind::Response => claim.is_owned() && self.copied.contains(&claim.key),
+                Kind::ToolCall => false,
+            }
         })
-}
-
-/// Whether a replica that was read has become the owner of messages that the other copied, and so its origin.
-fn takes_origin(shared: &Shared<'_>, registry: &mut Registry, agent: &str, read: u32, other: &Replica) -> bool {
-    let Some(replica) = registry.owners.replica(read).cloned() else { return false };
-    let before = shared.old.of_session(agent, &replica.session).find(|old| old.stored.source == replica.source);
-    let had = before.into_iter().flat_map(|old| &old.replica().claims).filter(|claim| claim.is_owned());
-    let had: KeySet = had.map(|claim| claim.key).collect();
-    let verdict = registry.owners.judge(read);
-    let has = replica.claims.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(claim, _)| claim.key);
-    let gained: KeySet = has.filter(|key| !had.contains(key)).collect();
-    other.claims.iter().any(|claim| claim.kind() == Kind::Message && !claim.is_owned() && gained.contains(&claim.key))
-}
-
-/// Whether a replica that was read says anything new of a response that the other has.
-fn has_new_copies(shared: &Shared<'_>, agent: &str, read: &Replica, other: &Replica) -> bool {
-    let before = shared.old.of_session(agent, &read.session).find(|old| old.stored.source == read.source);
-    read.responses.iter().any(|copy| {
-        let is_shared = other.claims.iter().any(|claim| claim.key == copy.key && claim.is_owned());
-        is_shared && before.is_none_or(|before| !before.replica().responses.contains(copy))
-    })
+    }
 }
 
 /// What all sources say of each session, by agent and session.

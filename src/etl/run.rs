@@ -31,7 +31,7 @@ use crate::redact::Redactor;
 use crate::source::Databases;
 use crate::tables::{self, LAKE_TABLES};
 
-/// How often decisions may be taken anew before a run gives up; one is what it takes.
+/// How often decisions may be taken anew before a run fails; one is what it takes.
 const ROUNDS: usize = 8;
 
 /// However many are asked for: starting more takes longer than they could save on any machine.
@@ -208,7 +208,7 @@ fn extract(
     let mut outcomes = process_all(&shared, groups)?;
     let mut known_projects = manifest.project_paths.clone();
     let mut known: HashMap<String, Planned> = by_name(&plan.found).collect();
-    for _ in 0..ROUNDS {
+    for round in 0.. {
         let mut next = Vec::new();
         let projects = projects::add_new(&outcomes, &mut known_projects);
         if options.looks_into_projects() && !projects.is_empty() {
@@ -221,6 +221,11 @@ fn extract(
         next.extend(resolve::stale(&shared, &mut outcomes, &known));
         if next.is_empty() {
             break;
+        }
+        if round == ROUNDS {
+            return Err(Error::Query(
+                "the sessions that share records could not be told apart; please report it".to_owned(),
+            ));
         }
         outcomes.extend(process_all(&shared, next)?);
     }

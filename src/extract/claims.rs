@@ -51,7 +51,8 @@ pub struct Claim {
     /// The record.
     pub key: u64,
     /// Message: its timestamp, so that copies can be told from originals. Response: twice the output tokens, plus one
-    /// when it had ended, so that the fullest copy can be found. Presence: the moment since when.
+    /// when it had ended, so that the fullest copy can be found. Tool call: how much the source says of it, of which
+    /// claims of older lakes say nothing (0). Presence: the moment since when.
     pub value: i64,
     /// Place of the record in the session.
     pub seq: i32,
@@ -81,8 +82,12 @@ impl Claim {
 
     /// Whether a record that gives way does so to this claim of presence.
     pub fn is_yielded_to_by(&self, yielding: &Self) -> bool {
-        let until = i64::from(yielding.seq.cast_unsigned()).saturating_mul(1_000_000);
-        self.kind() == Kind::Presence && self.yielding_record().is_none() && self.value <= until
+        self.kind() == Kind::Presence && self.yielding_record().is_none() && yielding.yields_to_since(self.value)
+    }
+
+    /// Whether a record that gives way does so to what has been present since a moment. Microseconds since 1970.
+    pub fn yields_to_since(&self, since: i64) -> bool {
+        since <= i64::from(self.seq.cast_unsigned()).saturating_mul(1_000_000)
     }
 
     /// The record that the claim is about: its key, or the record that gives way to the key.

@@ -336,7 +336,7 @@ impl<'a> Sink<'a> {
         if !self.is_first(key) {
             return Ok(());
         }
-        let claim = Claim::new(Kind::ToolCall, key, weak, 0, row.seq);
+        let claim = Claim::new(Kind::ToolCall, key, weak, fullness(&row), row.seq);
         let keeps = self.keeps(row.seq);
         let texts = self.clean_row(keeps, [row.input, row.command, row.output]);
         let [input, command, output] = &texts;
@@ -516,6 +516,14 @@ impl<'a> Sink<'a> {
             text.filter(|_| keeps).map(|text| self.context.redactor.redact(text, &mut self.redacted_in_rows))
         })
     }
+}
+
+/// How much a source says of a call, so that what is left of one does not replace all of it: whether both the call and its
+/// result are there, then their size before anything is left out or replaced. Bytes.
+fn fullness(row: &ToolCallRow<'_>) -> i64 {
+    let parts = i64::from(row.input.is_some()) + i64::from(row.status != "pending");
+    let size = row.input.map_or(0, str::len) + row.output.map_or(0, str::len);
+    (parts << 48) | i64::try_from(size).unwrap_or(i64::MAX).min((1 << 48) - 1)
 }
 
 /// Short texts that are the same row after row: they are looked at when they change.

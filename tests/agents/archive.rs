@@ -1,0 +1,180 @@
+//! The archive only grows: what agents drop from their files stays in the lake, with the session that had it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::common::home::write;
+use crate::common::{Built, Home};
+
+const ORIGIN: &str = "0000000a-0000-4000-8000-00000000000a";
+const FORK: &str = "0000000b-0000-4000-8000-00000000000b";
+
+/// A line of a Claude Code transcript.
+fn line(session: &str, kind: &str, uuid: &str, minute: usize, message: &Value) -> Value {
+    json!({"type": kind, "uuid": uuid, "sessionId": session, "cwd": "/home/ana/p", "version": "2.1.90",
+        "timestamp": format!("2026-01-01T00:{minute:02}:00Z"), "message": message})
+}
+
+fn reply(session: &str, uuid: &str, minute: usize, response: &str, content: &Value, output: i64) -> Value {
+    let message = json!({"id": response, "type": "message", "role": "assistant", "model": "claude-sonnet-4-6",
+        "content": content, "stop_reason": "end_turn", "usage": {"input_tokens": 10, "output_tokens": output}});
+    line(session, "assistant", uuid, minute, &message)
+}
+
+/// Prompts and replies of some turns.
+fn turns(session: &str, prefix: &str, minutes: std::ops::Range<usize>) -> Vec<Value> {
+    let turn = |minute| {
+        let prompt = json!({"role": "user", "content": format!("{prefix} prompt {minute}")});
+        let answer = json!([{"type": "text", "text": format!("{prefix} answer {minute}")}]);
+        [
+            line(session, "user", &format!("{prefix}u{minute}"), minute, &prompt),
+            reply(session, &format!("{prefix}a{minute}"), minute, &format!("msg_{prefix}{minute:020}"), &answer, 100),
+        ]
+    };
+    minutes.flat_map(turn).collect()
+}
+
+fn transcript(home: &Home, folder: &str, session: &str) -> PathBuf {
+    home.path().join(format!(".claude/projects/{folder}/{session}.jsonl"))
+}
+
+fn put(path: &PathBuf, lines: &[Value]) {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    write(path, text.as_bytes());
+}
+
+/// Session and id of each message, ordered; fails where one stands twice or two have one place.
+fn messages(lake: &Built<'_>) -> Vec<(String, String)> {
+    let rows = lake.rows().values("messages");
+    let text = |row: &Value, column: &str| row[column].as_str().unwrap_or_default().to_owned();
+    let places: BTreeSet<(String, i64)> =
+        rows.iter().map(|row| (text(row, "session_id"), row["seq"].as_i64().unwrap())).collect();
+    assert_eq!(places.len(), rows.len(), "two messages have one place");
+    let ids: BTreeSet<(String, String)> =
+        rows.iter().map(|row| (text(row, "session_id"), text(row, "message_id"))).collect();
+    assert_eq!(ids.len(), rows.len(), "a message stands twice");
+    ids.into_iter().collect()
+}
+
+/// The fork's lines have no mark of their origin, as `--fork-session` writes them.
+#[test]
+fn a_shared_head_stays_with_its_origin_when_both_files_drop_it() {
+    for drops_at_once in [false, true] {
+        let home = Home::empty();
+        let (origin, fork) = (transcript(&home, "p", ORIGIN), transcript(&home, "p", FORK));
+        let first = turns(ORIGIN, "o", 0..6);
+        let mut second = turns(FORK, "o", 0..4);
+        second.extend(turns(FORK, "f", 30..31));
+        put(&origin, &first);
+        put(&fork, &second);
+        let lake = Built::full(&home);
+        let (before, usage) = (messages(&lake), lake.usage().len());
+        assert_eq!((before.len(), usage), (14, 7));
+        put(&origin, &first[8..]);
+        if !drops_at_once {
+            lake.run();
+            assert_eq!(messages(&lake), before);
+        }
+        put(&fork, &second[8..]);
+        lake.run();
+        assert_eq!((messages(&lake), lake.usage().len()), (before.clone(), usage));
+        lake.run_with(|options| options.full = true);
+        assert_eq!((messages(&lake), lake.usage().len()), (before, usage));
+    }
+}
+
+#[test]
+fn a_moved_session_keeps_what_its_file_drops_later() {
+    let home = Home::empty();
+    let lines = turns(ORIGIN, "o", 0..4);
+    let old = transcript(&home, "a", ORIGIN);
+    put(&old, &lines);
+    let lake = Built::full(&home);
+    std::fs::remove_file(&old).unwrap();
+    let mut expected = messages(&lake);
+    for (from, until) in [(3, 5), (5, 6), (6, 7)] {
+        let mut kept = lines[from..].to_vec();
+        kept.extend(turns(ORIGIN, "n", 10..until + 10));
+        put(&transcript(&home, "b", ORIGIN), &kept);
+        lake.run();
+        expected.extend(
+            (10..until + 10).flat_map(|minute| ["u", "a"].map(|kind| (ORIGIN.to_owned(), format!("n{kind}{minute}")))),
+        );
+        expected.sort();
+        expected.dedup();
+        assert_eq!(messages(&lake), expected, "from line {from} on");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_call_does_not_replace_it() {
+    let call = json!([{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make test"}}]);
+    let result = json!({"role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "all green"}]});
+    let lines = [
+        line(ORIGIN, "user", "u0", 0, &json!({"role": "user", "content": "test it"})),
+        reply(ORIGIN, "a1", 1, "msg_1", &json!([{"type": "thinking", "thinking": "hm"}]), 3),
+        reply(ORIGIN, "a2", 2, "msg_1", &call, 500),
+        line(ORIGIN, "user", "r1", 3, &result),
+        line(ORIGIN, "user", "u1", 4, &json!({"role": "user", "content": "next"})),
+    ];
+    for dropped in [vec![0, 1, 2], vec![3], vec![2]] {
+        let home = Home::empty();
+        let path = transcript(&home, "p", ORIGIN);
+        put(&path, &lines);
+        let lake = Built::full(&home);
+        let left: Vec<Value> =
+            lines.iter().enumerate().filter(|(at, _)| !dropped.contains(at)).map(|(_, line)| line.clone()).collect();
+        put(&path, &left);
+        for is_full in [false, true] {
+            lake.run_with(|options| options.full = is_full);
+            let calls = lake.rows().values("tool_calls");
+            let found: Vec<_> =
+                calls.iter().map(|call| [&call["name"], &call["command"], &call["output"], &call["status"]]).collect();
+            assert_eq!(
+                found,
+                [[&json!("Bash"), &json!("make test"), &json!("all green"), &json!("ok")]],
+                "{dropped:?}"
+            );
+            let usage = lake.usage();
+            let output: Vec<_> = usage.iter().map(|response| &response["output_tokens"]).collect();
+            assert_eq!(output, [&json!(500)], "{dropped:?}");
+        }
+    }
+}
+
+#[test]
+fn typed_prompts_that_the_agent_trims_stay() {
+    let session = "5973b6c0-94b8-487b-a530-2aeb6098ae0e";
+    let codex = |number: i64| json!({"session_id": session, "ts": 1_767_225_600 + number * 60, "text": format!("prompt {number}")});
+    let claude = |number: i64| {
+        json!({"display": format!("prompt {number}"), "pastedContents": {}, "project": "/p", "sessionId": session,
+            "timestamp": (1_767_225_600 + number * 60) * 1000})
+    };
+    let agents: [(&str, &dyn Fn(i64) -> Value); 2] =
+        [(".codex/history.jsonl", &codex), (".claude/history.jsonl", &claude)];
+    for (path, line) in agents {
+        let home = Home::empty();
+        let path = home.path().join(path);
+        put(&path, &(1..=5).map(line).collect::<Vec<_>>());
+        let lake = Built::full(&home);
+        put(&path, &(4..=6).map(line).collect::<Vec<_>>());
+        lake.run();
+        let rows = lake.rows().values("messages");
+        let mut texts: Vec<_> =
+            rows.iter().map(|row| (row["text"].as_str().unwrap(), row.get("gone_at").is_some())).collect();
+        texts.sort_unstable();
+        let expected = [
+            ("prompt 1", true),
+            ("prompt 2", true),
+            ("prompt 3", true),
+            ("prompt 4", false),
+            ("prompt 5", false),
+            ("prompt 6", false),
+        ];
+        assert_eq!(texts, expected);
+        assert_eq!(messages(&lake).len(), 6);
+    }
+}
