@@ -135,7 +135,7 @@ impl Personal {
         for hit in users.find_iter(text) {
             let before = text.get(..hit.start()).and_then(|before| before.chars().next_back());
             let after = text.get(hit.end()..).and_then(|after| after.chars().next());
-            let is_escaped = text.get(..hit.start()).is_some_and(ends_with_escape);
+            let is_escaped = text.as_bytes().get(..hit.start()).is_some_and(super::rule::ends_with_escape);
             if (!before.is_some_and(is_letter) || is_escaped) && !after.is_some_and(is_letter) {
                 found.push((hit.range(), "user"));
             }
@@ -188,6 +188,7 @@ mod tests {
             ("-Users-ada-lovelace-shop /api/users/list", "-Users-<user>-shop /api/users/list"),
             ("Kim said: ask kim_2 or ada.lovelace", "<user> said: ask <user>_2 or <user>"),
             (r"x\nkim\ny", r"x\n<user>\ny"),
+            (r"x\u2192kim\u200bkim\x0akim=3Dkim", r"x\u2192<user>\u200b<user>\x0a<user>=3D<user>"),
             ("/home/jo", "/home/<user>"),
             (r"cd ~jo.x/src\n~pete/x && ls '~bert/.ssh'", r"cd ~<user>/src\n~<user>/x && ls '~<user>/.ssh'"),
             (

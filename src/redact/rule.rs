@@ -163,7 +163,13 @@ impl Rule {
         if !self.literals.iter().any(|literal| rest.starts_with(literal)) {
             return None;
         }
-        let start = self.start_of_run(text.as_bytes(), hit)?;
+        let bytes = text.as_bytes();
+        let start = self.start_of_run(bytes, hit)?;
+        let decoded = self.run_before.and_then(|_| end_of_escape(bytes, start, hit));
+        decoded.and_then(|start| self.find_from(regex, text, start)).or_else(|| self.find_from(regex, text, start))
+    }
+
+    fn find_from(&self, regex: &Regex, text: &str, start: usize) -> Option<Range<usize>> {
         if self.is_joined_to_what_precedes(text.as_bytes(), start) {
             return None;
         }
@@ -183,11 +189,7 @@ impl Rule {
         let (before, after) = bytes.split_at_checked(hit)?;
         let before_hit = before.iter().rev().take(LONGEST_RUN).take_while(|byte| belongs(**byte)).count();
         let after_hit = after.iter().take(LONGEST_RUN).take_while(|byte| belongs(**byte)).count();
-        if before_hit.max(after_hit) == LONGEST_RUN {
-            return None;
-        }
-        let (outside, run) = before.split_at_checked(hit - before_hit)?;
-        Some(outside.len() + end_of_escape(outside, run))
+        (before_hit.max(after_hit) < LONGEST_RUN).then_some(hit - before_hit)
     }
 
     fn is_joined_to_what_precedes(&self, bytes: &[u8], start: usize) -> bool {
@@ -213,38 +215,57 @@ impl Rule {
     }
 }
 
-/// `\n`, `\u003d`, `%3D` and the colours of a terminal end in letters that are no part of a word.
-fn ends_with_escape(before: &[u8]) -> bool {
-    match before {
-        [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] | [.., b'\\', b'u', b'0', b'0', _, _] => true,
-        [.., b'%', high, low] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
-        [before @ .., b'm'] => {
-            let digits = before.iter().rev().take(16).take_while(|byte| is_of_colour(**byte)).count();
-            let introducer = before.get(..before.len() - digits).unwrap_or_default();
-            introducer.ends_with(b"\x1b[") || digits > 0 && introducer.ends_with(b"[")
-        }
-        _ => false,
+/// Bytes of the longest escape, `\U0001F600`.
+const LONGEST_ESCAPE: usize = 10;
+
+/// The length of the escape that a text begins with: of JSON and of programming languages (`\n`, `\u2192`, `\x0a`,
+/// `\033`), of URLs (`%3D`, encoded twice `%253D`), of quoted-printable mail (`=3D`).
+fn escape_length(text: &[u8]) -> Option<usize> {
+    let is_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+    let are_hex = |from: usize, to: usize| text.get(from..to).is_some_and(is_hex);
+    match text {
+        [b'\\', b'u', ..] if are_hex(2, 6) => Some(6),
+        [b'\\', b'U', ..] if are_hex(2, 10) => Some(LONGEST_ESCAPE),
+        [b'\\', b'x', ..] if are_hex(2, 4) => Some(4),
+        [b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..] => Some(4),
+        [b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'v' | b'a' | b'e' | b'0', ..] => Some(2),
+        [b'%', b'2', b'5', ..] if are_hex(3, 5) => Some(5),
+        [b'%', ..] if are_hex(1, 3) => Some(3),
+        [b'=', b'0'..=b'9' | b'A'..=b'F', b'0'..=b'9' | b'A'..=b'F', ..] => Some(3),
+        _ => None,
     }
+}
+
+/// Returns true for escapes and colours of a terminal: the letters that they end in are no part of a word.
+pub(super) fn ends_with_escape(before: &[u8]) -> bool {
+    let mut starts = (2..=LONGEST_ESCAPE).filter_map(|length| before.get(before.len().checked_sub(length)?..));
+    starts.any(|escape| escape_length(escape) == Some(escape.len())) || ends_with_colour(before)
+}
+
+fn ends_with_colour(before: &[u8]) -> bool {
+    let [before @ .., b'm'] = before else { return false };
+    let digits = before.iter().rev().take(16).take_while(|byte| is_of_colour(**byte)).count();
+    let introducer = before.get(..before.len() - digits).unwrap_or_default();
+    introducer.ends_with(b"\x1b[") || digits > 0 && introducer.ends_with(b"[")
 }
 
 const fn is_of_colour(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b';')
 }
 
-/// How many bytes of a run belong to an escape that begins before it.
-fn end_of_escape(before: &[u8], run: &[u8]) -> usize {
-    match (before, run) {
-        ([.., b'\\'], [b'u', b'0', b'0', _, _, ..]) => 5,
-        ([.., b'\\'], [b'n' | b'r' | b't' | b'b' | b'f', ..]) => 1,
-        ([.., b'\\', b'u'], [b'0', b'0', _, _, ..]) => 4,
-        ([.., b'%'], [high, low, ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => 2,
-        ([.., b'[' | b';'], _) => {
-            let digits = run.iter().take(16).take_while(|byte| is_of_colour(**byte)).count();
-            let coloured = run.get(digits) == Some(&b'm') && (digits > 0 || before.ends_with(b"\x1b["));
-            if coloured { digits + 1 } else { 0 }
-        }
-        _ => 0,
-    }
+/// Returns where an escape ends that begins before a run and reaches into it, but not beyond the literal at `hit`.
+fn end_of_escape(bytes: &[u8], run: usize, hit: usize) -> Option<usize> {
+    let starts = (1..LONGEST_ESCAPE).filter_map(|back| run.checked_sub(back));
+    let mut ends = starts.filter_map(|start| Some(start + escape_length(bytes.get(start..)?)?));
+    ends.find(|end| (run + 1..=hit).contains(end)).or_else(|| end_of_colour(bytes, run))
+}
+
+fn end_of_colour(bytes: &[u8], run: usize) -> Option<usize> {
+    let (before, run_and_rest) = bytes.split_at_checked(run)?;
+    let [.., b'[' | b';'] = before else { return None };
+    let digits = run_and_rest.iter().take(16).take_while(|byte| is_of_colour(**byte)).count();
+    let is_coloured = run_and_rest.get(digits) == Some(&b'm') && (digits > 0 || before.ends_with(b"\x1b["));
+    is_coloured.then_some(run + digits + 1)
 }
 
 const PLACEHOLDER_WORDS: &[&str] = &[

@@ -49,6 +49,56 @@ fn planted_secrets_are_found() {
     assert!(missed.len() * 100 <= planted as usize, "{} of {planted} missed: {missed:#?}", missed.len());
 }
 
+/// What may stand before a secret in text that was encoded once more: letters and digits that are no part of a word.
+const ENCODED: &[&str] = &[
+    r"\n",
+    r"\\n",
+    r"\0",
+    r"\e[0m",
+    r"\x0a",
+    r"\x22",
+    r"\x1b[32m",
+    r"\033[32m",
+    r"\012",
+    r"\u2192",
+    r"\u00e9",
+    r"\u00E9",
+    r"\u200b",
+    r"\\u2192",
+    r"\ud83d\ude00",
+    r"\U0001F600",
+    "%20",
+    "%3D",
+    "%0a",
+    "%253D",
+    "=3D",
+    "=20",
+    "&#10;",
+    "&quot;",
+];
+
+#[test]
+fn secrets_are_found_after_whatever_is_encoded() {
+    let mut dice = Dice(0xED6E);
+    for mode in [Mode::Secrets, Mode::Strict] {
+        let mut missed = Vec::new();
+        let mut planted = 0_u32;
+        for rule in rules::all().filter(|rule| rule.level == Level::Secrets) {
+            for (example, before) in
+                rule.matches.iter().flat_map(|example| ENCODED.iter().map(move |before| (example, before)))
+            {
+                let (secret, bodies) = expand(example, &mut dice);
+                let text = format!(r#"{{"command":"echo {before}{secret}"}}"#);
+                planted += 1;
+                if survivor(&redacted(mode, &text).0, &bodies).is_some() {
+                    missed.push(format!("{}: {text}", rule.kind));
+                }
+            }
+        }
+        assert!(missed.len() * 100 <= planted as usize, "{} of {planted} missed: {missed:#?}", missed.len());
+    }
+}
+
 #[test]
 fn strict_finds_all_that_the_default_finds() {
     let mut dice = Dice(0xBEEF);
