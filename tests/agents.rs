@@ -8,9 +8,9 @@
     reason = "what fails here fails a test; files are the test's own"
 )]
 
-mod common;
 #[path = "agents/archive.rs"]
 mod archive;
+mod common;
 #[path = "agents/damage.rs"]
 mod damage;
 #[path = "agents/laws.rs"]

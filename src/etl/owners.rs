@@ -224,7 +224,7 @@ impl Owners {
             let Some(class) = self.class(*number, key) else { continue };
             let is_better = match best {
                 Some((other, _)) if other != class => class < other,
-                Some((_, other)) => self.compare(*number, other, key) == Ordering::Less,
+                Some((_, other)) => self.compare(*number, other) == Ordering::Less,
                 None => true,
             };
             if is_better {
@@ -246,20 +246,17 @@ impl Owners {
         Some((!can_show, claim.is_none_or(|claim| claim.is_weak()), member.replica.is_side))
     }
 
-    /// Which of two replicas goes first. Of one session's, the one whose source still holds the record.
-    fn compare(&mut self, a: u32, b: u32, key: u64) -> Ordering {
+    /// Which of two replicas goes first. Of one session's, the one that holds more.
+    fn compare(&mut self, a: u32, b: u32) -> Ordering {
         let (Some(first), Some(second)) =
             (self.members.get(a as usize).cloned(), self.members.get(b as usize).cloned())
         else {
             return Ordering::Equal;
         };
         if first.replica.session == second.replica.session {
-            let rank = |this: &mut Self, number: u32, member: &Member| {
-                let is_gone = this.claim(number, key).is_some_and(|claim| claim.is_gone());
-                let is_there = (member.is_read || member.can_gain) && !is_gone;
-                (!is_there, std::cmp::Reverse(member.replica.claims.len()), member.replica.source.clone())
-            };
-            return rank(self, a, &first).cmp(&rank(self, b, &second));
+            let rank =
+                |member: &Member| (std::cmp::Reverse(member.replica.claims.len()), member.replica.source.clone());
+            return rank(&first).cmp(&rank(&second));
         }
         if let Some(known) = self.compared.get(&(a, b)) {
             return *known;
