@@ -411,6 +411,7 @@ impl PartOutput<'_, '_> {
             project_hash: facts.project_hash.clone().filter(|_| facts.project_path.is_none()),
             rows,
         };
+        session.place_kept();
         let kept: Vec<Replica> = session.members_mut().map(|member| std::mem::take(&mut member.replica)).collect();
         self.replicas.extend(kept);
         self.sessions.push(SessionOut::New(Box::new(Draft { entry, facts, totals, active_ms, forked_from, file })));

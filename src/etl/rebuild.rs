@@ -137,18 +137,18 @@ impl Rebuilt {
             old_places.extend(old.claims.iter().map(|claim| (claim.key, i64::from(claim.seq))));
         }
         rebuilt.place(reads, &old_places, &superseded);
-        rebuilt.place_kept();
         rebuilt
     }
 
-    /// Gives the records of sources that were not read the places that those that were give them.
-    fn place_kept(&mut self) {
-        let is_placed = |claim: &&Claim| matches!(claim.kind(), Kind::Message | Kind::ToolCall);
+    /// Gives the records of sources that were not read the places that those that were give them. Rows that these sources
+    /// own stay where they are in the lake.
+    pub(super) fn place_kept(&mut self) {
+        let is_placed = |claim: &Claim| matches!(claim.kind(), Kind::Message | Kind::ToolCall);
         let read = self.sources.iter().filter(|_| !self.kept.is_empty());
-        let read = read.flat_map(|source| &source.member.replica.claims).filter(is_placed);
+        let read = read.flat_map(|source| &source.member.replica.claims).filter(|claim| is_placed(claim));
         let places: KeyMap<i32> = read.map(|claim| (claim.key, claim.seq)).collect();
         let kept = self.kept.iter_mut().flat_map(|member| &mut member.replica.claims);
-        for claim in kept.filter(|claim| matches!(claim.kind(), Kind::Message | Kind::ToolCall)) {
+        for claim in kept.filter(|claim| is_placed(claim) && !claim.is_owned()) {
             if let Some(place) = places.get(&claim.key) {
                 claim.seq = *place;
             }

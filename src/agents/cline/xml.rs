@@ -1,6 +1,7 @@
 //! Tool calls as XML within the text of a reply: Cline from 2024-10 to late 2025, Roo Code and Kilo Code likewise.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// Tools that are called so.
 const TOOLS: [&str; 32] = [
@@ -47,37 +48,64 @@ pub(super) struct Element<'t> {
 
 /// Parts a text from the calls in it.
 pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<Element<'_>>) {
+    let mut closings = Closings { text, first: HashMap::new(), last: HashMap::new() };
     let mut elements = Vec::new();
     let mut kept = String::new();
-    let mut rest = text;
-    while let Some((before, element, after)) = next(rest) {
+    let mut from = 0;
+    while let Some((before, element, after)) = next(text, from, &mut closings) {
         kept.push_str(before);
         elements.push(element);
-        rest = after;
+        from = after;
     }
     if elements.is_empty() {
         return (Cow::Borrowed(text), elements);
     }
-    kept.push_str(rest);
+    kept.push_str(text.get(from..).unwrap_or_default());
     (Cow::Owned(kept.trim().to_owned()), elements)
 }
 
-/// The first call of a text, with what stands before and behind it. A file that is written may hold anything: its
-/// element ends where the last of its name does. The extensions take a call wherever it stands and stop the model behind
-/// it: within a line it is one where nothing follows, and a mention else.
-fn next(text: &str) -> Option<(&str, Element<'_>, &str)> {
-    let mut places = memchr::memchr_iter(b'<', text.as_bytes());
+/// Where the elements of a text end. Each end is looked up once, so that tags without one do not make a text slow to read.
+struct Closings<'t> {
+    text: &'t str,
+    first: HashMap<&'static str, Option<usize>>,
+    last: HashMap<&'static str, Option<usize>>,
+}
+
+impl Closings<'_> {
+    /// The place of the closing tag of an element that begins at `from`; later calls begin later.
+    fn of(&mut self, name: &'static str, closing: &str, from: usize) -> Option<usize> {
+        let text = self.text;
+        if holds_file(name) {
+            let last = *self.last.entry(name).or_insert_with(|| text.rfind(closing));
+            return last.filter(|place| *place >= from);
+        }
+        let find = || text.get(from..)?.find(closing).map(|place| from + place);
+        let first = self.first.entry(name).or_insert_with(find);
+        if first.is_some_and(|place| place < from) {
+            *first = find();
+        }
+        *first
+    }
+}
+
+/// The first call of a text from a place on, with what stands before it and the place behind it. A file that is written may
+/// hold anything: its element ends where the last of its name does. The extensions take a call wherever it stands and stop
+/// the model behind it: within a line it is one where nothing follows, and a mention else.
+fn next<'t>(text: &'t str, from: usize, closings: &mut Closings<'t>) -> Option<(&'t str, Element<'t>, usize)> {
+    let rest = text.get(from..)?;
+    let mut places = memchr::memchr_iter(b'<', rest.as_bytes());
+    let end_of_words = text.trim_end().len();
     places.find_map(|place| {
-        let before = text.get(..place)?;
+        let before = rest.get(..place)?;
         let begins_line = before.is_empty() || before.ends_with('\n');
-        let inner = text.get(place + 1..)?;
+        let inner = rest.get(place + 1..)?;
         let name = TOOLS.into_iter().find(|name| inner.strip_prefix(name).is_some_and(|rest| rest.starts_with('>')))?;
-        let body = inner.get(name.len() + 1..)?;
+        let begin = from + place + 1 + name.len() + 1;
         let closing = format!("</{name}>");
-        let end = if holds_file(name) { body.rfind(&closing) } else { body.find(&closing) }?;
-        let after = body.get(end + closing.len()..)?;
-        let is_call = begins_line || (after.trim().is_empty() && !before.ends_with('`'));
-        is_call.then_some((before, Element { name, body: body.get(..end)? }, after))
+        let end = closings.of(name, &closing, begin)?;
+        let after = end + closing.len();
+        let is_call = begins_line || (after >= end_of_words && !before.ends_with('`'));
+        is_call.then_some((before, Element { name, body: text.get(begin..end)? }, after))
     })
 }
 
@@ -89,30 +117,44 @@ impl Element<'_> {
     /// Its arguments as a JSON object: the elements within it, a repeated one last.
     pub(super) fn input(&self) -> String {
         let mut arguments = serde_json::Map::new();
-        let mut rest = self.body;
-        while let Some((name, value, after)) = argument(rest) {
+        let ends = last_ends(self.body);
+        let mut from = 0;
+        while let Some((name, value, after)) = argument(self.body, from, &ends) {
             arguments.insert(name.to_owned(), serde_json::Value::from(value.trim_matches('\n')));
-            rest = after;
+            from = after;
         }
         serde_json::Value::Object(arguments).to_string()
     }
 }
 
-fn argument(text: &str) -> Option<(&str, &str, &str)> {
-    let (_, rest) = text.split_once('<')?;
-    let (name, rest) = rest.split_once('>')?;
-    let is_name =
-        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if !is_name(name) {
-        return argument(rest);
-    }
-    let closing = format!("</{name}>");
-    // What is written to a file may hold the same tag.
-    let end = if matches!(name, "content" | "diff" | "result") { rest.rfind(&closing) } else { rest.find(&closing) };
-    match end {
-        Some(end) => Some((name, rest.get(..end)?, rest.get(end + closing.len()..)?)),
-        None => argument(rest),
-    }
+/// The place of the last closing tag of each name.
+fn last_ends(text: &str) -> HashMap<&str, usize> {
+    let places = memchr::memmem::find_iter(text.as_bytes(), b"</");
+    places.filter_map(|place| Some((tag_name(text.get(place + 2..)?)?, place))).collect()
+}
+
+/// The name that a tag begins with, if the tag has nothing else.
+fn tag_name(text: &str) -> Option<&str> {
+    let end = text.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_'))?;
+    let name = text.get(..end)?;
+    (!name.is_empty() && text.as_bytes().get(end) == Some(&b'>')).then_some(name)
+}
+
+/// The first element from a place on: its name, its content, the place behind it.
+fn argument<'t>(text: &'t str, from: usize, ends: &HashMap<&str, usize>) -> Option<(&'t str, &'t str, usize)> {
+    let rest = text.get(from..)?;
+    memchr::memchr_iter(b'<', rest.as_bytes()).find_map(|place| {
+        let name = tag_name(rest.get(place + 1..)?)?;
+        let begin = from + place + 1 + name.len() + 1;
+        let last = *ends.get(name).filter(|end| **end >= begin)?;
+        let closing = format!("</{name}>");
+        // What is written to a file may hold the same tag.
+        let end = match name {
+            "content" | "diff" | "result" => last,
+            _ => begin + text.get(begin..)?.find(&closing)?,
+        };
+        Some((name, text.get(begin..end)?, end + closing.len()))
+    })
 }
 
 /// The tool that a text says it is the result of, and what stands behind that.
@@ -144,6 +186,20 @@ mod tests {
         assert!(split("use `<read_file><path>a</path></read_file>").1.is_empty());
         assert!(split("use `<read_file>` for that, a <b").1.is_empty());
         assert!(split("<read_file>\n<path>a</path>").1.is_empty(), "torn");
+    }
+
+    #[test]
+    fn a_megabyte_of_tags_is_read_in_one_go() {
+        for tag in ["<a>", "<a b>", "<path>", "<read_file>", "x <read_file>", "<write_to_file>", "</path>"] {
+            let tags = tag.repeat((1 << 20) / tag.len());
+            let text = format!("ok\n\n<execute_command>\n<command>ls</command>{tags}\n</execute_command>");
+            let (_, elements) = split(&text);
+            assert_eq!(elements.len(), 1, "{tag}");
+            assert_eq!(elements[0].input(), r#"{"command":"ls"}"#, "{tag}");
+            assert!(split(&tags).1.is_empty(), "{tag}");
+        }
+        let names: String = (0..100_000).map(|number| format!("<a{number}>")).collect();
+        assert_eq!(Element { name: "read_file", body: &names }.input(), "{}");
     }
 
     #[test]
