@@ -1,7 +1,7 @@
 //! The archive only grows: what agents drop from their files stays in the lake, with the session that had it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ fn transcript(home: &Home, folder: &str, session: &str) -> PathBuf {
     home.path().join(format!(".claude/projects/{folder}/{session}.jsonl"))
 }
 
-fn put(path: &PathBuf, lines: &[Value]) {
+fn put(path: &Path, lines: &[Value]) {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     write(path, text.as_bytes());
 }
