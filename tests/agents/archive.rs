@@ -41,7 +41,7 @@ fn transcript(home: &Home, folder: &str, session: &str) -> PathBuf {
 }
 
 fn put(path: &Path, lines: &[Value]) {
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
     write(path, text.as_bytes());
 }
 
