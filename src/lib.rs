@@ -9,6 +9,7 @@ pub mod environment;
 pub mod error;
 pub mod etl;
 pub mod extract;
+pub mod identity;
 pub mod interrupt;
 pub mod lake;
 pub mod pricing;

@@ -13,6 +13,8 @@ mod archive;
 mod common;
 #[path = "agents/damage.rs"]
 mod damage;
+#[path = "agents/histories.rs"]
+mod histories;
 #[path = "agents/laws.rs"]
 mod laws;
 #[path = "agents/named_places.rs"]

@@ -28,6 +28,10 @@ pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
         let files = plural(summary.damaged_files, "file");
         lines.push(format!("lost or damaged: {files} of the lake; what their sources still hold was written again"));
     }
+    if let Some((first, others)) = summary.missing.split_first() {
+        let others = if others.is_empty() { String::new() } else { format!(" ({} more)", others.len()) };
+        lines.push(format!("rows are missing in the lake: {first}{others}; `llrem verify` lists all"));
+    }
     if let Some((last, others)) = summary.would_look_for.split_last() {
         let others = others.join(", ");
         let agents = if others.is_empty() { (*last).to_owned() } else { format!("{others} and {last}") };

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use arrow::array::RecordBatch;
 
 use crate::error::Result;
-use crate::extract::KeyMap;
-use crate::extract::{Claim, Kind, key};
+use crate::identity::{KeyMap, Kind, Record, State, key};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::FileEntry;
 use crate::lake::part;
@@ -24,23 +23,19 @@ pub(super) struct Carry {
 }
 
 impl Carry {
-    /// Keeps the row of a claim.
-    pub(super) fn keep(&mut self, claim: &Claim, is_gone: bool) {
-        match claim.kind() {
-            Kind::Message => drop(self.messages.insert(i64::from(claim.seq), is_gone)),
-            Kind::ToolCall => drop(self.tool_calls.insert(i64::from(claim.seq), is_gone)),
-            Kind::Response => drop(self.usage.insert(claim.key, is_gone)),
+    /// Keeps the row of a record.
+    pub(super) fn keep(&mut self, record: &Record) {
+        let is_gone = record.state == State::Gone;
+        match record.kind {
+            Kind::Message => drop(self.messages.insert(i64::from(record.seq), is_gone)),
+            Kind::ToolCall => drop(self.tool_calls.insert(i64::from(record.seq), is_gone)),
+            Kind::Response => drop(self.usage.insert(record.key, is_gone)),
             Kind::Presence => {}
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.tool_calls.is_empty() && self.usage.is_empty()
-    }
-
-    /// Whether a place in the session is taken by a row that stays.
-    pub(super) fn holds(&self, seq: i64) -> bool {
-        self.messages.contains_key(&seq) || self.tool_calls.contains_key(&seq)
     }
 }
 

@@ -10,7 +10,8 @@ use super::group::{NewPart, Outcome};
 use super::notes::Notes;
 use super::{Shared, check_interrupt};
 use crate::error::Result;
-use crate::extract::{Chunk, KeyMap, KeySet, Kind, key};
+use crate::extract::Chunk;
+use crate::identity::{KeyMap, KeySet, Kind, key};
 use crate::lake::changed::{Change, write_changed};
 use crate::tables::{LAKE_TABLES, TOOL_CALLS};
 

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::reclaimed;
 use crate::error::{Error, Result};
-use crate::lake::claims::{self, Replica};
+use crate::identity::Replica;
+use crate::lake::claims;
 use crate::lake::commit::Step;
 use crate::lake::is_whole;
 use crate::lake::layout::{Layout, PartName};

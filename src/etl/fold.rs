@@ -94,7 +94,7 @@ fn folded_name(bin: &[PartName]) -> Option<PartName> {
     let PartName { agent, month, name } = bin.first()?;
     let day = name.rsplit_once('-').map_or(month.as_str(), |(day, _)| day);
     let names: Vec<&str> = bin.iter().map(|part| part.name.as_str()).collect();
-    let hash = crate::extract::key(agent, crate::extract::Kind::Presence, &names.join("\n")) >> 32;
+    let hash = crate::identity::key(agent, crate::identity::Kind::Presence, &names.join("\n")) >> 32;
     Some(PartName { agent: agent.clone(), month: month.clone(), name: format!("{day}-{hash:08x}") })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use rayon::prelude::*;
 
+use super::balance::Balance;
 use super::carry::{self, Carry};
 use super::children::known_children;
 use super::old_rows::{OldRows, Place};
@@ -16,8 +17,8 @@ use super::totals::Totals;
 use super::{Shared, check_interrupt};
 use crate::error::Result;
 use crate::extract::Facts;
-use crate::extract::{KeyMap, KeySet};
-use crate::lake::claims::{self, Replica};
+use crate::identity::{KeyMap, KeySet, Replica};
+use crate::lake::claims::{self, Keys};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
 use crate::lake::part::PartWriter;
@@ -72,6 +73,8 @@ pub(super) struct NewPart {
     pub(super) claims: std::path::PathBuf,
     pub(super) claims_bytes: u64,
     pub(super) sessions: Vec<SessionOut>,
+    /// What the ledger is to have of it.
+    pub(super) balance: Balance,
 }
 
 /// A session of a part that waits to be committed.
@@ -167,7 +170,7 @@ fn rebuild(
             &shared.old,
             known.map(|(part, _)| part.clone()),
             reading,
-            shared.keeps_told,
+            shared.keeps_fuller,
         );
         let is_same = known.is_some_and(|(_, entry)| {
             // A file that says the same as another of the session is one more copy of it.
@@ -180,7 +183,7 @@ fn rebuild(
             || shared.options.full
             || group.is_outdated
             || group.forced.contains(&session.id)
-            || !session.carry.is_empty()
+            || session.may_carry()
         {
             rebuilt.push(session);
         } else {
@@ -190,13 +193,13 @@ fn rebuild(
     (rebuilt, same)
 }
 
-/// Registers the sessions' claims, and marks those that are their own. Those of sessions that were read and are the same
-/// still count against others'.
+/// Registers the sessions' replicas, and marks the records that they own. Sessions that were read and are the same still
+/// count against others.
 fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[String]) {
     let members = rebuilt.iter().flat_map(Rebuilt::members).filter(|_| !shared.old.is_empty());
-    let keys: KeySet = members.flat_map(|member| &member.replica.claims).map(|claim| claim.key).collect();
+    let keys = Keys::of(members.map(|member| &member.replica));
     let sharers = shared.old.sharers(&keys, &shared.read_again);
-    let mut owners = shared.registry();
+    let mut owners = shared.owners();
     let same = same.iter().flat_map(|session| shared.old.of_session(agent, session));
     for old in sharers.into_iter().chain(same) {
         let can_gain = shared.is_there(&old.stored.source);
@@ -204,20 +207,22 @@ fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[Stri
     }
     for session in rebuilt.iter_mut() {
         for source in &mut session.sources {
-            let replica = Arc::new(source.member.replica.clone());
-            source.member.number = owners.add(agent, replica, true, true);
+            source.member.number = owners.add(agent, Arc::new(source.member.replica.clone()), true, true);
         }
         for kept in &mut session.kept {
             kept.number = owners.add(agent, Arc::new(kept.replica.clone()), false, false);
         }
     }
-    for member in rebuilt.iter_mut().flat_map(Rebuilt::members_mut) {
-        let verdict = owners.owners.judge(member.number);
-        for (claim, owned) in member.replica.claims.iter_mut().zip(verdict.owned) {
-            claim.set_owned(owned);
+    for session in rebuilt.iter_mut() {
+        for member in session.members_mut() {
+            let verdict = owners.judge(member.number);
+            for (record, owned) in member.replica.records.iter_mut().zip(verdict.owned) {
+                record.is_owned = owned;
+            }
+            member.verdict = verdict.hash;
+            member.forked_from = verdict.forked_from;
         }
-        member.verdict = verdict.hash;
-        member.forked_from = verdict.forked_from;
+        session.place();
     }
 }
 
@@ -259,7 +264,7 @@ fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>, work: 
             name: format!(
                 "{}-{:08x}",
                 first.0,
-                crate::extract::key(group.agent, crate::extract::Kind::Presence, &first.1) >> 32
+                crate::identity::key(group.agent, crate::identity::Kind::Presence, &first.1) >> 32
             ),
         };
         parts.push(write_part(shared, &ids, name, sessions, &mut carried, work)?);
@@ -284,7 +289,7 @@ fn carried_rows<'r>(
     let mut by_part: BTreeMap<&PartName, HashMap<String, Carry>> = BTreeMap::new();
     for session in rebuilt {
         // Also what another file of the session still holds may be rows of one that is gone.
-        let carry = session.owned_carry();
+        let carry = session.carry();
         if let Some(part) = session.old_part.as_ref().and_then(|part| parts.get(part)).filter(|_| !carry.is_empty()) {
             by_part.entry(part).or_default().insert(session.id.clone(), carry);
         }
@@ -314,7 +319,15 @@ fn write_part(
     let stem = shared.stage_name();
     let mut writer =
         PartWriter::new(&shared.layout.staging(), &stem, shared.syncer).side_by_side(work == Work::SideBySide);
-    let mut output = PartOutput { shared, writer: &mut writer, sessions: Vec::new(), replicas: Vec::new() };
+    let agent = name.agent.clone();
+    let mut output = PartOutput {
+        shared,
+        agent: &agent,
+        writer: &mut writer,
+        sessions: Vec::new(),
+        replicas: Vec::new(),
+        balance: Balance::default(),
+    };
     let pieces = in_order(&old.sessions, rebuilt_ids, sessions);
     let order: Vec<Option<Place>> = pieces.iter().map(Piece::place).collect();
     let mut tables = OldRows::open(shared.layout, &shared.manifest.machine, &[(&name, old)], &order)?;
@@ -324,11 +337,12 @@ fn write_part(
             Piece::New(session) => output.add_rebuilt(*session, carried)?,
         }
     }
-    let (sessions, replicas) = (output.sessions, output.replicas);
+    let (sessions, replicas, mut balance) = (output.sessions, output.replicas, output.balance);
+    balance.close(shared.old.of_part(&name), &replicas);
     let claims = shared.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
     shared.syncer.write(&claims, &bytes)?;
-    Ok(NewPart { name, files: writer.finish()?, claims, claims_bytes: bytes.len() as u64, sessions })
+    Ok(NewPart { name, files: writer.finish()?, claims, claims_bytes: bytes.len() as u64, sessions, balance })
 }
 
 /// A session of a part that is being written.
@@ -367,15 +381,20 @@ fn in_order<'m>(old: &'m [SessionEntry], rebuilt_ids: &BTreeSet<String>, mut reb
 
 struct PartOutput<'p, 's> {
     shared: &'p Shared<'s>,
+    agent: &'p str,
     writer: &'p mut PartWriter<'s>,
     sessions: Vec<SessionOut>,
     replicas: Vec<Replica>,
+    balance: Balance,
 }
 
 impl PartOutput<'_, '_> {
     fn add_rebuilt(&mut self, mut session: Rebuilt, carried: &mut Carried) -> Result<()> {
         check_interrupt()?;
         let rows = carried.remove(&session.id);
+        if session.old_part.as_ref().is_some_and(|part| self.shared.damaged_parts.contains(part)) {
+            session.forget_lost(self.agent, rows.as_ref());
+        }
         let writer = &mut *self.writer;
         let mut totals = session.each_batch(self.shared, rows, |batches| writer.write_all(1, batches))?;
         let active_ms = totals.seal();
@@ -390,7 +409,7 @@ impl PartOutput<'_, '_> {
                 Facts { forked_from_session_id: forked_from.clone().or(old.forked_from_session_id), ..old }
             }
         };
-        let told = |replica: &Replica| replica.claims.iter().filter(|it| it.yielding_record().is_none()).count();
+        let told = |replica: &Replica| replica.records.len() + replica.facts.len();
         // Whichever of two that say the same is still there.
         let primary = session.members().map(|member| &member.replica);
         let primary =
@@ -412,6 +431,8 @@ impl PartOutput<'_, '_> {
             rows,
         };
         session.place_kept();
+        let before = self.shared.old.of_session(self.agent, &session.id);
+        self.balance.add_session(before, &session);
         let kept: Vec<Replica> = session.members_mut().map(|member| std::mem::take(&mut member.replica)).collect();
         self.replicas.extend(kept);
         self.sessions.push(SessionOut::New(Box::new(Draft { entry, facts, totals, active_ms, forked_from, file })));

@@ -1,5 +1,6 @@
 //! discover → plan → extract → resolve → commit: the only place with threads.
 
+mod balance;
 mod carry;
 mod children;
 mod damaged;
@@ -10,8 +11,8 @@ mod old;
 mod old_rows;
 mod options;
 mod order;
-mod owners;
 mod plan;
+mod policy;
 mod projects;
 mod read;
 mod rebuild;
@@ -26,9 +27,9 @@ mod turns;
 mod upgrade_tests;
 mod usage;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use crate::extract::Content;
 pub use options::{AgentSummary, Options, Progress, Silent, Summary};
@@ -36,8 +37,8 @@ pub use run::run;
 
 use crate::error::{Error, Result};
 use crate::extract::Context;
-use crate::lake::claims::Replica;
-use crate::lake::layout::Layout;
+use crate::identity::{Owners, Reading};
+use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{Manifest, SourceState};
 use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;
@@ -45,9 +46,7 @@ use crate::redact::{Counts, Redactor};
 use crate::source::{Databases, path_of};
 use notes::Notes;
 use old::OldClaims;
-use owners::Owners;
 use read::Planned;
-use rebuild::Reading;
 
 /// What all threads of a run share.
 struct Shared<'a> {
@@ -63,56 +62,20 @@ struct Shared<'a> {
     now: i64,
     old: OldClaims,
     databases: &'a Databases,
-    /// Whether rows stay of which the source tells less than it did: not when other texts are to be kept of them.
-    keeps_told: bool,
+    /// True if rows of the lake stay where their sources say less: not if their texts were stored by another policy.
+    keeps_fuller: bool,
     /// Names of the sources that the run reads.
     read_again: HashSet<String>,
+    /// Parts of which files are lost or damaged.
+    damaged_parts: &'a BTreeSet<PartName>,
     /// Names of the sources that have vanished.
     vanished: HashSet<&'a str>,
-    registry: Mutex<Registry>,
+    owners: Mutex<Owners>,
     notes: Mutex<Notes>,
     /// Secrets replaced in rows that were streamed, by source; those of the last streaming count.
     redactions: Mutex<HashMap<String, Counts>>,
     bytes: AtomicU64,
     staged: AtomicU64,
-}
-
-/// The owners, and the number of each replica among them.
-#[derive(Default)]
-struct Registry {
-    owners: Owners,
-    numbers: HashMap<(String, String, String), u32>,
-    agents: Vec<String>,
-}
-
-impl Registry {
-    fn add(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
-        let name = (agent.to_owned(), replica.session.clone(), replica.source.clone());
-        match self.numbers.get(&name).copied() {
-            Some(number) => {
-                if is_read {
-                    self.owners.update(number, replica);
-                }
-                number
-            }
-            None => {
-                let number = self.owners.add(replica, is_read, can_gain);
-                self.numbers.insert(name, number);
-                self.agents.push(agent.to_owned());
-                number
-            }
-        }
-    }
-}
-
-struct OwnersGuard<'s>(MutexGuard<'s, Registry>);
-
-impl std::ops::Deref for OwnersGuard<'_> {
-    type Target = Owners;
-
-    fn deref(&self) -> &Owners {
-        &self.0.owners
-    }
 }
 
 impl<'a> Shared<'a> {
@@ -126,12 +89,8 @@ impl<'a> Shared<'a> {
         }
     }
 
-    fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn owners(&self) -> OwnersGuard<'_> {
-        OwnersGuard(self.registry())
+    fn owners(&self) -> MutexGuard<'_, Owners> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {

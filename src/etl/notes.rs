@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::extract::{KeyMap, KeySet};
 use crate::extract::{Note, NoteField};
+use crate::identity::{KeyMap, KeySet};
 
 /// Which of several notes of one field wins: the one of the latest source, then the last in it.
 type Rank = (i64, i64, String);

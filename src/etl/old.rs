@@ -1,13 +1,14 @@
-//! The claims of the lake as it is, read when something has changed.
+//! What the lake remembers of all replicas, read when something has changed.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::extract::KeySet;
-use crate::lake::claims::{self, Replica, StoredReplica};
+use crate::identity::Replica;
+use crate::lake::claims::{self, Keys, StoredReplica};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::Manifest;
 
@@ -25,22 +26,29 @@ impl OldReplica {
     }
 }
 
-/// All claims of the lake.
+/// All replicas of the lake.
 #[derive(Default)]
 pub(super) struct OldClaims {
     replicas: Vec<OldReplica>,
     by_session: HashMap<(String, String), Vec<usize>>,
+    /// Those of each part are next to each other.
+    by_part: HashMap<PartName, Range<usize>>,
 }
 
 impl OldClaims {
     /// Reads the claims of all parts; of those whose file is lost, what is known instead.
-    pub(super) fn load(layout: &Layout, manifest: &Manifest, known: &HashMap<PartName, Vec<Replica>>) -> Result<Self> {
-        let parts: Vec<&PartName> = manifest.parts.keys().collect();
+    pub(super) fn load(
+        layout: &Layout,
+        manifest: &Manifest,
+        mut known: HashMap<PartName, Vec<Replica>>,
+    ) -> Result<Self> {
+        let parts: Vec<(&PartName, Option<Vec<Replica>>)> =
+            manifest.parts.keys().map(|part| (part, known.remove(part))).collect();
         let loaded: Vec<Vec<OldReplica>> = parts
-            .par_iter()
-            .map(|part| {
-                let replicas = match known.get(part) {
-                    Some(known) => known.iter().map(StoredReplica::pack).collect::<Result<_>>()?,
+            .into_par_iter()
+            .map(|(part, known)| {
+                let replicas = match known {
+                    Some(known) => known.into_iter().map(StoredReplica::whole).collect(),
                     None => claims::open(&layout.root().join(Layout::claims(part)))?,
                 };
                 let part = Arc::new(PartName::clone(part));
@@ -48,15 +56,22 @@ impl OldClaims {
                 Ok(replicas.into_iter().map(old).collect())
             })
             .collect::<Result<_>>()?;
+        let mut by_part = HashMap::new();
+        let mut end = 0;
+        for loaded in loaded.iter().filter(|loaded| !loaded.is_empty()) {
+            let range = end..end + loaded.len();
+            end = range.end;
+            by_part.extend(loaded.first().map(|first| (PartName::clone(&first.part), range)));
+        }
         let replicas: Vec<OldReplica> = loaded.into_iter().flatten().collect();
         let mut by_session: HashMap<(String, String), Vec<usize>> = HashMap::new();
         for (place, old) in replicas.iter().enumerate() {
             by_session.entry((old.part.agent.clone(), old.stored.session.clone())).or_default().push(place);
         }
-        Ok(Self { replicas, by_session })
+        Ok(Self { replicas, by_session, by_part })
     }
 
-    /// Whether the lake has none.
+    /// True if the lake has none.
     pub(super) fn is_empty(&self) -> bool {
         self.replicas.is_empty()
     }
@@ -67,9 +82,21 @@ impl OldClaims {
         places.into_iter().flatten().filter_map(|place| self.replicas.get(*place))
     }
 
-    /// The replicas that claim any of the keys, but for those whose source is read again.
-    pub(super) fn sharers(&self, keys: &KeySet, read_again: &HashSet<String>) -> Vec<&OldReplica> {
-        let shares = |old: &&OldReplica| !read_again.contains(&old.stored.source) && old.stored.claims_any(keys);
-        if keys.is_empty() { Vec::new() } else { self.replicas.par_iter().filter(shares).collect() }
+    /// The replicas of a part's sessions.
+    pub(super) fn of_part(&self, part: &PartName) -> &[OldReplica] {
+        self.by_part.get(part).and_then(|range| self.replicas.get(range.clone())).unwrap_or_default()
+    }
+
+    /// Returns the replicas of all sessions of which one shares any of the keys, but for those whose source is read again.
+    pub(super) fn sharers(&self, keys: &Keys, read_again: &HashSet<String>) -> Vec<&OldReplica> {
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        let shares = |old: &&OldReplica| !read_again.contains(&old.stored.source) && old.stored.shares(keys);
+        let sharing: Vec<&OldReplica> = self.replicas.par_iter().filter(shares).collect();
+        let sessions: HashSet<(&str, &str)> =
+            sharing.iter().map(|old| (old.part.agent.as_str(), old.stored.session.as_str())).collect();
+        let all = sessions.into_iter().flat_map(|(agent, session)| self.of_session(agent, session));
+        all.filter(|old| !read_again.contains(&old.stored.source)).collect()
     }
 }

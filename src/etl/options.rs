@@ -114,6 +114,8 @@ pub struct Summary {
     pub redactions: Vec<(String, u64)>,
     /// Data files of the lake that were lost or damaged, and were given up.
     pub damaged_files: u64,
+    /// Months and tables of the lake that have other rows than they should have, in words.
+    pub missing: Vec<String>,
     /// Bytes of sources read.
     pub bytes_read: u64,
     /// Bytes written into the lake.

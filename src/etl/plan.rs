@@ -10,6 +10,7 @@ use walkdir::WalkDir;
 use super::damaged::Damaged;
 use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
+use super::policy::Policy;
 use super::projects;
 use super::read::{Planned, UNLISTED};
 use crate::agents::{self, AGENTS, Agent, Found, Places};
@@ -17,7 +18,6 @@ use crate::error::{Error, Result};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
 use crate::source::{Databases, Fingerprint, Scope, Source, head, name_of, path_of};
-use crate::tables;
 
 /// Bytes looked at for the moment that a source begins; more when it is not among them.
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];
@@ -42,7 +42,7 @@ pub(super) struct Planning<'a> {
     pub(super) options: &'a Options,
     pub(super) manifest: &'a Manifest,
     /// How what is read is changed on its way into the lake.
-    pub(super) policy: &'a str,
+    pub(super) policy: &'a Policy,
     pub(super) databases: &'a Databases,
 }
 
@@ -75,6 +75,7 @@ pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Pla
 /// What was found, whether it is to be read or not, and the names of what is.
 fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<String>) {
     let Planning { options, manifest, policy, databases } = with;
+    let is_other_policy = Policy::of_lake(manifest) != *policy;
     let mut found: Vec<Planned> = located
         .into_par_iter()
         .map(|(agent, path, kind)| {
@@ -87,7 +88,7 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
     drop_seen_twice(&mut found);
     let is_due = |planned: &&Planned| {
         let recent = options.since.is_none_or(|since| planned.print.modified_us() >= since);
-        recent && (options.full || has_changed(planned, manifest, policy))
+        recent && (options.full || has_changed(planned, manifest, is_other_policy))
     };
     let with_sections = found.par_iter().filter(|planned| planned.has_sections());
     let sections = with_sections.flat_map_iter(|whole| {
@@ -172,7 +173,7 @@ fn known_sections(whole: &Planned, manifest: &Manifest) -> Vec<Planned> {
     planned.collect()
 }
 
-fn has_changed(planned: &Planned, manifest: &Manifest, policy: &str) -> bool {
+fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) -> bool {
     manifest.sources.get(&planned.name).is_none_or(|entry| {
         let is_other = match planned.section {
             Some(_) => entry.print.inode != planned.print.inode,
@@ -183,7 +184,7 @@ fn has_changed(planned: &Planned, manifest: &Manifest, policy: &str) -> bool {
             || entry.state == SourceState::Gone
             // Only its mode, or that of a folder above it, may have kept it from being read.
             || (entry.state == SourceState::Unreadable && head(&planned.path, 1).is_ok())
-            || manifest.policy != policy
+            || is_other_policy
     })
 }
 
@@ -327,12 +328,12 @@ fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Planned>
 
 /// Whether the run brings a lake that was made by another policy to this one.
 pub(super) fn settles_policy(with: Planning<'_>) -> bool {
-    with.manifest.policy != with.policy && with.options.looks_at_everything()
+    Policy::of_lake(with.manifest) != *with.policy && with.options.looks_at_everything()
 }
 
 /// Whether the lake's files were written by an llrem whose tables had other columns: all files of a table have the same.
 pub(super) fn is_outdated(manifest: &Manifest) -> bool {
-    !manifest.parts.is_empty() && !manifest.policy.ends_with(&tables::fingerprint())
+    !manifest.parts.is_empty() && !Policy::of_lake(manifest).has_all_columns()
 }
 
 /// Sessions that are put together anew although none of their sources has changed: those of damaged parts, and with another

@@ -10,9 +10,8 @@ use xxhash_rust::xxh3::Xxh3;
 use super::Shared;
 use crate::agents::Agent;
 use crate::error::{Error, Result};
-use crate::extract::KeySet;
-use crate::extract::{Chunk, Claim, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
-use crate::lake::claims::{Replica, pack};
+use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
+use crate::identity::{KeySet, Record, Replica};
 use crate::lake::manifest::SourceState;
 use crate::source::{Databases, Fingerprint, Scope, Source};
 
@@ -90,8 +89,8 @@ pub(super) struct ReadSession {
     pub(super) rows: Option<[Chunk; 3]>,
     /// What streaming has to know.
     foreseen: Foreseen,
-    /// Claims of its records of which the lake's rows tell more.
-    pub(super) told: Vec<Claim>,
+    /// Records that it names, but of which another row stays.
+    pub(super) left_out: Vec<Record>,
     /// Keys of calls that may have started a subagent of which their own source says nothing.
     pub(super) childless: KeySet,
     pub(super) digest: u64,
@@ -181,15 +180,12 @@ fn state(is_rejected: bool, report: &Report, is_common: bool) -> SourceState {
 }
 
 fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool) -> Result<ReadSession> {
-    let mut responses = std::mem::take(&mut rows.responses);
-    responses.sort_by_key(|copy| copy.key);
     let replica = Replica {
         session: rows.facts.session_id.clone(),
         source: planned.name.clone(),
         is_side: rows.facts.is_subagent,
         first_moment: rows.facts.first_moment,
-        claims: std::mem::take(&mut rows.claims),
-        responses,
+        ..rows.take_claims()
     };
     let facts = std::mem::take(&mut rows.facts);
     let mut foreseen = Foreseen::default();
@@ -211,7 +207,7 @@ fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool
         facts,
         rows: chunks,
         foreseen,
-        told: Vec::new(),
+        left_out: Vec::new(),
         childless,
         digest,
     })
@@ -254,7 +250,7 @@ fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[
         hasher.update(format!("{:?}", planned.print).as_bytes());
     }
     hasher.update(format!("{facts:?}").as_bytes());
-    hasher.update(&pack(&replica.claims));
+    hash_claims(replica, &mut hasher);
     for copy in replica.repeats() {
         hasher.update(format!("{copy:?}").as_bytes());
     }
@@ -262,6 +258,26 @@ fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[
         hash_batch(&chunk.batch, &mut hasher);
     }
     hasher.digest()
+}
+
+fn hash_claims(replica: &Replica, hasher: &mut Xxh3) {
+    for record in &replica.records {
+        hasher.update(&record.key.to_le_bytes());
+        hasher.update(&record.moment.to_le_bytes());
+        hasher.update(&record.fullness.to_le_bytes());
+        hasher.update(&record.seq.to_le_bytes());
+        hasher.update(&[record.kind as u8, u8::from(record.is_copy)]);
+    }
+    for fact in &replica.facts {
+        hasher.update(&fact.key.to_le_bytes());
+        hasher.update(&fact.since.to_le_bytes());
+        hasher.update(&[u8::from(fact.is_copy)]);
+    }
+    for it in &replica.yields {
+        hasher.update(&it.record.to_le_bytes());
+        hasher.update(&it.fact.to_le_bytes());
+        hasher.update(&it.until.to_le_bytes());
+    }
 }
 
 fn hash_batch(batch: &RecordBatch, hasher: &mut Xxh3) {

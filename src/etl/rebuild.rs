@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::{concat_batches, sort_to_indices, take_record_batch};
+use arrow::datatypes::Int64Type;
 
 use super::Shared;
 use super::carry::Carry;
@@ -15,9 +16,8 @@ use super::totals::Totals;
 use super::turns::{self, Numbers, Turns};
 use super::usage::{priced_anew, with_fullest_copies};
 use crate::error::Result;
-use crate::extract::{Chunk, Claim, Facts, Kind, key, session_key};
-use crate::extract::{KeyMap, KeySet};
-use crate::lake::claims::Replica;
+use crate::extract::{Chunk, Facts};
+use crate::identity::{KeyMap, KeySet, Kind, Reading, Record, Replica, Seen, absorb, key, session_key};
 use crate::lake::layout::PartName;
 use crate::tables::{LAKE_TABLES, MESSAGES, TOOL_CALLS, ToolCallColumns, UsageColumns};
 
@@ -29,10 +29,15 @@ pub(super) struct Rebuilt {
     pub(super) sources: Vec<SourceOf>,
     /// Replicas whose source was not read: it is gone, or another agent's folder is not there today.
     pub(super) kept: Vec<Member>,
-    pub(super) carry: Carry,
     pub(super) digest: u64,
+    /// True if a newer parser read any of its sources: what it no longer finds was wrong.
+    pub(super) is_corrected: bool,
     /// Key of the fact that it has a transcript.
     presence: u64,
+    /// Place of each record in the lake.
+    old_places: KeyMap<i64>,
+    /// Records that are superseded by what its own sources say.
+    superseded: KeySet,
 }
 
 /// What one source that was read gives to a session.
@@ -66,147 +71,152 @@ impl Rebuilt {
         old: &OldClaims,
         old_part: Option<PartName>,
         reading: impl Fn(&Planned) -> Reading,
-        keep_told: bool,
+        keeps_fuller: bool,
     ) -> Self {
         reads.sort_by_key(|read| {
             let moment = read.replica.first_moment;
-            (moment.is_none(), moment, std::cmp::Reverse(read.replica.claims.len()), read.replica.source.clone())
+            (moment.is_none(), moment, std::cmp::Reverse(read.replica.records.len()), read.replica.source.clone())
         });
         let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
-        let mut told = KeySet::default();
-        for read in &mut reads {
-            if let Some(old) = old.of_session(agent, &id).find(|old| old.stored.source == read.replica.source) {
-                let reading = reading(&read.planned);
-                if keep_told {
-                    read.told = take_out_what_was_told_beside(&mut read.replica, old.replica());
-                    read.told.extend(take_out_poorer(&mut read.replica, old.replica(), reading));
-                    told.extend(read.told.iter().map(Claim::record));
-                }
-                forget_what_only_hints(&mut read.replica, old.replica());
-                if reading.keeps_dropped() {
-                    remember(&mut read.replica, old.replica());
-                    keep_since(&mut read.replica, old.replica());
-                }
-            }
-        }
         let olds: Vec<&Replica> = old.of_session(agent, &id).map(|old| &**OldReplica::replica(old)).collect();
-        // Most sessions are read once and never again: what the lake has is compared where it has something.
-        let compared = reads.iter().filter(|_| !olds.is_empty());
-        let new_keys: KeySet = compared.flat_map(|read| &read.replica.claims).map(Claim::record).collect();
-        let presence = session_key(agent, &id);
-        let (sources, kept, carry) = (Vec::new(), Vec::new(), Carry::default());
-        let mut rebuilt = Self { id, old_part, sources, kept, carry, digest, presence };
-        let mut old_places: KeyMap<i64> = KeyMap::default();
-        let replicas: Vec<&Replica> = reads.iter().map(|read| &read.replica).chain(olds.iter().copied()).collect();
-        let superseded = superseded(&replicas, &told);
-        for old in olds {
-            let read = reads.iter_mut().find(|read| read.replica.source == old.source);
-            let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.record()));
-            match read {
-                Some(read) => {
-                    let reading = reading(&read.planned);
-                    let renamed = renamed(&read.replica, old, reading);
-                    let dropped = dropped.filter(|it| !renamed.contains(&it.value) || it.kind() != Kind::Message);
-                    let is_told = |claim: &Claim| told.contains(&claim.record());
-                    // That a file beside the source told something is over, but of rows that stay because of it.
-                    let reasons: KeySet = read.told.iter().map(|claim| claim.key).collect();
-                    let is_over = |it: &&Claim| is_presence(it) && it.is_weak() && !reasons.contains(&it.key);
-                    let dropped = dropped.filter(|it| !is_over(it));
-                    for claim in dropped.filter(|it| it.is_gone() || is_told(it) || reading.keeps_dropped()) {
-                        let mut claim = *claim;
-                        if is_told(&claim) {
-                            claim.set_kept();
-                        } else {
-                            claim.set_gone();
-                        }
-                        if !superseded.contains(&claim.key) {
-                            rebuilt.carry.keep(&claim, !claim.is_kept());
-                        }
-                        let copies = old.responses.iter().filter(|copy| copy.key == claim.key);
-                        read.replica.responses.extend(copies.cloned());
-                        read.replica.claims.push(claim);
-                    }
-                    read.replica.responses.sort_by_key(|copy| copy.key);
-                }
-                None => {
-                    let kept = dropped.filter(|claim| !superseded.contains(&claim.key));
-                    kept.for_each(|claim| rebuilt.carry.keep(claim, false));
-                    rebuilt.kept.push(Member::new(old.clone()));
-                }
-            }
-            old_places.extend(old.claims.iter().map(|claim| (claim.key, i64::from(claim.seq))));
+        let seen = |read: &mut ReadSession| Seen {
+            replica: std::mem::take(&mut read.replica),
+            reading: reading(&read.planned),
+        };
+        let seen: Vec<Seen> = reads.iter_mut().map(seen).collect();
+        let is_corrected = seen.iter().any(|seen| seen.reading.is_by_other_parser());
+        let absorbed = absorb(seen, &olds, keeps_fuller);
+        for ((read, replica), left_out) in reads.iter_mut().zip(absorbed.read).zip(absorbed.left_out) {
+            (read.replica, read.left_out) = (replica, left_out);
         }
-        rebuilt.place(reads, &old_places, &superseded);
-        rebuilt
+        let presence = session_key(agent, &id);
+        let kept: Vec<Member> = absorbed.unread.into_iter().map(Member::new).collect();
+        let known = olds.iter().flat_map(|old| &old.records);
+        let old_places: KeyMap<i64> = known.map(|record| (record.key, i64::from(record.seq))).collect();
+        let source_of = |mut read: ReadSession| {
+            let member = Member::new(std::mem::take(&mut read.replica));
+            SourceOf { read, member, places: HashMap::new() }
+        };
+        let sources = reads.into_iter().map(source_of).collect();
+        Self {
+            id,
+            old_part,
+            sources,
+            kept,
+            digest,
+            is_corrected,
+            presence,
+            old_places,
+            superseded: absorbed.superseded,
+        }
+    }
+
+    /// True if rows of the lake stay that its sources do not give.
+    pub(super) fn may_carry(&self) -> bool {
+        let stays = |record: &Record| !self.superseded.contains(&record.key);
+        let read = || self.sources.iter().flat_map(|source| &source.member.replica.records);
+        if read().any(|record| record.is_of_lake() && stays(record)) {
+            return true;
+        }
+        let mut unread = self.kept.iter().flat_map(|member| &member.replica.records).filter(|it| stays(it)).peekable();
+        unread.peek().is_some() && {
+            let held: KeySet = read().map(|record| record.key).collect();
+            unread.any(|record| !held.contains(&record.key))
+        }
     }
 
     /// Gives the records of sources that were not read the places that those that were give them. Rows that these sources
     /// own stay where they are in the lake.
     pub(super) fn place_kept(&mut self) {
-        let is_placed = |claim: &Claim| matches!(claim.kind(), Kind::Message | Kind::ToolCall);
         let read = self.sources.iter().filter(|_| !self.kept.is_empty());
-        let read = read.flat_map(|source| &source.member.replica.claims).filter(|claim| is_placed(claim));
-        let places: KeyMap<i32> = read.map(|claim| (claim.key, claim.seq)).collect();
-        let kept = self.kept.iter_mut().flat_map(|member| &mut member.replica.claims);
-        for claim in kept.filter(|claim| is_placed(claim) && !claim.is_owned()) {
-            if let Some(place) = places.get(&claim.key) {
-                claim.seq = *place;
+        let read = read.flat_map(|source| &source.member.replica.records).filter(|record| record.is_placed());
+        let places: KeyMap<i32> = read.map(|record| (record.key, record.seq)).collect();
+        let kept = self.kept.iter_mut().flat_map(|member| &mut member.replica.records);
+        for record in kept.filter(|record| record.is_placed() && !record.is_owned) {
+            if let Some(place) = places.get(&record.key) {
+                record.seq = *place;
             }
         }
     }
 
-    /// Gives every record of the sources its place. Where rows are only in the lake, a record that it knows keeps its place
-    /// or moves behind, and none takes the place of one of those. What two sources hold has one place; what gives way has
-    /// none.
-    fn place(&mut self, reads: Vec<ReadSession>, old_places: &KeyMap<i64>, superseded: &KeySet) {
-        let has_old_rows = !self.carry.is_empty();
-        let is_simple = reads.len() <= 1 && !has_old_rows;
+    /// Gives every record of the sources its place, now that it is known which rows of the lake stay: these keep theirs. A
+    /// record that the lake knows keeps its place or moves behind. What two sources hold has one place; what is superseded
+    /// has none.
+    pub(super) fn place(&mut self) {
+        let carried: Vec<Record> = self.carried().filter(|record| record.is_placed()).copied().collect();
+        let has_old_rows = !carried.is_empty() || self.may_carry();
+        let is_simple = self.sources.len() <= 1 && !has_old_rows;
+        let taken: HashSet<i64> = carried.iter().map(|record| i64::from(record.seq)).collect();
+        let mut placed: KeyMap<i64> = carried.iter().map(|record| (record.key, i64::from(record.seq))).collect();
         let mut next = 0;
-        let mut placed: KeyMap<i64> = KeyMap::default();
-        for mut read in reads {
-            let mut moved = HashMap::new();
-            let mut taken = Vec::new();
+        for source in &mut self.sources {
+            let SourceOf { read, member, places: moved } = source;
+            let records = &mut member.replica.records;
             if !is_simple {
-                let mut order: Vec<usize> = (0..read.replica.claims.len()).collect();
-                let is_record = |kind| matches!(kind, Kind::Message | Kind::ToolCall);
-                order.retain(|at| {
-                    let claim = read.replica.claims.get(*at);
-                    let claim = claim.filter(|claim| is_record(claim.kind()) && !claim.is_gone());
-                    claim.is_some_and(|claim| !superseded.contains(&claim.key))
-                });
-                order.sort_by_key(|at| read.replica.claims.get(*at).map(|claim| claim.seq));
-                for at in order {
-                    let Some(claim) = read.replica.claims.get(at) else { continue };
-                    if let Some(place) = placed.get(&claim.key) {
-                        moved.insert(i64::from(claim.seq), *place);
-                        continue;
-                    }
-                    let old_place = old_places.get(&claim.key).filter(|_| has_old_rows);
-                    let mut place = old_place.copied().unwrap_or(0).max(next);
-                    while self.carry.holds(place) {
-                        place += 1;
-                    }
-                    moved.insert(i64::from(claim.seq), place);
-                    taken.push((claim.key, place));
-                    next = place + 1;
+                let is_placed = |record: &&Record| {
+                    record.is_placed() && !record.is_of_lake() && !self.superseded.contains(&record.key)
+                };
+                let mut order: Vec<Record> = records.iter().filter(is_placed).copied().collect();
+                order.sort_by_key(|record| record.seq);
+                for record in order {
+                    let place = *placed.entry(record.key).or_insert_with(|| {
+                        let old_place = self.old_places.get(&record.key).filter(|_| has_old_rows);
+                        let mut place = old_place.copied().unwrap_or(0).max(next);
+                        while taken.contains(&place) {
+                            place += 1;
+                        }
+                        next = place + 1;
+                        place
+                    });
+                    moved.insert(i64::from(record.seq), place);
                 }
-                let records = read.replica.claims.iter_mut().filter(|claim| claim.kind() != Kind::Presence);
-                for claim in records.filter(|claim| !claim.is_gone()) {
-                    if let Some(place) = moved.get(&i64::from(claim.seq)) {
-                        claim.seq = i32::try_from(*place).unwrap_or(i32::MAX);
+                for record in records.iter_mut().filter(|record| !record.is_of_lake()) {
+                    if let Some(place) = moved.get(&i64::from(record.seq)) {
+                        record.seq = i32::try_from(*place).unwrap_or(i32::MAX);
                     }
                 }
             }
             // The lake's rows of these have places, by which their turns are known.
-            for claim in read.told.iter().filter(|claim| matches!(claim.kind(), Kind::Message | Kind::ToolCall)) {
-                if let Some(place) = old_places.get(&claim.key) {
-                    moved.insert(i64::from(claim.seq), *place);
+            for record in read.left_out.iter().filter(|record| record.is_placed()) {
+                if let Some(place) = self.old_places.get(&record.key) {
+                    moved.insert(i64::from(record.seq), *place);
                 }
             }
-            placed.extend(taken);
-            let member = Member::new(std::mem::take(&mut read.replica));
-            self.sources.push(SourceOf { read, member, places: moved });
         }
+    }
+
+    /// Forgets the records whose rows were in files that are lost; `rows` are those of the lake that could be read.
+    pub(super) fn forget_lost(&mut self, agent: &str, rows: Option<&[RecordBatch; 3]>) {
+        let mut places = [HashSet::new(), HashSet::new()];
+        let mut responses = KeySet::default();
+        if let Some([messages, tool_calls, usage]) = rows {
+            for (places, batch) in places.iter_mut().zip([messages, tool_calls]) {
+                let seqs = batch.column_by_name("seq").and_then(|column| column.as_primitive_opt::<Int64Type>());
+                places.extend(seqs.into_iter().flat_map(Int64Array::values).copied());
+            }
+            let usage = (UsageColumns::of(usage), usage.num_rows());
+            responses.extend((0..usage.1).map(|row| key(agent, Kind::Response, usage.0.response_id(row))));
+        }
+        let [messages, tool_calls] = places;
+        let is_found = |record: &Record| match record.kind {
+            Kind::Message => messages.contains(&i64::from(record.seq)),
+            Kind::ToolCall => tool_calls.contains(&i64::from(record.seq)),
+            Kind::Response | Kind::Presence => responses.contains(&record.key),
+        };
+        for source in &mut self.sources {
+            let records = &mut source.member.replica.records;
+            records.retain(|record| !record.is_of_lake() || !record.is_owned || is_found(record));
+        }
+        for member in &mut self.kept {
+            member.replica.records.retain(|record| !record.is_owned || is_found(record));
+        }
+    }
+
+    /// Returns the records that it owns and whose rows are the lake's.
+    fn carried(&self) -> impl Iterator<Item = &Record> {
+        let read = self.sources.iter().flat_map(|source| &source.member.replica.records);
+        let unread = self.kept.iter().flat_map(|member| &member.replica.records);
+        read.filter(|record| record.is_of_lake()).chain(unread).filter(|record| record.is_owned)
     }
 
     /// All its replicas.
@@ -219,16 +229,10 @@ impl Rebuilt {
         self.sources.iter_mut().map(|source| &mut source.member).chain(&mut self.kept)
     }
 
-    /// The old rows that stay, now that it is known which records are its own.
-    pub(super) fn owned_carry(&self) -> Carry {
+    /// Returns the old rows that stay, now that it is known which records it owns.
+    pub(super) fn carry(&self) -> Carry {
         let mut carry = Carry::default();
-        for source in &self.sources {
-            let gone = source.member.replica.claims.iter().filter(|claim| claim.is_gone() && claim.is_owned());
-            gone.for_each(|claim| carry.keep(claim, !claim.is_kept()));
-        }
-        for member in &self.kept {
-            member.replica.claims.iter().filter(|claim| claim.is_owned()).for_each(|claim| carry.keep(claim, false));
-        }
+        self.carried().for_each(|record| carry.keep(record));
         carry
     }
 
@@ -308,162 +312,6 @@ impl Rebuilt {
     }
 }
 
-/// How a reading of a source relates to the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// The source may say something else than it did. By the same parser.
-    Changed,
-    /// Likewise, and another parser read it before, which may have given records other ids.
-    ChangedAndReparsed,
-    /// The source is what it was, and the parser is another one: what it no longer finds was wrong.
-    Reparsed,
-    /// The source is what it was, and so is the parser.
-    Same,
-}
-
-impl Reading {
-    /// Whether records that are missing were dropped by the agent, and so stay in the lake.
-    fn keeps_dropped(self) -> bool {
-        self != Self::Reparsed
-    }
-
-    fn is_of_same_source(self) -> bool {
-        matches!(self, Self::Reparsed | Self::Same)
-    }
-}
-
-/// Keeps what was known of a replica before its source dropped lines: when it began, and which of its records are copies.
-fn remember(read: &mut Replica, old: &Replica) {
-    read.first_moment = read.first_moment.into_iter().chain(old.first_moment).min();
-    let weak: KeySet = old.claims.iter().filter(|it| it.is_weak() && !is_presence(it)).map(|it| it.key).collect();
-    for claim in read.claims.iter_mut().filter(|claim| claim.kind() != Kind::Presence && weak.contains(&claim.key)) {
-        claim.set_weak();
-    }
-}
-
-/// Takes out the tool calls and responses of which the source says less than it once did: the lake's rows say more. Gives
-/// their claims.
-fn take_out_poorer(read: &mut Replica, old: &Replica, reading: Reading) -> Vec<Claim> {
-    let is_compared = |claim: &&Claim| matches!(claim.kind(), Kind::ToolCall | Kind::Response);
-    let known = old.claims.iter().filter(is_compared).filter(|claim| claim.is_owned());
-    // What the same source says less of now, another parser corrected; but not what the source had dropped before.
-    let known = known.filter(|claim| !reading.is_of_same_source() || claim.is_kept());
-    let mut known: KeyMap<i64> = known.map(|claim| (claim.key, claim.value)).collect();
-    for claim in read.claims.iter().chain(&old.claims) {
-        if let Some(record) = claim.yielding_record() {
-            known.remove(&record);
-        }
-    }
-    let is_poorer =
-        |claim: &Claim| is_compared(&claim) && known.get(&claim.key).is_some_and(|more| claim.value < *more);
-    let poorer: Vec<Claim> = read.claims.extract_if(.., |claim| is_poorer(claim)).collect();
-    let keys: KeySet = poorer.iter().map(|claim| claim.key).collect();
-    read.responses.retain(|copy| !keys.contains(&copy.key));
-    poorer
-}
-
-/// Moments of messages that another parser knew by other ids: those that as many messages have that are new as messages
-/// that are missing. They are the same messages.
-fn renamed(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
-    if reading != Reading::ChangedAndReparsed {
-        return HashSet::new();
-    }
-    let messages = |replica: &Replica| -> KeyMap<i64> {
-        let messages = replica.claims.iter().filter(|claim| claim.kind() == Kind::Message && claim.value != i64::MAX);
-        messages.filter(|claim| !claim.is_gone()).map(|claim| (claim.key, claim.value)).collect()
-    };
-    let counts = |these: &Replica, others: &KeyMap<i64>| {
-        let mut counts: HashMap<i64, usize> = HashMap::new();
-        let these = these.claims.iter().filter(|claim| claim.kind() == Kind::Message && !claim.is_gone());
-        for claim in these.filter(|claim| claim.value != i64::MAX && !others.contains_key(&claim.key)) {
-            *counts.entry(claim.value).or_default() += 1;
-        }
-        counts
-    };
-    let (new, missing) = (counts(read, &messages(old)), counts(old, &messages(read)));
-    missing.into_iter().filter(|(moment, count)| new.get(moment) == Some(count)).map(|(moment, _)| moment).collect()
-}
-
-/// Takes out the records of which the source tells less than it did, because a file that was read together with it is gone:
-/// their rows stay as they were. Gives their claims.
-fn take_out_what_was_told_beside(read: &mut Replica, old: &Replica) -> Vec<Claim> {
-    let mut lost: KeySet = presences(&old.claims).filter(|claim| claim.is_weak()).map(|claim| claim.key).collect();
-    for claim in presences(&read.claims) {
-        lost.remove(&claim.key);
-    }
-    if lost.is_empty() {
-        return Vec::new();
-    }
-    let yields = read.claims.iter().filter(|claim| lost.contains(&claim.key)).filter_map(Claim::yielding_record);
-    let mut told: KeySet = yields.collect();
-    let owned = old.claims.iter().filter(|claim| claim.kind() != Kind::Presence && claim.is_owned());
-    let owned: KeySet = owned.map(|claim| claim.key).collect();
-    told.retain(|record| owned.contains(record));
-    read.responses.retain(|copy| !told.contains(&copy.key));
-    read.claims.extract_if(.., |claim| told.contains(&claim.record())).collect()
-}
-
-/// Takes out the records that now would give way and did not before, where the source has dropped something that it said to
-/// be there: the finer line that told of them went with it, and the row that the lake made of it says more than what is
-/// left. A source that dropped nothing of the kind only says more of its records than it did.
-fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
-    // What is told beside a source is another matter.
-    let lines = |claims: &[Claim]| -> Vec<Claim> { claims.iter().filter(|claim| !claim.is_weak()).copied().collect() };
-    let yields: KeySet = lines(&read.claims).iter().filter_map(Claim::yielding_record).collect();
-    if yields.is_empty() {
-        return;
-    }
-    let present: KeySet = presences(&read.claims).map(|claim| claim.key).collect();
-    if presences(&lines(&old.claims)).all(|claim| present.contains(&claim.key)) {
-        return;
-    }
-    let gave_way: KeySet = old.claims.iter().filter_map(Claim::yielding_record).collect();
-    let told = old.claims.iter().filter(|claim| claim.kind() != Kind::Presence && claim.is_owned());
-    let told = told.map(|claim| claim.key).filter(|key| yields.contains(key) && !gave_way.contains(key));
-    let told: KeySet = told.collect();
-    read.claims.retain(|claim| !told.contains(&claim.record()));
-    read.responses.retain(|copy| !told.contains(&copy.key));
-}
-
-/// Leaves it at the moment since when something was first known to be there: lines that the source dropped may move it, and
-/// what other sources tell of the time between would give way to nothing, or be there twice.
-fn keep_since(read: &mut Replica, old: &Replica) {
-    let known = presences(&old.claims).filter(|claim| claim.value != 0);
-    let known: KeyMap<i64> = known.map(|claim| (claim.key, claim.value)).collect();
-    if known.is_empty() {
-        return;
-    }
-    for claim in &mut read.claims {
-        if let Some(since) = known.get(&claim.key).filter(|_| is_presence(claim)) {
-            claim.value = *since;
-        }
-    }
-}
-
-/// What the claims say to be there.
-fn presences<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> impl Iterator<Item = &'c Claim> {
-    claims.into_iter().filter(|claim| is_presence(claim))
-}
-
-/// Whether a claim says that something is there, and not that a record gives way to it.
-fn is_presence(claim: &Claim) -> bool {
-    claim.kind() == Kind::Presence && claim.yielding_record().is_none()
-}
-
-/// The records that give way to what the session's own sources tell; none of `told`, which the lake's rows tell.
-fn superseded(replicas: &[&Replica], told: &KeySet) -> KeySet {
-    let yields = |claim: &&Claim| claim.yielding_record().is_some();
-    let claims = replicas.iter().flat_map(|replica| &replica.claims);
-    let mut present: KeyMap<Vec<&Claim>> = KeyMap::default();
-    if claims.clone().any(|claim| yields(&claim)) {
-        presences(claims.clone()).for_each(|claim| present.entry(claim.key).or_default().push(claim));
-    }
-    let yielding = claims.filter(yields).filter(|claim| {
-        present.get(&claim.key).is_some_and(|present| present.iter().any(|present| present.is_yielded_to_by(claim)))
-    });
-    yielding.map(Claim::record).filter(|record| !told.contains(record)).collect()
-}
-
 /// The records that a replica has.
 struct Owned {
     keys: KeySet,
@@ -472,10 +320,10 @@ struct Owned {
 
 impl Owned {
     fn of(replica: &Replica) -> Self {
-        let has_row = |claim: &Claim| claim.is_owned() && !claim.is_gone();
-        let has_all = replica.claims.iter().all(has_row);
-        let owned = replica.claims.iter().filter(|claim| has_row(claim) && claim.kind() != Kind::Presence && !has_all);
-        Self { keys: owned.map(|claim| claim.key).collect(), has_all }
+        let has_row = |record: &Record| record.is_owned && !record.is_of_lake();
+        let has_all = replica.records.iter().all(has_row);
+        let owned = replica.records.iter().filter(|record| has_row(record) && !has_all);
+        Self { keys: owned.map(|record| record.key).collect(), has_all }
     }
 }
 
@@ -519,7 +367,7 @@ fn placed(batch: RecordBatch, table: &crate::tables::TableDef, places: &HashMap<
     let Some(index) = table.index_of("seq").filter(|_| !places.is_empty()) else { return Ok(batch) };
     let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
     if let Some(column) = columns.get_mut(index) {
-        let seqs = column.as_primitive_opt::<arrow::datatypes::Int64Type>();
+        let seqs = column.as_primitive_opt::<Int64Type>();
         let seqs = seqs.into_iter().flat_map(Int64Array::values).map(|seq| places.get(seq).copied().unwrap_or(*seq));
         *column = Arc::new(Int64Array::from_iter_values(seqs));
     }

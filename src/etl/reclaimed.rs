@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use arrow::array::RecordBatch;
 
 use crate::error::Result;
-use crate::extract::{Claim, Kind, ResponseCopy, key, session_key};
-use crate::lake::claims::Replica;
+use crate::identity::{Fact, Kind, Record, Replica, ResponseCopy, key, session_key};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry};
 use crate::lake::part;
@@ -45,7 +44,7 @@ fn without_records(name: &PartName, entry: &SessionEntry) -> Replica {
         session: entry.id.clone(),
         source: entry.sources.first().cloned().unwrap_or_default(),
         first_moment: entry.started_at,
-        claims: vec![Claim::new(Kind::Presence, session_key(&name.agent, &entry.id), false, 0, 0)],
+        facts: vec![Fact { key: session_key(&name.agent, &entry.id), since: 0, is_copy: false, is_gone: false }],
         ..Replica::default()
     }
 }
@@ -67,22 +66,22 @@ fn take(agent: &str, place: usize, batch: &RecordBatch, replicas: &mut Replicas<
             for row in rows {
                 let moment = messages.timestamp(row).unwrap_or(i64::MAX);
                 let id = key(agent, Kind::Message, messages.message_id(row));
-                let claim = Claim::new(Kind::Message, id, false, moment, messages.seq(row));
-                own(replicas, messages.session_id(row), claim);
+                let record = Record { moment, ..Record::new(Kind::Message, id, messages.seq(row)) };
+                own(replicas, messages.session_id(row), record);
             }
         }
         2 => {
             let calls = ToolCallColumns::of(batch);
             for row in rows {
                 let id = key(agent, Kind::ToolCall, calls.call_id(row));
-                own(replicas, calls.session_id(row), Claim::new(Kind::ToolCall, id, false, 0, calls.seq(row)));
+                own(replicas, calls.session_id(row), Record::new(Kind::ToolCall, id, calls.seq(row)));
             }
         }
         _ => {
             let usage = UsageColumns::of(batch);
             for row in rows.map(|row| usage.row(row)) {
                 let id = key(agent, Kind::Response, row.response_id);
-                if let Some(replica) = own(replicas, row.session_id, Claim::new(Kind::Response, id, false, 0, 0)) {
+                if let Some(replica) = own(replicas, row.session_id, Record::new(Kind::Response, id, 0)) {
                     let recorded_cost = row.cost_usd.filter(|_| row.cost_source == Some("recorded"));
                     replica.responses.push(ResponseCopy { recorded_cost, ..ResponseCopy::of(id, &row) });
                 }
@@ -91,9 +90,8 @@ fn take(agent: &str, place: usize, batch: &RecordBatch, replicas: &mut Replicas<
     }
 }
 
-fn own<'r>(replicas: &'r mut Replicas<'_>, session: &str, mut claim: Claim) -> Option<&'r mut Replica> {
+fn own<'r>(replicas: &'r mut Replicas<'_>, session: &str, record: Record) -> Option<&'r mut Replica> {
     let replica = replicas.get_mut(session)?;
-    claim.set_owned(true);
-    replica.claims.push(claim);
+    replica.records.push(Record { is_owned: true, ..record });
     Some(replica)
 }

@@ -3,15 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
+use super::Shared;
 use super::group::{Draft, Group, Outcome, SessionOut};
 use super::old::OldReplica;
 use super::plan::Groups;
 use super::read::Planned;
 use super::sessions::AllNotes;
-use super::{Registry, Shared};
-use crate::extract::{Claim, Kind, NoteField, ResponseCopy};
-use crate::extract::{KeyMap, KeySet};
+use crate::extract::NoteField;
+use crate::identity::{KeyMap, KeySet, Kind, Owners, Record, Replica, ResponseCopy};
+use crate::lake::claims::Keys;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::PartEntry;
 use crate::source::{Fingerprint, path_of};
@@ -92,9 +94,9 @@ fn discard(outcome: &Outcome) {
 }
 
 fn add_changed_verdicts(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTreeMap<usize, Group>) {
-    let mut registry = shared.registry();
+    let mut owners = shared.owners();
     for (place, outcome) in outcomes.iter().enumerate() {
-        if outcome.verdicts.iter().any(|(number, hash)| registry.owners.judge(*number).hash != *hash) {
+        if outcome.verdicts.iter().any(|(number, hash)| owners.judge(*number).hash != *hash) {
             widen(wider, place, outcomes, Group::default());
         }
     }
@@ -180,29 +182,26 @@ fn new_sessions(outcome: &Outcome) -> impl Iterator<Item = String> {
     drafts(outcome).map(|draft| draft.entry.id.clone())
 }
 
-/// Sessions of the lake that were not read, and whose rows are no longer what they should be.
+/// Returns the sessions of the lake that were not read, and whose rows are no longer what they should be.
 fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static str)> {
-    let mut registry = shared.registry();
-    let numbers: Vec<(String, String, u32)> = registry
-        .numbers
-        .iter()
-        .map(|((agent, session, _), number)| (agent.clone(), session.clone(), *number))
-        .collect();
-    let (read, unread): (Vec<_>, Vec<_>) =
-        numbers.into_iter().partition(|(.., number)| registry.owners.is_read(*number));
+    let mut owners = shared.owners();
+    let members = owners
+        .members()
+        .map(|(number, agent, replica, is_read)| (number, agent.to_owned(), Arc::clone(replica), is_read));
+    let (read, unread): (Vec<_>, Vec<_>) = members.collect::<Vec<_>>().into_iter().partition(|(.., is_read)| *is_read);
     let mut news = News::default();
-    for (agent, _, number) in read {
-        news.add(shared, &mut registry, &agent, number);
+    for (number, agent, replica, _) in read {
+        news.add(shared, &mut owners, &agent, number, &replica);
     }
     let mut changed = BTreeSet::new();
-    for (agent, session, number) in unread {
-        if !news.concerns(&mut registry, number) {
+    for (number, agent, replica, _) in unread {
+        if !news.concerns(&mut owners, number, &replica) {
             continue;
         }
         let agent_id = crate::agents::by_id(&agent).map(|agent| agent.about().id);
-        let part = shared.old.of_session(&agent, &session).next().map(|old| PartName::clone(&old.part));
+        let part = shared.old.of_session(&agent, &replica.session).next().map(|old| PartName::clone(&old.part));
         if let (Some(part), Some(id)) = (part, agent_id) {
-            changed.insert((part, session, id));
+            changed.insert((part, replica.session.clone(), id));
         }
     }
     changed.into_iter().collect()
@@ -217,7 +216,7 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
         let new = read.notes.iter().filter(|note| note.field == NoteField::ChildSession && !before.contains(note));
         calls.extend(new.map(|note| note.key));
     }
-    let holders = shared.old.sharers(&calls, &HashSet::new()).into_iter();
+    let holders = shared.old.sharers(&Keys::named(calls), &HashSet::new()).into_iter();
     holders
         .filter_map(|old| {
             let agent = crate::agents::by_id(&old.part.agent)?.about().id;
@@ -229,8 +228,8 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
 /// What the sources that were read say of records that other sessions may have too.
 #[derive(Default)]
 struct News {
-    /// All records that they claim. Every claimant of these is known; of other records, some may not be.
-    claimed: KeySet,
+    /// All their records and facts. Every replica that has one of these records is known; of other records, some may not be.
+    named: KeySet,
     /// Responses of which a copy is new or has other numbers.
     copied: KeySet,
     /// Messages that a session has become the owner of, and so others' origin.
@@ -238,8 +237,7 @@ struct News {
 }
 
 impl News {
-    fn add(&mut self, shared: &Shared<'_>, registry: &mut Registry, agent: &str, number: u32) {
-        let Some(replica) = registry.owners.replica(number).cloned() else { return };
+    fn add(&mut self, shared: &Shared<'_>, owners: &mut Owners, agent: &str, number: u32, replica: &Replica) {
         let before = shared.old.of_session(agent, &replica.session).find(|old| old.stored.source == replica.source);
         let before = before.map(OldReplica::replica);
         let responses = before.map_or(&[][..], |before| &before.responses);
@@ -248,33 +246,36 @@ impl News {
             !responses.iter().skip(first).take_while(|known| known.key == copy.key).any(|known| known == *copy)
         };
         self.copied.extend(replica.responses.iter().filter(is_new).map(|copy| copy.key));
-        let had = before.into_iter().flat_map(|before| &before.claims).filter(|claim| claim.is_owned());
-        let had: KeySet = had.map(|claim| claim.key).collect();
-        let verdict = registry.owners.judge(number);
-        let has = replica.claims.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(claim, _)| claim.key);
+        let had = before.into_iter().flat_map(|before| &before.records).filter(|record| record.is_owned);
+        let had: KeySet = had.map(|record| record.key).collect();
+        let verdict = owners.judge(number);
+        let has = replica.records.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(record, _)| record.key);
         self.gained.extend(has.filter(|key| !had.contains(key)));
-        self.claimed.extend(replica.claims.iter().map(|claim| claim.key));
+        self.named.extend(replica.records.iter().map(|record| record.key));
+        self.named.extend(replica.facts.iter().map(|fact| fact.key));
     }
 
-    /// Whether rows of a session that was not read change.
-    fn concerns(&self, registry: &mut Registry, number: u32) -> bool {
-        let Some(replica) = registry.owners.replica(number).cloned() else { return false };
-        let is_shared = |claim: &Claim| self.claimed.contains(&claim.key) || self.claimed.contains(&claim.record());
-        if !replica.claims.iter().any(is_shared) {
+    /// True if rows of a session that was not read change.
+    fn concerns(&self, owners: &mut Owners, number: u32, replica: &Replica) -> bool {
+        let is_named = |key: u64| self.named.contains(&key);
+        let may_yield = replica.yields.iter().filter(|it| is_named(it.fact) || is_named(it.record));
+        let may_yield: KeySet = may_yield.map(|it| it.record).collect();
+        if may_yield.is_empty() && !replica.records.iter().any(|record| is_named(record.key)) {
             return false;
         }
-        let verdict = registry.owners.judge(number);
-        let yielded = replica.claims.iter().filter(|claim| claim.yielding_record().is_some() && is_shared(claim));
-        let yielded: KeySet = yielded.map(Claim::record).collect();
-        replica.claims.iter().zip(&verdict.owned).any(|(claim, owned)| {
-            let may_flip = is_shared(claim) || yielded.contains(&claim.key);
-            match claim.kind() {
-                Kind::Presence => false,
-                _ if may_flip && claim.is_owned() != *owned => true,
-                Kind::Message => !claim.is_owned() && self.gained.contains(&claim.key),
-                Kind::Response => claim.is_owned() && self.copied.contains(&claim.key),
-                Kind::ToolCall => false,
-            }
+        // A fact is never taken back, and not all who have it are known: what is superseded stays so.
+        let yields: KeySet = replica.yields.iter().map(|it| it.record).collect();
+        let flips = |record: &Record, owned: bool| {
+            (is_named(record.key) || may_yield.contains(&record.key))
+                && record.is_owned != owned
+                && (record.is_owned || !yields.contains(&record.key))
+        };
+        let verdict = owners.judge(number);
+        replica.records.iter().zip(&verdict.owned).any(|(record, owned)| match record.kind {
+            _ if flips(record, *owned) => true,
+            Kind::Message => !record.is_owned && self.gained.contains(&record.key),
+            Kind::Response => record.is_owned && self.copied.contains(&record.key),
+            Kind::ToolCall | Kind::Presence => false,
         })
     }
 }
@@ -283,20 +284,19 @@ impl News {
 pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
     let keys = shared.notes().session_keys();
     let mut sessions: KeyMap<(String, String)> = KeyMap::default();
-    for old in shared.old.sharers(&keys, &shared.read_again) {
-        for claim in old.replica().claims.iter().filter(|claim| claim.is_owned() && keys.contains(&claim.key)) {
-            sessions.insert(claim.key, (old.part.agent.clone(), old.stored.session.clone()));
+    let is_wanted = |key: &u64| keys.contains(key);
+    for old in shared.old.sharers(&Keys::named(keys.clone()), &shared.read_again) {
+        let replica = old.replica();
+        let owned = replica.records.iter().filter(|record| record.is_owned).map(|record| record.key);
+        let facts = replica.facts.iter().map(|fact| fact.key);
+        for key in owned.chain(facts).filter(is_wanted) {
+            sessions.insert(key, (old.part.agent.clone(), old.stored.session.clone()));
         }
     }
-    let mut registry = shared.registry();
+    let mut owners = shared.owners();
     for key in keys {
-        if let Some(number) = registry.owners.session_of(key)
-            && let (Some(replica), Some(agent)) =
-                (registry.owners.replica(number), registry.agents.get(number as usize))
-        {
-            sessions.insert(key, (agent.clone(), replica.session.clone()));
-        }
+        sessions.extend(owners.session_of(key).map(|session| (key, session)));
     }
-    drop(registry);
+    drop(owners);
     shared.notes().by_session(&sessions)
 }

@@ -9,6 +9,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
+use super::balance::{self, Balance};
 use super::damaged::Damaged;
 use super::fold::{Most, fold};
 use super::group::{Group, NewPart, Outcome, SessionOut, Work, process};
@@ -16,8 +17,9 @@ use super::notes::Notes;
 use super::old::OldClaims;
 use super::order::long_ones_in_time;
 use super::plan::{self, Plan, Planning, groups, is_outdated, plan, settles_policy};
+use super::policy::Policy;
 use super::read::{Planned, Read};
-use super::{Options, Progress, Registry, Shared, Summary, children, projects, report, resolve, sessions};
+use super::{Options, Progress, Shared, Summary, children, projects, report, resolve, sessions};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::lake::commit::{self, Step};
@@ -26,10 +28,10 @@ use crate::lake::lock::Lock;
 use crate::lake::manifest::{Manifest, PartEntry, SourceEntry, SourceState};
 use crate::lake::syncer::Syncer;
 use crate::lake::{RemoteLake, RunRecord, append_run, fs};
-use crate::pricing::{self, PriceTable, Pricer};
+use crate::pricing::{PriceTable, Pricer};
 use crate::redact::Redactor;
 use crate::source::Databases;
-use crate::tables::{self, LAKE_TABLES};
+use crate::tables::LAKE_TABLES;
 
 /// How often decisions may be taken anew before a run fails; one is what it takes.
 const ROUNDS: usize = 8;
@@ -96,7 +98,7 @@ fn has_data(table: &Path) -> bool {
 
 fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let manifest = Manifest::load(layout)?.unwrap_or_default();
-    let (policy, databases) = (policy(options), Databases::default());
+    let (policy, databases) = (Policy::of(options), Databases::default());
     let plan = plan(Planning { options, manifest: &manifest, policy: &policy, databases: &databases })?;
     let mut summary = report::summary(&plan, &[], &manifest);
     summary.kept_machine = kept_machine(options, &manifest);
@@ -109,19 +111,6 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
         summary.would_look_for = agents.filter(|about| about.keeps_files_in_projects()).map(|about| about.id).collect();
     }
     Ok(summary)
-}
-
-/// Stands for all that decides, beside the sources, what the lake has of them: with another one, they are read anew.
-fn policy(options: &Options) -> String {
-    let prices = pricing::fingerprint(options.prices.as_deref());
-    let (redact, content) = (options.redact, options.content);
-    format!("prices={prices} redact={redact:?} content={content:?} tables={}", tables::fingerprint())
-}
-
-/// Whether texts that the lake has are as they would be if they were read now.
-fn keeps_texts(before: &str, now: &str) -> bool {
-    let texts = |policy: &str| policy.find("redact=").and_then(|at| policy.get(at..)).map(str::to_owned);
-    texts(before) == texts(now)
 }
 
 /// The machine's name in the lake, where it is not the one that was asked for.
@@ -152,12 +141,13 @@ fn extract(
     let clock = Instant::now();
     let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
+    let missing = manifest.ledger.differences_of_rows(manifest.parts.iter());
     let reads_all = options.full && options.looks_at_everything();
     let damaged = if reads_all { Damaged::give_up(layout, &mut manifest)? } else { Damaged::default() };
     let own_prices = options.prices.as_ref().map(|text| PriceTable::bundled().with_overrides(text)).transpose();
     let own_prices = own_prices.map_err(|error| Error::Usage(error.to_string()))?;
     let databases = Databases::copied_into(layout.staging());
-    let policy = policy(options);
+    let policy = Policy::of(options);
     let planning = Planning { options, manifest: &manifest, policy: &policy, databases: &databases };
     let mut plan = plan(planning)?;
     record.sources_seen = count(plan.found.len());
@@ -168,6 +158,7 @@ fn extract(
         let summary = Summary {
             seconds: clock.elapsed().as_secs_f64(),
             kept_machine: kept_machine(options, &manifest),
+            missing,
             ..report::summary(&plan, &[], &manifest)
         };
         report::fill_record(record, &summary, &[]);
@@ -196,10 +187,11 @@ fn extract(
         now,
         old,
         databases: &databases,
-        keeps_told: keeps_texts(&manifest.policy, &policy),
+        keeps_fuller: policy.stores_texts_of(&Policy::of_lake(&manifest)),
         read_again,
+        damaged_parts: &damaged.parts,
         vanished: vanished.iter().map(String::as_str).collect(),
-        registry: Mutex::new(Registry::default()),
+        owners: Mutex::default(),
         notes: Mutex::new(notes),
         redactions: Mutex::default(),
         bytes: AtomicU64::new(0),
@@ -231,8 +223,8 @@ fn extract(
     let mut finished = finish(&shared, &plan, outcomes)?;
     finished.steps.extend(damaged.removals(&finished.steps));
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
-    let Shared { registry, old, .. } = shared;
-    commit_beside(layout, syncer, &mut finished, (registry, old))?;
+    let Shared { owners, old, .. } = shared;
+    commit_beside(layout, syncer, &mut finished, (owners, old))?;
     fs::remove_folder(&layout.staging())?;
     fs::make_folder(&layout.staging())?;
     fold(layout, &mut finished.manifest, now, if is_new_lake { &Most::AT_FIRST } else { &Most::LATER })?;
@@ -242,6 +234,7 @@ fn extract(
     summary.kept_machine = kept_machine(options, &finished.manifest);
     finished.written.add_to(&mut summary);
     summary.damaged_files = damaged.paths.len() as u64;
+    summary.missing = missing;
     summary.bytes_read = bytes_read;
     summary.seconds = clock.elapsed().as_secs_f64();
     report::fill_record(record, &summary, &reads);
@@ -282,7 +275,7 @@ fn prepare(
         let old = if is_idle {
             Ok(OldClaims::default())
         } else {
-            OldClaims::load(layout, planning.manifest, &damaged.claims)
+            OldClaims::load(layout, planning.manifest, damaged.claims.clone())
         };
         old.map(|old| (groups, old))
     };
@@ -348,7 +341,7 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
     manifest.generation += 1;
     // A run that looks at a part of the sources leaves the others to be read by the new policy.
     if manifest.policy.is_empty() || shared.options.looks_at_everything() {
-        manifest.policy = policy(shared.options);
+        manifest.policy = Policy::of(shared.options).stored();
     }
     let mut notes = resolve::session_notes(shared);
     let mut parts: Vec<NewPart> = Vec::new();
@@ -365,6 +358,7 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
     }
     reads.sort_by(|a, b| a.planned.name.cmp(&b.planned.name));
     reads.dedup_by(|a, b| a.planned.name == b.planned.name);
+    manifest.ledger = balance::settled(shared, &parts)?;
     projects::tell(&mut manifest, &parts, &mut notes);
     let touched: HashSet<PartName> = parts.iter().map(|part| part.name.clone()).collect();
     parts.extend(told_parts(shared, &notes, &touched));
@@ -413,6 +407,7 @@ fn told_parts(shared: &Shared<'_>, notes: &sessions::AllNotes, touched: &HashSet
         claims: PathBuf::new(),
         claims_bytes: 0,
         sessions: part.sessions.iter().cloned().map(SessionOut::Old).collect(),
+        balance: Balance::default(),
     });
     parts.collect()
 }

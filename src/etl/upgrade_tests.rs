@@ -59,7 +59,7 @@ impl OldLake {
                 named.next().unwrap().1.files[place] = Some(entry);
             }
         }
-        manifest.policy = manifest.policy.split(" tables=").next().unwrap().to_owned();
+        manifest.policy = manifest.policy.replace("tables", "tables_of_then");
         std::fs::write(lake.layout.manifest(), manifest.encode().unwrap()).unwrap();
         lake
     }

@@ -2,9 +2,9 @@
 
 use arrow::array::RecordBatch;
 
-use super::owners::Owners;
 use crate::error::Result;
-use crate::extract::{Chunk, ResponseCopy};
+use crate::extract::Chunk;
+use crate::identity::{Owners, ResponseCopy};
 use crate::pricing::{Pricer, Recent};
 use crate::tables::{Usage, UsageColumns, UsageRow};
 

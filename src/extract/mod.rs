@@ -1,10 +1,9 @@
 //! Where extractors put their rows: redacted, priced, claimed, and collected into Arrow batches.
 
 mod arguments;
-mod claims;
 mod hashing;
-mod keys;
 mod likeness;
+mod notes;
 mod rows;
 mod session;
 
@@ -17,15 +16,17 @@ use chrono::NaiveDateTime;
 use chrono_tz::Tz;
 
 pub(crate) use arguments::{Request, input_key};
-pub use claims::{Claim, Count, Kind, Note, NoteField, ResponseCopy, key, session_key};
 pub(crate) use hashing::Hex;
-pub(crate) use keys::{KeyMap, KeySet};
 use likeness::Letters;
 pub(crate) use likeness::text_sketch;
+pub use notes::{Note, NoteField};
 pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
 
 use crate::error::{Error, Result};
+use crate::identity::{Fact, Record, ResponseCopy, Yield};
+pub(crate) use crate::identity::{KeyMap, KeySet};
+pub use crate::identity::{Kind, key, session_key};
 use crate::pricing::{Pricer, Recent};
 use crate::redact::{Counts, Redactor};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
@@ -238,66 +239,57 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Claims a key that no row of this session carries.
-    pub fn claim(&mut self, key: u64, weak: bool) {
-        self.session().claims.push(Claim::new(Kind::Presence, key, weak, 0, 0));
+    /// Says that something exists: other sources' records that yield to it are superseded.
+    pub fn claim(&mut self, key: u64, is_copy: bool) {
+        self.session().present.push(Fact { key, since: 0, is_copy, is_gone: false });
     }
 
-    /// Claims a key that no row of this session carries, from a moment on: what other sources tell of the time before it
-    /// does not give way. Microseconds since 1970.
+    /// Says that something exists from a moment on: what other sources record of the time before it is not superseded.
+    /// Microseconds since 1970.
     pub fn claim_since(&mut self, key: u64, since: Option<i64>) {
-        self.session().claims.push(Claim::new(Kind::Presence, key, false, since.unwrap_or(0), 0));
+        self.session().present.push(Fact { key, since: since.unwrap_or(0), is_copy: false, is_gone: false });
     }
 
-    /// Says of a message or response that was added that it is no row where any source claims the key `to`, since `at` or
-    /// before; at any time when there is no `at`. So a total gives way to the parts that another source, or a later
-    /// record, tells, whatever is read first. Microseconds since 1970.
+    /// Says of a message, call or response that was added that it is superseded where any source says that `to` exists,
+    /// since `at` or before; at any time when there is no `at`. So a total is superseded by the parts that another source,
+    /// or a later record, has, whatever is read first. Microseconds since 1970.
     pub fn give_way(&mut self, kind: Kind, id: &str, to: u64, at: Option<i64>) {
         let record = key(self.context.agent, kind, id);
-        self.session().claims.push(Claim::yielding(record, to, at));
+        // Files write moments by the second.
+        let until = at.map_or(i64::MAX, |at| (at.div_euclid(1_000_000) + 1).saturating_mul(1_000_000));
+        self.session().yields.push(Yield { record, fact: to, until });
     }
 
-    /// Says of a message, call or response that was added whether a file that is read together with the source told of it
-    /// what the source does not. When that file is gone, the row stays as it was. `what` names what was told, and where: it
-    /// is this source's own matter.
-    pub fn told_beside(&mut self, kind: Kind, id: &str, what: &str, is_told: bool) {
-        let told = key(self.context.agent, Kind::Presence, &format!("{what} of {}:{id}", kind as u8));
-        if is_told {
-            self.claim(told, true);
-        } else {
-            let mut claim = Claim::yielding(key(self.context.agent, kind, id), told, None);
-            claim.set_weak();
-            self.session().claims.push(claim);
-        }
+    /// Says of a message, call or response that was added that a file which is read together with the source said more of
+    /// it than the source does. When that file is gone, the row stays as it was.
+    pub fn from_companion(&mut self, kind: Kind, id: &str) {
+        let record = key(self.context.agent, kind, id);
+        let raised = self.session().raised.entry(record).or_default();
+        *raised = raised.saturating_add(1);
     }
 
     /// Says that all records so far are copies, which only a later one tells.
     pub fn weaken(&mut self) {
         let rows = self.session();
-        for claim in rows.claims.iter_mut().skip(rows.weakened) {
-            claim.set_weak();
-        }
-        rows.weakened = rows.claims.len();
+        let [records, facts] = rows.copies;
+        rows.records.iter_mut().skip(records).for_each(|record| record.is_copy = true);
+        rows.present.iter_mut().skip(facts).for_each(|fact| fact.is_copy = true);
+        rows.copies = [rows.records.len(), rows.present.len()];
     }
 
-    /// Adds a message, claimed by its id. Gives its place among the session's messages, also of one that the source repeats,
-    /// which is there once.
+    /// Adds a message. Returns its place among the session's messages, also of one that the source repeats, which is there
+    /// once.
     pub fn message(&mut self, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
         let key = key(self.context.agent, Kind::Message, row.message_id);
-        self.add_message(key, key, row, weak)
-    }
-
-    /// Adds a message that belongs to whoever owns the key.
-    pub fn message_claimed_by(&mut self, key: u64, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
-        let own = claims::key(self.context.agent, Kind::Message, row.message_id);
-        self.add_message(own, key, row, weak)
-    }
-
-    fn add_message(&mut self, own: u64, key: u64, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
-        if !self.is_first(own) {
+        if !self.is_first(key) {
             return Ok(self.place_of_repeat());
         }
-        let claim = Claim::new(Kind::Message, key, weak, row.timestamp.unwrap_or(i64::MAX), row.seq);
+        let record = Record {
+            moment: row.timestamp.unwrap_or(i64::MAX),
+            fullness: size([row.text, row.thinking]),
+            is_copy: weak,
+            ..Record::new(Kind::Message, key, row.seq)
+        };
         let keeps = self.keeps(row.seq);
         let texts = self.clean_row(keeps, [row.text, row.thinking]);
         let [text, thinking] = &texts;
@@ -305,7 +297,7 @@ impl<'a> Sink<'a> {
         let cwd = self.places.cwd.clean(row.cwd.filter(|_| keeps), self.context.redactor, counts);
         let git_branch = self.places.branch.clean(row.git_branch.filter(|_| keeps), self.context.redactor, counts);
         let rows = self.current.get_or_insert_default();
-        rows.claims.push(claim);
+        rows.records.push(record);
         let place = rows.message_count;
         rows.message_count += 1;
         if keeps {
@@ -336,14 +328,14 @@ impl<'a> Sink<'a> {
         if !self.is_first(key) {
             return Ok(());
         }
-        let claim = Claim::new(Kind::ToolCall, key, weak, fullness(&row), row.seq);
+        let record = Record { fullness: fullness(&row), is_copy: weak, ..Record::new(Kind::ToolCall, key, row.seq) };
         let keeps = self.keeps(row.seq);
         let texts = self.clean_row(keeps, [row.input, row.command, row.output]);
         let [input, command, output] = &texts;
         let counts = &mut self.redacted_in_rows;
         let file_path = self.places.file.clean(row.file_path.filter(|_| keeps), self.context.redactor, counts);
         let rows = self.current.get_or_insert_default();
-        rows.claims.push(claim);
+        rows.records.push(record);
         if row.category == "task" && row.child_session_id.is_none() {
             rows.childless.insert(key);
         }
@@ -381,12 +373,13 @@ impl<'a> Sink<'a> {
     /// fullest copy.
     pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
         let key = key(self.context.agent, Kind::Response, row.response_id);
-        let finished = i64::from(row.stop_reason.is_some());
-        let score = row.output_tokens.unwrap_or(0).saturating_mul(2).saturating_add(finished);
-        let claim = Claim::new(Kind::Response, key, weak, score, seq);
+        let tokens = if row.grain == "session" { row.total_tokens } else { row.output_tokens };
+        let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
+        let fullness = tokens.min(1 << 48) * 2 + u64::from(row.stop_reason.is_some());
+        let record = Record { fullness, is_copy: weak, ..Record::new(Kind::Response, key, seq) };
         let claims_only = matches!(self.mode, Mode::ClaimsOnly);
         let copy = ResponseCopy {
-            request: row.request_id.map(|id| claims::key(self.context.agent, Kind::Presence, id)),
+            request: row.request_id.map(|id| crate::identity::key(self.context.agent, Kind::Presence, id)),
             ..ResponseCopy::of(key, &row)
         };
         let is_first = self.is_first(key);
@@ -396,7 +389,7 @@ impl<'a> Sink<'a> {
         if !is_first {
             return Ok(());
         }
-        rows.claims.push(claim);
+        rows.records.push(record);
         if !claims_only {
             rows.usage.push(key, &[]).push(row);
         }
@@ -444,7 +437,7 @@ impl<'a> Sink<'a> {
             rows.has_ended = true;
             consumer(&mut rows)?;
         }
-        if !rows.claims.is_empty() && !self.is_repeat(&rows) {
+        if !rows.is_empty() && !self.is_repeat(&rows) {
             self.sessions.push(rows);
         }
         Ok(())
@@ -485,9 +478,8 @@ impl<'a> Sink<'a> {
         {
             consumer(rows)?;
             // They are known from the first look.
-            rows.claims.clear();
-            rows.responses.clear();
-            rows.weakened = 0;
+            rows.take_claims();
+            rows.copies = [0; 2];
         }
         Ok(())
     }
@@ -518,12 +510,17 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// How much a source says of a call, so that what is left of one does not replace all of it: whether both the call and its
-/// result are there, then their size before anything is left out or replaced. Bytes.
-fn fullness(row: &ToolCallRow<'_>) -> i64 {
-    let parts = i64::from(row.input.is_some()) + i64::from(row.status != "pending");
-    let size = row.input.map_or(0, str::len) + row.output.map_or(0, str::len);
-    (parts << 48) | i64::try_from(size).unwrap_or(i64::MAX).min((1 << 48) - 1)
+/// Returns how much a source says of a call: whether both the call and its result are there, then their size before
+/// anything is left out or replaced.
+fn fullness(row: &ToolCallRow<'_>) -> u64 {
+    let parts = u64::from(row.input.is_some()) + u64::from(row.status != "pending");
+    (parts << 48) | size([row.input, row.output])
+}
+
+/// Returns the size of texts, at most what fits beside other parts of a fullness. Bytes.
+fn size(texts: [Option<&str>; 2]) -> u64 {
+    let bytes: usize = texts.into_iter().flatten().map(str::len).sum();
+    (bytes as u64).min((1 << 48) - 1)
 }
 
 /// Short texts that are the same row after row: they are looked at when they change.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 
-use super::{Chunk, Claim, KeySet, ResponseCopy, Rows};
+use super::{Chunk, Rows};
 use crate::error::Result;
+use crate::identity::{Fact, KeyMap, KeySet, Record, Replica, ResponseCopy, Yield};
 use crate::tables::{MESSAGES, Messages, TOOL_CALLS, ToolCalls, Usage};
 
 /// What a source says of a session beside its rows. Texts that sum up the session's own rows are not here.
@@ -60,10 +61,16 @@ pub struct SessionRows {
     pub tool_calls: Rows<ToolCalls>,
     /// Its billed responses.
     pub usage: Rows<Usage>,
-    /// Its claims, in the order of the records.
-    pub claims: Vec<Claim>,
-    /// Number of claims, from the first, that are known to be of copies.
-    pub(super) weakened: usize,
+    /// What it claims of its records, in their order.
+    pub records: Vec<Record>,
+    /// What it says to exist.
+    pub present: Vec<Fact>,
+    /// Its records that may be superseded.
+    pub yields: Vec<Yield>,
+    /// Number of records and facts, from the first, that are known to be copies.
+    pub(super) copies: [usize; 2],
+    /// How often a file that is read together with the source said more of a record.
+    pub(super) raised: KeyMap<u8>,
     /// Keys of its records so far.
     pub(super) seen: KeySet,
     /// What it says of each response that it claims; of one that the source repeats, each time.
@@ -88,7 +95,28 @@ pub struct SessionRows {
 /// later still are known from the first look at the source.
 const WINDOW: i64 = 256;
 
+/// The bits of a record's fullness below those that count what other files said of it.
+const RAISED_BIT: u32 = 56;
+
 impl SessionRows {
+    /// Takes what it claims, without saying whose it is.
+    pub(crate) fn take_claims(&mut self) -> Replica {
+        let mut records = std::mem::take(&mut self.records);
+        for record in records.iter_mut().filter(|_| !self.raised.is_empty()) {
+            let raised = self.raised.get(&record.key).copied().unwrap_or_default();
+            record.fullness = (record.fullness & ((1 << RAISED_BIT) - 1)) | (u64::from(raised) << RAISED_BIT);
+        }
+        let mut responses = std::mem::take(&mut self.responses);
+        responses.sort_by_key(|copy| copy.key);
+        let (facts, yields) = (std::mem::take(&mut self.present), std::mem::take(&mut self.yields));
+        Replica { records, facts, yields, responses, ..Replica::default() }
+    }
+
+    /// True if it claims nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.present.is_empty() && self.yields.is_empty()
+    }
+
     /// Approximate size of the rows that are held. Bytes.
     pub fn text_bytes(&self) -> usize {
         self.messages.text_bytes() + self.tool_calls.text_bytes() + self.usage.text_bytes()

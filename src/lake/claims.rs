@@ -1,31 +1,26 @@
-//! The claims of a part's sessions, kept beside the data so that a later copy can be told from its original.
+//! What the lake remembers of each replica, in one file a part: `_llrem/claims/…/NAME.claims`.
+//!
+//! A file is a hash and a list of replicas. Keys come in columns of their own, so that a run finds who shares a record
+//! without unpacking the rest, which is compressed.
 
 use std::path::Path;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::fs;
 use crate::error::{Error, Result};
-use crate::extract::{Claim, KeySet, Kind, ResponseCopy};
+use crate::identity::{Fact, KeySet, Kind, Record, Replica, ResponseCopy, State, Yield};
 
-/// What one source claims for one session.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Replica {
-    /// The session.
-    pub(crate) session: String,
-    /// Path of the source.
-    pub(crate) source: String,
-    /// Whether it is a subagent's: of a main session and a subagent with the same record, the main session has it.
-    pub(crate) is_side: bool,
-    /// First moment in the source, copies included.
-    pub(crate) first_moment: Option<i64>,
-    /// Its claims, in the order of the records.
-    pub(crate) claims: Vec<Claim>,
-    /// What it says of each response that it claims, ordered by key.
-    pub(crate) responses: Vec<ResponseCopy>,
-}
+mod version1;
+
+/// Bytes of the hash that a file begins with.
+const HASH: usize = 8;
+/// Seed of the hash, which tells this version of the file from the first, whose seed is 0.
+const SEED: u64 = 2;
+/// Fast, and good enough for columns of small numbers.
+const ZSTD_LEVEL: i32 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Stored<'a> {
@@ -33,12 +28,32 @@ struct Stored<'a> {
     source: &'a str,
     is_side: bool,
     first_moment: Option<i64>,
-    /// [`PACKED`] bytes for each claim.
+    /// Eight bytes for each record.
     #[serde(serialize_with = "in_one_piece")]
-    claims: &'a [u8],
-    /// The responses' own encoding, so that it can be passed over.
+    records: &'a [u8],
+    /// Eight bytes for each fact.
     #[serde(serialize_with = "in_one_piece")]
-    responses: &'a [u8],
+    facts: &'a [u8],
+    /// Eight bytes for each yield: its fact.
+    #[serde(serialize_with = "in_one_piece")]
+    yields: &'a [u8],
+    /// [`Details`], compressed.
+    #[serde(serialize_with = "in_one_piece")]
+    details: &'a [u8],
+}
+
+/// What is stored of records, facts and yields beside their keys, column by column, and the responses.
+#[derive(Serialize, Deserialize)]
+struct Details {
+    flags: Vec<u8>,
+    moments: Vec<i64>,
+    fullness: Vec<u64>,
+    places: Vec<i32>,
+    /// Since when each fact is present, and its flags.
+    facts: Vec<(i64, u8)>,
+    /// The record of each yield, and until when.
+    yields: Vec<(u64, i64)>,
+    responses: Vec<ResponseCopy>,
 }
 
 /// Bytes, which otherwise are written one by one; they read the same.
@@ -46,75 +61,247 @@ fn in_one_piece<S: Serializer>(bytes: &&[u8], serializer: S) -> Result<S::Ok, S:
     serializer.serialize_bytes(bytes)
 }
 
-const PACKED: usize = 8 + 8 + 4 + 1;
-/// Bytes of the hash that a file begins with.
-const HASH: usize = 8;
-
 /// A replica as stored: a run looks at all their keys, and at the rest of a few.
 pub(crate) struct StoredReplica {
     /// The session.
     pub(crate) session: String,
-    /// Path of the source.
+    /// Name of the source.
     pub(crate) source: String,
     is_side: bool,
     first_moment: Option<i64>,
-    claims: Bytes,
-    responses: Bytes,
+    content: Content,
+}
+
+enum Content {
+    Packed {
+        records: Bytes,
+        facts: Bytes,
+        yields: Bytes,
+        details: Bytes,
+    },
+    /// As read from a file of the first version.
+    Whole(Box<Replica>),
+}
+
+/// Keys by which replicas that matter for each other are found.
+#[derive(Default)]
+pub(crate) struct Keys {
+    /// Records and facts: both may name the other's session.
+    records: KeySet,
+    facts: KeySet,
+    yields: KeySet,
+}
+
+impl Keys {
+    /// Collects the keys of replicas.
+    pub(crate) fn of<'r>(replicas: impl Iterator<Item = &'r Replica>) -> Self {
+        let mut keys = Self::default();
+        for replica in replicas {
+            keys.records.extend(replica.records.iter().map(|record| record.key));
+            keys.facts.extend(replica.facts.iter().map(|fact| fact.key));
+            keys.yields.extend(replica.yields.iter().map(|it| it.fact));
+        }
+        keys
+    }
+
+    /// Keys that records or facts may have.
+    pub(crate) fn named(keys: KeySet) -> Self {
+        Self { facts: keys.clone(), records: keys.clone(), yields: keys }
+    }
+
+    /// True if there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.facts.is_empty() && self.yields.is_empty()
+    }
 }
 
 impl StoredReplica {
-    /// As a run finds it that reads what an earlier one wrote.
-    pub(crate) fn pack(replica: &Replica) -> Result<Self> {
-        let claims = pack(&replica.claims).into();
-        let responses = postcard::to_stdvec(&replica.responses).map_err(|error| unwritten(&error))?.into();
-        let Replica { session, source, is_side, first_moment, .. } = replica.clone();
-        Ok(Self { session, source, is_side, first_moment, claims, responses })
+    /// A replica as if it were stored.
+    pub(crate) fn whole(replica: Replica) -> Self {
+        let (session, source) = (replica.session.clone(), replica.source.clone());
+        let (is_side, first_moment) = (replica.is_side, replica.first_moment);
+        Self { session, source, is_side, first_moment, content: Content::Whole(Box::new(replica)) }
     }
 
-    /// Whether it claims any of the keys.
-    pub(crate) fn claims_any(&self, keys: &KeySet) -> bool {
-        let claims = self.claims.as_chunks::<PACKED>().0;
-        claims.iter().filter_map(|claim| claim.first_chunk()).any(|key| keys.contains(&u64::from_le_bytes(*key)))
+    /// True if it shares a record, or if one of its facts or records and one of the others' may supersede each other.
+    pub(crate) fn shares(&self, keys: &Keys) -> bool {
+        match &self.content {
+            Content::Packed { records, facts, yields, .. } => {
+                any_of(records, |key| keys.records.contains(&key) || keys.facts.contains(&key))
+                    || any_of(facts, |key| keys.yields.contains(&key) || keys.records.contains(&key))
+                    || any_of(yields, |key| keys.facts.contains(&key))
+            }
+            Content::Whole(replica) => {
+                let records = replica.records.iter().map(|record| record.key);
+                let facts = replica.facts.iter().map(|fact| fact.key);
+                let mut yields = replica.yields.iter().map(|it| it.fact);
+                records.into_iter().any(|key| keys.records.contains(&key) || keys.facts.contains(&key))
+                    || facts.into_iter().any(|key| keys.yields.contains(&key) || keys.records.contains(&key))
+                    || yields.any(|key| keys.facts.contains(&key))
+            }
+        }
     }
 
     /// All of it.
     pub(crate) fn unpack(&self) -> Replica {
-        Replica {
-            session: self.session.clone(),
-            source: self.source.clone(),
-            is_side: self.is_side,
-            first_moment: self.first_moment,
-            claims: self.claims.as_chunks::<PACKED>().0.iter().filter_map(unpack_one).collect(),
-            // The file's hash was right, so this is what was written.
-            responses: postcard::from_bytes(&self.responses).unwrap_or_default(),
+        let Self { session, source, is_side, first_moment, content } = self;
+        match content {
+            Content::Whole(replica) => Replica::clone(replica),
+            Content::Packed { records, facts, yields, details } => {
+                // The file's hash was right, so this is what was written.
+                let details = unpack_details(details).unwrap_or_default();
+                let replica = Replica {
+                    session: session.clone(),
+                    source: source.clone(),
+                    is_side: *is_side,
+                    first_moment: *first_moment,
+                    ..Replica::default()
+                };
+                details.fill(replica, records, facts, yields)
+            }
         }
     }
 }
 
-/// The content of a claims file, behind its hash.
+impl Default for Details {
+    fn default() -> Self {
+        Self {
+            flags: Vec::new(),
+            moments: Vec::new(),
+            fullness: Vec::new(),
+            places: Vec::new(),
+            facts: Vec::new(),
+            yields: Vec::new(),
+            responses: Vec::new(),
+        }
+    }
+}
+
+fn keys_in(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.as_chunks::<8>().0.iter().map(|key| u64::from_le_bytes(*key))
+}
+
+fn any_of(bytes: &[u8], is_wanted: impl Fn(u64) -> bool) -> bool {
+    keys_in(bytes).any(is_wanted)
+}
+
+const IS_COPY: u8 = 0b100;
+const IS_OWNED: u8 = 0b1000;
+const IS_GONE: u8 = 0b1_0000;
+const IS_KEPT: u8 = 0b10_0000;
+
+impl Details {
+    fn of(replica: &Replica) -> Self {
+        Self {
+            flags: replica.records.iter().map(flags).collect(),
+            moments: replica.records.iter().map(|record| record.moment).collect(),
+            fullness: replica.records.iter().map(|record| record.fullness).collect(),
+            places: replica.records.iter().map(|record| record.seq).collect(),
+            facts: replica
+                .facts
+                .iter()
+                .map(|fact| (fact.since, flag(fact.is_copy, IS_COPY) | flag(fact.is_gone, IS_GONE)))
+                .collect(),
+            yields: replica.yields.iter().map(|it| (it.record, it.until)).collect(),
+            responses: replica.responses.clone(),
+        }
+    }
+
+    fn fill(self, mut replica: Replica, records: &[u8], facts: &[u8], yields: &[u8]) -> Replica {
+        let columns = self.flags.into_iter().zip(self.moments).zip(self.fullness).zip(self.places);
+        let record = |(key, (((flags, moment), fullness), seq))| Record {
+            key,
+            kind: kind(flags),
+            moment,
+            fullness,
+            seq,
+            is_copy: flags & IS_COPY != 0,
+            is_owned: flags & IS_OWNED != 0,
+            state: state(flags),
+        };
+        replica.records = keys_in(records).zip(columns).map(record).collect();
+        let fact =
+            |(key, (since, flags))| Fact { key, since, is_copy: flags & IS_COPY != 0, is_gone: flags & IS_GONE != 0 };
+        replica.facts = keys_in(facts).zip(self.facts).map(fact).collect();
+        let yields = keys_in(yields).zip(self.yields);
+        replica.yields = yields.map(|(fact, (record, until))| Yield { record, fact, until }).collect();
+        replica.responses = self.responses;
+        replica
+    }
+}
+
+fn flag(is_set: bool, flag: u8) -> u8 {
+    if is_set { flag } else { 0 }
+}
+
+fn flags(record: &Record) -> u8 {
+    let state = match record.state {
+        State::Held => 0,
+        State::Kept => IS_KEPT,
+        State::Gone => IS_GONE,
+    };
+    record.kind as u8 | flag(record.is_copy, IS_COPY) | flag(record.is_owned, IS_OWNED) | state
+}
+
+fn kind(flags: u8) -> Kind {
+    match flags & 0b11 {
+        0 => Kind::Message,
+        1 => Kind::ToolCall,
+        2 => Kind::Response,
+        _ => Kind::Presence,
+    }
+}
+
+fn state(flags: u8) -> State {
+    match (flags & IS_KEPT != 0, flags & IS_GONE != 0) {
+        (true, _) => State::Kept,
+        (false, true) => State::Gone,
+        (false, false) => State::Held,
+    }
+}
+
+fn pack_details(replica: &Replica) -> Result<Vec<u8>> {
+    let details = postcard::to_stdvec(&Details::of(replica)).map_err(|error| unwritten(&error))?;
+    zstd::bulk::compress(&details, ZSTD_LEVEL).map_err(|error| unwritten(&error))
+}
+
+fn unpack_details(packed: &[u8]) -> Option<Details> {
+    postcard::from_bytes(&zstd::stream::decode_all(packed).ok()?).ok()
+}
+
+/// The content of a claims file, after its hash.
 pub(crate) fn encode(replicas: &[Replica]) -> Result<Vec<u8>> {
-    let packed = replicas.iter().map(|replica| Ok((pack(&replica.claims), postcard::to_stdvec(&replica.responses)?)));
-    let packed: Vec<(Vec<u8>, Vec<u8>)> = packed.collect::<Result<_, _>>().map_err(|error| unwritten(&error))?;
-    let stored = replicas.iter().zip(&packed).map(|(replica, (claims, responses))| Stored {
+    let keys = |keys: &mut dyn Iterator<Item = u64>| keys.flat_map(u64::to_le_bytes).collect::<Vec<u8>>();
+    let packed: Vec<([Vec<u8>; 3], Vec<u8>)> = replicas
+        .iter()
+        .map(|replica| {
+            let columns = [
+                keys(&mut replica.records.iter().map(|record| record.key)),
+                keys(&mut replica.facts.iter().map(|fact| fact.key)),
+                keys(&mut replica.yields.iter().map(|it| it.fact)),
+            ];
+            Ok((columns, pack_details(replica)?))
+        })
+        .collect::<Result<_>>()?;
+    let stored = replicas.iter().zip(&packed).map(|(replica, ([records, facts, yields], details))| Stored {
         session: &replica.session,
         source: &replica.source,
         is_side: replica.is_side,
         first_moment: replica.first_moment,
-        claims,
-        responses,
+        records,
+        facts,
+        yields,
+        details,
     });
-    // In one piece: a large session's claims are a good part of all the memory that a run takes.
-    let size: usize = packed.iter().map(|(claims, responses)| claims.len() + responses.len()).sum();
-    let mut file = Vec::with_capacity(HASH + size + size / 8);
-    file.extend_from_slice(&[0; HASH]);
-    let mut file = postcard::to_extend(&stored.collect::<Vec<_>>(), file).map_err(|error| unwritten(&error))?;
+    let mut file =
+        postcard::to_extend(&stored.collect::<Vec<_>>(), vec![0; HASH]).map_err(|error| unwritten(&error))?;
     if let Some((hash, content)) = file.split_first_chunk_mut::<HASH>() {
-        *hash = xxh3_64(content).to_le_bytes();
+        *hash = xxh3_64_with_seed(content, SEED).to_le_bytes();
     }
     Ok(file)
 }
 
-fn unwritten(error: &postcard::Error) -> Error {
+fn unwritten(error: &dyn std::fmt::Display) -> Error {
     Error::Query(format!("cannot write claims: {error}"))
 }
 
@@ -127,7 +314,11 @@ pub(crate) fn open(path: &Path) -> Result<Vec<StoredReplica>> {
 /// The replicas of a claims file's content.
 fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
     let (hash, content) = file.split_first_chunk::<HASH>().ok_or("it is cut off")?;
-    if u64::from_le_bytes(*hash) != xxh3_64(content) {
+    let hash = u64::from_le_bytes(*hash);
+    if hash == xxh3_64(content) {
+        return version1::parse(content);
+    }
+    if hash != xxh3_64_with_seed(content, SEED) {
         return Err("its content does not have the hash it should have".to_owned());
     }
     let stored: Vec<Stored<'_>> = postcard::from_bytes(content).map_err(|error| error.to_string())?;
@@ -136,8 +327,12 @@ fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
         source: stored.source.to_owned(),
         is_side: stored.is_side,
         first_moment: stored.first_moment,
-        claims: file.slice_ref(stored.claims),
-        responses: file.slice_ref(stored.responses),
+        content: Content::Packed {
+            records: file.slice_ref(stored.records),
+            facts: file.slice_ref(stored.facts),
+            yields: file.slice_ref(stored.yields),
+            details: file.slice_ref(stored.details),
+        },
     });
     Ok(replicas.collect())
 }
@@ -147,70 +342,20 @@ pub(crate) fn load(path: &Path) -> Result<Vec<Replica>> {
     Ok(open(path)?.iter().map(StoredReplica::unpack).collect())
 }
 
-pub(crate) fn pack(claims: &[Claim]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(claims.len() * PACKED);
-    for claim in claims {
-        bytes.extend_from_slice(&pack_one(claim));
-    }
-    bytes
-}
-
-/// A claim as it is stored.
-fn pack_one(claim: &Claim) -> [u8; PACKED] {
-    let mut packed = [0; PACKED];
-    let (key, rest) = packed.split_at_mut(8);
-    let (value, rest) = rest.split_at_mut(8);
-    let (seq, flags) = rest.split_at_mut(4);
-    key.copy_from_slice(&claim.key.to_le_bytes());
-    value.copy_from_slice(&claim.value.to_le_bytes());
-    seq.copy_from_slice(&claim.seq.to_le_bytes());
-    flags.copy_from_slice(&[claim.flags()]);
-    packed
-}
-
-fn unpack_one(packed: &[u8; PACKED]) -> Option<Claim> {
-    let (key, rest) = packed.split_first_chunk()?;
-    let (value, rest) = rest.split_first_chunk()?;
-    let (seq, flags) = rest.split_first_chunk()?;
-    let (key, value, seq) = (u64::from_le_bytes(*key), i64::from_le_bytes(*value), i32::from_le_bytes(*seq));
-    Some(Claim::from_parts(key, value, seq, *flags.first()?))
-}
-
-impl Replica {
-    /// First record that is the session's own.
-    pub(crate) fn started_at(&self) -> Option<i64> {
-        let own = self.claims.iter().filter(|claim| claim.kind() == Kind::Message && claim.is_owned());
-        own.map(|claim| claim.value).filter(|moment| *moment != i64::MAX).min()
-    }
-
-    /// What it says again of responses.
-    pub(crate) fn repeats(&self) -> impl Iterator<Item = &ResponseCopy> {
-        let pairs = self.responses.iter().zip(self.responses.iter().skip(1));
-        pairs.filter(|(copy, repeat)| copy.key == repeat.key).map(|(_, repeat)| repeat)
-    }
-
-    /// Whether it claims presence under a key, and whether it does so as the original.
-    pub(crate) fn is_present(&self, key: u64) -> [bool; 2] {
-        let presence = |claim: &&Claim| claim.kind() == Kind::Presence && claim.yielding_record().is_none();
-        let mut present = self.claims.iter().filter(|claim| claim.key == key).filter(presence).peekable();
-        [present.peek().is_some(), present.any(|claim| !claim.is_weak())]
-    }
-
-    /// Whether any row is the session's own.
-    pub(crate) fn owns_rows(&self) -> bool {
-        self.claims.iter().any(|claim| claim.is_owned() && claim.kind() != Kind::Presence)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn claims_come_back_as_they_were() {
-        let mut claim = Claim::new(Kind::Response, u64::MAX, true, i64::MIN, 7);
-        claim.set_owned(true);
-        claim.set_gone();
+    fn replicas_come_back_as_they_were() {
+        let record = Record {
+            moment: i64::MIN,
+            fullness: u64::MAX,
+            is_copy: true,
+            is_owned: true,
+            state: State::Kept,
+            ..Record::new(Kind::Response, u64::MAX, 7)
+        };
         let response = ResponseCopy {
             key: 1,
             output: Some(5).into(),
@@ -222,7 +367,9 @@ mod tests {
             source: "/p".to_owned(),
             is_side: true,
             first_moment: Some(3),
-            claims: vec![claim, Claim::new(Kind::Message, 0, false, i64::MAX, 0)],
+            records: vec![record, Record { state: State::Gone, ..Record::new(Kind::Message, 0, 0) }],
+            facts: vec![Fact { key: 3, since: 4, is_copy: true, is_gone: false }],
+            yields: vec![Yield { record: 5, fact: 6, until: i64::MAX }],
             responses: vec![response],
         };
         let folder = tempfile::tempdir().expect("a folder");

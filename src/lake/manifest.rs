@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fs;
 use super::layout::{Layout, PartName};
+use super::ledger::Ledger;
 use crate::error::{Error, Result};
 use crate::extract::{Facts, Note};
 use crate::source::Fingerprint;
@@ -36,6 +37,9 @@ pub(crate) struct Manifest {
     pub(crate) parts: BTreeMap<PartName, PartEntry>,
     /// Every project path that a session ever named, so that those that name only its hash find it.
     pub(crate) project_paths: BTreeSet<String>,
+    /// What should be in the lake. Stored after all else, where an llrem that does not know it leaves it alone.
+    #[serde(skip)]
+    pub(crate) ledger: Ledger,
 }
 
 /// A source as it was last read.
@@ -212,12 +216,18 @@ impl Manifest {
         if blake3::hash(content).as_bytes() != hash {
             return Err(damaged("its content does not have the hash it should have"));
         }
-        postcard::from_bytes(content).map_err(|error| damaged(&error.to_string()))
+        let damaged = |error: postcard::Error| damaged(&error.to_string());
+        let (mut manifest, rest) = postcard::take_from_bytes::<Self>(content).map_err(damaged)?;
+        if !rest.is_empty() {
+            manifest.ledger = postcard::from_bytes(rest).map_err(damaged)?;
+        }
+        Ok(manifest)
     }
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
-        let content =
-            postcard::to_stdvec(self).map_err(|error| Error::Query(format!("cannot write the manifest: {error}")))?;
+        let unwritten = |error| Error::Query(format!("cannot write the manifest: {error}"));
+        let content = postcard::to_stdvec(self).map_err(unwritten)?;
+        let content = postcard::to_extend(&self.ledger, content).map_err(unwritten)?;
         let mut bytes = Vec::with_capacity(content.len() + 44);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());

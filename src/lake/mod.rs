@@ -8,6 +8,7 @@ mod encoding;
 pub(crate) mod fs;
 mod hybrid;
 pub(crate) mod layout;
+pub(crate) mod ledger;
 pub(crate) mod lock;
 pub(crate) mod manifest;
 mod pages;

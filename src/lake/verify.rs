@@ -12,11 +12,13 @@ mod tally;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::commit;
 use super::layout::{Layout, PartName};
+use super::ledger::Ledger;
 use super::manifest::{Manifest, PartEntry};
 use crate::error::Result;
 use files::Expected;
@@ -60,25 +62,36 @@ impl State {
     }
 
     fn problems(&self, layout: &Layout, read_data: bool) -> Vec<String> {
-        let identities = Identities::default();
+        let (identities, ledger) = (Identities::default(), Mutex::new(Ledger::default()));
         let names: BTreeSet<&PartName> =
             self.manifest.parts.keys().chain(self.pending.iter().flat_map(|pending| pending.parts.keys())).collect();
-        let of_part = |name: &PartName| self.part_problems(layout, name, &identities, read_data);
+        let of_part = |name: &PartName| self.part_problems(layout, name, &identities, &ledger, read_data);
         let mut problems: Vec<String> = names.into_par_iter().flat_map_iter(of_part).collect();
+        if problems.is_empty() && self.pending.is_none() && !self.manifest.ledger.is_empty() {
+            let found = ledger.into_inner().unwrap_or_else(PoisonError::into_inner);
+            problems.extend(self.manifest.ledger.differences_of_records(&found));
+        }
         problems.extend(self.damage.clone());
         problems.extend(folder::problems(layout, &self.known_files()));
         problems.sort();
         problems
     }
 
-    fn part_problems(&self, layout: &Layout, name: &PartName, identities: &Identities, read_data: bool) -> Vec<String> {
+    fn part_problems(
+        &self,
+        layout: &Layout,
+        name: &PartName,
+        identities: &Identities,
+        ledger: &Mutex<Ledger>,
+        read_data: bool,
+    ) -> Vec<String> {
         let absent = PartEntry::default();
         let before = self.manifest.parts.get(name);
         let after = self.pending.as_ref().map_or(before, |pending| pending.parts.get(name));
         let expected = Expected { before: before.unwrap_or(&absent), after: after.unwrap_or(&absent) };
         let mut problems = files::problems(layout, &self.manifest.machine, name, &expected, read_data);
         if let Some(part) = before.filter(|part| after == Some(*part) && problems.is_empty()) {
-            problems = part::problems(layout, &self.manifest, name, part, identities);
+            problems = part::problems(layout, &self.manifest, name, part, identities, ledger);
         }
         problems
     }

@@ -106,8 +106,7 @@ impl Take for History<'_, '_> {
             Block::Started(moment) => {
                 self.end()?;
                 let until = self.beside.next_start(line, moment);
-                self.current =
-                    Some(Current::Run(Box::new(Run::new(Some(moment), until, line, self.beside.folder.as_deref()))));
+                self.current = Some(Current::Run(Box::new(Run::new(Some(moment), until, line))));
                 Ok(())
             }
             Block::Heading(moment) => {
@@ -120,7 +119,7 @@ impl Take for History<'_, '_> {
                 Ok(())
             }
             Block::Typed(_) | Block::Printed(_) | Block::Reply(_) => {
-                let headless = || Current::Run(Box::new(Run::new(None, None, 1, self.beside.folder.as_deref())));
+                let headless = || Current::Run(Box::new(Run::new(None, None, 1)));
                 match self.current.get_or_insert_with(headless) {
                     Current::Run(run) => run.take(block, line, &mut self.ids, self.out, &mut self.beside),
                     Current::Seed(seed) => seed.take(block, line, self.out),

@@ -5,7 +5,6 @@ mod usage;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use chrono::NaiveDateTime;
 use sha2::{Digest, Sha256};
@@ -26,8 +25,6 @@ pub(super) struct Run {
     started: Option<NaiveDateTime>,
     /// When the next one began.
     until: Option<NaiveDateTime>,
-    /// Folder of the history.
-    folder: String,
     /// Line that it begins on, from which its lines are counted.
     line: u64,
     /// Its identity, once the person or the model has said something.
@@ -58,14 +55,6 @@ pub(super) struct Run {
     next_send: usize,
 }
 
-/// What files beside the history tell of its records.
-#[derive(Debug, Clone, Copy)]
-enum Beyond {
-    Time,
-    /// Tokens, not rounded.
-    Counts,
-}
-
 /// A reply, held until it is known when it was written and what it cost.
 struct Reply {
     id: String,
@@ -89,18 +78,12 @@ struct Message<'t> {
 }
 
 impl Run {
-    pub(super) fn new(
-        started: Option<NaiveDateTime>,
-        until: Option<NaiveDateTime>,
-        line: u64,
-        folder: Option<&Path>,
-    ) -> Self {
+    pub(super) fn new(started: Option<NaiveDateTime>, until: Option<NaiveDateTime>, line: u64) -> Self {
         let mut opening = Sha256::new();
         opening.update(started.map(|started| started.to_string()).unwrap_or_default());
         Self {
             started,
             until,
-            folder: folder.unwrap_or(Path::new("")).to_string_lossy().into_owned(),
             line,
             id: None,
             opening,
@@ -302,7 +285,9 @@ impl Run {
             )
         };
         out.message(row, false)?;
-        self.told_beside(Kind::Message, &reply.id, Beyond::Time, reply.timestamp.is_some(), out);
+        if reply.timestamp.is_some() {
+            out.from_companion(Kind::Message, &reply.id);
+        }
         Ok(())
     }
 
@@ -317,15 +302,10 @@ impl Run {
         };
         self.seq += 1;
         out.message(row, false)?;
-        if message.role == "user" {
-            self.told_beside(Kind::Message, &id, Beyond::Time, message.timestamp.is_some(), out);
+        if message.role == "user" && message.timestamp.is_some() {
+            out.from_companion(Kind::Message, &id);
         }
         Ok(())
-    }
-
-    /// Says whether a file beside the history told so of a record: then the row stays as it is when that file is gone.
-    fn told_beside(&self, kind: Kind, id: &str, what: Beyond, is_told: bool, out: &mut Sink<'_>) {
-        out.told_beside(kind, id, &format!("{what:?} beside {}", self.folder), is_told);
     }
 
     /// Whether the time of what comes now is known better than by the start of the run.

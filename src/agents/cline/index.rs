@@ -46,10 +46,11 @@ fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -
     }
     // Names of tasks that are numbers say when these began.
     let begun = task.parse().ok().filter(|_| task.len() == 13).and_then(super::timeline::moment).or(item.at.0);
+    let id = format!("{task}:index");
     if let Some(text) = item.task.get() {
         let row = MessageRow {
             session_id: task,
-            message_id: &format!("{task}:index"),
+            message_id: &id,
             turn: Some(1),
             timestamp: begun,
             role: "user",
@@ -58,7 +59,8 @@ fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -
             cwd: folder,
             ..MessageRow::default()
         };
-        out.message_claimed_by(session, row, true)?;
+        out.message(row, true)?;
+        out.give_way(Kind::Message, &id, session, None);
     }
     let count = |number: crate::source::records::Number| number.0.map(|tokens| tokens.max(0));
     let told =
@@ -68,7 +70,6 @@ fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -
     if [told.input, output, told.cache_read, told.cache_write].iter().flatten().any(|tokens| *tokens > 0)
         || cost > Some(0.0)
     {
-        let id = format!("{task}:index");
         let ended = item.at.0.or(begun);
         // Requests before a change of what `tokensIn` means may be in one sum with requests after it.
         let is_partial = [begun, ended].into_iter().any(|at| told.is_guess(dialect, &made_at(at)));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -10,8 +11,10 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use super::identities::Identities;
 use super::tally::{ROW_COLUMNS, Rows, SESSION_COLUMNS, Tally};
 use crate::error::{Error, Result};
+use crate::identity::{Kind, key};
 use crate::lake::claims;
 use crate::lake::layout::{Layout, PartName};
+use crate::lake::ledger::{Ledger, Sums};
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry};
 use crate::tables::{LAKE_TABLES, SESSIONS, TableDef};
 
@@ -26,12 +29,15 @@ pub(super) fn problems(
     name: &PartName,
     part: &PartEntry,
     identities: &Identities,
+    ledger: &Mutex<Ledger>,
 ) -> Vec<String> {
     let sessions = part.sessions.iter().enumerate().map(|(place, entry)| (entry.id.as_str(), (place, entry))).collect();
-    let mut check = Check { layout, manifest, name, part, identities, sessions, problems: Vec::new() };
+    let (sums, problems) = (Sums::default(), Vec::new());
+    let mut check = Check { layout, manifest, name, part, identities, sessions, sums, problems };
     if let Err(error) = check.run() {
         check.problems.push(error.to_string());
     }
+    ledger.lock().unwrap_or_else(PoisonError::into_inner).month(name).add(&check.sums);
     check.problems
 }
 
@@ -42,6 +48,8 @@ struct Check<'c> {
     part: &'c PartEntry,
     identities: &'c Identities,
     sessions: HashMap<&'c str, (usize, &'c SessionEntry)>,
+    /// Of the records that the rows are of.
+    sums: Sums,
     problems: Vec<String>,
 }
 
@@ -140,8 +148,10 @@ impl<'c> Check<'c> {
 
     fn check_identities(&mut self, path: &str, place: usize, rows: &Rows<'_>) {
         let Some(column) = IDENTITIES.get(place).copied() else { return };
-        let ids = (0..rows.0.num_rows()).filter_map(|row| rows.text(column, row));
-        for id in self.identities.repeated(&self.name.agent, column, ids) {
+        let ids = || (0..rows.0.num_rows()).filter_map(|row| rows.text(column, row));
+        let kind = [Kind::Message, Kind::ToolCall, Kind::Response].get(place).copied().unwrap_or(Kind::Presence);
+        ids().for_each(|id| self.sums.add_key(kind, key(&self.name.agent, kind, id)));
+        for id in self.identities.repeated(&self.name.agent, column, ids()) {
             self.problems.push(format!("`{path}` has {column} `{id}`, which the lake has already"));
         }
     }

@@ -3,7 +3,7 @@
 use chrono::NaiveDateTime;
 use serde_json::json;
 
-use super::{Beyond, Run};
+use super::Run;
 use crate::agents::aider::chat::Beside;
 use crate::agents::aider::told::{self, Told, Topic};
 use crate::extract::{Kind, Reject, Sink};
@@ -209,8 +209,8 @@ impl Run {
         };
         self.seq += 1;
         out.tool_call(row, false)?;
-        if call.name == COMMIT {
-            self.told_beside(Kind::ToolCall, &id, Beyond::Time, call.time.is_some(), out);
+        if call.name == COMMIT && call.time.is_some() {
+            out.from_companion(Kind::ToolCall, &id);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Tokens and cost: a row for each report that Aider prints, which sums up a send.
 
-use super::{Beyond, Run};
+use super::Run;
 use crate::agents::aider::analytics::{Send, provider};
 use crate::agents::aider::chat::Beside;
 use crate::agents::aider::tokens::{Count, Printed};
@@ -62,8 +62,9 @@ impl Run {
         };
         let seq = message.as_ref().map_or(self.seq - 1, |(_, seq)| *seq);
         out.usage(row, seq, false)?;
-        self.told_beside(Kind::Response, &id, Beyond::Counts, logged.is_some(), out);
-        self.told_beside(Kind::Response, &id, Beyond::Time, self.is_timed(out), out);
+        for _ in [logged.is_some(), self.is_timed(out)].into_iter().filter(|is_more| *is_more) {
+            out.from_companion(Kind::Response, &id);
+        }
         Ok(())
     }
 

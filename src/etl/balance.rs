@@ -1,0 +1,111 @@
+//! What a run does to the ledger: which records come, go, and stay missing.
+
+use super::old::OldReplica;
+use super::rebuild::Rebuilt;
+use crate::error::Result;
+use crate::identity::{KeySet, Kind, Record, Replica, key};
+use crate::lake::layout::{Layout, PartName};
+use crate::lake::ledger::{Ledger, Sums};
+use crate::lake::manifest::{Manifest, PartEntry};
+use crate::lake::part;
+use crate::tables::{LAKE_TABLES, MessageColumns, ToolCallColumns, UsageColumns};
+
+use super::Shared;
+use super::group::NewPart;
+
+/// What a part's sessions owned before and own now.
+#[derive(Default)]
+pub(super) struct Balance {
+    before: Sums,
+    now: Sums,
+    /// Records that sessions own that did not.
+    gained: Vec<u64>,
+    /// Records that sessions no longer own, and not because something supersedes them or a newer parser corrected them.
+    left: Vec<(Kind, u64)>,
+}
+
+impl Balance {
+    /// Adds a session that was put together anew.
+    pub(super) fn add_session<'o>(&mut self, before: impl Iterator<Item = &'o OldReplica>, session: &Rebuilt) {
+        let owned = |replica: &Replica| -> Vec<(Kind, u64)> {
+            let owned = replica.records.iter().filter(|record| record.is_owned);
+            owned.map(|record| (record.kind, record.key)).collect()
+        };
+        let before: Vec<(Kind, u64)> = before.flat_map(|old| owned(old.replica())).collect();
+        if before.is_empty() {
+            self.gained.extend(session.members().flat_map(|member| owned(&member.replica)).map(|(_, key)| key));
+            return;
+        }
+        let now: KeySet = session.members().flat_map(|member| owned(&member.replica)).map(|(_, key)| key).collect();
+        let had: KeySet = before.iter().map(|(_, key)| *key).collect();
+        self.gained.extend(now.iter().filter(|key| !had.contains(*key)));
+        if session.is_corrected {
+            return;
+        }
+        let superseded: KeySet =
+            session.members().flat_map(|member| &member.replica.yields).map(|it| it.record).collect();
+        let left = before.into_iter().filter(|(_, key)| !now.contains(key) && !superseded.contains(key));
+        self.left.extend(left);
+    }
+
+    /// Adds up what the part had, and what it has now.
+    pub(super) fn close(&mut self, before: &[OldReplica], now: &[Replica]) {
+        before.iter().for_each(|old| self.before.add(&Sums::of(&old.replica().records)));
+        now.iter().for_each(|replica| self.now.add(&Sums::of(&replica.records)));
+    }
+}
+
+/// Returns the ledger of the lake after a run that writes these parts.
+pub(super) fn settled(shared: &Shared<'_>, parts: &[NewPart]) -> Result<Ledger> {
+    let mut ledger = shared.manifest.ledger.clone();
+    if ledger.is_empty() {
+        ledger = of_lake(shared)?;
+    }
+    let gained: KeySet = parts.iter().flat_map(|part| part.balance.gained.iter().copied()).collect();
+    for part in parts {
+        let month = ledger.month(&part.name);
+        month.add(&part.balance.now);
+        month.subtract(&part.balance.before);
+        // What no session has any more should be there: the ledger goes on asking for it.
+        for (kind, key) in part.balance.left.iter().filter(|(_, key)| !gained.contains(key)) {
+            month.add_key(*kind, *key);
+        }
+    }
+    Ok(ledger)
+}
+
+/// Counts a lake that no ledger counts yet: by what is remembered of it, or by the rows where these are others.
+fn of_lake(shared: &Shared<'_>) -> Result<Ledger> {
+    let mut ledger = Ledger::default();
+    for (name, part) in &shared.manifest.parts {
+        let records = shared.old.of_part(name).iter().flat_map(|old| &old.replica().records);
+        let owned: Vec<&Record> = records.filter(|record| record.is_owned).collect();
+        let rows: u64 = part.sessions.iter().flat_map(|session| session.rows).sum();
+        let sums = if owned.len() as u64 == rows {
+            Sums::of(owned)
+        } else {
+            of_rows(shared.layout, shared.manifest, name, part)?
+        };
+        ledger.month(name).add(&sums);
+    }
+    Ok(ledger)
+}
+
+fn of_rows(layout: &Layout, manifest: &Manifest, name: &PartName, part: &PartEntry) -> Result<Sums> {
+    let mut sums = Sums::default();
+    let files = LAKE_TABLES.into_iter().enumerate().zip(&part.files).skip(1).filter(|(_, file)| file.is_some());
+    for ((place, table), _) in files {
+        for batch in part::read(&layout.root().join(Layout::part(table, &manifest.machine, name)), table)? {
+            let batch = batch?;
+            for row in 0..batch.num_rows() {
+                let (kind, id) = match place {
+                    1 => (Kind::Message, MessageColumns::of(&batch).message_id(row)),
+                    2 => (Kind::ToolCall, ToolCallColumns::of(&batch).call_id(row)),
+                    _ => (Kind::Response, UsageColumns::of(&batch).response_id(row)),
+                };
+                sums.add_key(kind, key(&name.agent, kind, id));
+            }
+        }
+    }
+    Ok(sums)
+}

@@ -1,0 +1,248 @@
+//! Joins the readings of a session's sources with what the lake remembers of them.
+//!
+//! The memory only grows. A record that a source no longer names is gone, and its row stays. A record of which the source
+//! says less than the lake's row is kept: that row stays. Only a newer parser that reads the same bytes replaces what the
+//! older one made of them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Fact, KeyMap, KeySet, Kind, Record, Replica, State};
+
+/// How a reading of a source relates to the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// The source may say something else than it did. By the same parser.
+    Changed,
+    /// Likewise, and another parser read it before, which may have given records other ids.
+    ChangedAndReparsed,
+    /// The source is what it was, and the parser is another one: what it no longer finds was wrong.
+    Reparsed,
+    /// The source is what it was, and so is the parser.
+    Same,
+}
+
+impl Reading {
+    /// True if records that are missing were dropped by the agent, and so stay in the lake.
+    fn keeps_dropped(self) -> bool {
+        self != Self::Reparsed
+    }
+
+    /// True if another parser read the source before.
+    pub(crate) fn is_by_other_parser(self) -> bool {
+        matches!(self, Self::Reparsed | Self::ChangedAndReparsed)
+    }
+
+    fn is_of_same_source(self) -> bool {
+        matches!(self, Self::Reparsed | Self::Same)
+    }
+}
+
+/// One source's reading of a session.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    /// What the source says.
+    pub(crate) replica: Replica,
+    /// How it relates to the reading before.
+    pub(crate) reading: Reading,
+}
+
+/// A session as it is remembered after its sources were read.
+#[derive(Debug, Default)]
+pub(crate) struct Absorbed {
+    /// The memory of each source that was read, in the order of the readings.
+    pub(crate) read: Vec<Replica>,
+    /// Records that each of them names, but of which another row stays: the lake's, or a fuller one of the session's.
+    pub(crate) left_out: Vec<Vec<Record>>,
+    /// The memory of the sources that were not read.
+    pub(crate) unread: Vec<Replica>,
+    /// Records that are superseded by what the session's own sources say.
+    pub(crate) superseded: KeySet,
+}
+
+/// Joins the readings of a session's sources with the memory of them. `keeps_fuller` is false if rows of the lake do not
+/// stay where the sources say less: their texts were stored by another policy.
+pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: bool) -> Absorbed {
+    let mut left_out = vec![Vec::new(); seen.len()];
+    if !before.is_empty() {
+        for it in &mut seen {
+            if let Some(old) = before.iter().find(|old| old.source == it.replica.source) {
+                forget_what_only_hints(&mut it.replica, old);
+                if it.reading.keeps_dropped() {
+                    demote_rest_of_reply(&mut it.replica, old);
+                    remember(&mut it.replica, old);
+                }
+            }
+        }
+        if keeps_fuller {
+            leave_out_poorer(&mut seen, before, &mut left_out);
+        }
+    }
+    let mut unread = Vec::new();
+    let kept: KeySet = left_out.iter().flatten().map(|record: &Record| record.key).collect();
+    let held: KeySet = seen.iter().flat_map(|it| &it.replica.records).map(|record| record.key).collect();
+    let replicas = seen.iter().map(|it| &it.replica).chain(before.iter().copied());
+    let superseded = superseded(replicas, &kept);
+    for old in before {
+        match seen.iter_mut().find(|it| it.replica.source == old.source) {
+            Some(it) => carry_over(it, old, &held, &kept),
+            None => unread.push((*old).clone()),
+        }
+    }
+    let read = seen.into_iter().map(|it| it.replica).collect();
+    Absorbed { read, left_out, unread, superseded }
+}
+
+/// Adds what a source dropped to its memory.
+fn carry_over(seen: &mut Seen, old: &Replica, held: &KeySet, kept: &KeySet) {
+    let reading = seen.reading;
+    let renamed = renamed(&seen.replica, old, reading);
+    let replica = &mut seen.replica;
+    let dropped = old.records.iter().filter(|record| !held.contains(&record.key));
+    let dropped = dropped.filter(|record| !(record.kind == Kind::Message && renamed.contains(&record.moment)));
+    let stays = |record: &&Record| record.is_of_lake() || kept.contains(&record.key) || reading.keeps_dropped();
+    let carried: Vec<Record> = dropped
+        .filter(stays)
+        .map(|record| Record { state: if kept.contains(&record.key) { State::Kept } else { State::Gone }, ..*record })
+        .collect();
+    let keys: KeySet = carried.iter().map(|record| record.key).collect();
+    replica.responses.extend(old.responses.iter().filter(|copy| keys.contains(&copy.key)).cloned());
+    replica.responses.sort_by_key(|copy| copy.key);
+    replica.yields.retain(|it| !keys.contains(&it.record));
+    replica.yields.extend(old.yields.iter().filter(|it| keys.contains(&it.record)));
+    replica.records.extend(carried);
+    let facts: KeySet = replica.facts.iter().map(|fact| fact.key).collect();
+    let dropped = old.facts.iter().filter(|fact| !facts.contains(&fact.key));
+    let dropped = dropped.filter(|fact| fact.is_gone || reading.keeps_dropped());
+    replica.facts.extend(dropped.map(|fact| Fact { is_gone: true, ..*fact }));
+}
+
+/// Keeps what was known of a replica before its source dropped lines: when it began, which records are copies, that it is
+/// a main session, and since when its facts are present.
+fn remember(read: &mut Replica, old: &Replica) {
+    read.first_moment = read.first_moment.into_iter().chain(old.first_moment).min();
+    read.is_side &= old.is_side;
+    let copies: KeySet = old.records.iter().filter(|record| record.is_copy).map(|record| record.key).collect();
+    for record in read.records.iter_mut().filter(|record| copies.contains(&record.key)) {
+        record.is_copy = true;
+    }
+    // Lines that the source dropped may move this moment, and what other sources say of the time between would be
+    // superseded by nothing, or be there twice.
+    let since: KeyMap<i64> = old.facts.iter().filter(|fact| fact.since != 0).map(|it| (it.key, it.since)).collect();
+    for fact in &mut read.facts {
+        if let Some(since) = since.get(&fact.key) {
+            fact.since = *since;
+        }
+    }
+}
+
+/// Makes what is left of a reply, whose first lines were dropped, a fact: the lake has the whole reply under the id of its
+/// first line.
+fn demote_rest_of_reply(read: &mut Replica, old: &Replica) {
+    let mut facts: KeyMap<Fact> = old.facts.iter().map(|fact| (fact.key, *fact)).collect();
+    for record in &old.records {
+        facts.remove(&record.key);
+    }
+    let is_rest = |record: &mut Record| record.kind == Kind::Message && facts.contains_key(&record.key);
+    for record in read.records.extract_if(.., is_rest) {
+        if let Some(fact) = facts.get(&record.key) {
+            read.facts.push(Fact { is_gone: false, ..*fact });
+        }
+    }
+}
+
+/// Takes records out of the readings of which the lake's row says more.
+fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], left_out: &mut [Vec<Record>]) {
+    // A record that may be superseded is another matter: what supersedes it says more.
+    let yields = seen.iter().flat_map(|it| &it.replica.yields).chain(before.iter().flat_map(|old| &old.yields));
+    let yielding: KeySet = yields.map(|it| it.record).collect();
+    let held: Vec<KeyMap<u64>> = seen.iter().map(|it| fullness_of(&it.replica)).collect();
+    let mut poorer: Vec<KeySet> = vec![KeySet::default(); seen.len()];
+    for old in before {
+        let Some(own) = seen.iter().position(|it| it.replica.source == old.source) else { continue };
+        let is_same = seen.get(own).is_some_and(|it| it.reading.is_of_same_source());
+        for record in old.records.iter().filter(|record| record.is_owned && !yielding.contains(&record.key)) {
+            // What the same bytes say less of now, a newer parser corrected; but not what they had dropped before.
+            if is_same && record.state == State::Held {
+                continue;
+            }
+            let says = |at: usize| held.get(at).and_then(|held| held.get(&record.key)).copied();
+            if says(own).is_some_and(|own| own >= record.fullness) {
+                continue;
+            }
+            let is_elsewhere = (0..held.len()).any(|at| says(at).is_some_and(|says| says >= record.fullness));
+            for (at, poorer) in poorer.iter_mut().enumerate() {
+                if says(at).is_some() && (at == own || !is_elsewhere) {
+                    poorer.insert(record.key);
+                }
+            }
+        }
+    }
+    for ((it, poorer), left_out) in seen.iter_mut().zip(poorer).zip(left_out) {
+        it.replica.responses.retain(|copy| !poorer.contains(&copy.key));
+        left_out.extend(it.replica.records.extract_if(.., |record| poorer.contains(&record.key)));
+    }
+}
+
+fn fullness_of(replica: &Replica) -> KeyMap<u64> {
+    replica.records.iter().map(|record| (record.key, record.fullness)).collect()
+}
+
+/// Returns the moments of messages that another parser knew by other ids: those that as many messages have that are new as
+/// messages that are missing. They are the same messages.
+fn renamed(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
+    if reading != Reading::ChangedAndReparsed {
+        return HashSet::new();
+    }
+    let is_timed = |record: &&Record| record.kind == Kind::Message && record.moment != i64::MAX;
+    let held = |replica: &Replica| -> Vec<Record> {
+        let held = replica.records.iter().filter(is_timed).filter(|record| !record.is_of_lake());
+        held.copied().collect()
+    };
+    let counts = |these: &[Record], others: &[Record]| {
+        let others: KeySet = others.iter().map(|record| record.key).collect();
+        let mut counts: HashMap<i64, usize> = HashMap::new();
+        for record in these.iter().filter(|record| !others.contains(&record.key)) {
+            *counts.entry(record.moment).or_default() += 1;
+        }
+        counts
+    };
+    let (read, old) = (held(read), held(old));
+    let (new, missing) = (counts(&read, &old), counts(&old, &read));
+    missing.into_iter().filter(|(moment, count)| new.get(moment) == Some(count)).map(|(moment, _)| moment).collect()
+}
+
+/// Takes out the records that now would be superseded and were not before, if the source dropped a fact: the finer line
+/// went with it, and the row that the lake made of it says more than what is left. A source that dropped no fact only says
+/// more of its records than it did.
+fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
+    if read.yields.is_empty() {
+        return;
+    }
+    let present: KeySet = read.facts.iter().map(|fact| fact.key).collect();
+    if old.facts.iter().all(|fact| present.contains(&fact.key)) {
+        return;
+    }
+    let yielding: KeySet = read.yields.iter().map(|it| it.record).collect();
+    let yielded: KeySet = old.yields.iter().map(|it| it.record).collect();
+    let owned = old.records.iter().filter(|record| record.is_owned).map(|record| record.key);
+    let hints: KeySet = owned.filter(|key| yielding.contains(key) && !yielded.contains(key)).collect();
+    read.records.retain(|record| !hints.contains(&record.key));
+    read.yields.retain(|it| !hints.contains(&it.record));
+    read.responses.retain(|copy| !hints.contains(&copy.key));
+}
+
+/// Returns the records that are superseded by what the session's own sources say; none of `kept`, whose rows are the lake's.
+fn superseded<'r>(replicas: impl Iterator<Item = &'r Replica> + Clone, kept: &KeySet) -> KeySet {
+    let yields: Vec<_> = replicas.clone().flat_map(|replica| &replica.yields).collect();
+    let mut present: KeyMap<i64> = KeyMap::default();
+    for fact in replicas.flat_map(|replica| &replica.facts).filter(|_| !yields.is_empty()) {
+        let since = present.entry(fact.key).or_insert(fact.since);
+        *since = fact.since.min(*since);
+    }
+    let superseding = yields.iter().filter(|it| present.get(&it.fact).is_some_and(|since| it.yields_to_since(*since)));
+    superseding.map(|it| it.record).filter(|record| !kept.contains(record)).collect()
+}
+
+#[cfg(test)]
+#[path = "tests/absorb.rs"]
+mod tests;

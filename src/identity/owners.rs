@@ -1,0 +1,438 @@
+//! Who owns a record: agents copy history between files, and each record is in the lake once.
+//!
+//! Of the sessions that hold a record, the owner is the first by
+//! 1. whether it can show the record: one that dropped it before the lake had its row cannot;
+//! 2. provenance: an original before a copy;
+//! 3. kind: a main session before a subagent;
+//! 4. the first moment that was ever in the session, copies included;
+//! 5. dictionary order: a session is a word, and its messages in order of time are the letters, those that it dropped
+//!    included. The first difference decides, so an origin goes before its forks;
+//! 6. its id.
+//!
+//! The order of two sessions depends on these two alone. A record that is superseded has no owner.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use super::{KeyMap, Kind, Record, Replica, ResponseCopy};
+
+/// All replicas that matter in a run, and what was decided of their records.
+#[derive(Default)]
+pub(crate) struct Owners {
+    members: Vec<Member>,
+    /// Number of each replica, by agent, session and source.
+    numbers: HashMap<(String, String, String), u32>,
+    sessions: Vec<Session>,
+    /// Number of each session, by agent and id.
+    session_numbers: HashMap<(String, String), u32>,
+    /// Rank of each session, by its number; none after a replica was added.
+    ranks: Option<Vec<u32>>,
+    /// Session numbers by rank, as far as they are sorted.
+    order: Vec<u32>,
+    /// First replica that has a key.
+    first: KeyMap<u32>,
+    /// All replicas that have a key, for keys of two or more, and of responses that one repeats.
+    contested: KeyMap<Vec<u32>>,
+    decided: KeyMap<Decision>,
+    /// Since when each fact is present.
+    since: KeyMap<Option<i64>>,
+}
+
+struct Member {
+    agent: String,
+    replica: Arc<Replica>,
+    session: u32,
+    /// True if its source was read in this run, so that its rows are at hand.
+    is_read: bool,
+    /// True if its source can be read, so that it can be given rows that it did not have.
+    can_gain: bool,
+    /// Place of each key among its records and facts; made when it is first needed.
+    keys: Option<KeyMap<Place>>,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Record(u32),
+    Fact(u32),
+}
+
+struct Session {
+    id: String,
+    members: Vec<u32>,
+    /// Moment and key of each message, in order; made when it is first needed.
+    word: Option<Vec<(i64, u64)>>,
+}
+
+/// Who owns a contested key.
+#[derive(Clone, Copy)]
+struct Decision {
+    owner: Option<u32>,
+    /// Hash of all replicas that have the key.
+    holders: u64,
+}
+
+/// What a replica says of a key.
+struct Claim {
+    is_fact: bool,
+    is_copy: bool,
+    is_gone: bool,
+    is_owned: bool,
+    is_of_lake: bool,
+    fullness: u64,
+}
+
+/// What was decided of one replica.
+pub(crate) struct Verdict {
+    /// Whether it owns each of its records, in order.
+    pub(crate) owned: Vec<bool>,
+    /// Session that it copied its history from.
+    pub(crate) forked_from: Option<String>,
+    /// Changes whenever its rows would.
+    pub(crate) hash: u64,
+}
+
+impl Owners {
+    /// Adds a replica, or replaces what was known of it by what was read. Returns its number.
+    pub(crate) fn add(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
+        let name = (agent.to_owned(), replica.session.clone(), replica.source.clone());
+        match self.numbers.get(&name).copied() {
+            Some(number) if is_read => self.update(number, replica),
+            Some(number) => number,
+            None => {
+                let number = self.insert(agent, replica, is_read, can_gain);
+                self.numbers.insert(name, number);
+                number
+            }
+        }
+    }
+
+    fn insert(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
+        let number = number(self.members.len());
+        let session = self.session_number(agent, &replica.session);
+        self.index(number, &replica, None);
+        self.members.push(Member { agent: agent.to_owned(), replica, session, is_read, can_gain, keys: None });
+        if let Some(session) = self.sessions.get_mut(session as usize) {
+            session.members.push(number);
+            session.word = None;
+        }
+        self.forget_decisions();
+        number
+    }
+
+    fn session_number(&mut self, agent: &str, id: &str) -> u32 {
+        let next = number(self.sessions.len());
+        let session = *self.session_numbers.entry((agent.to_owned(), id.to_owned())).or_insert(next);
+        if session == next {
+            self.sessions.push(Session { id: id.to_owned(), members: Vec::new(), word: None });
+            self.order.push(session);
+        }
+        session
+    }
+
+    fn update(&mut self, number: u32, replica: Arc<Replica>) -> u32 {
+        if let Some(member) = self.members.get_mut(number as usize) {
+            let session = member.session;
+            let before = std::mem::replace(&mut member.replica, Arc::clone(&replica));
+            (member.is_read, member.can_gain, member.keys) = (true, true, None);
+            self.index(number, &replica, Some(&before));
+            if let Some(session) = self.sessions.get_mut(session as usize) {
+                session.word = None;
+            }
+        }
+        self.forget_decisions();
+        number
+    }
+
+    fn forget_decisions(&mut self) {
+        self.ranks = None;
+        self.decided.clear();
+        self.since.clear();
+    }
+
+    /// Notes who has which key. `before` is what was known of the replica.
+    fn index(&mut self, number: u32, replica: &Replica, before: Option<&Replica>) {
+        let is_known: super::KeySet = before.into_iter().flat_map(keys).collect();
+        for key in keys(replica).filter(|key| !is_known.contains(key)) {
+            match self.first.entry(key) {
+                hashbrown::hash_map::Entry::Vacant(entry) => {
+                    entry.insert(number);
+                }
+                hashbrown::hash_map::Entry::Occupied(entry) if *entry.get() != number => {
+                    let holders = self.contested.entry(key).or_insert_with(|| vec![*entry.get()]);
+                    if holders.last() != Some(&number) {
+                        holders.push(number);
+                    }
+                }
+                hashbrown::hash_map::Entry::Occupied(_) => {}
+            }
+        }
+        for repeat in replica.repeats() {
+            self.contested.entry(repeat.key).or_insert_with(|| vec![number]);
+        }
+    }
+
+    /// The replica of that number.
+    pub(crate) fn replica(&self, number: u32) -> Option<&Arc<Replica>> {
+        self.members.get(number as usize).map(|member| &member.replica)
+    }
+
+    /// Returns the number of every replica with its agent, and whether its source was read in this run.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (u32, &str, &Arc<Replica>, bool)> {
+        let members = self.members.iter().zip(0..);
+        members.map(|(member, number)| (number, member.agent.as_str(), &member.replica, member.is_read))
+    }
+
+    /// Returns agent and id of the session that has a key.
+    pub(crate) fn session_of(&mut self, key: u64) -> Option<(String, String)> {
+        let number = self.holder_of(key)?;
+        let member = self.members.get(number as usize)?;
+        Some((member.agent.clone(), member.replica.session.clone()))
+    }
+
+    fn holder_of(&mut self, key: u64) -> Option<u32> {
+        match self.decide(key) {
+            Some(decision) => decision.owner,
+            None => self.first.get(&key).copied(),
+        }
+    }
+
+    /// Decides every record of a replica.
+    pub(crate) fn judge(&mut self, number: u32) -> Verdict {
+        let mut verdict = Verdict { owned: Vec::new(), forked_from: None, hash: 0 };
+        let Some(replica) = self.replica(number).cloned() else { return verdict };
+        verdict.owned.reserve(replica.records.len());
+        let mut last_copied = None;
+        let superseded = self.superseded(&replica);
+        for record in &replica.records {
+            if let Some(fact) = superseded.get(&record.key) {
+                verdict.owned.push(false);
+                verdict.hash ^= record.key.rotate_left(1);
+                if record.kind == Kind::Message && record.is_copy {
+                    let holder = self.holder_of(*fact);
+                    self.note_origin(&replica, record, holder, &mut verdict, &mut last_copied);
+                    verdict.hash ^= outcome_hash(record, holder, 0);
+                }
+                continue;
+            }
+            let Some(Decision { owner, holders }) = self.decide(record.key) else {
+                verdict.owned.push(true);
+                continue;
+            };
+            verdict.owned.push(owner == Some(number));
+            if owner != Some(number) && record.kind == Kind::Message {
+                self.note_origin(&replica, record, owner, &mut verdict, &mut last_copied);
+            }
+            // Only the row of the owner has the numbers of all copies.
+            let copies = if owner == Some(number) && record.kind == Kind::Response { holders } else { 0 };
+            verdict.hash ^= outcome_hash(record, owner, copies);
+        }
+        verdict
+    }
+
+    /// Notes who owns a message that a replica copied; the latest message counts.
+    fn note_origin(
+        &self,
+        replica: &Replica,
+        record: &Record,
+        owner: Option<u32>,
+        verdict: &mut Verdict,
+        last_copied: &mut Option<i64>,
+    ) {
+        let origin = owner.and_then(|owner| self.replica(owner)).map(|replica| replica.session.clone());
+        if *last_copied < Some(record.moment) && origin.as_ref() != Some(&replica.session) {
+            verdict.forked_from = origin;
+            *last_copied = Some(record.moment);
+        }
+    }
+
+    /// Returns the records of a replica that are superseded, each with the fact that supersedes it.
+    fn superseded(&mut self, replica: &Replica) -> KeyMap<u64> {
+        let mut superseded = KeyMap::default();
+        for it in &replica.yields {
+            if self.present_since(it.fact).is_some_and(|since| it.yields_to_since(since)) {
+                superseded.insert(it.record, it.fact);
+            }
+        }
+        superseded
+    }
+
+    /// Returns the earliest moment since when a fact is present; none if it is not.
+    fn present_since(&mut self, fact: u64) -> Option<i64> {
+        if let Some(since) = self.since.get(&fact) {
+            return *since;
+        }
+        let holders = match self.contested.get(&fact) {
+            Some(holders) => holders.clone(),
+            None => self.first.get(&fact).copied().into_iter().collect(),
+        };
+        let since = holders.into_iter().filter_map(|number| match self.place(number, fact)? {
+            (replica, Place::Fact(at)) => replica.facts.get(at as usize).map(|fact| fact.since),
+            (_, Place::Record(_)) => None,
+        });
+        let since = since.min();
+        self.since.insert(fact, since);
+        since
+    }
+
+    /// Decides who owns a key; none if at most one replica has it.
+    fn decide(&mut self, key: u64) -> Option<Decision> {
+        if let Some(decided) = self.decided.get(&key) {
+            return Some(*decided);
+        }
+        if !self.contested.contains_key(&key) {
+            return None;
+        }
+        self.rank_sessions();
+        let holders = self.contested.get(&key)?.clone();
+        let mut claims: Vec<(u32, Claim)> = Vec::with_capacity(holders.len());
+        for number in &holders {
+            claims.extend(self.claim(*number, key).map(|claim| (*number, claim)));
+        }
+        let best = claims.iter().filter_map(|(number, claim)| Some((self.standing(*number, claim)?, *number, claim)));
+        let best = best.min_by(|(a, ..), (b, ..)| a.cmp(b));
+        let owner = best.map(|(_, number, claim)| self.fuller_row(number, claim, &claims).unwrap_or(number));
+        let hash = holders.iter().fold(0, |hash, number| hash ^ xxh3_64(&number.to_le_bytes()));
+        let decision = Decision { owner, holders: hash };
+        self.decided.insert(key, decision);
+        Some(decision)
+    }
+
+    /// Returns what decides between the replicas that have a key; the lowest owns it.
+    fn standing(&self, number: u32, claim: &Claim) -> Option<impl Ord + use<'_>> {
+        let member = self.members.get(number as usize)?;
+        let session = self.sessions.get(member.session as usize)?;
+        let holds = !claim.is_gone && (member.is_read || member.can_gain);
+        let can_show = claim.is_fact || holds || claim.is_owned;
+        let rank = self.ranks.as_ref()?.get(member.session as usize)?;
+        let replica = &member.replica;
+        let within_session = (Reverse(replica.records.len()), replica.source.as_str());
+        Some((!can_show, claim.is_copy, self.is_side(session), *rank, within_session))
+    }
+
+    /// Returns the replica of the owner's session whose row in the lake says more than what was read.
+    fn fuller_row(&self, owner: u32, claim: &Claim, claims: &[(u32, Claim)]) -> Option<u32> {
+        let session = |number: u32| self.members.get(number as usize).map(|member| member.session);
+        let fuller = claims.iter().filter(|(number, other)| {
+            other.is_owned && other.is_of_lake && other.fullness > claim.fullness && session(*number) == session(owner)
+        });
+        fuller.max_by_key(|(_, other)| other.fullness).map(|(number, _)| *number)
+    }
+
+    /// True if all replicas of the session are a subagent's.
+    fn is_side(&self, session: &Session) -> bool {
+        let mut members = session.members.iter().filter_map(|number| self.replica(*number));
+        members.all(|replica| replica.is_side)
+    }
+
+    /// Sorts the sessions by first moment, dictionary order and id.
+    fn rank_sessions(&mut self) {
+        if self.ranks.is_some() {
+            return;
+        }
+        let begun: Vec<i64> = self.sessions.iter().map(|session| self.begun(session)).collect();
+        let moment = |session: u32| begun.get(session as usize).copied().unwrap_or(i64::MAX);
+        let mut order = std::mem::take(&mut self.order);
+        order.sort_by_key(|session| moment(*session));
+        for tied in order.chunk_by_mut(|a, b| moment(*a) == moment(*b)).filter(|tied| tied.len() > 1) {
+            tied.iter().for_each(|session| self.make_word(*session));
+            tied.sort_by(|a, b| self.compare_words(*a, *b));
+        }
+        let mut ranks = vec![0; order.len()];
+        for (rank, session) in (0..).zip(&order) {
+            if let Some(slot) = ranks.get_mut(*session as usize) {
+                *slot = rank;
+            }
+        }
+        self.order = order;
+        self.ranks = Some(ranks);
+    }
+
+    fn begun(&self, session: &Session) -> i64 {
+        let replicas = session.members.iter().filter_map(|number| self.replica(*number));
+        replicas.filter_map(|replica| replica.first_moment).min().unwrap_or(i64::MAX)
+    }
+
+    fn make_word(&mut self, session: u32) {
+        let Some(known) = self.sessions.get(session as usize).filter(|session| session.word.is_none()) else { return };
+        let replicas = known.members.iter().filter_map(|number| self.replica(*number));
+        let messages = replicas.flat_map(|replica| &replica.records).filter(|record| record.kind == Kind::Message);
+        let mut word: Vec<(i64, u64)> = messages.map(|record| (record.moment, record.key)).collect();
+        word.sort_unstable();
+        word.dedup();
+        if let Some(session) = self.sessions.get_mut(session as usize) {
+            session.word = Some(word);
+        }
+    }
+
+    fn compare_words(&self, a: u32, b: u32) -> Ordering {
+        let session = |number: u32| self.sessions.get(number as usize);
+        let order = session(a).map(|session| &session.word).cmp(&session(b).map(|session| &session.word));
+        order.then_with(|| session(a).map(|session| &session.id).cmp(&session(b).map(|session| &session.id)))
+    }
+
+    fn place(&mut self, number: u32, key: u64) -> Option<(&Replica, Place)> {
+        let member = self.members.get_mut(number as usize)?;
+        let replica = &member.replica;
+        let keys = member.keys.get_or_insert_with(|| {
+            let facts = replica.facts.iter().zip(0..).map(|(fact, at)| (fact.key, Place::Fact(at)));
+            // A key that names both is a record's.
+            facts.chain(replica.records.iter().zip(0..).map(|(record, at)| (record.key, Place::Record(at)))).collect()
+        });
+        keys.get(&key).map(|place| (&**replica, *place))
+    }
+
+    fn claim(&mut self, number: u32, key: u64) -> Option<Claim> {
+        let is_read = self.members.get(number as usize)?.is_read;
+        match self.place(number, key)? {
+            (replica, Place::Record(at)) => replica.records.get(at as usize).map(|record| Claim {
+                is_fact: false,
+                is_copy: record.is_copy,
+                is_gone: record.is_of_lake(),
+                is_owned: record.is_owned,
+                is_of_lake: !is_read || record.is_of_lake(),
+                fullness: record.fullness,
+            }),
+            (replica, Place::Fact(at)) => replica.facts.get(at as usize).map(|fact| Claim {
+                is_fact: true,
+                is_copy: fact.is_copy,
+                is_gone: fact.is_gone,
+                is_owned: false,
+                is_of_lake: false,
+                fullness: 0,
+            }),
+        }
+    }
+
+    /// Returns every copy of a response that several replicas have, or one repeatedly; none if there is only one.
+    pub(crate) fn copies(&self, key: u64) -> Option<Vec<ResponseCopy>> {
+        let holders = self.contested.get(&key)?;
+        let copies = holders.iter().filter_map(|number| self.replica(*number)).flat_map(|replica| {
+            let first = replica.responses.partition_point(|copy| copy.key < key);
+            replica.responses.iter().skip(first).take_while(|copy| copy.key == key).cloned()
+        });
+        Some(copies.collect())
+    }
+}
+
+fn number(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+fn keys(replica: &Replica) -> impl Iterator<Item = u64> {
+    replica.records.iter().map(|record| record.key).chain(replica.facts.iter().map(|fact| fact.key))
+}
+
+fn outcome_hash(record: &Record, owner: Option<u32>, copies: u64) -> u64 {
+    let mut hasher = Xxh3::new();
+    hasher.update(&record.key.to_le_bytes());
+    hasher.update(&owner.unwrap_or(u32::MAX).to_le_bytes());
+    hasher.update(&copies.to_le_bytes());
+    hasher.digest()
+}
+
+#[cfg(test)]
+#[path = "tests/owners.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+//! Copies of billed responses: the lake has the numbers of the fullest one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::tables::UsageRow;
+
+/// A count that may be absent, in eight bytes: there is one set of them for each response that a run looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Count(i64);
+
+impl Count {
+    /// The count, where there is one.
+    pub fn get(self) -> Option<i64> {
+        (self.0 >= 0).then_some(self.0)
+    }
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self(-1)
+    }
+}
+
+impl From<Option<i64>> for Count {
+    fn from(count: Option<i64>) -> Self {
+        count.filter(|count| *count >= 0).map_or(Self::default(), Self)
+    }
+}
+
+/// One session's copy of a billed response, so that the fullest copy can be found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResponseCopy {
+    /// The response.
+    pub key: u64,
+    /// Tokens.
+    pub input: Count,
+    /// Tokens.
+    pub cache_read: Count,
+    /// Tokens.
+    pub cache_write_5m: Count,
+    /// Tokens.
+    pub cache_write_1h: Count,
+    /// Tokens.
+    pub output: Count,
+    /// Tokens.
+    pub reasoning: Count,
+    /// Count.
+    pub web_searches: Count,
+    /// Cost as the agent recorded it. USD.
+    pub recorded_cost: Option<f64>,
+    /// Milliseconds.
+    pub duration_ms: Count,
+    /// Why the model stopped.
+    pub stop_reason: Option<Box<str>>,
+    /// Hash of the request's id.
+    pub request: Option<u64>,
+    /// Whether only a running count was recorded.
+    pub is_partial: bool,
+    /// Whether it belongs to a side conversation.
+    pub is_sidechain: bool,
+    /// Lines that repeated it in this source, beyond the first.
+    pub copies: i64,
+}
+
+impl ResponseCopy {
+    /// What a row says of the response of that key; a cost that it has is one that the agent recorded.
+    pub fn of(key: u64, row: &UsageRow<'_>) -> Self {
+        Self {
+            key,
+            input: row.input_tokens.into(),
+            cache_read: row.cache_read_tokens.into(),
+            cache_write_5m: row.cache_write_5m_tokens.into(),
+            cache_write_1h: row.cache_write_1h_tokens.into(),
+            output: row.output_tokens.into(),
+            reasoning: row.reasoning_tokens.into(),
+            web_searches: row.web_searches.into(),
+            recorded_cost: row.cost_usd,
+            duration_ms: row.duration_ms.into(),
+            stop_reason: row.stop_reason.map(Into::into),
+            request: None,
+            is_partial: row.is_partial,
+            is_sidechain: row.is_sidechain,
+            copies: row.copies,
+        }
+    }
+
+    /// Tokens of all kinds; none when none of them is said.
+    pub fn total(&self) -> Option<i64> {
+        let counts = [self.input, self.cache_read, self.cache_write_5m, self.cache_write_1h, self.output];
+        counts.into_iter().filter_map(Count::get).reduce(i64::saturating_add)
+    }
+}
