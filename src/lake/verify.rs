@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use super::commit;
 use super::layout::{Layout, PartName};
 use super::manifest::{Manifest, PartEntry};
+use super::state::damaged_runs;
 use crate::error::Result;
 use files::Expected;
 pub(crate) use files::is_whole;
@@ -66,6 +67,7 @@ impl State {
         let of_part = |name: &PartName| self.part_problems(layout, name, &identities, read_data);
         let mut problems: Vec<String> = names.into_par_iter().flat_map_iter(of_part).collect();
         problems.extend(self.damage.clone());
+        problems.extend(damaged_runs(layout));
         problems.extend(folder::problems(layout, &self.known_files()));
         problems.sort();
         problems
