@@ -28,7 +28,9 @@ pub use session::{Facts, SessionRows};
 use crate::error::{Error, Result};
 use crate::pricing::{Pricer, Recent};
 use crate::redact::{Counts, Redactor};
+use crate::source::records::take_out_of_range;
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::time::plausible;
 
 /// Why a source gave nothing.
 #[derive(Debug)]
@@ -195,6 +197,7 @@ impl<'a> Sink<'a> {
 
     /// Counts a line or record.
     pub fn line(&mut self) {
+        self.note_out_of_range(self.report.lines.max(1));
         self.report.lines += 1;
     }
 
@@ -203,6 +206,16 @@ impl<'a> Sink<'a> {
         self.report.bad_lines += 1;
         self.report.first_bad_line.get_or_insert(line);
         self.remark(&format!("line {line}: {reason}"));
+    }
+
+    /// Counts numbers that were left out of a line or record because they are out of range: a problem of that line alone,
+    /// however many there are.
+    pub fn note_out_of_range(&mut self, line: u64) {
+        match take_out_of_range() {
+            0 => {}
+            1 => self.problem(line, "a number out of range, which is left out"),
+            count => self.problem(line, &format!("{count} numbers out of range, which are left out")),
+        }
     }
 
     /// Keeps a remark about the source that is no bad line.
@@ -297,6 +310,7 @@ impl<'a> Sink<'a> {
         if !self.is_first(own) {
             return Ok(self.place_of_repeat());
         }
+        let row = MessageRow { timestamp: plausible(row.timestamp), ..row };
         let claim = Claim::new(Kind::Message, key, weak, row.timestamp.unwrap_or(i64::MAX), row.seq);
         let keeps = self.keeps(row.seq);
         let texts = self.clean_row(keeps, [row.text, row.thinking]);
@@ -336,6 +350,7 @@ impl<'a> Sink<'a> {
         if !self.is_first(key) {
             return Ok(());
         }
+        let row = ToolCallRow { started_at: plausible(row.started_at), ended_at: plausible(row.ended_at), ..row };
         let claim = Claim::new(Kind::ToolCall, key, weak, fullness(&row), row.seq);
         let keeps = self.keeps(row.seq);
         let texts = self.clean_row(keeps, [row.input, row.command, row.output]);
@@ -380,6 +395,7 @@ impl<'a> Sink<'a> {
     /// `seq` is the place of the message that it became. One that the source repeats is there once, with the numbers of its
     /// fullest copy.
     pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
+        let row = UsageRow { timestamp: plausible(row.timestamp), ..row };
         let key = key(self.context.agent, Kind::Response, row.response_id);
         let finished = i64::from(row.stop_reason.is_some());
         let score = row.output_tokens.unwrap_or(0).saturating_mul(2).saturating_add(finished);
@@ -430,6 +446,7 @@ impl<'a> Sink<'a> {
 
     /// Completes the current session. A session without any row or claim leaves nothing.
     pub fn end_session(&mut self, mut facts: Facts) -> Result<(), Reject> {
+        facts.first_moment = plausible(facts.first_moment);
         for text in [&mut facts.title, &mut facts.summary] {
             let clean = self.clean(text.as_deref()).map(Cow::into_owned);
             *text = clean;
