@@ -18,6 +18,7 @@ mod rebuild;
 mod reclaimed;
 mod report;
 mod resolve;
+mod room;
 mod run;
 mod sessions;
 mod totals;
