@@ -112,7 +112,7 @@ impl<'a> Context<'a> {
         if !is_far {
             session = SessionContext::new_with_state(with_worthwhile_filters(session.state()));
         }
-        bounded::register(&session)?;
+        bounded::register(&session);
         let context = Self {
             scope,
             #[cfg(feature = "ballista")]

@@ -125,7 +125,7 @@ fn numbers_out_of_range_cost_only_themselves() {
 fn half_a_line_is_bad_once_it_stays() {
     let bench = Bench::new();
     let text = small("half").text();
-    let path = bench.transcript("half.jsonl", &text[..text.len() - 20]);
+    let path = bench.transcript("half.jsonl", &text.as_bytes()[..text.len() - 20]);
     let strict = || bench.etl().arg("--strict").output().unwrap();
     let first = strict();
     assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
