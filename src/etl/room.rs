@@ -9,6 +9,9 @@ use walkdir::WalkDir;
 use super::Shared;
 use crate::error::Error;
 
+/// Asked for beyond what turned out to be too little. Bytes.
+const MARGIN: u64 = 4 << 20;
+
 /// Adds to an error of a full disk how much room the run needs: what it has staged so far, for all that it has to read.
 /// The old files stay until the new ones are complete.
 pub(super) fn with_need(shared: &Shared<'_>, to_read: u64) -> impl FnOnce(Error) -> Error {
@@ -21,12 +24,11 @@ pub(super) fn with_need(shared: &Shared<'_>, to_read: u64) -> impl FnOnce(Error)
         let read = shared.bytes.load(Ordering::Relaxed).clamp(1, to_read.max(1));
         let staged = staged_bytes(&shared.layout.staging());
         let needed = u128::from(staged) * u128::from(to_read.max(1)) / u128::from(read);
-        Error::DiskFull {
-            path: root.to_owned(),
-            needed: u64::try_from(needed).unwrap_or(u64::MAX),
-            free: free_bytes(root).map(|free| free.saturating_add(staged)),
-            source: Box::new(error),
-        }
+        let needed = u64::try_from(needed).unwrap_or(u64::MAX);
+        let free = free_bytes(root).map(|free| free.saturating_add(staged));
+        // What is free was not enough, whatever the reckoning says.
+        let least = free.map_or(0, |free| free.saturating_add(MARGIN));
+        Error::DiskFull { path: root.to_owned(), needed: needed.max(least), free, source: Box::new(error) }
     }
 }
 
