@@ -74,6 +74,26 @@ pub enum Error {
         /// What stopped the commit.
         source: Box<Error>,
     },
+    /// The new rows are in the lake, and something after the commit failed.
+    #[error("the new rows are in the lake `{}`, but the run did not end well: {source}", path.display())]
+    Committed {
+        /// The lake.
+        path: PathBuf,
+        /// What failed.
+        source: Box<Error>,
+    },
+    /// The disk of the lake is full.
+    #[error("{source}")]
+    DiskFull {
+        /// Where room is needed.
+        path: PathBuf,
+        /// How much the run writes before it replaces anything, roughly. Bytes.
+        needed: u64,
+        /// How much is free. Bytes; none where the system does not say.
+        free: Option<u64>,
+        /// What failed.
+        source: Box<Error>,
+    },
     /// Writing to stdout failed.
     #[error("cannot write the result: {0}")]
     Output(#[source] io::Error),
@@ -181,6 +201,23 @@ impl Error {
         move |source| Self::Parquet { path: path.to_owned(), source }
     }
 
+    /// An [`Error::Committed`] maker for `map_err`; what says itself how the lake is stays as it is.
+    pub(crate) fn after_commit(lake: &Path) -> impl FnOnce(Self) -> Self + '_ {
+        move |error| match error {
+            Self::Interrupted | Self::Unfinished { .. } => error,
+            error => Self::Committed { path: lake.to_owned(), source: Box::new(error) },
+        }
+    }
+
+    /// The system's reason, where a read or write failed.
+    pub(crate) fn io_source(&self) -> Option<&io::Error> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Parquet { source: parquet::errors::ParquetError::External(source), .. } => source.downcast_ref(),
+            _ => None,
+        }
+    }
+
     /// The exit code that the command ends with.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -223,7 +260,11 @@ impl Error {
             Self::Unfinished { .. } => {
                 Some("the new rows are safe; mend what stopped it, and the next `llrem etl` completes it".to_owned())
             }
-            Self::Io { source, path, .. } => io_hint(source, path),
+            Self::Committed { .. } => {
+                Some("nothing is lost; mend what stopped it, then run `llrem etl` again".to_owned())
+            }
+            Self::DiskFull { path, needed, free, .. } => Some(room_hint(path, *needed, *free)),
+            Self::Io { path, .. } | Self::Parquet { path, .. } => io_hint(self.io_source()?, path),
             Self::BadInput { .. } => Some("`llrem sources --bad` names them".to_owned()),
             Self::Uploading { .. } => Some("wait for it to end, then run it again".to_owned()),
             Self::Remote { trouble, .. } => trouble.hint().map(str::to_owned),
@@ -257,10 +298,40 @@ fn is_url(path: &Path) -> bool {
 fn io_hint(source: &io::Error, path: &Path) -> Option<String> {
     match source.kind() {
         io::ErrorKind::PermissionDenied => Some(format!("check who owns `{}` and its mode", path.display())),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Some("free some space, then run `llrem etl` again; the lake is as it was".to_owned())
         }
+        io::ErrorKind::FileTooLarge => Some(
+            "raise the limit on the size of files (`ulimit -f`), then run it again; the lake is as it was".to_owned(),
+        ),
+        _ if is_out_of_descriptors(source) => Some(
+            "raise the limit on open files (`ulimit -n 1024`), then run it again; the lake is as it was".to_owned(),
+        ),
         io::ErrorKind::NotFound => Some(format!("check that `{}` exists", path.display())),
         _ => None,
     }
+}
+
+/// True if the process, or the whole system, has too many files open.
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        [Errno::MFILE, Errno::NFILE].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
+}
+
+fn room_hint(path: &Path, needed: u64, free: Option<u64>) -> String {
+    let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
+    let free = free.map(|free| format!(", {} MiB are free", mebibytes(free))).unwrap_or_default();
+    format!(
+        "the run needs about {} MiB on the disk of `{}`{free}; free that much, then run `llrem etl` again; the lake is as it was",
+        mebibytes(needed),
+        path.display()
+    )
 }

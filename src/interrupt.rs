@@ -25,6 +25,9 @@ pub(crate) fn listen() {
         INTERRUPTED.store(true, Ordering::Relaxed);
         WAITING.wake();
     });
+    // By default, the system ends a program whose file outgrows a limit; with a handler, the write fails and says why.
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }
 
 /// Ends when the person asks to stop.

@@ -3,13 +3,57 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a character steers the terminal, reorders or hides text.
+use icu_properties::props::{BinaryProperty, DefaultIgnorableCodePoint, Emoji, EnumeratedProperty, GeneralCategory};
+
+/// True if a character steers the terminal, reorders text or is not seen. Accents belong to the letter before them.
 fn is_unsafe(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
-            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+    if letter.is_ascii() {
+        return letter.is_control();
+    }
+    let category = GeneralCategory::for_char(letter);
+    DefaultIgnorableCodePoint::for_char(letter)
+        || matches!(
+            category,
+            GeneralCategory::Control
+                | GeneralCategory::Format
+                | GeneralCategory::LineSeparator
+                | GeneralCategory::ParagraphSeparator
+        )
+}
+
+/// Escapes text as it comes.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Escaper {
+    before: Option<char>,
+}
+
+impl Escaper {
+    /// Adds a character, escaped if it would steer or hide.
+    pub(crate) fn push(&mut self, escaped: &mut String, letter: char) {
+        if self.is_unsafe(letter) {
+            escaped.extend(letter.escape_unicode());
+        } else {
+            escaped.push(letter);
+        }
+    }
+
+    /// As [`Self::push`], within JSON.
+    pub(crate) fn push_in_json(&mut self, escaped: &mut String, letter: char) {
+        if self.is_unsafe(letter) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(letter);
+        }
+    }
+
+    /// The selector that makes a sign such as `⚠` an emoji is seen by what it does.
+    fn is_unsafe(&mut self, letter: char) -> bool {
+        let before = self.before.replace(letter);
+        let selects = letter == '\u{fe0f}' && before.is_some_and(|sign| !sign.is_ascii() && Emoji::for_char(sign));
+        is_unsafe(letter) && !selects
+    }
 }
 
 /// The text on one line: line breaks and tabs are escaped, too.
@@ -18,33 +62,14 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 8);
+    let mut escaper = Escaper::default();
     for letter in text.chars() {
         match letter {
             '\n' | '\r' | '\t' => escaped.extend(letter.escape_default()),
-            letter => push(&mut escaped, letter),
+            letter => escaper.push(&mut escaped, letter),
         }
     }
     Cow::Owned(escaped)
-}
-
-/// Adds a character, escaped where it would steer or hide.
-pub(crate) fn push(escaped: &mut String, letter: char) {
-    if is_unsafe(letter) {
-        escaped.extend(letter.escape_unicode());
-    } else {
-        escaped.push(letter);
-    }
-}
-
-/// The same within JSON.
-pub(crate) fn push_in_json(escaped: &mut String, letter: char) {
-    if is_unsafe(letter) {
-        for unit in letter.encode_utf16(&mut [0; 2]) {
-            let _ = write!(escaped, "\\u{unit:04x}");
-        }
-    } else {
-        escaped.push(letter);
-    }
 }
 
 /// An amount of dollars: two decimals from one dollar on, up to four below.
@@ -69,6 +94,46 @@ mod tests {
             "a\\u{1b}[2J\\u{202e}b\\u{200b}c\\u{9b}d\\u{7f}"
         );
         assert_eq!(visible("one\ntwo\tthree\r"), "one\\ntwo\\tthree\\r");
+    }
+
+    #[test]
+    fn no_character_that_is_not_seen_passes() {
+        let hidden = [
+            '\u{34f}',
+            '\u{600}',
+            '\u{6dd}',
+            '\u{70f}',
+            '\u{8e2}',
+            '\u{17b4}',
+            '\u{180b}',
+            '\u{180f}',
+            '\u{fe00}',
+            '\u{fe0f}',
+            '\u{110bd}',
+            '\u{13430}',
+            '\u{1bca0}',
+            '\u{1d173}',
+            '\u{e0001}',
+            '\u{e0100}',
+            '\u{2028}',
+            '\u{61c}',
+            '\u{115f}',
+            '\u{3164}',
+            '\u{ffa0}',
+            '\u{fff9}',
+            '\u{feff}',
+            '\u{ad}',
+        ];
+        for letter in hidden {
+            assert_eq!(visible(&format!("a{letter}b")), format!("a{}b", letter.escape_unicode()));
+        }
+    }
+
+    #[test]
+    fn accents_and_emoji_are_as_they_are() {
+        for text in ["e\u{301}", "\u{1112}\u{1161}\u{11ab}", "\u{26a0}\u{fe0f} careful", "\u{915}\u{94d}"] {
+            assert_eq!(visible(text), text);
+        }
     }
 
     #[test]

@@ -1,19 +1,30 @@
 //! Moments as agents write them. Everything inside is microseconds since 1970, UTC.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use chrono::{DateTime, NaiveDateTime, TimeDelta, TimeZone};
 use chrono_tz::Tz;
 
 /// Earliest and latest moment that is believed: 2000-01-01 and 2100-01-01. Outside it is damage.
 const PLAUSIBLE: std::ops::Range<i64> = 946_684_800_000_000..4_102_444_800_000_000;
 
+/// The moment, unless it is damage: no agent wrote before 2000, and queries cannot show the year 287396. Every moment of
+/// every agent passes here. Microseconds since 1970.
+pub fn plausible(moment: Option<i64>) -> Option<i64> {
+    moment.filter(|moment| PLAUSIBLE.contains(moment))
+}
+
 /// A moment from ISO 8601 text; without an offset it is taken as UTC.
 pub fn parse_iso(text: &str) -> Option<i64> {
     let text = text.trim();
-    parse_utc_digits(text.as_bytes()).or_else(|| parse_any_iso(text)).filter(|moment| PLAUSIBLE.contains(moment))
+    plausible(parse_utc_digits(text.as_bytes()).or_else(|| parse_any_iso(text)))
 }
 
 /// A moment from a count since 1970 of seconds, milliseconds, microseconds or nanoseconds, told apart by its size.
-#[expect(clippy::cast_possible_truncation, reason = "bounded by the plausible range")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a cast of a float saturates, and what is not plausible is dropped"
+)]
 pub fn from_epoch(count: f64) -> Option<i64> {
     let micros = match count.abs() {
         size if size < 1e11 => count * 1e6,
@@ -21,8 +32,7 @@ pub fn from_epoch(count: f64) -> Option<i64> {
         size if size < 1e17 => count,
         _ => count / 1e3,
     };
-    let micros = micros.round();
-    (micros >= PLAUSIBLE.start as f64 && micros < PLAUSIBLE.end as f64).then_some(micros as i64)
+    plausible(Some(micros.round() as i64))
 }
 
 /// `2026-03-01T10:00:00.000Z`, the form of nearly every line, without a general parser.
@@ -87,12 +97,16 @@ pub fn in_zone(local: NaiveDateTime, zone: Tz) -> Option<i64> {
         let before = zone.from_local_datetime(&(local - TimeDelta::hours(3))).earliest()?;
         Some(before + TimeDelta::hours(3))
     });
-    moment.map(|moment| moment.timestamp_micros()).filter(|moment| PLAUSIBLE.contains(moment))
+    plausible(moment.map(|moment| moment.timestamp_micros()))
 }
 
-/// Now. Microseconds since 1970.
+/// Now, negative where the clock stands before 1970. Microseconds since 1970.
 pub fn now() -> i64 {
-    chrono::Utc::now().timestamp_micros()
+    let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => micros(since),
+        Err(before) => -micros(before.duration()),
+    }
 }
 
 /// The month of a moment, UTC, as `YYYY-MM`; `unknown` for none.
@@ -105,7 +119,8 @@ pub fn day_of(moment: Option<i64>) -> String {
     format_utc(moment, "%Y-%m-%d")
 }
 
-fn format_utc(moment: Option<i64>, format: &str) -> String {
+/// A moment in UTC by a format of `chrono`; `unknown` for none.
+pub fn format_utc(moment: Option<i64>, format: &str) -> String {
     let moment = moment.and_then(DateTime::from_timestamp_micros);
     moment.map_or_else(|| "unknown".to_owned(), |moment| moment.format(format).to_string())
 }
@@ -143,6 +158,13 @@ mod tests {
         assert_eq!(moment("2026-01-02 09:00:00", berlin), "2026-01-02T08:00:00+00:00");
         assert_eq!(moment("2026-10-25 02:30:00", berlin), "2026-10-25T00:30:00+00:00", "shown twice");
         assert_eq!(moment("2026-03-29 02:30:00", berlin), "2026-03-29T01:30:00+00:00", "never shown");
+    }
+
+    #[test]
+    fn moments_are_of_plausible_years() {
+        assert_eq!(plausible(Some(9_007_199_254_740_000_000)), None);
+        assert_eq!(plausible(Some(-1)), None);
+        assert_eq!(plausible(Some(1_772_359_200_000_000)), Some(1_772_359_200_000_000));
     }
 
     #[test]

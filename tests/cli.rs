@@ -116,6 +116,8 @@ Global options:
                          for `sql`, any other value is a FILE to read the query from [possible
                          values: table, json, ndjson, csv, markdown, parquet, arrow]
   -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
+      --safe-csv         For CSV that a spreadsheet opens: put `'` before texts that it would run as
+                         a formula (=, +, -, @)
       --timezone <TZ>    Time zone of what is shown and of dates that are typed, such as
                          Europe/Berlin [default: the system's] [env: LLREM_TIMEZONE]
   -q, --quiet            No summary, no warnings
@@ -158,6 +160,8 @@ Global options:
                          for `sql`, any other value is a FILE to read the query from [possible
                          values: table, json, ndjson, csv, markdown, parquet, arrow]
   -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
+      --safe-csv         For CSV that a spreadsheet opens: put `'` before texts that it would run as
+                         a formula (=, +, -, @)
       --timezone <TZ>    Time zone of what is shown and of dates that are typed, such as
                          Europe/Berlin [default: the system's] [env: LLREM_TIMEZONE]
   -q, --quiet            No summary, no warnings

@@ -68,6 +68,9 @@ pub struct Global {
     /// Write the result into FILE; the suffix gives the format when -f does not
     #[arg(short, long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+    /// For CSV that a spreadsheet opens: put `'` before texts that it would run as a formula (=, +, -, @)
+    #[arg(long, global = true)]
+    pub safe_csv: bool,
     /// Time zone of what is shown and of dates that are typed, such as Europe/Berlin [default: the system's]
     #[arg(long, global = true, value_name = "TZ", env = environment::TIMEZONE, hide_env_values = true)]
     pub timezone: Option<String>,

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::query::nearest;
 use crate::remote;
+use crate::source::read_text;
 use crate::{Error, Result};
 
 /// What the configuration file may set; every key is optional.
@@ -90,7 +91,7 @@ impl Config {
                 None => return Ok(Self::default()),
             },
         };
-        match std::fs::read_to_string(&path) {
+        match read_text(&path) {
             Ok(text) => Self::parse(&text, &path),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !required => Ok(Self::default()),
             Err(error) => Err(Error::io("read", &path)(error)),

@@ -26,7 +26,11 @@ Examples:
   llrem etl --quiet -f json                   what was done, agent by agent, for a program
 
 Sources that cannot be read, or have bad lines, do not stop the run; `llrem sources --bad` lists them.
-With --strict the exit code is then 3.";
+With --strict the exit code is then 3. Half a line at the end of a file that was modified within the last
+10 minutes does not count yet: the agent may still be writing it.
+
+Links are followed, also out of the home: a `.claude` may lie on another disk. With --home, what they lead to
+outside of it is only read if it belongs to the owner of that home.";
 
 /// `llrem sql --help`
 pub(super) const SQL: &str = "\
@@ -134,7 +138,8 @@ Examples:
   llrem verify                 files, sizes and counts against the manifest
   llrem verify --read-data     every row, too
 
-Prints one row for each problem; the exit code is 1 when there is any.";
+Prints one row for each problem; the exit code is 1 when there is any. `_llrem/lock` is not checked: nothing
+depends on what is in it.";
 
 /// `llrem completions --help`
 pub(super) const COMPLETIONS: &str = "\

@@ -17,6 +17,7 @@ use crate::lake::{AnyLake, Lake, RemoteLake};
 use crate::query::{Scheduler, nearest};
 use crate::redact;
 use crate::remote;
+use crate::source::read_text;
 use crate::upload;
 use crate::{Error, Result};
 
@@ -70,7 +71,7 @@ impl Settings {
         let settings = Self {
             lake: lake_place(global.lake.as_deref().or(config.lake.as_deref()))?,
             clock: Clock::system(zone),
-            output: OutputSettings { format, path: global.output, zone },
+            output: OutputSettings { format, path: global.output, zone, safe_csv: global.safe_csv },
             format_as_file,
             asks_for_rows,
             printer: Printer::new(global.quiet, global.verbose, !global.no_progress, style),
@@ -187,7 +188,7 @@ impl Settings {
         let redact = choice(typed.redact, self.config.redact.as_deref(), "redact", args::Redact::Secrets)?;
         let content = choice(typed.content, self.config.content.as_deref(), "content", args::Content::Full)?;
         let prices = match &self.config.prices {
-            Some(path) => Some(std::fs::read_to_string(path).map_err(Error::io("read", path))?),
+            Some(path) => Some(read_text(path).map_err(Error::io("read", path))?),
             None => None,
         };
         Ok(etl::Options {

@@ -30,7 +30,7 @@ pub enum Bound {
 impl Clock {
     /// The system's clock, in the given zone.
     pub fn system(zone: Tz) -> Self {
-        Self { now: Utc::now(), zone }
+        Self { now: DateTime::from_timestamp_micros(crate::time::now()).unwrap_or_default(), zone }
     }
 
     /// The moment that the text means. Microseconds since 1970.

@@ -19,6 +19,7 @@ mod rebuild;
 mod reclaimed;
 mod report;
 mod resolve;
+mod room;
 mod run;
 mod sessions;
 mod totals;

@@ -76,13 +76,15 @@ pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Pla
 fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<String>) {
     let Planning { options, manifest, policy, databases } = with;
     let is_other_policy = Policy::of_lake(manifest) != *policy;
+    let home = real_home(options);
     let mut found: Vec<Planned> = located
         .into_par_iter()
         .map(|(agent, path, kind)| {
             let print = Fingerprint::of(&path, &agent.companions(&path)).unwrap_or_default();
             let name = name_of(&path).into_owned();
             let is_new = !manifest.sources.contains_key(&name);
-            Planned { agent, is_new, path, name, section: None, kind, print, hint: None }
+            let is_foreign = leads_to_others(&path, home.as_deref());
+            Planned { agent, is_new, is_foreign, path, name, section: None, kind, print, hint: None }
         })
         .collect();
     drop_seen_twice(&mut found);
@@ -104,6 +106,29 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
         planned.hint = started_hint(planned);
     });
     (found, changed)
+}
+
+/// The home that was given, without links.
+pub(super) fn real_home(options: &Options) -> Option<PathBuf> {
+    options.home.as_ref()?.canonicalize().ok()
+}
+
+/// True if a path leads out of a home to a file of another user than the home's. Links out of a home are common, such as a
+/// `.claude` on another disk; one that somebody else's home holds may lead to what only who runs llrem can read.
+#[cfg(unix)]
+pub(super) fn leads_to_others(path: &Path, home: Option<&Path>) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let owner = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.uid()).ok();
+    let leads_out = |home: &Path| {
+        let real = path.canonicalize().ok().filter(|real| !real.starts_with(home));
+        real.and_then(|real| owner(&real)).is_some_and(|of_file| Some(of_file) != owner(home))
+    };
+    home.is_some_and(leads_out)
+}
+
+#[cfg(not(unix))]
+pub(super) fn leads_to_others(_path: &Path, _home: Option<&Path>) -> bool {
+    false
 }
 
 /// Keeps one of several paths to the same file: the one without links, else the first.
@@ -294,6 +319,9 @@ fn file_of(entry: walkdir::Result<walkdir::DirEntry>) -> Option<PathBuf> {
 }
 
 fn started_hint(planned: &Planned) -> Option<i64> {
+    if planned.is_foreign {
+        return None;
+    }
     HEADS.iter().find_map(|bytes| planned.agent.started_hint(planned.kind, &head(&planned.path, *bytes).ok()?))
 }
 

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
 use crate::identity::{KeySet, Record, Replica};
 use crate::lake::manifest::SourceState;
+use crate::source::records::take_out_of_range;
 use crate::source::{Databases, Fingerprint, Scope, Source};
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
@@ -44,6 +45,8 @@ pub(super) struct Planned {
     pub(super) kind: &'static str,
     pub(super) print: Fingerprint,
     pub(super) is_new: bool,
+    /// Whether a link leads out of the given home to what is another user's, which is not read.
+    pub(super) is_foreign: bool,
     /// When its first session probably began. Microseconds since 1970.
     pub(super) hint: Option<i64>,
 }
@@ -54,7 +57,7 @@ impl Planned {
     }
 
     pub(super) fn has_sections(&self) -> bool {
-        self.kind != UNLISTED && self.agent.has_sections(&self.path, self.kind)
+        self.kind != UNLISTED && !self.is_foreign && self.agent.has_sections(&self.path, self.kind)
     }
 
     /// What there is to be read of it: of a source with sections, they are read. Bytes.
@@ -134,6 +137,10 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
     if planned.kind == UNLISTED {
         return std::fs::read_dir(&planned.path).map(|_| ()).map_err(Reject::Io);
     }
+    if planned.is_foreign {
+        let reason = "a link leads out of the home to a file of another user, which is not read";
+        return Err(Reject::Io(std::io::Error::other(reason)));
+    }
     let progress = |bytes| shared.read_bytes(bytes);
     let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress);
     source = source.named(&planned.name).within(shared.databases);
@@ -141,7 +148,9 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
         let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
         source = source.scoped(scope, shared.databases);
     }
+    take_out_of_range();
     let extracted = catch_unwind(AssertUnwindSafe(|| planned.agent.extract(&mut source, sink)));
+    sink.note_out_of_range(sink.report.lines.max(1));
     extracted.unwrap_or_else(|_| {
         Err(Reject::Io(std::io::Error::other("llrem failed on it; please report this file's shape")))
     })

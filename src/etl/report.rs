@@ -8,7 +8,8 @@ use super::read::{Planned, Read};
 use super::{AgentSummary, Summary};
 use crate::agents::AGENTS;
 use crate::lake::RunRecord;
-use crate::lake::manifest::{Manifest, SourceState};
+use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
+use crate::source::TORN_END;
 
 /// What was written, by agent.
 #[derive(Default)]
@@ -65,6 +66,7 @@ impl Written {
 /// The counts of sources; rows are added when they are written.
 pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summary {
     let mut summary = Summary::default();
+    let now = crate::time::now();
     for agent in AGENTS.iter().map(|agent| agent.about().id) {
         let found = || plan.found.iter().filter(|planned| planned.agent_id() == agent && planned.section.is_none());
         let due = |is_new: bool| {
@@ -78,9 +80,10 @@ pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summa
         let all = found().count() as u64;
         if all + gone > 0 {
             let (new, changed) = (due(true), due(false));
-            let state = |planned: &Planned| manifest.sources.get(&planned.name).map(|entry| entry.state);
+            let entry = |planned: &Planned| manifest.sources.get(&planned.name);
+            let is_bad = |entry: &SourceEntry| entry.state.is_bad() && !is_being_written(entry, now);
             let of_agent = plan.found.iter().filter(|planned| planned.agent_id() == agent);
-            let bad = of_agent.filter(|planned| state(planned).is_some_and(SourceState::is_bad)).count() as u64;
+            let bad = of_agent.filter(|planned| entry(planned).is_some_and(is_bad)).count() as u64;
             summary.agents.push(AgentSummary {
                 agent,
                 new,
@@ -98,6 +101,17 @@ pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summa
     }
     summary.redactions = most_first(redactions);
     summary
+}
+
+/// An agent that is at work leaves half a line at the end of its file for a moment. Microseconds.
+const AT_WORK: i64 = 10 * 60 * 1_000_000;
+
+/// True if nothing is wrong with a source but that its last line is not complete, and the agent may still complete it. Such
+/// a source is bad once a later run finds it unchanged.
+fn is_being_written(entry: &SourceEntry, now: i64) -> bool {
+    let is_recent = now.saturating_sub(entry.print.modified_us()) < AT_WORK;
+    let problem = entry.problem.as_deref().unwrap_or_default();
+    is_recent && entry.bad_lines == 1 && !problem.contains(';') && problem.ends_with(TORN_END)
 }
 
 fn most_first(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Shared;
 use super::group::{Draft, Group, Outcome, SessionOut};
 use super::old::OldReplica;
-use super::plan::Groups;
+use super::plan::{Groups, leads_to_others, real_home};
 use super::read::Planned;
 use super::sessions::AllNotes;
 use crate::extract::NoteField;
@@ -168,7 +168,8 @@ fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Planned> {
     let of_file = Fingerprint::of(&path, &agent.companions(&path)).ok()?;
     let print = if entry.section.is_some() { entry.print } else { of_file };
     let section = entry.section.as_deref().map(Into::into);
-    Some(Planned { agent, path, name: name.to_owned(), section, kind, print, is_new: false, hint: None })
+    let is_foreign = leads_to_others(&path, real_home(shared.options).as_deref());
+    Some(Planned { agent, path, name: name.to_owned(), section, kind, print, is_new: false, is_foreign, hint: None })
 }
 
 fn drafts(outcome: &Outcome) -> impl Iterator<Item = &Draft> {

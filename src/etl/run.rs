@@ -19,11 +19,12 @@ use super::order::long_ones_in_time;
 use super::plan::{self, Plan, Planning, groups, is_outdated, plan, settles_policy};
 use super::policy::Policy;
 use super::read::{Planned, Read};
+use super::room::with_need;
 use super::{Options, Progress, Shared, Summary, children, projects, report, resolve, sessions};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::lake::commit::{self, Step};
-use crate::lake::layout::{Layout, PartName, machine_name};
+use crate::lake::layout::{Layout, PartName, is_name_of, machine_name};
 use crate::lake::lock::Lock;
 use crate::lake::manifest::{Manifest, PartEntry, SourceEntry, SourceState};
 use crate::lake::syncer::Syncer;
@@ -74,7 +75,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     // The record of a run that failed for want of space may fail too; the first reason is the one to tell.
     let appended = append_run(&layout, &record);
     let summary = outcome?;
-    appended?;
+    appended.map_err(Error::after_commit(layout.root()))?;
     Ok(summary)
 }
 
@@ -115,8 +116,8 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
 
 /// The machine's name in the lake, where it is not the one that was asked for.
 fn kept_machine(options: &Options, manifest: &Manifest) -> Option<String> {
-    let wanted = machine_name(options.machine.as_deref()?);
-    (!manifest.machine.is_empty() && manifest.machine != wanted).then(|| manifest.machine.clone())
+    let wanted = options.machine.as_deref()?;
+    (!manifest.machine.is_empty() && !is_name_of(&manifest.machine, wanted)).then(|| manifest.machine.clone())
 }
 
 fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
@@ -220,15 +221,14 @@ fn extract(
     children::name_late_ones(&shared, &mut outcomes)?;
     record.sources_seen = count(plan.found.len());
     progress.stage("committing");
-    let mut finished = finish(&shared, &plan, outcomes)?;
+    let read = shared.bytes.load(Ordering::Relaxed);
+    let mut finished = finish(&shared, &plan, outcomes).map_err(with_need(&shared, read))?;
     finished.steps.extend(damaged.removals(&finished.steps));
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
     let Shared { owners, old, .. } = shared;
     commit_beside(layout, syncer, &mut finished, (owners, old))?;
-    fs::remove_folder(&layout.staging())?;
-    fs::make_folder(&layout.staging())?;
-    fold(layout, &mut finished.manifest, now, if is_new_lake { &Most::AT_FIRST } else { &Most::LATER })?;
-    fs::remove_folder(&layout.staging())?;
+    let most = if is_new_lake { &Most::AT_FIRST } else { &Most::LATER };
+    let tidied = tidy(layout, &mut finished.manifest, now, most);
     let reads: Vec<Read> = std::mem::take(&mut finished.reads);
     let mut summary = report::summary(&plan, &reads, &finished.manifest);
     summary.kept_machine = kept_machine(options, &finished.manifest);
@@ -238,7 +238,16 @@ fn extract(
     summary.bytes_read = bytes_read;
     summary.seconds = clock.elapsed().as_secs_f64();
     report::fill_record(record, &summary, &reads);
+    tidied.map_err(Error::after_commit(layout.root()))?;
     Ok(summary)
+}
+
+/// Folds small files after the commit: what fails here leaves the new rows in the lake.
+fn tidy(layout: &Layout, manifest: &mut Manifest, now: i64, most: &Most) -> Result<()> {
+    fs::remove_folder(&layout.staging())?;
+    fs::make_folder(&layout.staging())?;
+    fold(layout, manifest, now, most)?;
+    fs::remove_folder(&layout.staging())
 }
 
 /// Fails the run when decisions still change after the last round, with the lake as it was.
@@ -285,6 +294,12 @@ fn prepare(
 }
 
 fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
+    let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
+    let to_read = shared.bytes.load(Ordering::Relaxed) + Amount::of(&sources).bytes;
+    process_groups(shared, groups).map_err(with_need(shared, to_read))
+}
+
+fn process_groups(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
     let (folded, groups): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(Group::is_folded);
     let waiting = AtomicUsize::new(groups.len());
     let threads = rayon::current_num_threads();

@@ -29,7 +29,9 @@ pub(crate) use crate::identity::{KeyMap, KeySet};
 pub use crate::identity::{Kind, key, session_key};
 use crate::pricing::{Pricer, Recent};
 use crate::redact::{Counts, Redactor};
+use crate::source::records::take_out_of_range;
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::time::plausible;
 
 /// Why a source gave nothing.
 #[derive(Debug)]
@@ -196,6 +198,7 @@ impl<'a> Sink<'a> {
 
     /// Counts a line or record.
     pub fn line(&mut self) {
+        self.note_out_of_range(self.report.lines.max(1));
         self.report.lines += 1;
     }
 
@@ -204,6 +207,16 @@ impl<'a> Sink<'a> {
         self.report.bad_lines += 1;
         self.report.first_bad_line.get_or_insert(line);
         self.remark(&format!("line {line}: {reason}"));
+    }
+
+    /// Counts numbers that were left out of a line or record because they are out of range: a problem of that line alone,
+    /// however many there are.
+    pub fn note_out_of_range(&mut self, line: u64) {
+        match take_out_of_range() {
+            0 => {}
+            1 => self.problem(line, "a number out of range, which is left out"),
+            count => self.problem(line, &format!("{count} numbers out of range, which are left out")),
+        }
     }
 
     /// Keeps a remark about the source that is no bad line.
@@ -284,6 +297,7 @@ impl<'a> Sink<'a> {
         if !self.is_first(key) {
             return Ok(self.place_of_repeat());
         }
+        let row = MessageRow { timestamp: plausible(row.timestamp), ..row };
         let record = Record {
             moment: row.timestamp.unwrap_or(i64::MAX),
             fullness: size([row.text, row.thinking]),
@@ -328,6 +342,7 @@ impl<'a> Sink<'a> {
         if !self.is_first(key) {
             return Ok(());
         }
+        let row = ToolCallRow { started_at: plausible(row.started_at), ended_at: plausible(row.ended_at), ..row };
         let record = Record { fullness: fullness(&row), is_copy: weak, ..Record::new(Kind::ToolCall, key, row.seq) };
         let keeps = self.keeps(row.seq);
         let texts = self.clean_row(keeps, [row.input, row.command, row.output]);
@@ -372,6 +387,7 @@ impl<'a> Sink<'a> {
     /// `seq` is the place of the message that it became. One that the source repeats is there once, with the numbers of its
     /// fullest copy.
     pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
+        let row = UsageRow { timestamp: plausible(row.timestamp), ..row };
         let key = key(self.context.agent, Kind::Response, row.response_id);
         let tokens = if row.grain == "session" { row.total_tokens } else { row.output_tokens };
         let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
@@ -423,6 +439,7 @@ impl<'a> Sink<'a> {
 
     /// Completes the current session. A session without any row or claim leaves nothing.
     pub fn end_session(&mut self, mut facts: Facts) -> Result<(), Reject> {
+        facts.first_moment = plausible(facts.first_moment);
         for text in [&mut facts.title, &mut facts.summary] {
             let clean = self.clean(text.as_deref()).map(Cow::into_owned);
             *text = clean;

@@ -2,7 +2,7 @@
 //! Every operation is counted, so that a test can end the program before and after each.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -99,9 +99,18 @@ pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File> {
     Ok(file)
 }
 
-/// Adds to the end of a file.
-pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<()> {
-    probe::around(|| private().append(true).create(true).open(path)?.write_all(bytes)).map_err(Error::io("write", path))
+/// Adds a line to the end of a file. One that a crash tore is ended first, so that it costs only itself.
+pub(crate) fn append_line(path: &Path, line: &[u8]) -> Result<()> {
+    probe::around(|| {
+        let mut file = private().read(true).append(true).create(true).open(path)?;
+        let mut last = [b'\n'];
+        if file.seek(SeekFrom::End(-1)).is_ok() {
+            file.read_exact(&mut last)?;
+        }
+        let end: &[u8] = if last == *b"\n" { b"" } else { b"\n" };
+        file.write_all(&[end, line].concat())
+    })
+    .map_err(Error::io("write", path))
 }
 
 /// Puts a file in the place of another in one step.

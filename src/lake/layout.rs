@@ -109,19 +109,29 @@ impl PartName {
 /// Longest name of a machine that is taken as it is. Letters.
 const LONGEST_NAME: usize = 64;
 
-/// A machine's name as it may stand in a path. A name that would lose letters ends in a hash of it: two machines of a team
-/// may differ in nothing else.
+/// A machine's name as it may stand in a path. A name that loses letters ends in a hash of the whole: two machines of a
+/// team may differ in nothing else.
 pub(crate) fn machine_name(name: &str) -> String {
+    let safe = safe_name(name);
+    match (safe.as_str(), name) {
+        (_, "") => "unknown".to_owned(),
+        (safe, name) if safe == name => name.to_owned(),
+        (safe, name) => format!("{safe}-{:08x}", xxh3_64(name.as_bytes()) >> 32),
+    }
+}
+
+/// True if a lake that has this name was made for the machine of that name. Until 0.2, punctuation was lost without a hash.
+pub(crate) fn is_name_of(kept: &str, machine: &str) -> bool {
+    kept == machine_name(machine) || (machine.is_ascii() && kept == safe_name(machine))
+}
+
+fn safe_name(name: &str) -> String {
     let safe: String = name
         .chars()
         .take(LONGEST_NAME)
         .map(|letter| if letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.') { letter } else { '-' })
         .collect();
-    let safe = safe.trim_matches('.').to_owned();
-    if !name.is_ascii() || name.chars().nth(LONGEST_NAME).is_some() {
-        return format!("{safe}-{:08x}", xxh3_64(name.as_bytes()) >> 32);
-    }
-    if safe.is_empty() { "unknown".to_owned() } else { safe }
+    safe.trim_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -144,20 +154,39 @@ mod tests {
 
     #[test]
     fn a_machine_name_cannot_leave_its_folder() {
-        for (name, safe) in
-            [("../../etc", "-..-etc"), ("laptop.local", "laptop.local"), ("", "unknown"), ("a/b=c", "a-b-c")]
-        {
-            assert_eq!(machine_name(name), safe);
+        for (name, safe) in [
+            ("../../etc", "-..-etc-"),
+            ("laptop.local", "laptop.local"),
+            ("", "unknown"),
+            ("a/b=c", "a-b-c-"),
+            (".", "-"),
+        ] {
+            assert!(machine_name(name).starts_with(safe), "{name}");
         }
+        assert_eq!(machine_name("laptop.local"), "laptop.local");
     }
 
     #[test]
     fn machines_that_differ_in_other_letters_have_other_names() {
         let long = "a".repeat(LONGEST_NAME);
-        for [a, b] in [["büro", "bäro"], ["東京", "大阪"], [&format!("{long}1"), &format!("{long}2")]] {
+        for [a, b] in [
+            ["büro", "bäro"],
+            ["東京", "大阪"],
+            ["anna's mac", "anna-s-mac"],
+            [".", ".."],
+            [&format!("{long}1"), &format!("{long}2")],
+        ] {
             assert_ne!(machine_name(a), machine_name(b));
             assert!([a, b].iter().all(|name| machine_name(name).is_ascii()));
         }
         assert!(machine_name("büro").starts_with("b-ro-"));
+    }
+
+    #[test]
+    fn a_lake_keeps_the_name_that_it_was_made_with() {
+        for (kept, machine) in [("anna-s-mac", "anna's mac"), (&machine_name("anna's mac"), "anna's mac"), ("a", "a")] {
+            assert!(is_name_of(kept, machine), "{kept}");
+        }
+        assert!(!is_name_of("anna-s-mac", "annas-mac"));
     }
 }

@@ -11,7 +11,14 @@ use crate::error::{Error, Result};
 
 /// Held while a lake is written; let go when dropped, and by the system when the process ends.
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    /// Takes back the note: what is left in the file says nothing.
+    fn drop(&mut self) {
+        let _ = self.file.set_len(0);
+    }
 }
 
 /// How often a held lock is tried again.
@@ -51,10 +58,13 @@ impl Lock {
             }
         }
         // Only for the message of whoever waits; the lock itself is the system's.
-        let note =
-            format!(" (process {}, since {})", std::process::id(), chrono::Utc::now().format("%Y-%m-%d %H:%M:%S UTC"));
+        let note = format!(
+            " (process {}, since {} UTC)",
+            std::process::id(),
+            crate::time::format_utc(Some(crate::time::now()), "%Y-%m-%d %H:%M:%S")
+        );
         let _ =
             file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| file.write_all(note.as_bytes()));
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }

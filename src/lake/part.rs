@@ -104,13 +104,14 @@ pub(crate) fn read(path: &Path, table: &TableDef) -> Result<PartReader> {
     let file = stored::open(path)?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::damaged(path))?;
     let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::damaged(path))?;
-    Ok(PartReader { reader, schema: table.schema() })
+    Ok(PartReader { path: path.to_owned(), reader, schema: table.schema() })
 }
 
 /// Reads the rows of one row group of a table's data file.
 pub(crate) fn read_group(file: &StoredFile, group: usize, table: &TableDef) -> Result<PartReader> {
     let reader = file.reader()?.with_row_groups(vec![group]).with_batch_size(READ_ROWS).build();
-    Ok(PartReader { reader: reader.map_err(Error::damaged(file.path()))?, schema: table.schema() })
+    let reader = reader.map_err(Error::damaged(file.path()))?;
+    Ok(PartReader { path: file.path().to_owned(), reader, schema: table.schema() })
 }
 
 /// Reads the rows of an open data file in order; few at a time where they are large. A batch has some `bytes`.
@@ -120,7 +121,7 @@ pub(crate) fn read_opened(file: File, path: &Path, table: &TableDef, bytes: u64)
     let largest = reader.metadata().row_groups().iter().map(size).max().unwrap_or(1);
     let rows = usize::try_from(bytes / largest.unsigned_abs().max(1)).unwrap_or(READ_ROWS).clamp(1, READ_ROWS);
     let reader = reader.with_batch_size(rows).build().map_err(Error::parquet(path))?;
-    Ok(PartReader { reader, schema: table.schema() })
+    Ok(PartReader { path: path.to_owned(), reader, schema: table.schema() })
 }
 
 /// Whether a file has exactly the columns that its table has now.
@@ -131,16 +132,18 @@ pub(crate) fn has_columns_of(file: &StoredFile, table: &TableDef) -> bool {
 
 /// The rows of a data file, with the columns that its table has now.
 pub(crate) struct PartReader {
+    path: PathBuf,
     reader: ParquetRecordBatchReader,
     schema: SchemaRef,
 }
 
 impl Iterator for PartReader {
-    type Item = Result<RecordBatch, ArrowError>;
+    type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.reader.next()?;
-        Some(batch.and_then(|batch| with_columns_of(&self.schema, batch)))
+        let batch = batch.and_then(|batch| with_columns_of(&self.schema, batch));
+        Some(batch.map_err(|error| Error::parquet(&self.path)(error.into())))
     }
 }
 

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::fs;
-use super::layout::Layout;
+use super::layout::{Layout, STATE};
 use super::manifest::{Manifest, SourceEntry, SourceState};
 use crate::error::Result;
 use crate::extract::Report;
@@ -124,11 +126,63 @@ pub struct RunRecord {
     pub llrem_version: String,
 }
 
+/// What the checksum of a line begins with; it ends the line.
+const CHECK: &str = ",\"check\":\"";
+
 /// Adds a run to the record. It is one line, so that a crash can at most tear the last one.
 pub(crate) fn append_run(layout: &Layout, run: &RunRecord) -> Result<()> {
-    let mut line = serde_json::to_vec(run).unwrap_or_default();
-    line.push(b'\n');
-    fs::append(&layout.runs(), &line)
+    fs::append_line(&layout.runs(), line_of(run).as_bytes())
+}
+
+fn line_of(run: &RunRecord) -> String {
+    let json = serde_json::to_string(run).unwrap_or_default();
+    let fields = json.strip_suffix('}').unwrap_or(&json);
+    format!("{fields}{}\n", check_of(fields.as_bytes()))
+}
+
+fn check_of(fields: &[u8]) -> String {
+    format!("{CHECK}{:016x}\"}}", xxh3_64(fields))
+}
+
+/// Names the lines of the record that are not as they were written.
+pub(super) fn damaged_runs(layout: &Layout) -> Vec<String> {
+    match fs::read(&layout.runs()) {
+        Ok(bytes) => {
+            let lines = damaged_lines(bytes.as_deref().unwrap_or_default());
+            lines.map(|number| format!("`{STATE}/runs.ndjson`: line {number} is damaged")).collect()
+        }
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+/// Numbers of damaged lines, from 1.
+fn damaged_lines(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    let lines = (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty());
+    lines.filter(|(_, line)| !is_sound(line) && !is_torn(line)).map(|(number, _)| number)
+}
+
+/// True if a line is as it was written. Until 0.2, lines had no checksum: these have to be records of fields that are known.
+fn is_sound(line: &[u8]) -> bool {
+    if let Some(at) = memmem::rfind(line, CHECK.as_bytes()) {
+        let (fields, check) = line.split_at(at);
+        return check == check_of(fields).as_bytes();
+    }
+    let known = serde_json::to_value(RunRecord::default()).unwrap_or_default();
+    let fields = serde_json::from_slice::<BTreeMap<String, serde_json::Value>>(line);
+    serde_json::from_slice::<RunRecord>(line).is_ok()
+        && fields.is_ok_and(|fields| fields.keys().all(|name| known.get(name).is_some()))
+}
+
+/// True if a line may be the beginning of one that a crash cut off, which is no damage.
+fn is_torn(line: &[u8]) -> bool {
+    let error = serde_json::from_slice::<serde::de::IgnoredAny>(line).err();
+    error.is_some_and(|error| error.is_eof()) && !has_an_end(line)
+}
+
+/// True if a line ends in a checksum, whatever the byte between that and the brace has become.
+fn has_an_end(line: &[u8]) -> bool {
+    let end = line.last_chunk::<18>();
+    end.is_some_and(|end| end.ends_with(b"}") && end.iter().take(16).all(u8::is_ascii_hexdigit))
 }
 
 pub(super) fn runs(layout: &Layout) -> Result<RecordBatch> {
@@ -156,4 +210,80 @@ pub(super) fn runs(layout: &Layout) -> Result<RecordBatch> {
         });
     }
     Ok(rows.finish()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Subject {
+        _folder: tempfile::TempDir,
+        layout: Layout,
+    }
+
+    impl Subject {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let layout = Layout::new(folder.path());
+            fs::make_folder(&layout.state()).unwrap();
+            Self { _folder: folder, layout }
+        }
+
+        fn append(&self, exit_code: i64) {
+            let error = (exit_code != 0).then(|| "a \"check\":\"}".to_owned());
+            append_run(&self.layout, &RunRecord { exit_code, error, ..RunRecord::default() }).unwrap();
+        }
+
+        fn text(&self) -> Vec<u8> {
+            fs::read(&self.layout.runs()).unwrap().unwrap()
+        }
+
+        fn count(&self) -> usize {
+            runs(&self.layout).unwrap().num_rows()
+        }
+    }
+
+    #[test]
+    fn a_torn_line_costs_only_itself() {
+        let subject = Subject::new();
+        subject.append(0);
+        subject.append(1);
+        let whole = subject.text();
+        let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for cut in first + 1..whole.len() - 1 {
+            assert_eq!(damaged_lines(&whole[..cut]).count(), 0, "{cut}");
+        }
+        for cut in [first + 1, whole.len() - 40, whole.len() - 2] {
+            fs::write(&subject.layout.runs(), &whole[..cut]).unwrap();
+            subject.append(0);
+            assert_eq!(subject.count(), 2, "{cut}");
+            assert_eq!(damaged_runs(&subject.layout), [""; 0], "{cut}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let subject = Subject::new();
+        subject.append(0);
+        subject.append(1);
+        let whole = subject.text();
+        assert_eq!(damaged_lines(&whole).count(), 0);
+        for place in 0..whole.len() {
+            for bit in 0..8 {
+                let mut flipped = whole.clone();
+                flipped[place] ^= 1 << bit;
+                assert_ne!(damaged_lines(&flipped).count(), 0, "byte {place}, bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_without_a_checksum_stay_valid() {
+        let subject = Subject::new();
+        let old = serde_json::to_string(&RunRecord::default()).unwrap() + "\n";
+        fs::write(&subject.layout.runs(), old.as_bytes()).unwrap();
+        subject.append(0);
+        assert_eq!(damaged_runs(&subject.layout), [""; 0]);
+        assert_eq!(subject.count(), 2);
+    }
 }

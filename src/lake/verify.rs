@@ -20,6 +20,7 @@ use super::commit;
 use super::layout::{Layout, PartName};
 use super::ledger::Ledger;
 use super::manifest::{Manifest, PartEntry};
+use super::state::damaged_runs;
 use crate::error::Result;
 use files::Expected;
 pub(crate) use files::is_whole;
@@ -72,6 +73,7 @@ impl State {
             problems.extend(self.manifest.ledger.differences_of_records(&found));
         }
         problems.extend(self.damage.clone());
+        problems.extend(damaged_runs(layout));
         problems.extend(folder::problems(layout, &self.known_files()));
         problems.sort();
         problems

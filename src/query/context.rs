@@ -39,10 +39,11 @@ use super::lake_format::LakeFormat;
 use super::pinned::PinnedFiles;
 use super::seen::{Seen, Stop};
 use super::skipping::with_worthwhile_filters;
-use super::{Failure, Scope, Statement, refusal, shared};
+use super::{Failure, Scope, Statement, bounded, refusal, shared};
 use crate::lake::AnyLake;
 use crate::pricing::{PriceTable, Pricer};
 use crate::remote::Remote;
+use crate::source::read_text;
 use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, RUNS, SOURCES, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
@@ -78,6 +79,9 @@ pub(super) enum Verdict {
 impl<'a> Context<'a> {
     /// Registers every table by its known schema.
     pub(super) fn open(scope: Scope<'a>) -> Result<Self, Failure> {
+        if crate::time::now() < 0 {
+            return Err(Error::Usage("the clock of this machine stands before 1970; set it".to_owned()).into());
+        }
         let is_far = matches!(scope.lake, AnyLake::Remote(_));
         let partitions = if is_far { cores().max(FAR_FILES) } else { cores() };
         let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(partitions);
@@ -108,6 +112,7 @@ impl<'a> Context<'a> {
         if !is_far {
             session = SessionContext::new_with_state(with_worthwhile_filters(session.state()));
         }
+        bounded::register(&session);
         let context = Self {
             scope,
             #[cfg(feature = "ballista")]
@@ -330,7 +335,7 @@ impl<'a> Context<'a> {
 pub(super) fn prices(own: Option<&Path>) -> Result<RecordBatch> {
     let mut table = PriceTable::bundled();
     if let Some(path) = own {
-        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = read_text(path).map_err(Error::io("read", path))?;
         let wrong = |error| Error::Usage(format!("the price file `{}` is wrong: {error}", path.display()));
         table = table.with_overrides(&text).map_err(wrong)?;
     }

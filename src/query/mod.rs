@@ -1,5 +1,6 @@
 //! SQL over a lake: the `DataFusion` context, canned queries and their headers.
 
+mod bounded;
 mod builtin;
 pub mod canned;
 #[cfg(feature = "ballista")]

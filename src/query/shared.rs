@@ -49,7 +49,7 @@ fn repeated(plan: &LogicalPlan) -> Result<Vec<Arc<LogicalPlan>>> {
             return Ok(TreeNodeRecursion::Stop);
         }
         let Some((size, part)) = part(node, &recursions)? else { return Ok(TreeNodeRecursion::Continue) };
-        match uses.iter_mut().find(|(nodes, known, _)| *nodes == size && known == part) {
+        match uses.iter_mut().find(|(nodes, known, _)| *nodes == size && is_same(known, part)) {
             Some((_, _, count)) => {
                 *count += 1;
                 Ok(TreeNodeRecursion::Jump)
@@ -82,6 +82,27 @@ fn part<'p>(node: &'p LogicalPlan, recursions: &Recursions) -> Result<Option<(us
     let is_named = names.len() == input.schema().fields().len();
     let is_part = computes && !depends && is_named && recursions.are_whole_in(input);
     Ok(is_part.then_some((nodes, input)))
+}
+
+/// True if two subqueries have the same rows. Of those that give other rows each time they are computed, as with `random()`,
+/// only one that a `with` names is the same at each place.
+fn is_same(one: &LogicalPlan, other: &LogicalPlan) -> bool {
+    one == other && (is_copy(one, other) || !is_volatile(one))
+}
+
+/// True if two equal plans were made of one `with`: the engine's planner copies what it names, and the copies share their
+/// schema. Those that were written twice have each its own.
+fn is_copy(one: &LogicalPlan, other: &LogicalPlan) -> bool {
+    Arc::ptr_eq(one.schema(), other.schema())
+}
+
+fn is_volatile(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let walked = plan.apply_with_subqueries(|node| {
+        found |= node.expressions().iter().any(Expr::is_volatile);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    found || walked.is_err()
 }
 
 /// Names of the recursions in a plan. The rows of the last round are a table that only the next round sees.
@@ -177,7 +198,9 @@ fn replaced(plan: LogicalPlan, tables: &[Table]) -> Result<LogicalPlan> {
         let LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) = &node else {
             return Ok(Transformed::no(node));
         };
-        let Some(table) = tables.iter().find(|table| table.part == *input) else { return Ok(Transformed::no(node)) };
+        let Some(table) = tables.iter().find(|table| is_same(&table.part, input)) else {
+            return Ok(Transformed::no(node));
+        };
         let source = provider_as_source(Arc::clone(&table.rows) as _);
         let scan = LogicalPlanBuilder::scan(table.name.as_str(), source, None)?;
         let scan = scan.alias(alias.clone())?.build()?;
@@ -259,6 +282,20 @@ mod tests {
         +---+
         ");
         insta::assert_snapshot!(answer(&same, 0).await, @r"
+        +---+
+        | n |
+        +---+
+        | 0 |
+        +---+
+        ");
+    }
+
+    #[tokio::test]
+    async fn equal_subqueries_with_random_numbers_are_not_the_same() {
+        let random = "(select random() as x, column1 from t where column1 > 1)";
+        let sql =
+            format!("select count(*) as n from {random} a join {random} b on a.column1 = b.column1 where a.x = b.x");
+        insta::assert_snapshot!(answer(&sql, LIMIT).await, @r"
         +---+
         | n |
         +---+

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::broken::{Broken, Joined};
 use super::glued::Glued;
 use super::records::read_into;
-use super::{Line, Lines, repair};
+use super::{Line, Lines, TORN_END, repair};
 use crate::extract::{Reject, Sink};
 
 /// The shape of a record, for any lifetime of the line that it borrows from.
@@ -36,6 +36,7 @@ pub(crate) trait RecordReader<'s> {
     fn read_all(&mut self, lines: &mut Lines<'_>) -> Result<(), Reject> {
         while let Some(line) = lines.next_line() {
             self.read_line(&line)?;
+            self.sink().note_out_of_range(line.number);
         }
         self.save_broken()?;
         if lines.failed() {
@@ -113,7 +114,7 @@ pub(crate) trait RecordReader<'s> {
             self.sink().problem(line.number, "a torn record; the one behind it on the line was read");
             return Ok(());
         }
-        let reason = if line.ended { format!("no JSON object: {error}") } else { "the last line is torn".to_owned() };
+        let reason = if line.ended { format!("no JSON object: {error}") } else { TORN_END.to_owned() };
         self.sink().problem(line.number, &reason);
         Ok(())
     }

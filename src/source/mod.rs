@@ -35,6 +35,9 @@ pub const MAX_LINE: usize = 64 << 20;
 /// Largest document that is read whole. Bytes.
 pub const MAX_DOCUMENT: u64 = 32 << 20;
 
+/// The problem of a last line that no line end follows.
+pub(crate) const TORN_END: &str = "the last line is torn";
+
 /// Bytes that a larger one is read by at a time.
 const READ_AT_A_TIME: usize = 256 << 10;
 
@@ -276,8 +279,45 @@ fn is_compressed(path: &Path) -> bool {
     name.ends_with(b".zst") || memchr::memmem::find(name, b".zst.").is_some()
 }
 
+/// The text of a small file that a person wrote. A pipe, which may never end, is refused; `/dev/null` is an empty file.
+///
+/// # Errors
+/// When it cannot be read, is a pipe or folder, is no UTF-8 or is larger than 16 MiB.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let file = open_without_waiting(path)?;
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() && !is_device(kind) {
+        return Err(not_regular());
+    }
+    let mut bytes = Vec::new();
+    if file.take(MAX_SIDECAR).read_to_end(&mut bytes)? as u64 == MAX_SIDECAR {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+#[cfg(unix)]
+fn is_device(kind: std::fs::FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_char_device(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_device(_kind: std::fs::FileType) -> bool {
+    false
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
+}
+
 /// Opens a regular file for reading; a pipe, device or folder is refused and never blocks.
 fn open_regular(path: &Path) -> io::Result<File> {
+    let file = open_without_waiting(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
+/// Opening a pipe would wait for who writes to it.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -285,12 +325,7 @@ fn open_regular(path: &Path) -> io::Result<File> {
         use std::os::unix::fs::OpenOptionsExt;
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     }
-    let file = options.open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
-    }
+    options.open(path)
 }
 
 /// The first bytes of a file, for a look at what it is.

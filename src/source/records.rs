@@ -2,6 +2,7 @@
 //! once, the last time; unknown keys are collected by name.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -26,6 +27,40 @@ impl Text<'_> {
 /// A whole number: from integers, floats, and numbers in text; anything else is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Number(pub(crate) Option<i64>);
+
+/// A count of tokens: a whole number from 0 on; one out of range is absent, and counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct TokenNumber(pub(crate) Option<i64>);
+
+impl TokenNumber {
+    /// The count that a column of a database holds.
+    pub(crate) fn of(count: Option<i64>) -> Self {
+        Self::of_fraction(count.map(|count| count as f64))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "bounded by the range before it")]
+    fn of_fraction(count: Option<f64>) -> Self {
+        let is_in_range = |count: &f64| (0.0..LARGEST_COUNT).contains(count);
+        if count.is_some_and(|count| !is_in_range(&count)) {
+            note_out_of_range();
+        }
+        Self(count.filter(is_in_range).map(|count| count as i64))
+    }
+}
+
+thread_local! {
+    static OUT_OF_RANGE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts a number that is left out because it is out of range. Whoever knows the line that it stands on asks for the count.
+pub(super) fn note_out_of_range() {
+    OUT_OF_RANGE.set(OUT_OF_RANGE.get().saturating_add(1));
+}
+
+/// Numbers that this thread has left out since it was last asked.
+pub(crate) fn take_out_of_range() -> u64 {
+    OUT_OF_RANGE.take()
+}
 
 /// A fraction; as [`Number`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -157,6 +192,12 @@ impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Fraction(number) = Fraction::deserialize(deserializer)?;
         Ok(Self(number.filter(|number| number.abs() < LARGEST_COUNT).map(|number| number as i64)))
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Fraction::deserialize(deserializer).map(|Fraction(count)| Self::of_fraction(count))
     }
 }
 

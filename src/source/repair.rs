@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem;
+use regex::bytes::Regex;
+
+use super::records::note_out_of_range;
 
 /// The same text without NUL bytes and byte-order mark, with unpaired surrogate escapes and invalid UTF-8 replaced by
-/// U+FFFD; borrowed when nothing was wrong.
+/// U+FFFD, and numbers that no float holds by `null`; borrowed when nothing was wrong.
 pub fn repair(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let bytes = if memchr::memchr(0, bytes).is_some() {
@@ -18,15 +21,71 @@ pub fn repair(bytes: &[u8]) -> Cow<'_, str> {
         Cow::Borrowed(bytes) => lossy(bytes),
         Cow::Owned(bytes) => Cow::Owned(lossy(&bytes).into_owned()),
     };
-    match replace_lone_surrogates(&text) {
-        Some(replaced) => Cow::Owned(replaced),
-        None => text,
-    }
+    let text = replace_lone_surrogates(&text).map_or(text, Cow::Owned);
+    replace_large_numbers(&text).map_or(text, Cow::Owned)
 }
 
 /// As [`repair`], of JSON that a parser has passed: nothing else can be wrong with it.
 pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
     replace_lone_surrogates(json).map_or(Cow::Borrowed(json), Cow::Owned)
+}
+
+/// What a number such as `1e999` has, and few others.
+static LARGE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?-u)[0-9][eE]\+?[0-9]{3}|[0-9]{309}").ok());
+
+/// A parser refuses all of a JSON text that has a number beyond the range of floats. It becomes `null`, and is counted; none
+/// when there is none.
+fn replace_large_numbers(text: &str) -> Option<String> {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    if !is_json || !LARGE.as_ref()?.is_match(text.as_bytes()) {
+        return None;
+    }
+    let mut fixed: Option<Vec<u8>> = None;
+    for (from, to) in Numbers::of(text.as_bytes()) {
+        let is_large = text.get(from..to)?.parse::<f64>().is_ok_and(f64::is_infinite);
+        if is_large && let Some(place) = fixed.get_or_insert_with(|| text.as_bytes().to_vec()).get_mut(from..to) {
+            place.fill(b' ');
+            place.get_mut(..4)?.copy_from_slice(b"null");
+            note_out_of_range();
+        }
+    }
+    fixed.and_then(|bytes| String::from_utf8(bytes).ok())
+}
+
+/// The numbers of a JSON text, by their places.
+struct Numbers<'t> {
+    text: &'t [u8],
+    at: usize,
+    is_in_string: bool,
+}
+
+impl<'t> Numbers<'t> {
+    fn of(text: &'t [u8]) -> Self {
+        Self { text, at: 0, is_in_string: false }
+    }
+}
+
+impl Iterator for Numbers<'_> {
+    type Item = (usize, usize);
+
+    fn next(&mut self) -> Option<(usize, usize)> {
+        loop {
+            let (from, byte) = (self.at, *self.text.get(self.at)?);
+            self.at += 1;
+            match byte {
+                b'"' => self.is_in_string = !self.is_in_string,
+                b'\\' if self.is_in_string => self.at += 1,
+                b'-' | b'0'..=b'9' if !self.is_in_string => {
+                    let rest = self.text.get(from..)?;
+                    let is_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                    let to = from + rest.iter().position(|byte| !is_number(byte)).unwrap_or(rest.len());
+                    self.at = to;
+                    return Some((from, to));
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 /// The standard library's own reads byte by byte, which nearly no text needs.
@@ -78,10 +137,26 @@ fn surrogate_at(bytes: &[u8], at: usize) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::records::take_out_of_range;
 
     #[test]
     fn sound_text_is_borrowed() {
         assert!(matches!(repair("{\"a\":\"\\ud83d\\ude00 \\\\ud83d\"}".as_bytes()), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn numbers_that_no_float_holds_are_null_and_counted() {
+        take_out_of_range();
+        let json = r#"{"a":1e999,"b":"1e999 \\\" 1e999","c":[-1.5E+400,1e308],"d":0e999}"#;
+        let repaired = repair(json.as_bytes());
+        assert_eq!(repaired, r#"{"a":null ,"b":"1e999 \\\" 1e999","c":[null     ,1e308],"d":0e999}"#);
+        assert_eq!(take_out_of_range(), 2);
+        assert!(serde_json::from_str::<serde_json::Value>(&repaired).is_ok());
+        let long = format!("[{}]", "9".repeat(400));
+        assert_eq!(repair(long.as_bytes()).trim_end_matches(['9', ']', ' ']), "[null");
+        for sound in [r#"{"a":"1e999","b":"3e100a"}"#, "7b2261223a31e999"] {
+            assert!(matches!(repair(sound.as_bytes()), Cow::Borrowed(_)), "{sound}");
+        }
     }
 
     #[test]

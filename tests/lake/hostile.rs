@@ -91,6 +91,105 @@ fn bytes_that_are_odd_but_no_harm() {
 }
 
 #[test]
+fn numbers_out_of_range_cost_only_themselves() {
+    let bench = Bench::new();
+    for (name, tokens) in [("negative", "-1"), ("large", "9223372036854775808"), ("huge", "1e18"), ("endless", "1e999")]
+    {
+        let lines: Vec<String> = small(name).lines;
+        let changed = |(place, line): (usize, String)| match place {
+            1 => line.replace("\"output_tokens\":20", &format!("\"output_tokens\":{tokens}")),
+            _ => line,
+        };
+        let lines: Vec<String> = lines.into_iter().enumerate().map(changed).collect();
+        assert!(lines[1].contains(tokens));
+        bench.transcript(&format!("{name}.jsonl"), lines.join("\n") + "\n");
+    }
+    bench.transcript("plain.jsonl", small("plain").text());
+    bench.extract();
+    bench.verify();
+    let sources = bench.sources();
+    for name in ["negative", "large", "huge", "endless"] {
+        assert_eq!(messages_of(&bench, name), messages_of(&bench, "plain"), "{name}");
+        let usage = "SELECT output_tokens, input_tokens, cache_read_tokens, source_line FROM usage";
+        let usage = bench.sql(&format!("{usage} WHERE session_id = '{name}' ORDER BY source_line"));
+        assert_eq!(usage, ["0,10,1000,2", "20,10,1000,4"], "{name}");
+        let source = &sources[&format!("{name}.jsonl")];
+        let state = (&source["state"], &source["bad_lines"], &source["first_bad_line"]);
+        assert_eq!(state, (&json!("partial"), &json!(1), &json!(2)), "{source}");
+        assert_eq!(source["problem"], "line 2: a number out of range, which is left out");
+    }
+    assert_eq!(sources["plain.jsonl"]["state"], "ok");
+}
+
+#[test]
+fn half_a_line_is_bad_once_it_stays() {
+    let bench = Bench::new();
+    let text = small("half").text();
+    let path = bench.transcript("half.jsonl", &text.as_bytes()[..text.len() - 20]);
+    let strict = || bench.etl().arg("--strict").output().unwrap();
+    let first = strict();
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    assert_eq!(bench.sources()["half.jsonl"]["bad_lines"], 1);
+    assert_eq!(strict().status.code(), Some(0), "the agent may still be at work");
+    let file = fs::File::options().append(true).open(&path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    assert_eq!(strict().status.code(), Some(3));
+    assert_eq!(strict().status.code(), Some(3));
+    fs::write(&path, text).unwrap();
+    assert_eq!(strict().status.code(), Some(0));
+}
+
+#[test]
+fn an_agents_folder_may_lie_elsewhere() {
+    let bench = Bench::new();
+    let elsewhere = bench.path().join("disk/claude");
+    let project = elsewhere.join("projects/-home-kim-shop");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("a.jsonl"), small("a").text()).unwrap();
+    symlink(&elsewhere, bench.home().join(".claude")).unwrap();
+    let single = bench.path().join("disk/b.jsonl");
+    fs::write(&single, small("b").text()).unwrap();
+    symlink(&single, project.join("b.jsonl")).unwrap();
+    let foreign = bench.path().join("disk/c.jsonl");
+    fs::write(&foreign, small("c").text()).unwrap();
+    symlink(&foreign, project.join("c.jsonl")).unwrap();
+    let is_foreign =
+        rustix::process::geteuid().is_root() && std::os::unix::fs::chown(&foreign, Some(65534), None).is_ok();
+    bench.extract();
+    bench.verify();
+    assert!(messages_of(&bench, "a") > 0 && messages_of(&bench, "b") > 0);
+    if is_foreign {
+        assert_eq!(messages_of(&bench, "c"), 0);
+        let source = &bench.sources()["c.jsonl"];
+        assert_eq!(source["state"], "unreadable");
+        assert!(source["problem"].as_str().unwrap().contains("a link leads out of the home"), "{source}");
+    } else {
+        println!("a file of another user: skipped, only root can give one away");
+    }
+}
+
+#[test]
+fn settings_in_a_pipe_are_refused() {
+    let bench = Bench::new();
+    bench.transcript("plain.jsonl", small("plain").text());
+    bench.extract();
+    let pipe = bench.path().join("pipe");
+    if !Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()) {
+        return println!("no pipes here: skipped");
+    }
+    let config = bench.path().join("config.toml");
+    fs::write(&config, format!("prices = '{}'", pipe.display())).unwrap();
+    for (config, arguments) in
+        [(&pipe, ["sql", "SELECT 1"]), (&config, ["sql", "SELECT count(*) FROM prices"]), (&config, ["etl", "-q"])]
+    {
+        let output = bench.llrem(&arguments).arg("--config").arg(config).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stderr(&output).contains("not a regular file"), "{}", stderr(&output));
+    }
+    succeed(bench.llrem(&["sql", "SELECT 1"]).arg("--config").arg("/dev/null"));
+}
+
+#[test]
 fn things_that_are_no_regular_files() {
     let bench = Bench::new();
     bench.transcript("plain.jsonl", small("plain").text());

@@ -6,7 +6,7 @@ use super::{ANALYTICS, any_chat_key};
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::source::records::{Fraction, Moment, Number, Object, Text, record};
+use crate::source::records::{Fraction, Moment, Object, Text, TokenNumber, record};
 use crate::tables::{MessageRow, UsageRow};
 
 record! {
@@ -23,8 +23,8 @@ record! {
 record! {
     /// What is told of an event.
     Properties<'a> {
-        sent: Number = "prompt_tokens",
-        received: Number = "completion_tokens",
+        sent: TokenNumber = "prompt_tokens",
+        received: TokenNumber = "completion_tokens",
         cost: Fraction = "cost",
         model: Text<'a> = "main_model",
         version: Text<'a> = "aider_version",

@@ -12,8 +12,8 @@ use super::run::Run;
 use super::seed::Seed;
 use super::{any_chat_key, chat_key, clock};
 use crate::extract::{Reject, Sink};
-use crate::source::Source;
 use crate::source::git::{Commit, Repository};
+use crate::source::{Source, TORN_END};
 
 /// Reads a chat history.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -33,7 +33,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         if line.ended || blocks.is_certain(text, history.has_content()) {
             blocks.line(text, line.number, &mut history)?;
         } else if !text.trim().is_empty() {
-            history.out.problem(line.number, "the last line is torn");
+            history.out.problem(line.number, TORN_END);
         }
     }
     blocks.finish(&mut history)?;

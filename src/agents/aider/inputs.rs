@@ -6,7 +6,7 @@ use chrono::NaiveDateTime;
 
 use super::{INPUTS, chat_key, clock};
 use crate::extract::{Facts, Kind, Reject, Sink};
-use crate::source::Source;
+use crate::source::{Source, TORN_END};
 use crate::tables::MessageRow;
 
 /// One entry: what was typed at once.
@@ -82,7 +82,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         } else if line.ended {
             inputs.line(&String::from_utf8_lossy(line.bytes), line.number);
         } else {
-            out.problem(line.number, "the last line is torn");
+            out.problem(line.number, TORN_END);
         }
     }
     if lines.failed() {

@@ -40,7 +40,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 2,
+    parser_version: 3,
 };
 
 /// Name of the chat history.

@@ -1,6 +1,6 @@
 //! Shapes of what a conversation holds.
 
-use crate::source::records::{List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// A message of the user with the answer to it, since 2025-07-22.
@@ -138,10 +138,10 @@ record! {
         start: Moment = "request_start_timestamp_ms",
         end: Moment = "stream_end_timestamp_ms",
         model: Text<'a> = "model_id",
-        input: Number = "uncached_input_tokens",
-        output: Number = "output_tokens",
-        cache_read: Number = "cache_read_input_tokens",
-        cache_write: Number = "cache_write_input_tokens",
+        input: TokenNumber = "uncached_input_tokens",
+        output: TokenNumber = "output_tokens",
+        cache_read: TokenNumber = "cache_read_input_tokens",
+        cache_write: TokenNumber = "cache_write_input_tokens",
     }
     ignores [
         "time_to_first_chunk", "time_between_chunks", "user_prompt_length", "response_size", "chat_conversation_type",

@@ -1,7 +1,7 @@
 //! Billed requests. Neither program stores tokens; Kiro has fields for them, which were null wherever they were seen.
 
 use super::record::Request;
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 use crate::tables::UsageRow;
 
 /// The row of a request, without session, message and turn.
@@ -21,8 +21,8 @@ pub(super) fn usage_row<'r>(request: &'r Request<'_>, response: &'r str) -> Usag
 }
 
 /// A count of tokens, which never is negative.
-pub(in crate::agents) fn tokens(count: Number) -> Option<i64> {
-    count.0.map(|count| count.max(0))
+pub(in crate::agents) fn tokens(count: TokenNumber) -> Option<i64> {
+    count.0
 }
 
 /// A row of which nothing is known but its id.

@@ -8,7 +8,7 @@ use super::transcript::session_key;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::records::{Object, Text, record};
-use crate::source::{Source, repair};
+use crate::source::{Source, TORN_END, repair};
 
 record! {
     /// Text that was pasted into a prompt.
@@ -34,7 +34,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         out.line();
         let text = repair(line.bytes);
         let Ok(prompt) = serde_json::from_str::<Prompt<'_>>(&text) else {
-            out.problem(line.number, if line.ended { "no JSON object" } else { "the last line is torn" });
+            out.problem(line.number, if line.ended { "no JSON object" } else { TORN_END });
             continue;
         };
         let Some(display) = prompt.display.get() else { continue };

@@ -1,7 +1,7 @@
 //! The shapes of Claude Code's records, 0.2 to 2.1.
 
 use super::content::{Content, Structured};
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// One line of a transcript.
@@ -81,10 +81,10 @@ record! {
 record! {
     /// What a response was billed for.
     Usage<'a> {
-        input: Number = "input_tokens",
-        cache_write: Number = "cache_creation_input_tokens",
-        cache_read: Number = "cache_read_input_tokens",
-        output: Number = "output_tokens",
+        input: TokenNumber = "input_tokens",
+        cache_write: TokenNumber = "cache_creation_input_tokens",
+        cache_read: TokenNumber = "cache_read_input_tokens",
+        output: TokenNumber = "output_tokens",
         cache_creation: Object<CacheCreation<'a>> = "cache_creation",
         output_details: Object<OutputDetails<'a>> = "output_tokens_details",
         server_tools: Object<ServerTools<'a>> = "server_tool_use",
@@ -98,8 +98,8 @@ record! {
 record! {
     /// Cache writes by the life of the cache.
     CacheCreation<'a> {
-        five_minutes: Number = "ephemeral_5m_input_tokens",
-        one_hour: Number = "ephemeral_1h_input_tokens",
+        five_minutes: TokenNumber = "ephemeral_5m_input_tokens",
+        one_hour: TokenNumber = "ephemeral_1h_input_tokens",
     }
     ignores the rest
 }
@@ -107,7 +107,7 @@ record! {
 record! {
     /// Parts of the output.
     OutputDetails<'a> {
-        thinking: Number = "thinking_tokens",
+        thinking: TokenNumber = "thinking_tokens",
     }
     ignores the rest
 }
@@ -115,7 +115,7 @@ record! {
 record! {
     /// Tools that the provider ran.
     ServerTools<'a> {
-        web_searches: Number = "web_search_requests",
+        web_searches: TokenNumber = "web_search_requests",
     }
     ignores the rest
 }
@@ -125,10 +125,10 @@ record! {
     Iteration<'a> {
         kind: Text<'a> = "type",
         model: Text<'a> = "model",
-        input: Number = "input_tokens",
-        cache_write: Number = "cache_creation_input_tokens",
-        cache_read: Number = "cache_read_input_tokens",
-        output: Number = "output_tokens",
+        input: TokenNumber = "input_tokens",
+        cache_write: TokenNumber = "cache_creation_input_tokens",
+        cache_read: TokenNumber = "cache_read_input_tokens",
+        output: TokenNumber = "output_tokens",
         cache_creation: Object<CacheCreation<'a>> = "cache_creation",
     }
     ignores the rest

@@ -6,7 +6,7 @@ use super::AGENT;
 use super::record::{CacheCreation, Iteration, Line, Message, Usage};
 use super::transcript::tokens;
 use crate::extract::{KeyMap, Kind, key};
-use crate::source::records::{Number, Text};
+use crate::source::records::{Text, TokenNumber};
 use crate::tables::UsageRow;
 
 /// A response as far as its lines tell.
@@ -46,7 +46,13 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn of(input: Number, read: Number, write: Number, split: Option<&CacheCreation<'_>>, output: Number) -> Self {
+    fn of(
+        input: TokenNumber,
+        read: TokenNumber,
+        write: TokenNumber,
+        split: Option<&CacheCreation<'_>>,
+        output: TokenNumber,
+    ) -> Self {
         let count = |number| tokens(number).unwrap_or(0);
         let five_minutes = split.map_or(0, |split| count(split.five_minutes));
         let one_hour = split.map_or(0, |split| count(split.one_hour));

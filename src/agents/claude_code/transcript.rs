@@ -15,7 +15,7 @@ use super::user::UserText;
 use crate::agents::content::join;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
 use crate::source::jsonl::RecordReader;
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 use crate::source::{self, Source, repair};
 use crate::tables::MessageRow;
 
@@ -327,8 +327,8 @@ pub(super) fn session_key(session: &str) -> u64 {
 }
 
 /// Tokens as billed never are negative; what is, is damage.
-pub(super) fn tokens(number: Number) -> Option<i64> {
-    number.0.map(|tokens| tokens.max(0))
+pub(super) fn tokens(number: TokenNumber) -> Option<i64> {
+    number.0
 }
 
 /// Texts with a line end between them.

@@ -87,8 +87,8 @@ impl Companion {
             started: metadata.started.0,
             ended: metadata.ended.0,
             model: owned(metadata.model.get()),
-            input: metadata.input.0.map(|tokens| tokens.max(0)),
-            output: metadata.output.0.map(|tokens| tokens.max(0)),
+            input: metadata.input.0,
+            output: metadata.output.0,
             cost: metadata.cost.0.filter(|cost| *cost >= 0.0),
         });
     }

@@ -62,7 +62,7 @@ fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -
         out.message(row, true)?;
         out.give_way(Kind::Message, &id, session, None);
     }
-    let count = |number: crate::source::records::Number| number.0.map(|tokens| tokens.max(0));
+    let count = |number: crate::source::records::TokenNumber| number.0;
     let told =
         Told { input: count(item.input), cache_read: count(item.cache_read), cache_write: count(item.cache_write) };
     let output = count(item.output);

@@ -4,7 +4,7 @@ use super::record::Metrics;
 use super::rows::{Bill, Rows};
 use super::split::{Split, Told};
 use crate::extract::{Kind, Reject};
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 
 /// A reply's own numbers.
 pub(super) struct Numbers {
@@ -16,7 +16,7 @@ pub(super) struct Numbers {
 impl Numbers {
     /// None where no number is told.
     pub(super) fn of(metrics: &Metrics<'_>) -> Option<Self> {
-        let count = |number: Number| number.0.map(|tokens| tokens.max(0));
+        let count = |number: TokenNumber| number.0;
         let cost = metrics.cost.0.filter(|cost| *cost >= 0.0);
         let (told, output) = match &metrics.tokens.0 {
             Some(tokens) => {

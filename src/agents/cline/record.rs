@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::{Deserialize, Deserializer};
 
 use crate::agents::content::{self, TextBlock};
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// One entry of `ui_messages.json`: what the person saw.
@@ -50,10 +50,10 @@ record! {
     /// The JSON text of an `api_req_started` row, and of those that sum up requests.
     RequestInfo<'a> {
         request: Raw<'a> = "request",
-        input: Number = "tokensIn",
-        output: Number = "tokensOut",
-        cache_write: Number = "cacheWrites",
-        cache_read: Number = "cacheReads",
+        input: TokenNumber = "tokensIn",
+        output: TokenNumber = "tokensOut",
+        cache_write: TokenNumber = "cacheWrites",
+        cache_read: TokenNumber = "cacheReads",
         cost: Fraction = "cost",
         cancelled: Text<'a> = "cancelReason",
         failure: Text<'a> = "streamingFailedMessage",
@@ -103,10 +103,10 @@ record! {
 record! {
     /// What a message cost: the first four are of an SDK session, `tokens` is of the extension.
     Metrics<'a> {
-        input: Number = "inputTokens",
-        output: Number = "outputTokens",
-        cache_read: Number = "cacheReadTokens",
-        cache_write: Number = "cacheWriteTokens",
+        input: TokenNumber = "inputTokens",
+        output: TokenNumber = "outputTokens",
+        cache_read: TokenNumber = "cacheReadTokens",
+        cache_write: TokenNumber = "cacheWriteTokens",
         cost: Fraction = "cost",
         tokens: Object<PromptTokens<'a>> = "tokens",
     }
@@ -116,9 +116,9 @@ record! {
 record! {
     /// Tokens of a request as the extension keeps them beside the reply; `cached` is within `prompt`.
     PromptTokens<'a> {
-        prompt: Number = "prompt",
-        completion: Number = "completion",
-        cached: Number = "cached",
+        prompt: TokenNumber = "prompt",
+        completion: TokenNumber = "completion",
+        cached: TokenNumber = "cached",
     }
     ignores the rest
 }
@@ -205,8 +205,8 @@ record! {
         started: Moment = "startTime",
         ended: Moment = "endTime",
         model: Text<'a> = "model",
-        input: Number = "totalTokensIn",
-        output: Number = "totalTokensOut",
+        input: TokenNumber = "totalTokensIn",
+        output: TokenNumber = "totalTokensOut",
         cost: Fraction = "totalCost",
     }
     ignores the rest
@@ -237,10 +237,10 @@ record! {
         id: Text<'a> = "id",
         at: Moment = "ts",
         task: Text<'a> = "task",
-        input: Number = "tokensIn",
-        output: Number = "tokensOut",
-        cache_write: Number = "cacheWrites",
-        cache_read: Number = "cacheReads",
+        input: TokenNumber = "tokensIn",
+        output: TokenNumber = "tokensOut",
+        cache_write: TokenNumber = "cacheWrites",
+        cache_read: TokenNumber = "cacheReads",
         cost: Fraction = "totalCost",
         cwd: Text<'a> = "cwdOnTaskInitialization",
         workspace: Text<'a> = "workspace",

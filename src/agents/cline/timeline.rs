@@ -10,7 +10,7 @@ use super::record::{Details, RequestInfo, Shown};
 use super::split::Told;
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
-use crate::source::records::{Number, Text};
+use crate::source::records::{Text, TokenNumber};
 use crate::time::from_epoch;
 
 /// All requests and events of a task.
@@ -81,8 +81,8 @@ pub(super) struct Total {
 }
 
 /// Tokens never are negative; what is, is damage.
-fn count(number: Number) -> Option<i64> {
-    number.0.map(|tokens| tokens.max(0))
+fn count(number: TokenNumber) -> Option<i64> {
+    number.0
 }
 
 /// What a row is: what was said or asked.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::record::{TokenInfo, Tokens};
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 use crate::tables::UsageRow;
 
 /// Tokens as Codex counts them: input with both caches, output with reasoning.
@@ -19,13 +19,13 @@ pub(super) struct Numbers {
 
 impl Numbers {
     pub(super) fn of(tokens: &Tokens<'_>) -> Self {
-        let count = |number: Number| number.0.unwrap_or(0).max(0);
+        let count = |number: TokenNumber| number.0.unwrap_or(0);
         Self {
             input: count(tokens.input),
             cache_read: count(tokens.cache_read),
             cache_write: count(tokens.cache_write),
             output: count(tokens.output),
-            reasoning: tokens.reasoning.0.map(|tokens| tokens.max(0)),
+            reasoning: tokens.reasoning.0,
             total: count(tokens.total),
         }
     }

@@ -7,7 +7,7 @@ use super::rollout::prompt_key;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{Reject, Sink, session_key};
 use crate::source::records::{List, Object};
-use crate::source::{Source, repair};
+use crate::source::{Source, TORN_END, repair};
 
 /// Reads the typed prompts. Each is claimed weakly, so that any rollout that has it wins.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -25,7 +25,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         let text = repair(line.bytes);
         match serde_json::from_str::<Prompt<'_>>(&text) {
             Ok(prompt) => add(&mut prompts, &prompt, line.number),
-            Err(_) => out.problem(line.number, if line.ended { "no JSON object" } else { "the last line is torn" }),
+            Err(_) => out.problem(line.number, if line.ended { "no JSON object" } else { TORN_END }),
         }
     }
     prompts.push(out)

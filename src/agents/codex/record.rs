@@ -1,6 +1,6 @@
 //! The shapes of Codex's records: the TypeScript program, 0.2 to 0.31 (bare items), 0.32 to 0.169 (envelopes).
 
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// One line of a rollout: an envelope, a bare item, or a line of the simplified form.
@@ -177,6 +177,7 @@ record! {
         invocation: Object<Invocation<'a>> = "invocation",
         new_thread: Text<'a> = "new_thread_id" | "agent_thread_id",
         item: Raw<'a> = "item",
+        started: Moment = "started_at_ms",
         turns: Number = "num_turns",
         thread_name: Text<'a> = "thread_name",
         settings: Object<Settings<'a>> = "thread_settings",
@@ -218,12 +219,12 @@ record! {
 record! {
     /// Tokens: input with both caches, output with reasoning.
     Tokens<'a> {
-        input: Number = "input_tokens",
-        cache_read: Number = "cached_input_tokens",
-        cache_write: Number = "cache_write_input_tokens",
-        output: Number = "output_tokens",
-        reasoning: Number = "reasoning_output_tokens",
-        total: Number = "total_tokens",
+        input: TokenNumber = "input_tokens",
+        cache_read: TokenNumber = "cached_input_tokens",
+        cache_write: TokenNumber = "cache_write_input_tokens",
+        output: TokenNumber = "output_tokens",
+        reasoning: TokenNumber = "reasoning_output_tokens",
+        total: TokenNumber = "total_tokens",
     }
     ignores []
 }
@@ -268,7 +269,6 @@ record! {
         error: Raw<'a> = "error",
         review: Text<'a> = "review",
         source: Text<'a> = "source",
-        started: Number = "started_at_ms",
         thread: Text<'a> = "agent_thread_id" | "new_thread_id",
         receivers: List<Text<'a>> = "receiver_thread_ids",
     }

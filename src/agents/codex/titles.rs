@@ -3,7 +3,7 @@
 use super::AGENT;
 use super::record::Named;
 use crate::extract::{NoteField, Reject, Sink, session_key};
-use crate::source::{Source, repair};
+use crate::source::{Source, TORN_END, repair};
 
 /// Reads `session_index.jsonl`: of several names of a thread the last counts.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -15,7 +15,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         out.line();
         let text = repair(line.bytes);
         let Ok(named) = serde_json::from_str::<Named<'_>>(&text) else {
-            out.problem(line.number, if line.ended { "no JSON object" } else { "the last line is torn" });
+            out.problem(line.number, if line.ended { "no JSON object" } else { TORN_END });
             continue;
         };
         for field in &named.unknown {

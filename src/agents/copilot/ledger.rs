@@ -10,7 +10,7 @@ use super::record::{Billed, CompactionTokens, Shutdown, UsageRecord};
 use super::transcript::{Spot, Transcript};
 use super::{AGENT, dollars, metrics, stored_key};
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
-use crate::source::records::{Number, Object};
+use crate::source::records::{Object, TokenNumber};
 
 /// The calls of one process: from a start or resume to the shutdown, or to whatever ended it without one.
 #[derive(Default)]
@@ -132,7 +132,7 @@ impl Ledger {
     }
 
     /// Adds what a chunk of a reply tells: the most of its chunks counts.
-    pub(super) fn note_reply(&mut self, call: &Call, message_id: &str, output: Number) {
+    pub(super) fn note_reply(&mut self, call: &Call, message_id: &str, output: TokenNumber) {
         let output = output.0.filter(|output| *output > 0);
         let leg = self.open();
         let place = *leg.places.entry(key(AGENT, Kind::Response, &call.response)).or_insert(leg.replies.len());
@@ -152,7 +152,8 @@ impl Ledger {
         request: Option<&str>,
         tokens: &CompactionTokens<'_>,
     ) {
-        let numbers = Numbers::of(tokens.input, tokens.cache_read, tokens.cache_write, tokens.output, Number(None));
+        let numbers =
+            Numbers::of(tokens.input, tokens.cache_read, tokens.cache_write, tokens.output, TokenNumber(None));
         if numbers.is_zero() {
             return;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::ledger::Ledger;
 use super::record::{Metric, Shutdown};
-use crate::source::records::{Number, Object, Raw};
+use crate::source::records::{Object, Raw, TokenNumber};
 use crate::source::repair;
 
 /// Tokens as the tables have them: the input without what was read from or written to a cache.
@@ -20,7 +20,13 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// Tokens as the agent counts them: the input includes both caches, the output the reasoning.
-    pub(super) fn of(input: Number, read: Number, write: Number, output: Number, reasoning: Number) -> Self {
+    pub(super) fn of(
+        input: TokenNumber,
+        read: TokenNumber,
+        write: TokenNumber,
+        output: TokenNumber,
+        reasoning: TokenNumber,
+    ) -> Self {
         Counters::of([input, output, read, write, reasoning], None).numbers()
     }
 
@@ -37,8 +43,8 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    fn of(tokens: [Number; 5], nano: Option<f64>) -> Self {
-        Self { tokens: tokens.map(|number| number.0.map(|tokens| tokens.max(0))), nano }
+    fn of(tokens: [TokenNumber; 5], nano: Option<f64>) -> Self {
+        Self { tokens: tokens.map(|number| number.0), nano }
     }
 
     fn output(&self) -> i64 {

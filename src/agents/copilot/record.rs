@@ -1,6 +1,6 @@
 //! The shapes of Copilot CLI's events, 0.0.3xx to 1.0.9x.
 
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// One line of an events file: the envelope; what is in `data` depends on the type.
@@ -71,7 +71,7 @@ record! {
         content: Text<'a> = "content",
         thinking: Text<'a> = "reasoningText",
         model: Text<'a> = "model",
-        output: Number = "outputTokens",
+        output: TokenNumber = "outputTokens",
         requests: List<Object<ToolRequest<'a>>> = "toolRequests",
         api_call: Text<'a> = "apiCallId",
         request: Text<'a> = "requestId",
@@ -219,10 +219,10 @@ record! {
 record! {
     /// What a compaction's own call used. The short names are of 0.0.x.
     CompactionTokens<'a> {
-        input: Number = "inputTokens" | "input",
-        output: Number = "outputTokens" | "output",
-        cache_read: Number = "cacheReadTokens" | "cachedInput",
-        cache_write: Number = "cacheWriteTokens",
+        input: TokenNumber = "inputTokens" | "input",
+        output: TokenNumber = "outputTokens" | "output",
+        cache_read: TokenNumber = "cacheReadTokens" | "cachedInput",
+        cache_write: TokenNumber = "cacheWriteTokens",
         model: Text<'a> = "model",
         duration: Number = "duration",
         billed: Object<Billed<'a>> = "copilotUsage",
@@ -250,11 +250,11 @@ record! {
     /// What one model call used; the input includes what was read from and written to the cache.
     CallUsage<'a> {
         model: Text<'a> = "model",
-        input: Number = "inputTokens",
-        output: Number = "outputTokens",
-        cache_read: Number = "cacheReadTokens",
-        cache_write: Number = "cacheWriteTokens",
-        reasoning: Number = "reasoningTokens",
+        input: TokenNumber = "inputTokens",
+        output: TokenNumber = "outputTokens",
+        cache_read: TokenNumber = "cacheReadTokens",
+        cache_write: TokenNumber = "cacheWriteTokens",
+        reasoning: TokenNumber = "reasoningTokens",
         cache_seconds: Number = "cacheTtlSeconds",
         duration: Number = "duration",
         finish: Text<'a> = "finishReason",
@@ -309,11 +309,11 @@ record! {
 record! {
     /// Its tokens.
     MetricUsage<'a> {
-        input: Number = "inputTokens",
-        output: Number = "outputTokens",
-        cache_read: Number = "cacheReadTokens",
-        cache_write: Number = "cacheWriteTokens",
-        reasoning: Number = "reasoningTokens",
+        input: TokenNumber = "inputTokens",
+        output: TokenNumber = "outputTokens",
+        cache_read: TokenNumber = "cacheReadTokens",
+        cache_write: TokenNumber = "cacheWriteTokens",
+        reasoning: TokenNumber = "reasoningTokens",
     }
     ignores the rest
 }

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::metrics::{Numbers, UNITS_HAVE_A_PRICE};
 use super::{AGENT, child_session, dollars, recorded_key, stored_key};
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 use crate::source::{Database, Source};
 use crate::tables::MessageRow;
 
@@ -128,7 +128,7 @@ fn read_calls(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) 
     each_row(database, "assistant_usage_events", &columns, "session_id, id", |row| {
         out.line();
         let Some(session) = text(row, 0)? else { return Ok(()) };
-        let count = |column| -> Result<Number, rusqlite::Error> { Ok(Number(number(row, column)?)) };
+        let count = |column| -> Result<TokenNumber, rusqlite::Error> { Ok(TokenNumber::of(number(row, column)?)) };
         let numbers = Numbers::of(count(6)?, count(8)?, count(9)?, count(7)?, count(10)?);
         // Ids begin anew when the database is made anew.
         let created = text(row, 14)?.unwrap_or_default();

@@ -61,7 +61,7 @@ impl Bubble<'_> {
         let counted = [&self.tokens, &self.usage]
             .into_iter()
             .filter_map(|counts| counts.0.as_ref())
-            .map(|counts| (counts.input.0.unwrap_or(0).max(0), counts.output.0.unwrap_or(0).max(0)));
+            .map(|counts| (counts.input.0.unwrap_or(0), counts.output.0.unwrap_or(0)));
         counted.into_iter().find(|(input, output)| input.saturating_add(*output) > 0)
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// `composerData:<id>`, or an entry of `allComposers` in any of the lists.
@@ -158,8 +158,8 @@ record! {
 record! {
     /// Tokens of a bubble; both zero where nothing was recorded.
     TokenCount<'a> {
-        input: Number = "inputTokens" | "input_tokens",
-        output: Number = "outputTokens" | "output_tokens",
+        input: TokenNumber = "inputTokens" | "input_tokens",
+        output: TokenNumber = "outputTokens" | "output_tokens",
     }
     ignores the rest
 }

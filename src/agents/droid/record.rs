@@ -1,7 +1,7 @@
 //! The shapes of Droid's records: session files of 2025-10 and later, and the settings beside them.
 
 use super::content::{Content, Told};
-use crate::source::records::{List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// One line of a session.
@@ -93,11 +93,11 @@ record! {
 record! {
     /// Running total of a session.
     TokenUsage<'a> {
-        input: Number = "inputTokens",
-        output: Number = "outputTokens",
-        cache_write: Number = "cacheCreationTokens",
-        cache_read: Number = "cacheReadTokens",
-        thinking: Number = "thinkingTokens",
+        input: TokenNumber = "inputTokens",
+        output: TokenNumber = "outputTokens",
+        cache_write: TokenNumber = "cacheCreationTokens",
+        cache_read: TokenNumber = "cacheReadTokens",
+        thinking: TokenNumber = "thinkingTokens",
     }
     ignores the rest
 }
@@ -148,10 +148,10 @@ record! {
 record! {
     /// What the model was billed for since the last completion.
     CaptureUsage<'a> {
-        input: Number = "input_tokens",
-        output: Number = "output_tokens",
-        cache_read: Number = "cache_read_input_tokens",
-        cache_write: Number = "cache_creation_input_tokens",
+        input: TokenNumber = "input_tokens",
+        output: TokenNumber = "output_tokens",
+        cache_read: TokenNumber = "cache_read_input_tokens",
+        cache_write: TokenNumber = "cache_creation_input_tokens",
     }
     ignores the rest
 }

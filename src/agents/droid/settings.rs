@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::model::model_name;
 use super::record::{Settings, TagMetadata, TokenUsage};
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 use crate::source::{Fingerprint, Source, repair};
 use crate::tables::UsageRow;
 
@@ -133,6 +133,6 @@ impl Total {
 }
 
 /// Tokens never are negative; what is, is damage.
-pub(super) fn tokens(number: Number) -> Option<i64> {
-    number.0.map(|tokens| tokens.max(0))
+pub(super) fn tokens(number: TokenNumber) -> Option<i64> {
+    number.0
 }

@@ -2,7 +2,7 @@
 
 use serde::de::{Deserialize, Deserializer};
 
-use crate::source::records::{List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{List, Moment, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// A line of a chat: facts of the session, a message, or a change of either. The document that a chat was until 0.38
@@ -50,12 +50,12 @@ impl<'a> History<'a> {
 record! {
     /// What a request was billed for.
     Tokens<'a> {
-        input: Number = "input",
-        output: Number = "output",
-        cached: Number = "cached",
-        thoughts: Number = "thoughts",
-        tool: Number = "tool",
-        total: Number = "total",
+        input: TokenNumber = "input",
+        output: TokenNumber = "output",
+        cached: TokenNumber = "cached",
+        thoughts: TokenNumber = "thoughts",
+        tool: TokenNumber = "tool",
+        total: TokenNumber = "total",
     }
     ignores the rest
 }

@@ -1,7 +1,7 @@
 //! What a request was billed for, in the columns' terms.
 
 use super::record::Tokens;
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 
 /// Tokens of one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl Numbers {
     /// The numbers of a record, and whether its own total is another one than their sum. None where all are zero: nothing
     /// was billed, or it is not known.
     pub(super) fn of(tokens: &Tokens<'_>) -> Option<(Self, bool)> {
-        let count = |number: Number| number.0.map(|tokens| tokens.max(0));
+        let count = |number: TokenNumber| number.0;
         let [input, cached, output, tool] =
             [tokens.input, tokens.cached, tokens.output, tokens.tool].map(|number| count(number).unwrap_or(0));
         let thoughts = count(tokens.thoughts);

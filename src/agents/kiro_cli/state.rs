@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::agents::amazon_q::{Thread, blank_usage, tokens};
 use crate::extract::{Facts, Reject};
-use crate::source::records::{List, Moment, Number, Object, Text, record};
+use crate::source::records::{List, Moment, Object, Text, TokenNumber, record};
 use crate::source::{Source, repair};
 use crate::tables::UsageRow;
 
@@ -56,8 +56,8 @@ record! {
 record! {
     /// What is noted of a turn.
     Turn<'a> {
-        input: Number = "input_token_count",
-        output: Number = "output_token_count",
+        input: TokenNumber = "input_token_count",
+        output: TokenNumber = "output_token_count",
         end: Moment = "end_timestamp",
         messages: List<Text<'a>> = "message_ids",
         model: Text<'a> = "model",
@@ -172,6 +172,6 @@ impl State {
 }
 
 /// Counts are 0 also in turns that used tokens, so that 0 says nothing.
-fn counted(count: Number) -> Option<i64> {
+fn counted(count: TokenNumber) -> Option<i64> {
     tokens(count).filter(|count| *count > 0)
 }

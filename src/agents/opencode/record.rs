@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::source::jsonl::Shape;
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 use crate::source::repair;
 
 record! {
@@ -144,10 +144,10 @@ record! {
 record! {
     /// What an API call was billed for, as the program counts it.
     Tokens<'a> {
-        total: Number = "total",
-        input: Number = "input",
-        output: Number = "output",
-        reasoning: Number = "reasoning",
+        total: TokenNumber = "total",
+        input: TokenNumber = "input",
+        output: TokenNumber = "output",
+        reasoning: TokenNumber = "reasoning",
         cache: Object<Cache<'a>> = "cache",
     }
     ignores the rest
@@ -165,8 +165,8 @@ impl Tokens<'_> {
 record! {
     /// Cached input.
     Cache<'a> {
-        read: Number = "read",
-        write: Number = "write",
+        read: TokenNumber = "read",
+        write: TokenNumber = "write",
     }
     ignores the rest
 }

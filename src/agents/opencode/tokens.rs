@@ -1,7 +1,7 @@
 //! What an API call was billed for, in the columns' terms.
 
 use super::record::Tokens;
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 
 /// Tokens of one API call; none where they are not recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) struct Counter<'c> {
 impl Billed {
     /// The counts of a record. Reasoning was part of `output` until early 2026, and is beside it since; a total tells which.
     pub(super) fn of(tokens: &Tokens<'_>, counter: Counter<'_>) -> Self {
-        let count = |number: Number| number.0.map(|count| count.max(0));
+        let count = |number: TokenNumber| number.0;
         let cache = tokens.cache.0.as_ref();
         let input = count(tokens.input);
         let cache_read = cache.and_then(|cache| count(cache.read));

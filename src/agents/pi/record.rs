@@ -1,7 +1,7 @@
 //! The shapes of pi's lines, header versions 1 to 4, and of what its forks and OpenClaw add to them.
 
 use super::content::Content;
-use crate::source::records::{Flag, Fraction, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{Flag, Fraction, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// One line: the header, or an entry of the session's tree.
@@ -83,13 +83,13 @@ record! {
 record! {
     /// What a model call was billed for.
     Usage<'a> {
-        input: Number = "input",
-        output: Number = "output",
-        cache_read: Number = "cacheRead",
-        cache_write: Number = "cacheWrite",
-        cache_write_1h: Number = "cacheWrite1h",
-        reasoning: Number = "reasoning" | "reasoningTokens",
-        total: Number = "totalTokens" | "total",
+        input: TokenNumber = "input",
+        output: TokenNumber = "output",
+        cache_read: TokenNumber = "cacheRead",
+        cache_write: TokenNumber = "cacheWrite",
+        cache_write_1h: TokenNumber = "cacheWrite1h",
+        reasoning: TokenNumber = "reasoning" | "reasoningTokens",
+        total: TokenNumber = "totalTokens" | "total",
         cost: Object<Cost<'a>> = "cost",
     }
     ignores ["premiumRequests", "server", "cttl", "orchestrationInput", "orchestrationOutput", "contextUsage"]

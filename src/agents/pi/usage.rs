@@ -1,7 +1,7 @@
 //! What a model call was billed for, as the tables count it.
 
 use super::record::Usage;
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 
 /// Tokens as the tables count them: the kinds are disjoint, but for reasoning, which is part of the output.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,8 +17,8 @@ pub(super) struct Billed {
 }
 
 /// Tokens as billed never are negative; what is, is damage.
-fn tokens(number: Number) -> Option<i64> {
-    number.0.map(|tokens| tokens.max(0))
+fn tokens(number: TokenNumber) -> Option<i64> {
+    number.0
 }
 
 impl Billed {

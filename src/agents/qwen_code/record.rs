@@ -1,6 +1,6 @@
 //! The shapes of Qwen Code's records.
 
-use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, record};
+use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// One line of a session.
@@ -97,12 +97,12 @@ record! {
 record! {
     /// Tokens of one response.
     Usage<'a> {
-        prompt: Number = "promptTokenCount",
-        candidates: Number = "candidatesTokenCount",
-        cached: Number = "cachedContentTokenCount",
-        thoughts: Number = "thoughtsTokenCount",
-        tool_use: Number = "toolUsePromptTokenCount",
-        total: Number = "totalTokenCount",
+        prompt: TokenNumber = "promptTokenCount",
+        candidates: TokenNumber = "candidatesTokenCount",
+        cached: TokenNumber = "cachedContentTokenCount",
+        thoughts: TokenNumber = "thoughtsTokenCount",
+        tool_use: TokenNumber = "toolUsePromptTokenCount",
+        total: TokenNumber = "totalTokenCount",
     }
     ignores the rest
 }
@@ -125,8 +125,8 @@ record! {
     /// What the program measured.
     Event<'a> {
         name: Text<'a> = "event.name",
-        input: Number = "input_token_count",
-        output: Number = "output_token_count",
+        input: TokenNumber = "input_token_count",
+        output: TokenNumber = "output_token_count",
         duration_ms: Number = "duration_ms",
         error: Text<'a> = "error_message" | "error",
         call: Text<'a> = "call_id",

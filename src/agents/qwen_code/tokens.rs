@@ -1,7 +1,7 @@
 //! What a response was billed for, in the columns' terms.
 
 use super::record::Usage;
-use crate::source::records::Number;
+use crate::source::records::TokenNumber;
 
 /// Tokens of one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) struct Billed {
 impl Billed {
     /// None where all counts are zero: nothing was billed, or it is not known.
     pub(super) fn of(usage: &Usage<'_>) -> Option<Self> {
-        let count = |number: Number| number.0.map(|tokens| tokens.max(0));
+        let count = |number: TokenNumber| number.0;
         let [prompt, candidates, tool_use] =
             [usage.prompt, usage.candidates, usage.tool_use].map(|number| count(number).unwrap_or(0));
         let (cached, thoughts) = (count(usage.cached), count(usage.thoughts));

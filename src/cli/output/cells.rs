@@ -1,11 +1,13 @@
 //! How values look: moments in the session's zone, nested values as text, money with its decimals.
 
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::shown::money;
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringBuilder};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema, SchemaRef};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, StringBuilder};
+use arrow::compute::{cast, nullif};
+use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::json::writer::{EncoderOptions, make_encoder};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -25,6 +27,58 @@ pub(super) fn shown(batch: &RecordBatch, zone: Tz) -> Result<RecordBatch, ArrowE
     let columns = columns.map(|(column, field)| cast(column, field.data_type())).collect::<Result<Vec<_>, _>>()?;
     let rows = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(schema, columns, &rows)
+}
+
+/// The rows without moments and days that no calendar reaches: their cells are empty, and cost no other cell.
+pub(super) fn printable(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().map(|column| match seconds_of(column.data_type()) {
+        Some(range) => within(column, &range),
+        None => Ok(Arc::clone(column)),
+    });
+    let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
+    let schema = Schema::new(batch.schema_ref().fields().iter().map(nullable).collect::<Vec<_>>());
+    let rows = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(schema), columns.collect::<Result<_, _>>()?, &rows)
+}
+
+/// Years up to 200,000 can be printed, whatever the zone.
+const SECONDS: i64 = 200_000 * 31_556_952;
+
+/// The numbers that can be printed in a column of moments or days; none where all can.
+fn seconds_of(kind: &DataType) -> Option<RangeInclusive<i64>> {
+    let most = match kind {
+        DataType::Timestamp(TimeUnit::Second, _) => SECONDS,
+        DataType::Timestamp(TimeUnit::Millisecond, _) | DataType::Date64 => SECONDS * 1000,
+        DataType::Timestamp(TimeUnit::Microsecond, _) => SECONDS * 1_000_000,
+        DataType::Date32 => SECONDS / 86_400,
+        _ => return None,
+    };
+    Some(-most..=most)
+}
+
+fn within(column: &ArrayRef, range: &RangeInclusive<i64>) -> Result<ArrayRef, ArrowError> {
+    let numbers = match column.data_type() {
+        DataType::Date32 => cast(&cast(column, &DataType::Int32)?, &DataType::Int64)?,
+        _ => cast(column, &DataType::Int64)?,
+    };
+    let numbers = numbers.as_primitive::<Int64Type>();
+    let is_outside = |number: Option<i64>| number.is_some_and(|number| !range.contains(&number));
+    if !numbers.iter().any(is_outside) {
+        return Ok(Arc::clone(column));
+    }
+    nullif(column, &numbers.iter().map(|number| Some(is_outside(number))).collect())
+}
+
+/// Signs that make spreadsheets run a cell as a formula, full-width ones included.
+const FORMULAS: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠'];
+
+/// A column of text with `'` before each that a spreadsheet would run; others as they are.
+pub(super) fn without_formulas(column: &ArrayRef) -> ArrayRef {
+    let Some(texts) = column.as_string_opt::<i32>() else { return Arc::clone(column) };
+    let marked = texts.iter().map(|text| {
+        text.map(|text| if text.starts_with(FORMULAS) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) })
+    });
+    Arc::new(marked.collect::<StringArray>())
 }
 
 fn shown_type(field: &Field, zone: Tz) -> DataType {
@@ -59,11 +113,8 @@ pub(super) fn flat(column: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, Arro
 
 /// The type of a column after [`flat`].
 pub(super) fn flat_field(field: &FieldRef) -> FieldRef {
-    if field.data_type().is_nested() {
-        Arc::new(Field::new(field.name(), DataType::Utf8, field.is_nullable()))
-    } else {
-        Arc::clone(field)
-    }
+    let kind = if field.data_type().is_nested() { DataType::Utf8 } else { field.data_type().clone() };
+    Arc::new(Field::new(field.name(), kind, true))
 }
 
 /// Whether the column's values stand at the right.

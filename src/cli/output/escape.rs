@@ -2,20 +2,21 @@
 
 use std::io::{self, Write};
 
-use crate::shown::{push, push_in_json};
+use crate::shown::Escaper;
 
 /// Escapes all that passes on its way to a terminal, apart from line breaks and tabs.
 pub(super) struct Escaping<W> {
     inner: W,
     /// Whether what passes is JSON, and has to stay it.
     is_json: bool,
+    escaper: Escaper,
     /// The beginning of a character that the next write completes.
     torn: Vec<u8>,
 }
 
 impl<W: Write> Escaping<W> {
     pub(super) fn new(inner: W, is_json: bool) -> Self {
-        Self { inner, is_json, torn: Vec::new() }
+        Self { inner, is_json, escaper: Escaper::default(), torn: Vec::new() }
     }
 }
 
@@ -28,8 +29,8 @@ impl<W: Write> Write for Escaping<W> {
             for letter in chunk.valid().chars() {
                 match letter {
                     '\n' | '\t' => escaped.push(letter),
-                    letter if self.is_json => push_in_json(&mut escaped, letter),
-                    letter => push(&mut escaped, letter),
+                    letter if self.is_json => self.escaper.push_in_json(&mut escaped, letter),
+                    letter => self.escaper.push(&mut escaped, letter),
                 }
             }
             let invalid = chunk.invalid();

@@ -42,6 +42,8 @@ pub struct OutputSettings {
     pub path: Option<PathBuf>,
     /// Time zone in which moments are shown.
     pub zone: Tz,
+    /// Whether texts in CSV that a spreadsheet would run as a formula are marked as texts.
+    pub safe_csv: bool,
 }
 
 impl OutputSettings {
@@ -67,6 +69,7 @@ trait Rows {
 pub struct Output {
     format: Format,
     zone: Tz,
+    safe_csv: bool,
     overlong: Overlong,
     limit: Option<(Limit, &'static str)>,
     target: Target,
@@ -88,7 +91,8 @@ impl Output {
             return Err(Error::Usage(format!("{} is no text; write it into a file with -o FILE", format.name())));
         }
         let target = path.map_or_else(|| Ok(Target::stdout(terminal, format.is_json())), Target::file)?;
-        Ok(Self { format, zone: settings.zone, overlong: Overlong::Cut, limit: None, target, rows: None })
+        let (zone, safe_csv) = (settings.zone, settings.safe_csv);
+        Ok(Self { format, zone, safe_csv, overlong: Overlong::Cut, limit: None, target, rows: None })
     }
 
     /// Whether people look at it, rather than programs.
@@ -143,7 +147,7 @@ impl Output {
             Format::Markdown => Box::new(text::Markdown::new(target, schema)),
             Format::Json => Box::new(text::Json::array(target)),
             Format::Ndjson => Box::new(text::Json::lines(target)),
-            Format::Csv => Box::new(text::Csv::new(target, schema)?),
+            Format::Csv => Box::new(text::Csv::new(target, schema, self.safe_csv)?),
             Format::Parquet => Box::new(columnar::Parquet::new(target, schema)?),
             Format::Arrow => Box::new(columnar::Arrow::new(target, schema)?),
         })
@@ -163,7 +167,9 @@ impl Receiver for Output {
 
     fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
         let Some(rows) = &mut self.rows else { return Ok(()) };
-        cells::shown(batch, self.zone).and_then(|batch| rows.write(&batch)).map_err(|error| self.target.blame(error))
+        let shown = cells::shown(batch, self.zone);
+        let shown = if self.format.is_binary() { shown } else { shown.and_then(|batch| cells::printable(&batch)) };
+        shown.and_then(|batch| rows.write(&batch)).map_err(|error| self.target.blame(error))
     }
 }
 

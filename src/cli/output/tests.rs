@@ -48,8 +48,15 @@ fn every_type() -> RecordBatch {
 
 fn bytes(format: Format, batches: &[RecordBatch], terminal: bool) -> Vec<u8> {
     let target = Target::memory(terminal);
-    let mut output =
-        Output { format, zone: BERLIN, overlong: Overlong::Cut, limit: None, target: target.clone(), rows: None };
+    let mut output = Output {
+        format,
+        zone: BERLIN,
+        safe_csv: false,
+        overlong: Overlong::Cut,
+        limit: None,
+        target: target.clone(),
+        rows: None,
+    };
     output.schema(&every_type().schema()).unwrap();
     for batch in batches {
         output.batch(batch).unwrap();
@@ -112,6 +119,7 @@ fn table() {
     let mut output = Output {
         format: Format::Table,
         zone: BERLIN,
+        safe_csv: false,
         overlong: Overlong::Cut,
         limit: None,
         target: target.clone(),
@@ -218,7 +226,7 @@ fn bytes_of(file: &[u8]) -> impl parquet::file::reader::ChunkReader + 'static {
 fn a_file_appears_only_when_it_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.csv");
-    let settings = super::OutputSettings { format: None, path: Some(path.clone()), zone: BERLIN };
+    let settings = super::OutputSettings { format: None, path: Some(path.clone()), zone: BERLIN, safe_csv: false };
     let mut output = Output::new(&settings, Format::Table).unwrap();
     output.schema(&every_type().schema()).unwrap();
     assert!(!path.exists());
@@ -226,4 +234,55 @@ fn a_file_appears_only_when_it_is_whole() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     Output::new(&settings, Format::Table).unwrap().print(&every_type()).unwrap();
     assert_eq!(visible(&std::fs::read(&path).unwrap()), text(Format::Csv));
+}
+
+#[test]
+fn what_cannot_be_printed_is_an_empty_cell() {
+    let moments = TimestampMicrosecondArray::from(vec![9_007_199_254_740_000_000, i64::MIN, 0]).with_timezone("UTC");
+    let days = Date32Array::from(vec![i32::MAX, i32::MIN, 0]);
+    let columns: [(&str, ArrayRef); 2] = [("at", Arc::new(moments)), ("day", Arc::new(days))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let printed = |format| {
+        let target = Target::memory(false);
+        let mut output = Output {
+            format,
+            zone: BERLIN,
+            safe_csv: false,
+            overlong: Overlong::Cut,
+            limit: None,
+            target: target.clone(),
+            rows: None,
+        };
+        output.schema(&batch.schema()).unwrap();
+        output.batch(&batch).unwrap();
+        output.finish().unwrap();
+        String::from_utf8(target.bytes()).unwrap()
+    };
+    assert_eq!(printed(Format::Csv), "at,day\n,\n,\n1970-01-01T01:00:00+01:00,1970-01-01\n");
+    assert!(printed(Format::Ndjson).starts_with("{\"at\":null,\"day\":null}\n"));
+    for format in [Format::Table, Format::Markdown] {
+        assert!(printed(format).contains("1970-01-01 01:00:00+01:00"));
+    }
+}
+
+#[test]
+fn safe_csv_has_no_formulas() {
+    let texts: ArrayRef =
+        Arc::new(StringArray::from(vec!["=cmd|' /C calc'!A0", "+1", "-1", "@a", "\tx", "a=b", "＝1", ""]));
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![-1; 8]));
+    let batch = RecordBatch::try_from_iter([("text", texts), ("n", numbers)]).unwrap();
+    let target = Target::memory(false);
+    let mut csv = super::text::Csv::new(target.clone(), &batch.schema(), true).unwrap();
+    super::Rows::write(&mut csv, &batch).unwrap();
+    insta::assert_snapshot!(String::from_utf8(target.bytes()).unwrap(), @r"
+text,n
+'=cmd|' /C calc'!A0,-1
+'+1,-1
+'-1,-1
+'@a,-1
+'	x,-1
+a=b,-1
+'＝1,-1
+,-1
+");
 }

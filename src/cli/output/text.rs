@@ -16,22 +16,26 @@ use super::target::Target;
 pub(super) struct Csv {
     writer: arrow::csv::Writer<Target>,
     schema: SchemaRef,
+    is_safe: bool,
 }
 
 impl Csv {
-    pub(super) fn new(target: Target, schema: &SchemaRef) -> Result<Self, ArrowError> {
+    pub(super) fn new(target: Target, schema: &SchemaRef, is_safe: bool) -> Result<Self, ArrowError> {
         let fields: Vec<FieldRef> = schema.fields().iter().map(cells::flat_field).collect();
         let schema = Arc::new(Schema::new(fields));
         let mut writer = arrow::csv::WriterBuilder::new().with_header(true).build(target);
         writer.write(&RecordBatch::new_empty(Arc::clone(&schema)))?;
-        Ok(Self { writer, schema })
+        Ok(Self { writer, schema, is_safe })
     }
 }
 
 impl Rows for Csv {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let columns = batch.columns().iter().zip(batch.schema_ref().fields());
-        let columns = columns.map(|(column, field)| cells::flat(column, field)).collect::<Result<Vec<_>, _>>()?;
+        let mut columns = columns.map(|(column, field)| cells::flat(column, field)).collect::<Result<Vec<_>, _>>()?;
+        if self.is_safe {
+            columns = columns.iter().map(cells::without_formulas).collect();
+        }
         self.writer.write(&RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::super::content::{Content, parse, plain_text};
 use super::super::outcome::{End, Outcome};
-use super::super::record::{Completed, McpResult};
+use super::super::record::{Completed, Event, McpResult};
 use super::super::tools::{self, Request};
 use super::calls::{Answer, Call};
 use super::events::{duration_of, has_failed};
@@ -28,15 +28,17 @@ const IGNORED: [&str; 10] = [
 ];
 
 impl Rollout<'_, '_> {
-    pub(super) fn take_completed(&mut self, spot: Spot, json: Option<&str>) -> Result<(), Reject> {
+    pub(super) fn take_completed(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
         let mut spare = String::new();
-        let Some(item) = json.and_then(|json| parse::<Completed<'_>>(json, &mut spare)) else { return Ok(()) };
+        let Some(item) = event.item.json().and_then(|json| parse::<Completed<'_>>(json, &mut spare)) else {
+            return Ok(());
+        };
         match item.kind.get().unwrap_or_default() {
             "UserMessage" => {
                 let text = Content::of(item.content.json(), false).text.unwrap_or_default();
                 self.take_announced(spot, &text)
             }
-            "CommandExecution" | "FileChange" | "McpToolCall" => self.take_call_item(spot, &item),
+            "CommandExecution" | "FileChange" | "McpToolCall" => self.take_call_item(spot, event.started.0, &item),
             "CollabAgentToolCall" | "CollabToolCall" | "SubAgentActivity" => {
                 let child = item.receivers.0.first().or(Some(&item.thread)).and_then(|thread| thread.get());
                 self.link_child(item.id.get(), child);
@@ -53,7 +55,7 @@ impl Rollout<'_, '_> {
     }
 
     /// How a call ended; a call of its own where no item of the model's made it.
-    fn take_call_item(&mut self, spot: Spot, item: &Completed<'_>) -> Result<(), Reject> {
+    fn take_call_item(&mut self, spot: Spot, started: Option<i64>, item: &Completed<'_>) -> Result<(), Reject> {
         let end = End {
             exit_code: item.exit_code.0,
             duration_ms: duration_of(item.duration),
@@ -75,7 +77,7 @@ impl Rollout<'_, '_> {
             return Ok(());
         }
         self.flush_user()?;
-        let call = self.inner_call(spot, item, id, end);
+        let call = Call { started_at: started.or(spot.moment), ..self.inner_call(spot, item, id, end) };
         self.push_call(&call)
     }
 
@@ -111,7 +113,6 @@ impl Rollout<'_, '_> {
                 command: (category == "shell").then(|| tools::command_line(input)).flatten(),
                 file_path: (category == "edit").then(|| tools::first_key(input)).flatten(),
             },
-            started_at: item.started.0.map(|ms| ms * 1000).or(spot.moment),
             source_line: i64::try_from(spot.number).ok(),
             weak: self.lineage.is_unclear(),
             stretch: self.copies,

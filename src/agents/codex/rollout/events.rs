@@ -65,7 +65,7 @@ impl Rollout<'_, '_> {
                 Ok(())
             }
             "user_message" => self.take_announced(spot, event.message.get().unwrap_or_default()),
-            "item_completed" => self.take_completed(spot, event.item.json()),
+            "item_completed" => self.take_completed(spot, event),
             "task_complete" | "turn_complete" => self.take_end(spot, event),
             "turn_aborted" => self.take_abort(spot, event.reason.get().unwrap_or("interrupted")),
             "error" => {

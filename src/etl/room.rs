@@ -1,0 +1,52 @@
+//! How much room a run needs, for who has to make it.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use walkdir::WalkDir;
+
+use super::Shared;
+use crate::error::Error;
+
+/// Asked for beyond what turned out to be too little. Bytes.
+const MARGIN: u64 = 4 << 20;
+
+/// Adds to an error of a full disk how much room the run needs: what it has staged so far, for all that it has to read.
+/// The old files stay until the new ones are complete.
+pub(super) fn with_need(shared: &Shared<'_>, to_read: u64) -> impl FnOnce(Error) -> Error {
+    move |error| {
+        let kind = error.io_source().map(std::io::Error::kind);
+        if !matches!(kind, Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)) {
+            return error;
+        }
+        let root = shared.layout.root();
+        let read = shared.bytes.load(Ordering::Relaxed).clamp(1, to_read.max(1));
+        let staged = staged_bytes(&shared.layout.staging());
+        let needed = u128::from(staged) * u128::from(to_read.max(1)) / u128::from(read);
+        let needed = u64::try_from(needed).unwrap_or(u64::MAX);
+        let free = free_bytes(root).map(|free| free.saturating_add(staged));
+        // What is free was not enough, whatever the reckoning says.
+        let least = free.map_or(0, |free| free.saturating_add(MARGIN));
+        Error::DiskFull { path: root.to_owned(), needed: needed.max(least), free, source: Box::new(error) }
+    }
+}
+
+fn staged_bytes(folder: &Path) -> u64 {
+    let files = WalkDir::new(folder).into_iter().filter_map(Result::ok);
+    files.filter_map(|file| file.metadata().ok()).filter(std::fs::Metadata::is_file).map(|file| file.len()).sum()
+}
+
+/// Room that is left on a folder's disk. Bytes.
+fn free_bytes(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::statvfs(folder).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
+    }
+}
