@@ -39,7 +39,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: Some(30),
-    parser_version: 4,
+    parser_version: 5,
 };
 
 /// Records that hold nothing for the tables.

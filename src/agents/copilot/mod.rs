@@ -46,7 +46,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 5,
+    parser_version: 6,
 };
 
 /// The central database.

@@ -19,7 +19,7 @@ static ABOUT: About = About {
     versions: "header version 3, up to 17.2",
     records: Records { durations: Grain::Exact, ..pi::RECORDS },
     retention_days: None,
-    parser_version: 5,
+    parser_version: 6,
 };
 
 static DIALECT: Dialect = plain("oh-my-pi");

@@ -30,7 +30,7 @@ static ABOUT: About = About {
     versions: "header versions 1 to 4, up to 0.87",
     records: RECORDS,
     retention_days: None,
-    parser_version: 5,
+    parser_version: 6,
 };
 
 static DIALECT: Dialect = plain("pi");

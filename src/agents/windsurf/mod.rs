@@ -56,7 +56,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 2,
+    parser_version: 3,
 };
 
 impl Agent for Windsurf {
