@@ -16,6 +16,7 @@ mod projects;
 mod read;
 mod rebuild;
 mod reclaimed;
+mod renamed;
 mod report;
 mod resolve;
 mod run;

@@ -92,6 +92,8 @@ pub(super) struct ReadSession {
     foreseen: Foreseen,
     /// Claims of its records of which the lake's rows tell more.
     pub(super) told: Vec<Claim>,
+    /// Records of the lake that the source holds by other ids than it did.
+    pub(super) renamed: KeySet,
     /// Keys of calls that may have started a subagent of which their own source says nothing.
     pub(super) childless: KeySet,
     pub(super) digest: u64,
@@ -212,6 +214,7 @@ fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool
         rows: chunks,
         foreseen,
         told: Vec::new(),
+        renamed: KeySet::default(),
         childless,
         digest,
     })

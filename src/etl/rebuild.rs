@@ -90,6 +90,7 @@ impl Rebuilt {
             }
         }
         let olds: Vec<&Replica> = old.of_session(agent, &id).map(|old| &**OldReplica::replica(old)).collect();
+        let renamed: KeySet = reads.iter_mut().flat_map(|read| std::mem::take(&mut read.renamed)).collect();
         // Most sessions are read once and never again: what the lake has is compared where it has something.
         let compared = reads.iter().filter(|_| !olds.is_empty());
         let new_keys: KeySet = compared.flat_map(|read| &read.replica.claims).map(Claim::record).collect();
@@ -102,11 +103,12 @@ impl Rebuilt {
         for old in olds {
             let read = reads.iter_mut().find(|read| read.replica.source == old.source);
             let dropped = old.claims.iter().filter(|claim| !new_keys.contains(&claim.record()));
+            let dropped = dropped.filter(|claim| !renamed.contains(&claim.record()));
             match read {
                 Some(read) => {
                     let reading = reading(&read.planned);
-                    let renamed = renamed(&read.replica, old, reading);
-                    let dropped = dropped.filter(|it| !renamed.contains(&it.value) || it.kind() != Kind::Message);
+                    let moments = renamed_at(&read.replica, old, reading);
+                    let dropped = dropped.filter(|it| !moments.contains(&it.value) || it.kind() != Kind::Message);
                     let is_told = |claim: &Claim| told.contains(&claim.record());
                     // That a file beside the source told something is over, but of rows that stay because of it.
                     let reasons: KeySet = read.told.iter().map(|claim| claim.key).collect();
@@ -364,7 +366,7 @@ fn take_out_poorer(read: &mut Replica, old: &Replica, reading: Reading) -> Vec<C
 
 /// Moments of messages that another parser knew by other ids: those that as many messages have that are new as messages
 /// that are missing. They are the same messages.
-fn renamed(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
+fn renamed_at(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
     if reading != Reading::ChangedAndReparsed {
         return HashSet::new();
     }

@@ -14,6 +14,7 @@ use super::sdk::Session;
 use super::timeline::moment;
 use super::xml;
 use crate::agents::content::join;
+use crate::agents::ids::is_global;
 use crate::extract::{Kind, Reject};
 
 /// Makes rows of messages, in their order.
@@ -299,7 +300,10 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                 at,
                 is_copy,
             };
-            self.give_way(Kind::ToolCall, &call.id, place);
+            // One that is named by its session has the same id there.
+            if !is_global(&call.own_id) {
+                self.give_way(Kind::ToolCall, &call.id, place);
+            }
             self.open.push(call);
         }
         self.parent = Some(id);
