@@ -267,7 +267,7 @@ impl OldLake {
 
 #[test]
 fn records_that_places_named_are_known_again() {
-    for fixture in ["cline/history-only", "cline/xml-tools", "kiro-ide/chats", "amazon-q/older-forms"] {
+    for fixture in ["cline/history-only", "cline/xml-tools", "kiro-ide/chats"] {
         let lake = OldLake::of_places(fixture);
         let count = |lake: &OldLake| {
             [&MESSAGES, &TOOL_CALLS, &USAGE]
