@@ -38,7 +38,7 @@ fn save(home: &Home, path: &str, value: &Value) {
 }
 
 fn save_lines(home: &Home, path: &str, lines: impl Iterator<Item = Value>) {
-    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let text = lines.map(|line| line.to_string() + "\n").collect::<Vec<_>>().concat();
     write(&home.path().join(path), text.as_bytes());
 }
 

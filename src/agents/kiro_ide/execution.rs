@@ -84,12 +84,15 @@ impl Work<'_> {
     fn take(&self, action: &Action<'_>, is_last: bool, thread: &mut Thread<'_, '_>) -> Result<(), Reject> {
         let output: Output<'_> =
             action.output.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-        let own = action.id.get().map(str::to_owned).unwrap_or_else(|| {
-            let kind = action.kind.get().unwrap_or_default();
-            // What comes of a call is written later.
-            let said = if kind == "say" { output.text.get() } else { action.input.json() };
-            thread.prints.name_growing(kind, action.emitted.0, said)
-        });
+        let own = action.id.get().map_or_else(
+            || {
+                let kind = action.kind.get().unwrap_or_default();
+                // What comes of a call is written later.
+                let said = if kind == "say" { output.text.get() } else { action.input.json() };
+                thread.prints.name_growing(kind, action.emitted.0, said)
+            },
+            str::to_owned,
+        );
         let id = format!("{}#{own}", self.execution);
         match action.kind.get() {
             // Requests to the model, of which nothing else is said.
