@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::extract::KeyMap;
 
 /// Letters and digits at the end of an id that a program drew at random, at least.
@@ -50,6 +52,60 @@ impl Given {
         *given += 1;
         if *given == 1 { id } else { format!("{id}.{given}") }
     }
+
+    /// Whether the key was given before.
+    pub(super) fn has(&self, key: u64) -> bool {
+        self.0.contains_key(&key)
+    }
+}
+
+/// Names records of a session to which their agent gives no id. Places name none: agents cut and rewrite their files, and
+/// what comes next moves to the place of what was there. Equal records are numbered in the order of their source.
+#[derive(Default)]
+pub(super) struct Prints(Given);
+
+impl Prints {
+    /// The name of a record that stays as it was written: by its role, its moment and what it says.
+    pub(super) fn name<'t>(
+        &mut self,
+        role: &str,
+        moment: Option<i64>,
+        said: impl IntoIterator<Item = &'t str>,
+    ) -> String {
+        let mut print = opening(role, moment);
+        for text in said {
+            print.update(text.as_bytes());
+            print.update(&[0xff]);
+        }
+        self.numbered(print.digest())
+    }
+
+    /// The name of a record that its agent may write again with more text: by its role and its moment. Further ones of that
+    /// role and moment, and those without a moment, are named by what they say too.
+    pub(super) fn name_growing<'t>(
+        &mut self,
+        role: &str,
+        moment: Option<i64>,
+        said: impl IntoIterator<Item = &'t str>,
+    ) -> String {
+        let print = opening(role, moment).digest();
+        if moment.is_some() && !self.0.has(print) { self.numbered(print) } else { self.name(role, moment, said) }
+    }
+
+    fn numbered(&mut self, print: u64) -> String {
+        self.0.numbered(print, format!("{print:016x}"))
+    }
+}
+
+/// The hash of what every record has.
+fn opening(role: &str, moment: Option<i64>) -> Xxh3 {
+    let mut print = Xxh3::new();
+    print.update(role.as_bytes());
+    print.update(&[0xff]);
+    if let Some(moment) = moment {
+        print.update(&moment.to_le_bytes());
+    }
+    print
 }
 
 #[cfg(test)]
@@ -89,5 +145,31 @@ mod tests {
         for id in ["1", "call_0", "functions.exec_command:0", "mcp__server__somethingratherlong", "é", ""] {
             assert_eq!(qualified("s", id), format!("s#{id}"));
         }
+    }
+
+    #[test]
+    fn prints_do_not_depend_on_places() {
+        let records = [("user", Some(1), "a"), ("assistant", None, "b"), ("user", None, "a"), ("user", Some(1), "b")];
+        let name = |prints: &mut Prints, (role, moment, text)| prints.name(role, moment, [text]);
+        let mut prints = Prints::default();
+        let all = records.map(|record| name(&mut prints, record));
+        let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), records.len());
+        for (record, of_all) in records.into_iter().zip(&all) {
+            assert_eq!(&name(&mut Prints::default(), record), of_all);
+            assert_eq!(name(&mut prints, record), format!("{of_all}.2"));
+        }
+    }
+
+    #[test]
+    fn a_growing_record_keeps_its_name_while_it_has_a_moment() {
+        let name = |moment, text| Prints::default().name_growing("assistant", moment, [text]);
+        assert_eq!(name(Some(1), "I wr"), name(Some(1), "I write it"));
+        assert_ne!(name(Some(1), "I write it"), name(Some(2), "I write it"));
+        assert_ne!(name(None, "I wr"), name(None, "I write it"));
+        let mut prints = Prints::default();
+        let all = ["a", "b", "b"].map(|text| prints.name_growing("user", Some(1), [text]));
+        assert_eq!(all[2], format!("{}.2", all[1]));
+        assert_ne!(all[0], all[1]);
     }
 }

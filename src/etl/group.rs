@@ -12,6 +12,7 @@ use super::children::known_children;
 use super::old_rows::{OldRows, Place};
 use super::read::{Planned, Read, ReadSession, read};
 use super::rebuild::{Rebuilt, with_news};
+use super::renamed::find_renamed;
 use super::sessions;
 use super::totals::Totals;
 use super::{Shared, check_interrupt};
@@ -127,7 +128,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
             sessions.entry(session.replica.session.clone()).or_default().push(session);
         }
     }
-    let (mut rebuilt, same) = rebuild(shared, &group, sessions);
+    let (mut rebuilt, same) = rebuild(shared, &group, sessions)?;
     judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
     // Before the rows are written: what another thread learns meanwhile may come too late for them.
@@ -147,7 +148,7 @@ fn rebuild(
     shared: &Shared<'_>,
     group: &Group,
     mut sessions: BTreeMap<String, Vec<ReadSession>>,
-) -> (Vec<Rebuilt>, Vec<String>) {
+) -> Result<(Vec<Rebuilt>, Vec<String>)> {
     let old = old_sessions(shared, group);
     for id in &group.forced {
         sessions.entry(id.clone()).or_default();
@@ -160,6 +161,7 @@ fn rebuild(
         }
     }
     let reading = |planned: &Planned| shared.reading(planned);
+    find_renamed(shared, group.agent, &mut sessions, |id| old.get(id).map(|(part, _)| part))?;
     let (mut rebuilt, mut same) = (Vec::new(), Vec::new());
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
@@ -190,7 +192,7 @@ fn rebuild(
             same.push(session.id);
         }
     }
-    (rebuilt, same)
+    Ok((rebuilt, same))
 }
 
 /// Registers the sessions' replicas, and marks the records that they own. Sessions that were read and are the same still

@@ -17,6 +17,7 @@ mod projects;
 mod read;
 mod rebuild;
 mod reclaimed;
+mod renamed;
 mod report;
 mod resolve;
 mod room;

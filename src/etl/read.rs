@@ -94,6 +94,8 @@ pub(super) struct ReadSession {
     foreseen: Foreseen,
     /// Records that it names, but of which another row stays.
     pub(super) left_out: Vec<Record>,
+    /// Records of the lake that the source holds by other ids than it did.
+    pub(super) renamed: KeySet,
     /// Keys of calls that may have started a subagent of which their own source says nothing.
     pub(super) childless: KeySet,
     pub(super) digest: u64,
@@ -217,6 +219,7 @@ fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool
         rows: chunks,
         foreseen,
         left_out: Vec::new(),
+        renamed: KeySet::default(),
         childless,
         digest,
     })

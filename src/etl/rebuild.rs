@@ -82,6 +82,7 @@ impl Rebuilt {
         let seen = |read: &mut ReadSession| Seen {
             replica: std::mem::take(&mut read.replica),
             reading: reading(&read.planned),
+            renamed: std::mem::take(&mut read.renamed),
         };
         let seen: Vec<Seen> = reads.iter_mut().map(seen).collect();
         let is_corrected = seen.iter().any(|seen| seen.reading.is_by_other_parser());

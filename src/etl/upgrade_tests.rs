@@ -1,14 +1,18 @@
 //! A lake that another llrem wrote, whose tables had fewer columns.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
 use parquet::arrow::ArrowWriter;
 
 use super::{Options, Silent, run};
+use crate::extract::{Kind, key};
+use crate::lake::claims::{self, Replica, StoredReplica};
 use crate::lake::layout::Layout;
 use crate::lake::manifest::{FileEntry, Manifest};
 use crate::lake::{Lake, part};
@@ -169,4 +173,135 @@ fn a_run_over_some_of_the_sources_leaves_no_file_behind() {
     run(&lake.options, &Silent).unwrap();
     let rows = lake.rows(&TOOL_CALLS);
     assert!(rows.iter().all(|batch| batch.column_by_name("input_shape").unwrap().null_count() == 0));
+}
+
+/// The same rows with other ids, as a parser gave them that named records by their places.
+fn named_by_place(batch: &RecordBatch) -> RecordBatch {
+    let sessions = batch.column_by_name("session_id").unwrap().as_string::<i32>();
+    let ids = |of: &str| {
+        let ids = (0..batch.num_rows()).map(|row| format!("{}:{of}:{row}", sessions.value(row)));
+        Arc::new(StringArray::from_iter_values(ids)) as ArrayRef
+    };
+    let mut columns = batch.columns().to_vec();
+    columns[batch.schema().index_of(own_id(batch)).unwrap()] = ids(own_id(batch));
+    RecordBatch::try_new(batch.schema(), columns).unwrap()
+}
+
+/// The column of a record's own id.
+fn own_id(batch: &RecordBatch) -> &'static str {
+    let has = |column: &str| batch.column_by_name(column).is_some();
+    match (has("call_id"), has("request_id")) {
+        (true, _) => "call_id",
+        (false, true) => "response_id",
+        (false, false) => "message_id",
+    }
+}
+
+impl OldLake {
+    /// A lake made of a fixture by a parser that named records by their places.
+    #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
+    fn of_places(fixture: &str) -> Self {
+        let kinds = [(&MESSAGES, Kind::Message), (&TOOL_CALLS, Kind::ToolCall), (&USAGE, Kind::Response)];
+        let lake = Self::of(fixture, &[] as &[(&'static TableDef, fn(&RecordBatch) -> RecordBatch)]);
+        let agent = lake.manifest().parts.keys().next().unwrap().agent.clone();
+        let mut renamed: HashMap<u64, u64> = HashMap::new();
+        for (table, kind) in kinds {
+            for batch in lake.rows(table) {
+                let keys = |batch: &RecordBatch| -> Vec<u64> {
+                    let ids = batch.column_by_name(own_id(batch)).unwrap().as_string::<i32>();
+                    ids.iter().map(|id| key(&agent, kind, id.unwrap())).collect()
+                };
+                renamed.extend(keys(&batch).into_iter().zip(keys(&named_by_place(&batch))));
+            }
+        }
+        let changes = kinds.map(|(table, _)| (table, named_by_place as fn(&RecordBatch) -> RecordBatch));
+        let lake = Self::of(fixture, &changes);
+        let mut manifest = lake.manifest();
+        for name in manifest.parts.keys() {
+            let path = lake.layout.root().join(Layout::claims(name));
+            let mut replicas: Vec<Replica> = claims::open(&path).unwrap().iter().map(StoredReplica::unpack).collect();
+            for replica in &mut replicas {
+                let name = |key: u64| renamed.get(&key).copied().unwrap_or(key);
+                for claim in &mut replica.claims {
+                    claim.key = name(claim.key);
+                    if let Some(record) = claim.yielding_record() {
+                        claim.value = name(record).cast_signed();
+                    }
+                }
+                replica.responses.iter_mut().for_each(|copy| copy.key = name(copy.key));
+                replica.responses.sort_by_key(|copy| copy.key);
+            }
+            std::fs::write(path, claims::encode(&replicas).unwrap()).unwrap();
+        }
+        manifest.sources.values_mut().for_each(|source| source.parser_version = 0);
+        std::fs::write(lake.layout.manifest(), manifest.encode().unwrap()).unwrap();
+        lake
+    }
+
+    /// Texts of a session's messages, names of its calls' inputs, or its responses' output tokens; with a mark where they
+    /// are gone.
+    fn told(&self, table: &TableDef, session: &str, column: &str) -> Vec<String> {
+        let mut told = Vec::new();
+        for batch in self.rows(table) {
+            let sessions = batch.column_by_name("session_id").unwrap().as_string::<i32>();
+            let gone = batch.column_by_name("gone_at").unwrap();
+            let texts = cast(batch.column_by_name(column).unwrap(), &DataType::Utf8).unwrap();
+            for row in (0..batch.num_rows()).filter(|row| sessions.value(*row) == session) {
+                let mark = if gone.is_valid(row) { " (gone)" } else { "" };
+                told.push(format!("{}{mark}", texts.as_string::<i32>().value(row)));
+            }
+        }
+        told.sort();
+        told
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
+    fn edit(&self, file: &str, from: &str, to: &str) {
+        let files = walkdir::WalkDir::new(self.folder.path().join("home")).into_iter().map(Result::unwrap);
+        let path = files.map(walkdir::DirEntry::into_path).find(|path| path.ends_with(file)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+    }
+}
+
+#[test]
+fn records_that_places_named_are_known_again() {
+    for fixture in ["cline/history-only", "cline/xml-tools", "kiro-ide/chats"] {
+        let lake = OldLake::of_places(fixture);
+        let count = |lake: &OldLake| {
+            [&MESSAGES, &TOOL_CALLS, &USAGE]
+                .map(|table| lake.rows(table).iter().map(RecordBatch::num_rows).sum::<usize>())
+        };
+        let before = count(&lake);
+        run(&lake.options, &Silent).unwrap();
+        assert_eq!((count(&lake), lake.problems()), (before, Vec::new()), "{fixture}");
+    }
+}
+
+/// The task was taken back before its last answer, and went on otherwise.
+#[test]
+fn records_that_places_named_are_known_again_in_a_changed_file() {
+    let lake = OldLake::of_places("cline/history-only");
+    lake.edit("tasks/1760700000000/api_conversation_history.json", "Two files.", "No file.");
+    lake.edit("tasks/1760700000000/api_conversation_history.json", "1760700006000", "1760700009000");
+    lake.edit("tasks/1760700000000/api_conversation_history.json", "\"pwd\"", "\"date\"");
+    lake.edit("tasks/1760700000000/api_conversation_history.json", "\"completion\":50", "\"completion\":60");
+    run(&lake.options, &Silent).unwrap();
+    let told = |table, column| lake.told(table, "1760700000000", column);
+    assert_eq!(told(&MESSAGES, "text"), ["", "A cat.", "No file.", "Two files. (gone)", "look"]);
+    assert_eq!(told(&TOOL_CALLS, "command"), ["date", "ls", "pwd (gone)"]);
+    assert_eq!(told(&USAGE, "output_tokens"), ["40", "50 (gone)", "60"]);
+    assert_eq!(lake.problems(), Vec::<String>::new());
+    run(&Options { full: true, ..lake.options.clone() }, &Silent).unwrap();
+    assert_eq!(told(&MESSAGES, "text"), ["", "A cat.", "No file.", "Two files. (gone)", "look"]);
+}
+
+#[test]
+fn records_without_a_moment_that_places_named_are_known_again_in_a_changed_file() {
+    let lake = OldLake::of_places("kiro-ide/chats");
+    lake.edit("aaa4.chat", "Yes.", "No.");
+    run(&lake.options, &Silent).unwrap();
+    assert_eq!(lake.told(&MESSAGES, "ex-4", "text"), ["No.", "Yes. (gone)", "alone", "in parts"]);
+    assert_eq!(lake.problems(), Vec::<String>::new());
 }

@@ -44,6 +44,8 @@ pub(crate) struct Seen {
     pub(crate) replica: Replica,
     /// How it relates to the reading before.
     pub(crate) reading: Reading,
+    /// Records of the lake that the source holds by other ids than it did.
+    pub(crate) renamed: KeySet,
 }
 
 /// A session as it is remembered after its sources were read.
@@ -95,10 +97,10 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: boo
 /// Adds what a source dropped to its memory.
 fn carry_over(seen: &mut Seen, old: &Replica, held: &KeySet, kept: &KeySet) {
     let reading = seen.reading;
-    let renamed = renamed(&seen.replica, old, reading);
-    let replica = &mut seen.replica;
-    let dropped = old.records.iter().filter(|record| !held.contains(&record.key));
-    let dropped = dropped.filter(|record| !(record.kind == Kind::Message && renamed.contains(&record.moment)));
+    let moments = renamed_at(&seen.replica, old, reading);
+    let Seen { replica, renamed, .. } = seen;
+    let dropped = old.records.iter().filter(|record| !held.contains(&record.key) && !renamed.contains(&record.key));
+    let dropped = dropped.filter(|record| !(record.kind == Kind::Message && moments.contains(&record.moment)));
     let stays = |record: &&Record| record.is_of_lake() || kept.contains(&record.key) || reading.keeps_dropped();
     let carried: Vec<Record> = dropped
         .filter(stays)
@@ -189,7 +191,7 @@ fn fullness_of(replica: &Replica) -> KeyMap<u64> {
 
 /// Returns the moments of messages that another parser knew by other ids: those that as many messages have that are new as
 /// messages that are missing. They are the same messages.
-fn renamed(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
+fn renamed_at(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
     if reading != Reading::ChangedAndReparsed {
         return HashSet::new();
     }

@@ -8,6 +8,7 @@ use super::outcome::outcome;
 use super::record::{Content, Entry, ModelInfo, Reply, Request, Results, Tangent, User};
 use super::thread::{Thread, Twin};
 use super::usage::usage_row;
+use crate::agents::ids::Prints;
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Object, Raw, Text};
@@ -79,16 +80,19 @@ impl<'o, 's> Conversation<'o, 's> {
         }
         let tangent: Object<Tangent<'_>> = document.field("tangent_state");
         let left = tangent.0.as_ref().map(|tangent| tangent.history.0.as_slice()).unwrap_or_default();
-        for (place, entry) in left.iter().enumerate() {
-            self.take_entry(place, entry.json().unwrap_or_default())?;
+        self.thread.prints = Prints::default();
+        for entry in left {
+            self.take_entry(entry.json().unwrap_or_default())?;
         }
         self.thread.is_sidechain = tangent.0.is_some();
-        for (place, entry) in document.items.iter().enumerate() {
-            self.take_entry(place, entry.get())?;
+        // A tangent repeats what was said before it.
+        self.thread.prints = Prints::default();
+        for entry in &document.items {
+            self.take_entry(entry.get())?;
         }
         let waiting: Object<User<'_>> = document.field("next_message");
         if let Some(user) = &waiting.0 {
-            self.take_user(user, &Request::default(), &format!("{}#next", self.thread.id))?;
+            self.take_user(user, &Request::default(), None)?;
         }
         self.thread.is_sidechain = false;
         self.tell(document);
@@ -130,7 +134,10 @@ impl<'o, 's> Conversation<'o, 's> {
         self.summary = Some(text.to_owned());
         let request = request.unwrap_or_default();
         let response = request.id.get().or(request.message.get());
-        let id = response.map_or_else(|| format!("{}#summary", self.thread.id), |id| format!("{id}:summary"));
+        let id = match response {
+            Some(id) => format!("{id}:summary"),
+            None => self.printed("summary", request.end.0, [text]),
+        };
         let model = request.model.get().map(str::to_owned).or_else(|| self.model.clone());
         let row = MessageRow {
             text: Some(text),
@@ -146,7 +153,12 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
-    fn take_entry(&mut self, place: usize, json: &str) -> Result<(), Reject> {
+    /// The id of a record that has none.
+    fn printed<'t>(&mut self, role: &str, moment: Option<i64>, said: impl IntoIterator<Item = &'t str>) -> String {
+        format!("{}#{}", self.thread.id, self.thread.prints.name(role, moment, said))
+    }
+
+    fn take_entry(&mut self, json: &str) -> Result<(), Reject> {
         self.thread.out.line();
         let entry = match Entry::read(json) {
             Ok(entry) => entry,
@@ -164,13 +176,16 @@ impl<'o, 's> Conversation<'o, 's> {
         let own_id = reply
             .and_then(|reply| reply.id.get())
             .or_else(|| request.and_then(|request| request.id.get().or(request.message.get())));
-        let id = own_id.map_or_else(|| format!("{}#{place}", self.thread.id), str::to_owned);
+        let id = match own_id {
+            Some(id) => id.to_owned(),
+            None => self.printed("entry", None, entry.said()),
+        };
         if !self.thread.ids.is_new(Kind::Presence, &id) {
             return Ok(());
         }
         let none = Request::default();
         if let Some(user) = &entry.user.0 {
-            self.take_user(user, request.unwrap_or(&none), &id)?;
+            self.take_user(user, request.unwrap_or(&none), own_id)?;
         }
         let response = request.map(|request| request.id.get().unwrap_or(&id));
         if let Some(reply) = reply {
@@ -182,8 +197,8 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
-    /// Takes what was sent to the model; `id` is that of the answer.
-    fn take_user(&mut self, user: &User<'_>, request: &Request<'_>, id: &str) -> Result<(), Reject> {
+    /// Takes what was sent to the model; `id` is the agent's own for the answer.
+    fn take_user(&mut self, user: &User<'_>, request: &Request<'_>, id: Option<&str>) -> Result<(), Reject> {
         let environment = user.environment.0.as_ref().and_then(|environment| environment.state.0.as_ref());
         if let Some(cwd) = environment.and_then(|state| state.cwd.get()) {
             self.set_cwd(cwd);
@@ -211,12 +226,20 @@ impl<'o, 's> Conversation<'o, 's> {
         self.thread.cwd = Some(cwd);
     }
 
-    fn take_prompt(&mut self, text: &str, user: &User<'_>, request: &Request<'_>, id: &str) -> Result<(), Reject> {
+    fn take_prompt(
+        &mut self,
+        text: &str,
+        user: &User<'_>,
+        request: &Request<'_>,
+        id: Option<&str>,
+    ) -> Result<(), Reject> {
         let is_forbidding = text.starts_with("Tool use with ") && text.contains(FORBIDDEN);
         let is_automatic = is_forbidding || AUTOMATIC.iter().any(|opening| text.starts_with(opening));
         // A message that waits for its answer has no answer's id yet, but its own time.
         let timed = user.timestamp.0.map(|moment| format!("{}:{moment}:u", self.thread.id));
-        let id = timed.filter(|id| !self.thread.ids.has(Kind::Message, id)).unwrap_or_else(|| format!("{id}:u"));
+        let timed = timed.filter(|id| !self.thread.ids.has(Kind::Message, id));
+        let id = timed.or_else(|| id.map(|id| format!("{id}:u")));
+        let id = id.unwrap_or_else(|| self.printed("user", None, [text]));
         if self.thread.ids.has(Kind::Message, &id) {
             return Ok(());
         }
@@ -245,7 +268,7 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
-    fn take_results(&mut self, results: &Results<'_>, moment: Option<i64>, id: &str) -> Result<(), Reject> {
+    fn take_results(&mut self, results: &Results<'_>, moment: Option<i64>, id: Option<&str>) -> Result<(), Reject> {
         let mut is_error = false;
         let mut first = None;
         for result in results.results.0.iter().filter_map(|result| result.0.as_ref()) {
@@ -258,7 +281,8 @@ impl<'o, 's> Conversation<'o, 's> {
         if results.results.0.is_empty() {
             return Ok(());
         }
-        let id = first.map_or_else(|| format!("{id}:r"), |call| format!("{call}:r"));
+        let id = first.or(id).map(|id| format!("{id}:r"));
+        let id = id.unwrap_or_else(|| self.printed("tool", moment, []));
         self.thread.push(MessageRow { timestamp: moment, is_error, ..blank("tool", "tool_result", &id) })
     }
 

@@ -32,6 +32,21 @@ impl<'a> Entry<'a> {
         let assistant = self.assistant.0.as_ref()?;
         assistant.response.0.as_ref().or(assistant.tool_use.0.as_ref())
     }
+
+    /// What it says.
+    pub(super) fn said(&self) -> impl Iterator<Item = &str> {
+        let content = self.user.0.iter().filter_map(|user| user.content.0.as_ref());
+        let sent = content.flat_map(|content| [&content.prompt, &content.cancelled, &content.results]);
+        let sent = sent.filter_map(|sent| sent.0.as_ref()).flat_map(|sent| {
+            let results = sent.results.0.iter().filter_map(|result| result.0.as_ref()?.id.get());
+            sent.prompt.get().into_iter().chain(results)
+        });
+        let answered = self.reply().into_iter().flat_map(|reply| {
+            let calls = reply.calls.0.iter().filter_map(|call| call.0.as_ref()?.id.get());
+            reply.text.get().into_iter().chain(calls)
+        });
+        sent.chain(answered)
+    }
 }
 
 record! {

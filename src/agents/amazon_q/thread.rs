@@ -3,6 +3,7 @@
 use super::AGENT;
 use super::calls::{Call, Calls, Outcome};
 use super::ids::Ids;
+use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, Reject, Sink, key, session_key};
 use crate::tables::{MessageRow, UsageRow};
 
@@ -23,6 +24,8 @@ pub(in crate::agents) struct Thread<'o, 's> {
     agent: &'static str,
     pub(in crate::agents) id: String,
     pub(in crate::agents) ids: Ids,
+    /// Names records that have no id.
+    pub(in crate::agents) prints: Prints,
     pub(in crate::agents) calls: Calls,
     pub(in crate::agents) cwd: Option<String>,
     pub(in crate::agents) is_sidechain: bool,
@@ -47,6 +50,7 @@ impl<'o, 's> Thread<'o, 's> {
             agent,
             id,
             ids: Ids::default(),
+            prints: Prints::default(),
             calls: Calls::default(),
             cwd: None,
             is_sidechain: false,

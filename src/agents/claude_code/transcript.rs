@@ -13,6 +13,7 @@ use super::responses::Responses;
 use super::tree::Tree;
 use super::user::UserText;
 use crate::agents::content::join;
+use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::TokenNumber;
@@ -62,6 +63,8 @@ struct Transcript<'o, 'a> {
     replies: Replies,
     calls: PendingCalls,
     responses: Responses,
+    /// Names lines and calls that have no id.
+    prints: Prints,
     /// Whether a line of the person or the model was there that says something; without one there is no session, or it
     /// is another agent's.
     has_conversation: bool,
@@ -132,6 +135,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             replies: Replies::default(),
             calls: PendingCalls::default(),
             responses: Responses::default(),
+            prints: Prints::default(),
             has_conversation: false,
             has_boundary: false,
             has_summary: false,
@@ -167,8 +171,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn take_chained(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
-        let made_up = line.uuid.get().is_none().then(|| format!("{}#line-{number}", self.session_id));
-        let uuid = line.uuid.get().or(made_up.as_deref()).unwrap_or_default();
+        let uuid = match line.uuid.get() {
+            Some(uuid) => Cow::Borrowed(uuid),
+            None => Cow::Owned(self.made_up_id(line)),
+        };
+        let uuid = &*uuid;
         let key = message_key(uuid);
         if self.tree.contains(key) {
             self.bill_again(line, number, uuid, key);
@@ -187,6 +194,19 @@ impl<'o, 'a> Transcript<'o, 'a> {
             Some("system") => self.take_system(&spot, parent),
             _ => self.take_attachment(&spot, parent),
         }
+    }
+
+    /// The id of a line that has none.
+    fn made_up_id(&mut self, line: &Line<'_>) -> String {
+        let message = line.message.0.as_ref();
+        let blocks = message.iter().flat_map(|message| &message.content.blocks).flat_map(|block| {
+            let texts = [block.text.get(), block.thinking.get(), block.id.get(), block.name.get(), block.call.get()];
+            texts.into_iter().chain([block.input.json(), block.content.json()])
+        });
+        let of_line = [message.and_then(|message| message.id.get()), line.subtype.get(), line.content.json()];
+        let said = of_line.into_iter().chain(blocks).flatten();
+        let name = self.prints.name(line.kind.get().unwrap_or_default(), line.timestamp.0, said);
+        format!("{}#{name}", self.session_id)
     }
 
     fn take_user(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {

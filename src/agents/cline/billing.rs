@@ -46,7 +46,7 @@ impl<'t> Billing<'t> {
     /// Identity of what a request was billed as, where it tells numbers.
     pub(super) fn response_of(&self, session: &str, request: Option<usize>) -> Option<String> {
         let request = self.timeline.requests.get(request?)?;
-        request.is_billed().then(|| format!("{session}:{}", request.at))
+        request.is_billed().then(|| format!("{session}:{}", request.name))
     }
 
     /// The task's model, where nothing nearer names one.
@@ -105,7 +105,7 @@ impl<'t> Billing<'t> {
         let seq = rows.say(&said)?;
         if event.cost.is_some() {
             let (model, provider) = self.model_of(event.requests.checked_sub(1));
-            let response = format!("{}:{}:compaction", rows.session, event.at);
+            let response = format!("{}:{}:compaction", rows.session, event.name);
             rows.bill(&Bill {
                 id: &response,
                 message: Some(&id),
@@ -163,7 +163,7 @@ impl<'t> Billing<'t> {
         reply: Option<(&str, i64)>,
         model: Option<&str>,
     ) -> Result<(), Reject> {
-        let id = format!("{}:{}", rows.session, made.at);
+        let id = format!("{}:{}", rows.session, made.name);
         let (told, provider) = self.model_of(Some(place));
         let of = Circumstances {
             provider,
@@ -213,7 +213,7 @@ impl<'t> Billing<'t> {
     fn sum_up(&self, rows: &mut Rows<'_, '_>, total: &Total, removals: &mut usize) -> Result<(), Reject> {
         let agent = self.dialect.agent;
         let what = if total.is_of_subagents { "subagents" } else { "removed" };
-        let id = format!("{}:{}:{what}", rows.session, total.at);
+        let id = format!("{}:{}:{what}", rows.session, total.name);
         let requests = &self.timeline.requests;
         let (_, provider) = self.model_of(requests.iter().rposition(|request| request.at <= total.at));
         let of = Circumstances {

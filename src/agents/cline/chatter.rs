@@ -7,7 +7,7 @@ use super::content::plain;
 use super::keys;
 use super::record::{Details, Shown};
 use super::rows::{Call, Result as CallResult, Rows, Said};
-use super::timeline::{Timeline, moment, name_of};
+use super::timeline::{Names, Timeline, moment, name_of};
 use crate::extract::{Kind, Reject};
 
 /// Makes rows of what was shown, in its order.
@@ -15,6 +15,7 @@ pub(super) struct Chatter<'c, 'o, 's> {
     pub(super) rows: &'c mut Rows<'o, 's>,
     billing: Billing<'c>,
     timeline: &'c Timeline,
+    names: Names,
     /// Requests so far.
     requests: usize,
     reply: Reply,
@@ -71,7 +72,17 @@ fn append(text: &mut String, more: &str) {
 impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
     pub(super) fn new(rows: &'c mut Rows<'o, 's>, billing: Billing<'c>, timeline: &'c Timeline) -> Self {
         let (reply, heard) = (Reply::default(), Vec::new());
-        Self { rows, billing, timeline, requests: 0, reply, heard, parent: None, has_begun: false }
+        Self {
+            rows,
+            billing,
+            timeline,
+            names: Names::default(),
+            requests: 0,
+            reply,
+            heard,
+            parent: None,
+            has_begun: false,
+        }
     }
 
     /// Takes a row.
@@ -80,8 +91,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
             return Ok(());
         }
         let name = name_of(shown);
-        let number = shown.at.0.unwrap_or_else(|| i64::try_from(place).unwrap_or(i64::MAX));
-        let (at, id) = (moment(number), format!("ui:{number}:{name}"));
+        let (at, id) = (shown.at.0.and_then(moment), format!("ui:{}:{name}", self.names.of(shown)));
         match name {
             "api_req_started" => {
                 self.end_reply(place)?;

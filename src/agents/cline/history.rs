@@ -14,6 +14,7 @@ use super::sdk::Session;
 use super::timeline::moment;
 use super::xml;
 use crate::agents::content::join;
+use crate::agents::ids::is_global;
 use crate::extract::{Kind, Reject};
 
 /// Makes rows of messages, in their order.
@@ -94,7 +95,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         }
         let is_copy = self.is_copy(place);
         let (role, kind) = self.kind_of(message, &heard, place);
-        let id = self.id_of(message, place);
+        let id = self.id_of(message);
         let said = Said {
             id: &id,
             parent: self.parent.as_deref(),
@@ -108,7 +109,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             ..Said::default()
         };
         self.rows.say(&said)?;
-        self.give_way(&id, place);
+        self.give_way(Kind::Message, &id, place);
         self.parent = Some(id);
         Ok(())
     }
@@ -238,7 +239,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             told = billing.model_of(request).0;
             response = billing.response_of(&self.rows.session, request);
         }
-        let id = self.id_of(message, place);
+        let id = self.id_of(message);
         let is_copy = self.is_copy(place);
         let own = message.model.0.as_ref().and_then(|model| model.model.get());
         let model = own.or(told).or(self.model.as_deref()).map(str::to_owned);
@@ -271,7 +272,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             is_copy,
         };
         let seq = self.rows.say(&said)?;
-        self.give_way(&id, place);
+        self.give_way(Kind::Message, &id, place);
         if let (Form::Task(Some(billing)), Some(request)) = (&mut self.form, request) {
             billing.bill(self.rows, request, Some((&id, seq)), model.as_deref())?;
         }
@@ -287,10 +288,8 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             .chain(elements.into_iter().map(|(name, input)| (String::new(), name.to_owned(), Some(input))))
             .collect();
         for (number, (own_id, name, input)) in calls.into_iter().enumerate() {
-            let place =
-                if own_id.is_empty() { format!("xml:{}:{number}", place.index) } else { format!("{}", place.index) };
             let call = Call {
-                id: self.rows.call_id(&own_id, &place),
+                id: self.rows.call_id(&own_id, &id, number),
                 own_id,
                 name,
                 input,
@@ -301,6 +300,10 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                 at,
                 is_copy,
             };
+            // One that is named by its session has the same id there.
+            if !is_global(&call.own_id) {
+                self.give_way(Kind::ToolCall, &call.id, place);
+            }
             self.open.push(call);
         }
         self.parent = Some(id);
@@ -375,20 +378,26 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         matches!(&self.form, Form::Session(session) if session.replays(place.index))
     }
 
-    fn give_way(&mut self, id: &str, place: Place) {
+    fn give_way(&mut self, kind: Kind, id: &str, place: Place) {
         if self.is_copy(place) {
             let folder = keys::folder(self.rows.agent, &self.rows.session);
-            self.rows.out.give_way(Kind::Message, id, folder, None);
+            self.rows.out.give_way(kind, id, folder, None);
         }
     }
 
-    fn id_of(&self, message: &Message<'_>, place: Place) -> String {
-        let session = &self.rows.session;
-        match (&self.form, message.id.get()) {
-            (Form::Task(_), _) => format!("{session}:api:{}", place.index),
-            (Form::Session(_), Some(id)) => format!("{session}#{id}"),
-            (Form::Session(_), None) => format!("{session}:sdk:{}", place.index),
-        }
+    /// The extensions give messages no ids that stay: a task that is taken back to a checkpoint goes on with other
+    /// messages in the same places.
+    fn id_of(&mut self, message: &Message<'_>) -> String {
+        let own = message.id.get();
+        let form = match (&self.form, own) {
+            (Form::Session(_), Some(id)) => return format!("{}#{id}", self.rows.session),
+            (Form::Session(_), None) => "sdk",
+            (Form::Task(_), _) => "api",
+        };
+        let role = if message.is_summary.0 { "summary" } else { message.role.get().unwrap_or_default() };
+        let said = own.map_or_else(|| said(message), |id| vec![Cow::Borrowed(id)]);
+        let name = self.rows.prints.name_growing(role, message.at.0, said.iter().map(|text| &**text));
+        format!("{}:{form}:{name}", self.rows.session)
     }
 
     /// The SDK shows failures and interruptions as replies that no model wrote.
@@ -422,4 +431,15 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
 fn texts<'m>(message: &'m Message<'_>) -> impl Iterator<Item = Cow<'m, str>> {
     let blocks = message.content.0.iter().filter(|block| block.kind.is("text"));
     blocks.filter_map(|block| block.text.get()).filter(|text| !text.trim().is_empty()).map(Cow::Borrowed)
+}
+
+/// All that a message says, but for its surroundings, which the extensions take out later.
+fn said<'m>(message: &'m Message<'_>) -> Vec<Cow<'m, str>> {
+    let blocks = message.content.0.iter().flat_map(|block| {
+        let text = block.text.get().map(|text| without_surroundings(text).0);
+        let others = [block.thinking.get(), block.id.get(), block.name.get(), block.call.get()];
+        let others = others.into_iter().chain([block.input.json(), block.content.json()]);
+        text.into_iter().chain(others.flatten().map(Cow::Borrowed))
+    });
+    blocks.collect()
 }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::record::Arguments;
 use super::split::Split;
 use super::tools;
-use crate::extract::{KeySet, Kind, Reject, Sink, key};
+use crate::agents::ids::{Given, Prints, is_global};
+use crate::extract::{Kind, Reject, Sink, key};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 
 /// Hands on the rows of one session.
@@ -21,9 +22,11 @@ pub(super) struct Rows<'o, 's> {
     pub(super) has_own_bills: bool,
     /// Whether anything was handed on.
     pub(super) has_rows: bool,
+    /// Names messages that have no id.
+    pub(super) prints: Prints,
     next: i64,
     turn: i64,
-    calls: KeySet,
+    calls: Given,
 }
 
 /// A message.
@@ -89,7 +92,7 @@ pub(super) struct Bill<'a> {
 
 impl<'o, 's> Rows<'o, 's> {
     pub(super) fn new(out: &'o mut Sink<'s>, agent: &'static str, session: String) -> Self {
-        let (calls, folder) = (KeySet::default(), None);
+        let (calls, folder) = (Given::default(), None);
         Self {
             out,
             agent,
@@ -98,6 +101,7 @@ impl<'o, 's> Rows<'o, 's> {
             begun: None,
             has_own_bills: false,
             has_rows: false,
+            prints: Prints::default(),
             next: 0,
             turn: 0,
             calls,
@@ -149,16 +153,17 @@ impl<'o, 's> Rows<'o, 's> {
         seq
     }
 
-    /// Identity of a call over all sessions: the model's ids are unique within one at most.
-    pub(super) fn call_id(&mut self, own_id: &str, place: &str) -> String {
-        let id =
-            if own_id.is_empty() { format!("{}:{place}", self.session) } else { format!("{}#{own_id}", self.session) };
-        if self.calls.insert(key(self.agent, Kind::ToolCall, &id)) {
-            return id;
-        }
-        let id = format!("{id}#{place}");
-        self.calls.insert(key(self.agent, Kind::ToolCall, &id));
-        id
+    /// Identity of a call over all sessions: the model's ids are unique within one at most, and those that are counted
+    /// within a message. `number` is the call's among those of its message.
+    pub(super) fn call_id(&mut self, own_id: &str, message: &str, number: usize) -> String {
+        let of_session = format!("{}#{own_id}", self.session);
+        let is_global = is_global(own_id) && !self.calls.has(key(self.agent, Kind::ToolCall, &of_session));
+        let id = match own_id {
+            "" => format!("{message}:xml:{number}"),
+            _ if is_global => of_session,
+            _ => format!("{message}#{own_id}"),
+        };
+        self.calls.numbered(key(self.agent, Kind::ToolCall, &id), id)
     }
 
     /// Hands on a call with what became of it; without a result it is pending.

@@ -8,6 +8,7 @@ use super::content::{plain, without_surroundings};
 use super::items::{self, Tally};
 use super::record::{Details, RequestInfo, Shown};
 use super::split::Told;
+use crate::agents::ids::Prints;
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 use crate::source::records::{Text, TokenNumber};
@@ -30,13 +31,32 @@ pub(super) struct Timeline {
     last: HashMap<(i64, u64), u64>,
     removed_to: i64,
     previous: Option<i64>,
+    names: Names,
+    /// Name of the row that is taken.
+    name: String,
+}
+
+/// Names rows within their task: by their moment, in milliseconds since 1970; those without one by what they say.
+#[derive(Default)]
+pub(super) struct Names(Prints);
+
+impl Names {
+    /// The name of the next row.
+    pub(super) fn of(&mut self, shown: &Shown<'_>) -> String {
+        match shown.at.0 {
+            Some(at) => at.to_string(),
+            None => self.0.name(name_of(shown), None, plain(shown.text).as_deref()),
+        }
+    }
 }
 
 /// One `api_req_started`.
 #[derive(Default)]
 pub(super) struct Request {
-    /// Milliseconds since 1970; it is its identity within the task.
+    /// Milliseconds since 1970.
     pub(super) at: i64,
+    /// Its identity within the task.
+    pub(super) name: String,
     pub(super) told: Told,
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
@@ -56,6 +76,8 @@ pub(super) struct Request {
 pub(super) struct Event {
     /// Within the task.
     pub(super) id: String,
+    /// The row's identity within the task.
+    pub(super) name: String,
     pub(super) at: i64,
     pub(super) kind: &'static str,
     pub(super) text: Option<String>,
@@ -70,6 +92,8 @@ pub(super) struct Event {
 /// Numbers of several requests in one.
 pub(super) struct Total {
     pub(super) at: i64,
+    /// Its identity within the task.
+    pub(super) name: String,
     pub(super) told: Told,
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
@@ -203,7 +227,8 @@ impl Timeline {
     fn take(&mut self, shown: &Shown<'_>, place: u64, out: &mut Sink<'_>) {
         let name = name_of(shown);
         shown.unknown.iter().for_each(|field| out.unknown(&format!("field {field}")));
-        // A row without a moment has none of its own: its place tells it apart.
+        self.name = self.names.of(shown);
+        // A row without a moment stands for itself: its place tells it apart from the others here.
         let at = shown.at.0.unwrap_or_else(|| i64::try_from(place).unwrap_or(i64::MAX));
         self.last.insert((at, xxh3_64(name.as_bytes())), place);
         self.begun = self.begun.or_else(|| moment(at));
@@ -277,6 +302,7 @@ impl Timeline {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let mut request = Request {
             at,
+            name: self.name.clone(),
             index: shown.index.0,
             model: owned(model.and_then(|model| model.model.get())),
             provider: owned(model.and_then(|model| model.provider.get())),
@@ -301,7 +327,8 @@ impl Timeline {
 
     fn event(&self, shown: &Shown<'_>, at: i64, place: u64, kind: &'static str, text: Option<String>) -> Event {
         Event {
-            id: format!("ui:{at}:{}", name_of(shown)),
+            id: format!("ui:{}:{}", self.name, name_of(shown)),
+            name: self.name.clone(),
             at,
             kind,
             text,
@@ -318,7 +345,7 @@ impl Timeline {
         if end > self.removed_to {
             self.removed_to = end;
             let event = self.event(shown, at, place, "compaction", None);
-            self.events.push(Event { id: format!("ui:{at}:truncation"), ..event });
+            self.events.push(Event { id: format!("ui:{}:truncation", event.name), ..event });
         }
     }
 
@@ -332,7 +359,8 @@ impl Timeline {
         }
         let Request { told, output, cost, .. } = request;
         let is_of_subagents = name == "subagent_usage";
-        self.totals.push(Total { at, told, output, cost, is_of_subagents, previous: self.previous, place });
+        let name = self.name.clone();
+        self.totals.push(Total { at, name, told, output, cost, is_of_subagents, previous: self.previous, place });
     }
 }
 

@@ -5,7 +5,7 @@ use super::AGENT;
 use super::calls::object_of;
 use super::record::{Arguments, LegacyCall, LegacyChat, LegacyEntry, LegacyMessage};
 use super::tools;
-use crate::agents::ids;
+use crate::agents::ids::{self, Prints};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::records::Text;
 use crate::source::{Source, repair};
@@ -32,13 +32,15 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     let by_name = source.stem().strip_prefix("session_").unwrap_or_default();
     let session = chat.session.get().unwrap_or(by_name);
-    Reader { session, chat: &chat, out, seq: 0, turn: None, shown: 0, last: None }.read()
+    Reader { session, chat: &chat, out, prints: Prints::default(), seq: 0, turn: None, shown: 0, last: None }.read()
 }
 
 struct Reader<'c, 'o, 'a> {
     session: &'c str,
     chat: &'c LegacyChat<'c>,
     out: &'o mut Sink<'a>,
+    /// Names messages, which have no ids, and calls without one.
+    prints: Prints,
     seq: i64,
     turn: Option<i64>,
     /// Entries of the timeline that were passed.
@@ -77,8 +79,9 @@ impl<'c> Reader<'c, '_, '_> {
         if kind == "prompt" {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
         }
-        let id = format!("{}#chat-{}", self.session, self.seq);
         let text = message.content.get();
+        let calls = message.calls.0.iter().filter_map(|call| call.0.as_ref()?.id.get());
+        let id = format!("{}#{}", self.session, self.prints.name(role, None, text.into_iter().chain(calls)));
         let timestamp = self.moment_of(text);
         let row = MessageRow {
             session_id: self.session,
@@ -112,11 +115,17 @@ impl<'c> Reader<'c, '_, '_> {
     }
 
     fn take_call(&mut self, call: &LegacyCall<'_>, message: &str, at: Option<i64>) -> Result<(), Reject> {
-        let made_up = || format!("{}#call-{}", self.session, self.seq);
         let named = call.id.get();
         let is_named = |id: &Text<'_>| named.is_some() && id.get() == named;
-        let id = named.map_or_else(made_up, |id| ids::qualified(self.session, id).into_owned());
         let function = call.function.0.as_ref();
+        let id = match named {
+            Some(id) => ids::qualified(self.session, id).into_owned(),
+            None => {
+                let said = function.map(|function| [function.name.get(), function.arguments.json()]);
+                let said = said.into_iter().flatten().chain([Some(message)]).flatten();
+                format!("{message}#{}", self.prints.name("call", None, said))
+            }
+        };
         let name = function.and_then(|function| function.name.get()).unwrap_or("unknown");
         let input = function.and_then(|function| function.arguments.json()).map(object_of);
         let arguments: Arguments<'_> = serde_json::from_str(input.as_deref().unwrap_or_default()).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! One events file: a session, and the subagents that ran in it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use super::messages::Asked;
 use super::record::{AssistantMessage, Compaction, Context, Event, Model, Notice, Permission, Shutdown, Start};
 use super::record::{Subagent, ToolComplete, ToolStart, UsageRecord, UserMessage};
 use super::{AGENT, EVENTS, sidecars};
-use crate::agents::ids::is_uuid;
+use crate::agents::ids::{Prints, is_uuid};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::{RecordReader, Shape};
 use crate::source::records::Text;
@@ -91,6 +92,8 @@ pub(super) struct Transcript<'o, 'a> {
     pub(super) ledger: Ledger,
     broken: Broken,
     seen: KeySet,
+    /// Names events that have no id.
+    prints: Prints,
     /// Whether anything was there that a session would have; without it, and without anything billed, there is none.
     pub(super) has_conversation: bool,
 }
@@ -128,8 +131,14 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
             self.out.unknown(&format!("field {field}"));
         }
         let line = i64::try_from(number).unwrap_or(i64::MAX);
-        let made_up = event.id.get().is_none().then(|| format!("{}#line-{line}", self.session));
-        let id = event.id.get().or(made_up.as_deref()).unwrap_or_default();
+        let id = match event.id.get() {
+            Some(id) => Cow::Borrowed(id),
+            None => {
+                let said = [event.agent.get(), event.data.json()].into_iter().flatten();
+                Cow::Owned(format!("{}#{}", self.session, self.prints.name(kind, event.timestamp.0, said)))
+            }
+        };
+        let id = &*id;
         if !self.seen.insert(key(AGENT, Kind::Message, id)) {
             return Ok(());
         }
@@ -157,6 +166,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             ledger: Ledger::default(),
             broken: Broken::default(),
             seen: KeySet::default(),
+            prints: Prints::default(),
             has_conversation: false,
         }
     }

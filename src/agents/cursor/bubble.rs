@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::AGENT;
 use super::record::{Bubble, Summary, Thought};
 use super::value;
+use crate::agents::ids::Prints;
 use crate::extract::{Kind, key};
 use crate::source::records::{Fraction, Raw, Text};
 
@@ -63,6 +64,14 @@ impl Bubble<'_> {
             .filter_map(|counts| counts.0.as_ref())
             .map(|counts| (counts.input.0.unwrap_or(0), counts.output.0.unwrap_or(0)));
         counted.into_iter().find(|(input, output)| input.saturating_add(*output) > 0)
+    }
+
+    /// The name of one without an id, which may be written again with more text.
+    pub(super) fn print(&self, prints: &mut Prints) -> String {
+        let (shown, thought) = (self.shown(), self.thought());
+        let tool = self.tool.0.as_ref().and_then(|tool| tool.id.get());
+        let said = [shown.as_deref(), thought.as_deref(), tool].into_iter().flatten();
+        prints.name_growing(self.kind.get().unwrap_or_default(), self.moment(), said)
     }
 
     /// The model that it names.

@@ -133,7 +133,10 @@ impl<'o, 's> Chat<'o, 's> {
         let call_id = match call {
             Some(call) if call.len() >= UNIQUE_FROM && self.ids.insert(call.to_owned()) => call.to_owned(),
             Some(call) => format!("{id}#{call}"),
-            None => format!("{id}#{}", self.rows.seq),
+            None => {
+                let said = [id, name].into_iter().chain(input.as_deref());
+                format!("{id}#{}", self.rows.prints.name("call", None, said))
+            }
         };
         let open = OpenCall {
             message_id: id.to_owned(),

@@ -8,6 +8,7 @@ use super::listing::Listing;
 use super::record::{Bubble, Composer, Entries};
 use super::state::State;
 use super::{AGENT, transcript_key, value, workspace_key};
+use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key, session_key};
 use crate::source::records::{Raw, Text};
 
@@ -118,9 +119,12 @@ fn order<'c>(
     let by_id: Entries<'c> = composer.by_id.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     let in_list = composer.conversation.0.iter().filter_map(|raw| raw.json().map(|json| (None, json)));
     let in_map = by_id.0.iter().map(|(id, raw)| (Some(id.as_ref()), raw.get()));
-    for (number, (id, json)) in in_list.chain(in_map).enumerate() {
+    let composer_id = composer.id.get().unwrap_or_default();
+    let mut prints = Prints::default();
+    for (id, json) in in_list.chain(in_map) {
         let look = value::read::<Bubble<'static>, _>(json, |bubble| {
             let id = id.or(bubble.id.get()).map(str::to_owned);
+            let id = id.unwrap_or_else(|| format!("{composer_id}#{}", bubble.print(&mut prints)));
             (id, bubble.moment().is_some(), bubble.shown().is_some())
         });
         let Ok((id, has_moment, is_shown)) = look else {
@@ -129,7 +133,6 @@ fn order<'c>(
             conversation.sink().problem(number, "a bubble that is no JSON object");
             continue;
         };
-        let id = id.unwrap_or_else(|| format!("{}#{number}", composer.id.get().unwrap_or_default()));
         tells_time |= has_moment;
         if is_shown {
             last = Some(stated.len());

@@ -8,6 +8,7 @@ use super::listing::{Listing, each_composer};
 use super::record::{Bubble, ChatData, Composers, Generation, Tab, TypedText};
 use super::state::State;
 use super::{AGENT, transcript_key, value, workspace_key};
+use crate::agents::ids::Prints;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::records::{List, Object};
@@ -62,19 +63,20 @@ fn read_chats(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), R
 /// A tab tells one moment: when its last prompt was sent.
 fn read_tab(state: &State<'_>, tab: &Tab<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(id) = tab.id.get() else { return Ok(()) };
+    let mut prints = Prints::default();
     let looks = tab.bubbles.0.iter().map(|raw| {
         let look = |bubble: &Bubble<'_>| {
-            let id = bubble.id.get().or(bubble.old_id.get()).map(str::to_owned);
-            (id, bubble.is_users() == Some(true) && bubble.shown().is_some())
+            let own = bubble.id.get().or(bubble.old_id.get()).map(str::to_owned);
+            let own = own.unwrap_or_else(|| format!("{id}#{}", bubble.print(&mut prints)));
+            (own, bubble.is_users() == Some(true) && bubble.shown().is_some())
         };
         raw.json().and_then(|json| value::read::<Bubble<'static>, _>(json, look).ok()).unwrap_or_default()
     });
-    let looks: Vec<(Option<String>, bool)> = looks.collect();
+    let looks: Vec<(String, bool)> = looks.collect();
     let last = looks.iter().rposition(|(_, is_prompt)| *is_prompt);
     let mut conversation = Conversation::new(out, Known { id: id.to_owned(), ..Known::default() });
-    for (number, (raw, (own, _))) in tab.bubbles.0.iter().zip(looks).enumerate() {
+    for (number, (raw, (id, _))) in tab.bubbles.0.iter().zip(looks).enumerate() {
         let moment = tab.sent.0.filter(|_| last == Some(number));
-        let id = own.unwrap_or_else(|| format!("{id}#{number}"));
         take_raw(&mut conversation, *raw, &Place { id, moment, ..Place::default() })?;
     }
     let title = tab.title.get().map(str::to_owned);

@@ -1,6 +1,7 @@
 //! Rows of one session, in order.
 
 use super::AGENT;
+use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{MessageRow, ToolCallRow};
 
@@ -8,6 +9,8 @@ use crate::tables::{MessageRow, ToolCallRow};
 pub(super) struct Rows<'o, 's> {
     pub(super) out: &'o mut Sink<'s>,
     pub(super) session: String,
+    /// Names records that have no id.
+    pub(super) prints: Prints,
     /// Place of the next message or tool call.
     pub(super) seq: i64,
     pub(super) turn: Option<i64>,
@@ -58,7 +61,18 @@ pub(super) struct Called<'c> {
 
 impl<'o, 's> Rows<'o, 's> {
     pub(super) fn new(out: &'o mut Sink<'s>, session: String, began: Option<i64>) -> Self {
-        Self { out, session, seq: 0, turn: None, began, first_moment: began, weak: false, gives_way_to: None, count: 0 }
+        Self {
+            out,
+            session,
+            prints: Prints::default(),
+            seq: 0,
+            turn: None,
+            began,
+            first_moment: began,
+            weak: false,
+            gives_way_to: None,
+            count: 0,
+        }
     }
 
     /// The same, of a source that others with the same records go before.

@@ -35,15 +35,13 @@ pub(super) fn facts(path: &Path) -> Facts {
 
 /// Reads one transcript.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let mut transcript = Transcript { rows: rows(source, out), last: (0, 0) };
+    let mut transcript = Transcript { rows: rows(source, out) };
     transcript.read_all(&mut source.lines()?)?;
     if transcript.rows.count == 0 { Ok(()) } else { transcript.rows.end_transcript(facts(source.path)) }
 }
 
 struct Transcript<'o, 's> {
     rows: Rows<'o, 's>,
-    /// The line that was read last, and how many records stood on it.
-    last: (u64, u32),
 }
 
 impl<'s> RecordReader<'s> for Transcript<'_, 's> {
@@ -57,9 +55,10 @@ impl<'s> RecordReader<'s> for Transcript<'_, 's> {
     fn take(&mut self, record: &TranscriptLine<'_>, line: u64) -> Result<(), Reject> {
         let unknown = record.unknown.iter().chain(record.message.0.iter().flat_map(|message| &message.unknown));
         unknown.for_each(|field| self.rows.out.unknown(&format!("transcript field {field}")));
-        self.last = (line, if self.last.0 == line { self.last.1 + 1 } else { 1 });
-        let again = if self.last.1 > 1 { format!(".{}", self.last.1) } else { String::new() };
-        let id = format!("{}#line-{line}{again}", self.rows.session);
+        let content = record.message.0.as_ref().and_then(|message| message.content.json());
+        let said = [content, record.status.get(), record.error.json()].into_iter().flatten();
+        let role = record.role.get().or(record.kind.get()).unwrap_or_default();
+        let id = format!("{}#{}", self.rows.session, self.rows.prints.name(role, None, said));
         let said = Said { id: &id, line: i64::try_from(line).ok(), ..Said::default() };
         match record.kind.get() {
             None => self.take_message(record, said),

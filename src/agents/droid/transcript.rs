@@ -9,7 +9,7 @@ use super::calls::{Calls, Place};
 use super::model::model_name;
 use super::record::Line;
 use super::settings::Companion;
-use crate::agents::ids::qualified;
+use crate::agents::ids::{Prints, qualified};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
@@ -37,6 +37,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         turn: None,
         turn_was_stopped: false,
         seen: KeySet::default(),
+        prints: Prints::default(),
         calls: Calls::default(),
     };
     transcript.read_all(&mut source.lines()?)?;
@@ -62,6 +63,8 @@ struct Transcript<'o, 'a> {
     turn_was_stopped: bool,
     /// Keys of the messages.
     seen: KeySet,
+    /// Names records and calls that have no id.
+    prints: Prints,
     calls: Calls,
 }
 
@@ -119,10 +122,20 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
 
 impl Transcript<'_, '_> {
     /// The id of a record; none when it is there already.
-    fn new_id(&mut self, id: Option<&str>, number: u64) -> Option<String> {
+    fn new_id(&mut self, id: Option<&str>, line: &Line<'_>) -> Option<String> {
         let id = match id {
             Some(id) => qualified(self.origin.namespace(&self.session_id), id).into_owned(),
-            None => format!("{}#line-{number}", self.session_id),
+            None => {
+                let message = line.message.0.iter();
+                let blocks = message.flat_map(|message| &message.content.0).flat_map(|block| {
+                    let texts = [block.text.get(), block.thinking.get(), block.id.get(), block.call.get()];
+                    texts.into_iter().chain([block.name.get(), block.input.json(), block.content.0.as_deref()])
+                });
+                let said = blocks.chain([line.summary.get(), line.result.json()]).flatten();
+                let role = line.message.0.as_ref().and_then(|message| message.role.get()).or(line.kind.get());
+                let name = self.prints.name(role.unwrap_or_default(), line.timestamp.0, said);
+                format!("{}#{name}", self.session_id)
+            }
         };
         self.seen.insert(key(AGENT, Kind::Message, &id)).then_some(id)
     }

@@ -9,6 +9,7 @@ use super::record::Record;
 use super::rows::Rows;
 use super::survey::{Place, Survey};
 use super::tokens::Numbers;
+use crate::agents::ids::Prints;
 use crate::extract::{Facts, NoteField, Reject, Sink, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Lines, Source, repair};
@@ -149,7 +150,7 @@ impl<'s> Look<'s> for FirstLook<'_, 's> {
 
     fn message(&mut self, record: &Record<'_>, place: Place, in_snapshot: bool) -> Result<(), Reject> {
         self.count_unknown(record);
-        let id = id_of(record, place);
+        let id = id_of(record);
         if let Some(snapshot) = &mut self.snapshot
             && snapshot.sums_up.is_none()
             && record.kind.is("user")
@@ -298,7 +299,7 @@ impl<'s> Look<'s> for SecondLook<'_, '_, 's> {
             return Ok(());
         }
         self.versions = rest;
-        let entry = self.survey.entries.get(*at as usize).filter(|entry| *entry.id == *id_of(record, place));
+        let entry = self.survey.entries.get(*at as usize).filter(|entry| *entry.id == *id_of(record));
         entry.map_or(Ok(()), |entry| self.rows.push(record, entry))
     }
 }
@@ -316,11 +317,17 @@ impl<'s> RecordReader<'s> for SecondLook<'_, '_, 's> {
     }
 }
 
-/// The id of a message; one that has none is named by its place.
-fn id_of<'r>(record: &'r Record<'_>, place: Place) -> std::borrow::Cow<'r, str> {
-    match (record.id.get(), place.item) {
-        (Some(id), _) => id.into(),
-        (None, 0) => format!("line-{}", place.line).into(),
-        (None, item) => format!("line-{}.{item}", place.line).into(),
-    }
+/// The id of a message; one that has none is named by what it says, so that equal ones are one.
+fn id_of<'r>(record: &'r Record<'_>) -> std::borrow::Cow<'r, str> {
+    record.id.get().map_or_else(
+        || {
+            let said = record
+                .content
+                .json()
+                .into_iter()
+                .chain(record.calls.0.iter().filter_map(|call| call.0.as_ref()?.id.get()));
+            Prints::default().name(record.kind.get().unwrap_or_default(), record.timestamp.0, said).into()
+        },
+        Into::into,
+    )
 }

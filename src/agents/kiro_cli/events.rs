@@ -59,9 +59,20 @@ impl<'s> RecordReader<'s> for Events<'_, 's> {
             self.thread.out.unknown(name);
         }
         let Some(said) = &event.data.0 else { return Ok(()) };
-        let id = said.id.get().map_or_else(|| format!("{}#{line}", self.thread.id), str::to_owned);
-        let at =
-            At { id: &id, moment: said.meta.0.as_ref().and_then(|meta| meta.timestamp.0).or(event.timestamp.0), line };
+        let moment = said.meta.0.as_ref().and_then(|meta| meta.timestamp.0).or(event.timestamp.0);
+        let id = match said.id.get() {
+            Some(id) => id.to_owned(),
+            None => {
+                let blocks = said.content.0.iter().filter_map(|block| block.0.as_ref()?.data.json());
+                let kind = event.kind.get().unwrap_or_default();
+                format!(
+                    "{}#{}",
+                    self.thread.id,
+                    self.thread.prints.name(kind, moment, blocks.chain(said.summary.get()))
+                )
+            }
+        };
+        let at = At { id: &id, moment, line };
         match event.kind.get().unwrap_or_default() {
             _ if self.thread.ids.has(Kind::Message, &id) => Ok(()),
             "Prompt" => self.take_prompt(said, &at),

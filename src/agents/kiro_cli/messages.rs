@@ -70,7 +70,17 @@ impl<'s> RecordReader<'s> for Messages<'_, 's> {
 
     fn take(&mut self, record: &Line<'_>, line: u64) -> Result<(), Reject> {
         let Some(payload) = &record.payload.0 else { return Ok(()) };
-        let own = record.id.get().map_or_else(|| line.to_string(), str::to_owned);
+        let own = record.id.get().map_or_else(
+            || {
+                let said = [payload.content.json(), payload.call.get(), payload.arguments.json(), payload.turn.get()];
+                self.thread.prints.name(
+                    payload.kind.get().unwrap_or_default(),
+                    record.timestamp.0,
+                    said.into_iter().flatten(),
+                )
+            },
+            str::to_owned,
+        );
         let id = format!("{}#{own}", self.thread.id);
         if self.thread.ids.has(Kind::Message, &id) {
             return Ok(());

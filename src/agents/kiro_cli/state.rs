@@ -151,9 +151,11 @@ impl State {
         thread: &mut Thread<'_, '_>,
         place_of: impl Fn(&str) -> Option<(Option<i64>, i64)>,
     ) -> Result<(), Reject> {
-        for (number, turn) in self.turns.iter().enumerate().filter(|(_, turn)| turn.says_something()) {
-            let first = turn.messages.first();
-            let id = first.map_or_else(|| format!("{}#turn{number}", thread.id), |id| format!("{id}:turn"));
+        for turn in self.turns.iter().filter(|turn| turn.says_something()) {
+            let id = match turn.messages.first() {
+                Some(id) => format!("{id}:turn"),
+                None => format!("{}#{}", thread.id, thread.prints.name("turn", turn.end, turn.model.as_deref())),
+            };
             let last = turn.messages.iter().rev().find_map(|id| Some((id, place_of(id)?)));
             let (in_turn, place) = last.map_or((None, 0), |(_, at)| at);
             let row = UsageRow {

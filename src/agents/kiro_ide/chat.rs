@@ -11,8 +11,8 @@ use crate::source::records::{Object, Text};
 use crate::source::{Source, repair};
 use crate::tables::MessageRow;
 
-/// Reads a chat. Messages have no ids and no times: they go by their place in the workflow; the last prompt was sent when
-/// the work began, the last reply written when it ended.
+/// Reads a chat. Messages have no ids and no times: they go by what they say; the last prompt was sent when the work began,
+/// the last reply written when it ended.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(bytes) = source.document()? else {
         out.line();
@@ -58,7 +58,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
             continue;
         }
         let text = text.as_deref().unwrap_or_default();
-        let id = format!("{}#{place}", thread.id);
+        let role = message.role.get().unwrap_or_default();
+        let id = format!("{}#{}", thread.id, thread.prints.name(role, None, [unwrapped(text)]));
         let row = match message.role.get() {
             Some("human") if is_meta(text) => MessageRow { text: Some(text), ..blank("user", "meta", &id) },
             Some("human") => {

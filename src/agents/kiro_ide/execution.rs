@@ -41,7 +41,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     work.take_prompt(&log, &mut thread)?;
     for (place, item) in log.items.iter().enumerate() {
         match serde_json::from_str(item.get()) {
-            Ok(action) => work.take(&action, place, place + 1 == log.items.len(), &mut thread)?,
+            Ok(action) => work.take(&action, place + 1 == log.items.len(), &mut thread)?,
             Err(error) => thread.out.problem(1, &format!("nothing that was done: {error}")),
         }
     }
@@ -81,17 +81,19 @@ impl Work<'_> {
         })
     }
 
-    fn take(
-        &self,
-        action: &Action<'_>,
-        place: usize,
-        is_last: bool,
-        thread: &mut Thread<'_, '_>,
-    ) -> Result<(), Reject> {
-        let own = action.id.get().map_or_else(|| place.to_string(), str::to_owned);
-        let id = format!("{}#{own}", self.execution);
+    fn take(&self, action: &Action<'_>, is_last: bool, thread: &mut Thread<'_, '_>) -> Result<(), Reject> {
         let output: Output<'_> =
             action.output.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let own = action.id.get().map_or_else(
+            || {
+                let kind = action.kind.get().unwrap_or_default();
+                // What comes of a call is written later.
+                let said = if kind == "say" { output.text.get() } else { action.input.json() };
+                thread.prints.name_growing(kind, action.emitted.0, said)
+            },
+            str::to_owned,
+        );
+        let id = format!("{}#{own}", self.execution);
         match action.kind.get() {
             // Requests to the model, of which nothing else is said.
             None | Some("model" | "intentClassification") => Ok(()),

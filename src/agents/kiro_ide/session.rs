@@ -35,10 +35,10 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let mut thread = Thread::new(AGENT, session, out);
     thread.cwd.clone_from(&folder);
     let mut entries = Entries { thread, prompts: Vec::new() };
-    for (place, item) in document.items.iter().enumerate() {
+    for item in &document.items {
         entries.thread.out.line();
         match serde_json::from_str(item.get()) {
-            Ok(entry) => entries.take(&entry, place)?,
+            Ok(entry) => entries.take(&entry)?,
             Err(error) => {
                 let line = entries.thread.out.report.lines;
                 entries.thread.out.problem(line, &format!("no entry of a session: {error}"));
@@ -60,14 +60,18 @@ struct Entries<'o, 's> {
 }
 
 impl Entries<'_, '_> {
-    fn take(&mut self, entry: &Entry<'_>, place: usize) -> Result<(), Reject> {
+    fn take(&mut self, entry: &Entry<'_>) -> Result<(), Reject> {
         let Some(message) = &entry.message.0 else { return Ok(()) };
-        let own = message.id.get().map_or_else(|| place.to_string(), str::to_owned);
+        let (text, attachments) = text_of(message.content);
+        let own = message.id.get().map(str::to_owned);
+        let own = own.unwrap_or_else(|| {
+            let said = [text.as_deref(), entry.execution.get()].into_iter().flatten();
+            self.thread.prints.name(message.role.get().unwrap_or_default(), None, said)
+        });
         let id = format!("{}#{own}", self.thread.id);
         if self.thread.ids.has(Kind::Message, &id) {
             return Ok(());
         }
-        let (text, attachments) = text_of(message.content);
         match message.role.get() {
             Some("user") => {
                 self.thread.next_turn();

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::dialect::Dialect;
 use super::record::{Entry, Message, Snapshot};
+use crate::agents::ids::Prints;
 use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
@@ -80,6 +81,8 @@ pub(crate) struct Transcript<'o, 'a> {
     calls: Calls,
     /// Keys of all messages and responses so far.
     seen: KeySet,
+    /// Names entries that have no id.
+    prints: Prints,
     has_rows: bool,
 }
 
@@ -137,6 +140,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             unsaid_roots: KeySet::default(),
             calls: Calls::default(),
             seen: KeySet::default(),
+            prints: Prints::default(),
             has_rows: false,
         }
     }
@@ -183,7 +187,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     fn take_entry(&mut self, kind: &str, entry: &Entry<'_>, number: u64) -> Result<(), Reject> {
         let message = entry.message.0.as_ref();
         let timestamp = entry.timestamp.0.or(message.and_then(|message| message.timestamp.0));
-        let Some(id) = self.new_row_id(kind, entry, timestamp, number) else { return Ok(()) };
+        let Some(id) = self.new_row_id(kind, entry, timestamp) else { return Ok(()) };
         self.note_moment(timestamp);
         let entry_key = entry.id.get().map(|id| self.entry_key(id));
         if kind == "leaf" {
@@ -249,7 +253,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     /// The entry's id with its moment, because eight digits are not unique, and forks copy both. Without an id (before
     /// version 2) the moments of entry and message take its place. None for an entry that is there already.
-    fn new_row_id(&mut self, kind: &str, entry: &Entry<'_>, timestamp: Option<i64>, number: u64) -> Option<String> {
+    fn new_row_id(&mut self, kind: &str, entry: &Entry<'_>, timestamp: Option<i64>) -> Option<String> {
         let id = match (entry.id.get(), timestamp) {
             (Some(id), Some(moment)) => at_moment(id, moment),
             (Some(id), None) => format!("{}#{id}", self.session_id),
@@ -260,7 +264,18 @@ impl<'o, 'a> Transcript<'o, 'a> {
                     false => (2..u64::MAX).map(|count| format!("{id}#{count}")).find(|id| self.is_new(id)),
                 };
             }
-            (None, None) => format!("{}#line-{number}", self.session_id),
+            (None, None) => {
+                let message = entry.message.0.as_ref();
+                let contents = message.iter().map(|message| &message.content).chain([&entry.content]);
+                let blocks = contents.flat_map(|content| &content.0).flat_map(|block| {
+                    [block.text.get(), block.thinking.get(), block.id.get(), block.name.get(), block.arguments.json()]
+                });
+                let of_message =
+                    message.map(|message| [message.call.get(), message.command.get(), message.output.get()]);
+                let said = blocks.chain(of_message.into_iter().flatten()).chain([entry.summary.get()]).flatten();
+                let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
+                format!("{}#{}", self.session_id, self.prints.name(role, None, said))
+            }
         };
         self.is_new(&id).then_some(id)
     }

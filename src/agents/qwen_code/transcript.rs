@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::content::parts;
 use super::record::{Line, Meta, Payload};
 use super::{AGENT, SUBAGENT};
+use crate::agents::ids::Prints;
 use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeyMap, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
@@ -30,6 +31,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         tree: Tree::default(),
         seen: KeySet::default(),
         pieces: KeyMap::default(),
+        prints: Prints::default(),
         calls: Calls::default(),
         measured: None,
     };
@@ -68,6 +70,8 @@ struct Transcript<'o, 'a> {
     seen: KeySet,
     /// Lines that go on with an earlier one, by its key. Count.
     pieces: KeyMap<usize>,
+    /// Names lines that have no id.
+    prints: Prints,
     calls: Calls,
     /// The response that the program measured last; its line comes next.
     measured: Option<Measured>,
@@ -101,7 +105,17 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
         }
         let response = match line.uuid.get() {
             Some(uuid) => Cow::Borrowed(uuid),
-            None => Cow::Owned(format!("{}#line-{number}", self.facts.session_id)),
+            None => {
+                let said = line.message.0.iter().flat_map(parts).flat_map(|part| {
+                    let call = part.call.0.as_ref().map(|call| [call.id.get(), call.arguments.json()]);
+                    let response =
+                        part.response.0.as_ref().map(|response| [response.id.get(), response.response.json()]);
+                    [part.text.get()].into_iter().chain(call.or(response).into_iter().flatten())
+                });
+                let said = said.chain([line.payload.json()]).flatten();
+                let name = self.prints.name(line.kind.get().unwrap_or_default(), line.timestamp.0, said);
+                Cow::Owned(format!("{}#{name}", self.facts.session_id))
+            }
         };
         let line_key = key(AGENT, Kind::Message, &response);
         if !self.seen.insert(fingerprint(line, line_key)) {

@@ -1,11 +1,14 @@
 //! Chat tabs that the editor kept in a workspace's database, before its conversations were Cascade's.
 
+use std::borrow::Cow;
+
 use rusqlite::OptionalExtension;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::{AGENT, folder};
 use crate::agents::amazon_q::{Thread, blank};
+use crate::agents::ids::Prints;
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::{List, Moment, Object, Text, record};
@@ -68,6 +71,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 pub(super) fn list(database: &Database, workspace: &str, out: &mut Sink<'_>) -> Result<Vec<Listed>, Reject> {
     let mut listed = Vec::new();
     let mut seen = KeySet::default();
+    let mut prints = Prints::default();
     for name in KEYS {
         let value = match value_of(database, name) {
             Err(Reject::Database(error)) => {
@@ -82,8 +86,9 @@ pub(super) fn list(database: &Database, workspace: &str, out: &mut Sink<'_>) -> 
         let tabs = tabs(&json);
         for (place, tab) in tabs.items.iter().enumerate() {
             let read: Tab<'_> = serde_json::from_str(tab.get()).unwrap_or_default();
-            let number = listed.len();
-            let id = read.id.get().map_or_else(|| format!("windsurf:{workspace}:{number}"), str::to_owned);
+            let first = read.bubbles.0.iter().find_map(|bubble| bubble.0.as_ref()?.words());
+            let made_up = || format!("windsurf:{workspace}:{}", prints.name("tab", None, first.as_deref()));
+            let id = read.id.get().map_or_else(made_up, str::to_owned);
             if seen.insert(key(AGENT, Kind::Presence, &id)) {
                 listed.push(Listed { id, key: name, place });
             }
@@ -121,17 +126,17 @@ pub(super) fn extract_one(
     let bubbles: Vec<&Bubble<'_>> = tab.bubbles.0.iter().filter_map(|bubble| bubble.0.as_ref()).collect();
     let last_prompt = bubbles.iter().rposition(|bubble| is_persons(bubble));
     for (place, bubble) in bubbles.iter().enumerate() {
-        let rich = plain(&bubble.rich);
-        let Some(text) = bubble.text.get().or(bubble.raw.get()).or(rich.as_deref()) else { continue };
-        let id = format!("{}:{place}", thread.id);
-        let row = if is_persons(bubble) {
+        let Some(text) = bubble.words() else { continue };
+        let is_persons = is_persons(bubble);
+        let (role, kind) = if is_persons { ("user", "prompt") } else { ("assistant", "reply") };
+        // Its place is another's once the person takes the tab back and goes on otherwise.
+        let id = format!("{}:{}", thread.id, thread.prints.name(role, None, [&*text]));
+        if is_persons {
             thread.next_turn();
-            blank("user", "prompt", &id)
-        } else {
-            blank("assistant", "reply", &id)
-        };
+        }
+        let row = blank(role, kind, &id);
         let timestamp = tab.sent.0.filter(|_| Some(place) == last_prompt);
-        thread.push(MessageRow { text: Some(text), timestamp, ..row })?;
+        thread.push(MessageRow { text: Some(&text), timestamp, ..row })?;
     }
     thread.finish(Facts {
         kind: "session",
@@ -139,6 +144,14 @@ pub(super) fn extract_one(
         title: tab.title.get().map(str::to_owned),
         ..Facts::default()
     })
+}
+
+impl Bubble<'_> {
+    /// What was said.
+    fn words(&self) -> Option<Cow<'_, str>> {
+        let own = self.text.get().or(self.raw.get()).map(Cow::Borrowed);
+        own.or_else(|| plain(&self.rich).map(Cow::Owned))
+    }
 }
 
 /// Who speaks is a word, or 1 for the person.

@@ -23,8 +23,13 @@ impl Transcript<'_, '_> {
         response: Option<&str>,
     ) -> PendingCall {
         let name = block.name.get().unwrap_or("unknown");
-        let made_up = || format!("{}#{}", spot.uuid, self.seq);
-        let call_id = block.id.get().map_or_else(made_up, |id| unique_id(id, spot.uuid).into_owned());
+        let call_id = match block.id.get() {
+            Some(id) => unique_id(id, spot.uuid).into_owned(),
+            None => {
+                let said = [Some(spot.uuid), block.name.get(), block.input.json()];
+                format!("{}#{}", spot.uuid, self.prints.name("call", None, said.into_iter().flatten()))
+            }
+        };
         let json = block.input.json();
         let repaired: Cow<'_, str>;
         let (json, input): (_, Input<'_>) = match json.map(|json| (json, serde_json::from_str(json))) {
@@ -111,7 +116,7 @@ impl Transcript<'_, '_> {
         let seq = self.seq;
         self.seq += 1;
         let id = match id {
-            "" => format!("{}#{seq}", spot.uuid),
+            "" => format!("{}#{}", spot.uuid, self.prints.name("result", None, [spot.uuid])),
             id => unique_id(id, spot.line.parent.get().unwrap_or(spot.uuid)).into_owned(),
         };
         self.calls.note(&id);

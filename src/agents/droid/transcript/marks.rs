@@ -10,7 +10,7 @@ use crate::tables::MessageRow;
 
 impl Transcript<'_, '_> {
     pub(super) fn take_compaction(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
-        let Some(id) = self.new_id(line.id.get(), number) else { return Ok(()) };
+        let Some(id) = self.new_id(line.id.get(), line) else { return Ok(()) };
         let row = MessageRow { kind: "compaction", text: line.summary.get(), ..blank_row(&id) };
         self.push(line, number, row)?;
         self.leave_origin_at(line.id.get());
@@ -24,7 +24,7 @@ impl Transcript<'_, '_> {
             return Ok(());
         }
         let of_turn = line.turn.get().map(|turn| format!("outcome-{turn}"));
-        let Some(id) = self.new_id(line.id.get().or(of_turn.as_deref()), number) else { return Ok(()) };
+        let Some(id) = self.new_id(line.id.get().or(of_turn.as_deref()), line) else { return Ok(()) };
         let was_stopped = ["cancel", "interrupt", "abort"].iter().any(|word| reason.contains(word));
         let kind = if was_stopped { self.stop_turn() } else { "notice" };
         let text = plain_text(&line.result).unwrap_or(Cow::Borrowed(reason));

@@ -21,7 +21,7 @@ impl Transcript<'_, '_> {
             return Ok(());
         };
         let raw_id = line.id.get().or(message.id.get());
-        let Some(id) = self.new_id(raw_id, number) else { return Ok(()) };
+        let Some(id) = self.new_id(raw_id, line) else { return Ok(()) };
         self.has_message = true;
         for field in &message.unknown {
             self.out.unknown(&format!("message field {field}"));
@@ -131,9 +131,15 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
+    /// The id of a call that has none, within its message.
+    fn made_up(&mut self, message: &str, what: &str, parts: [Option<&str>; 3]) -> String {
+        format!("{message}#{}", self.prints.name(what, None, parts.into_iter().flatten()))
+    }
+
     fn take_call(&mut self, line: &Line<'_>, number: u64, id: &str, block: &Block<'_>) -> Result<(), Reject> {
         let place = self.place(line, number, id);
-        let made_up = if block.id.get().is_none() { format!("{id}#{}", self.seq) } else { String::new() };
+        let parts = [Some(id), block.name.get(), block.input.json()];
+        let made_up = block.id.get().map_or_else(|| self.made_up(id, "call", parts), |_| String::new());
         let namespace = self.origin.namespace(&self.session_id);
         let of = Name { session: &self.session_id, namespace, id: block.id.get(), made_up: &made_up };
         let name = block.name.get().unwrap_or("unknown");
@@ -143,7 +149,8 @@ impl Transcript<'_, '_> {
 
     fn take_result(&mut self, line: &Line<'_>, number: u64, id: &str, block: &Block<'_>) -> Result<(), Reject> {
         let place = self.place(line, number, id);
-        let made_up = if block.call.get().is_none() { format!("{id}#{}", self.seq) } else { String::new() };
+        let parts = [Some(id), block.content.0.as_deref(), None];
+        let made_up = block.call.get().map_or_else(|| self.made_up(id, "result", parts), |_| String::new());
         let namespace = self.origin.namespace(&self.session_id);
         let of = Name { session: &self.session_id, namespace, id: block.call.get(), made_up: &made_up };
         let result = ToolResult {
