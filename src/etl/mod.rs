@@ -11,6 +11,7 @@ mod old_rows;
 mod options;
 mod order;
 mod owners;
+mod pass;
 mod plan;
 mod projects;
 mod read;
@@ -39,6 +40,7 @@ use crate::extract::Context;
 use crate::lake::claims::Replica;
 use crate::lake::layout::Layout;
 use crate::lake::manifest::{Manifest, SourceState};
+use crate::lake::suspects::Breadcrumbs;
 use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
@@ -46,6 +48,7 @@ use crate::source::{Databases, path_of};
 use notes::Notes;
 use old::OldClaims;
 use owners::Owners;
+use pass::Pass;
 use read::Planned;
 use rebuild::Reading;
 
@@ -63,6 +66,10 @@ struct Shared<'a> {
     now: i64,
     old: OldClaims,
     databases: &'a Databases,
+    /// Which of the sources are read.
+    pass: &'a Pass,
+    /// Where it is noted what is read.
+    breadcrumbs: &'a Breadcrumbs,
     /// Whether rows stay of which the source tells less than it did: not when other texts are to be kept of them.
     keeps_told: bool,
     /// Names of the sources that the run reads.

@@ -2,7 +2,7 @@
 //! Every operation is counted, so that a test can end the program before and after each.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -68,6 +68,13 @@ pub(crate) fn create(path: &Path) -> Result<File> {
 /// Opens a file that is locked and kept, making it when it is not there.
 pub(crate) fn open_lock(path: &Path) -> Result<File> {
     private().read(true).write(true).create(true).truncate(false).open(path).map_err(Error::io("open", path))
+}
+
+/// Replaces the beginning of a file that only hints at something: nothing of the lake depends on it, so that it is neither
+/// synced nor counted.
+pub(crate) fn scribble(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(bytes)
 }
 
 fn private() -> OpenOptions {
