@@ -168,5 +168,66 @@ fn many_sources(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, parse, extract, write, run, many_sources);
+/// A source by the agent's id, its path below the home, and its text by the number of its records.
+type Shape = (&'static str, &'static str, fn(usize) -> String);
+
+/// Sources that took time by the square of their records once.
+const SHAPES: [Shape; 3] = [
+    ("claude-code", ".claude/projects/-p/s.jsonl", chain_of_parents),
+    ("codex", ".codex/sessions/rollout-2026-08-01T10-00-00-019fbcc4-2900-7000-8000-000000000001.jsonl", equal_counts),
+    ("cline", "saoudrizwan.claude-dev/tasks/1760000000000/api_conversation_history.json", open_tags),
+];
+
+/// Every message hangs below all lines that became no message.
+fn chain_of_parents(count: usize) -> String {
+    let line = |kind: &str, number: usize, parent: usize, rest: &str| {
+        format!("{{\"type\":\"{kind}\",\"uuid\":\"{kind}{number}\",\"parentUuid\":\"attachment{parent}\",{rest}}}\n")
+    };
+    let attached =
+        (1..count).map(|number| line("attachment", number, number - 1, "\"attachment\":{\"type\":\"file\"}"));
+    let said = (0..count).map(|number| line("user", number, count - 1, "\"message\":{\"content\":\"x\"}"));
+    attached.chain(said).collect()
+}
+
+/// Counts without a total, all of one moment.
+fn equal_counts(count: usize) -> String {
+    let counts = (1..=count).map(|tokens| {
+        format!(
+            "{{\"timestamp\":\"2026-08-01T10:00:00Z\",\"type\":\"event_msg\",\"payload\":{{\"type\":\"token_count\",\
+             \"info\":{{\"total_token_usage\":{{\"input_tokens\":{tokens}}},\
+             \"last_token_usage\":{{\"input_tokens\":1}}}}}}}}\n"
+        )
+    });
+    counts.collect()
+}
+
+/// Calls in a reply that do not end.
+fn open_tags(count: usize) -> String {
+    let tags = "<read_file> ".repeat(count);
+    format!("[{{\"role\":\"user\",\"content\":\"hi\"}},{{\"role\":\"assistant\",\"content\":\"{tags}\"}}]")
+}
+
+/// Twice the records take twice the time.
+fn growth(criterion: &mut Criterion) {
+    let home = tempfile::tempdir().unwrap();
+    let (pricer, redactor) = (Pricer::new(PriceTable::bundled()), Redactor::new(Mode::Secrets, [7; 32]));
+    let mut group = criterion.benchmark_group("growth");
+    group.sample_size(10);
+    for (agent, path, text) in SHAPES {
+        let zone = chrono_tz::Tz::UTC;
+        let context = Context { agent, redactor: &redactor, pricer: &pricer, content: Content::Full, zone };
+        let file = home.path().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        for count in [10_000, 20_000, 40_000] {
+            std::fs::write(&file, text(count)).unwrap();
+            group.throughput(Throughput::Elements(count as u64));
+            group.bench_function(BenchmarkId::new(agent, count), |bencher| {
+                bencher.iter(|| black_box(read(&file, &context)));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, parse, extract, write, run, many_sources, growth);
 criterion_main!(benches);

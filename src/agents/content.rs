@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::source::records::{ObjectInto, lenient};
+use crate::source::records::{ObjectInto, check_items, lenient};
 
 /// A block that can stand for a bare text.
 pub(super) trait TextBlock<'a>: Deserialize<'a> + Default {
@@ -31,7 +31,9 @@ pub(super) fn blocks<'de, D: Deserializer<'de>, B: TextBlock<'de>>(
         }
         fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
             let mut blocks = Vec::new();
-            while items.next_element_seed(ObjectInto(&mut blocks))?.is_some() {}
+            while items.next_element_seed(ObjectInto(&mut blocks))?.is_some() {
+                check_items(blocks.len())?;
+            }
             Ok(Some(blocks))
         }
         lenient!(@otherwise Some(Vec::new()); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64));

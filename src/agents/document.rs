@@ -7,7 +7,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredA
 use serde_json::value::RawValue;
 
 use crate::extract::Reject;
-use crate::source::records::lenient;
+use crate::source::records::{check_items, lenient};
 use crate::source::{Source, repair};
 
 /// What a document holds.
@@ -53,7 +53,7 @@ pub(super) fn read_text<'t>(
         Found::Field(json) => take(Found::Field(json)),
         Found::Item(json) => take(Found::Item(json.get())),
     };
-    Reading { list, take, failed: None }.run(&mut serde_json::Deserializer::from_str(text))
+    Reading { list, take, failed: None, items: 0 }.run(&mut serde_json::Deserializer::from_str(text))
 }
 
 /// As [`read`], of a document that is too large to be held.
@@ -66,13 +66,14 @@ pub(super) fn stream(
         Found::Field(json) => take(Found::Field(json)),
         Found::Item(json) => take(Found::Item(json.get())),
     };
-    Reading { list, take, failed: None }.run(&mut serde_json::Deserializer::from_reader(source.reader()?))
+    Reading { list, take, failed: None, items: 0 }.run(&mut serde_json::Deserializer::from_reader(source.reader()?))
 }
 
 struct Reading<'r, I> {
     list: &'r str,
     take: &'r mut dyn FnMut(Found<'_, I>) -> Result<(), Reject>,
     failed: Option<Reject>,
+    items: usize,
 }
 
 impl<I> Reading<'_, I> {
@@ -141,6 +142,8 @@ impl<'de, I: Deserialize<'de>> Visitor<'de> for Items<'_, '_, I> {
     lenient!(@expecting "a list");
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         while let Some(item) = items.next_element()? {
+            self.0.items += 1;
+            check_items(self.0.items)?;
             self.0.give(Found::Item(item))?;
         }
         Ok(())

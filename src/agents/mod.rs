@@ -29,6 +29,7 @@ pub mod qwen_code;
 pub mod roo_code;
 mod torn;
 mod tree;
+mod waiting;
 pub mod windsurf;
 
 use std::collections::BTreeMap;

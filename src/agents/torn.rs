@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::source::records::{Text, lenient};
+use crate::source::records::{Text, check_items, lenient};
 
 /// What a document holds, as far as it is whole; nothing of it is decoded yet.
 #[derive(Default)]
@@ -93,6 +93,7 @@ impl<'j> Visitor<'j> for Items<'_, 'j> {
     lenient!(@expecting "a list");
     fn visit_seq<A: SeqAccess<'j>>(self, mut items: A) -> Result<(), A::Error> {
         while let Some(item) = items.next_element()? {
+            check_items(self.0.items.len() + 1)?;
             self.0.items.push(item);
         }
         Ok(())
@@ -108,6 +109,7 @@ impl<'j> Visitor<'j> for Items<'_, 'j> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::records::{List, MAX_ITEMS, Number};
 
     #[test]
     fn what_stands_before_a_tear_is_read() {
@@ -115,6 +117,16 @@ mod tests {
         assert_eq!(torn.field::<Text<'_>>("id").get(), Some("a"));
         assert_eq!(torn.items.iter().map(|item| item.get()).collect::<Vec<_>>(), [r#"{"n":1}"#, r#"{"n":2}"#]);
         assert!(torn.error.is_some());
+    }
+
+    #[test]
+    fn no_more_items_are_read_than_memory_allows() {
+        let json = format!("[{}0]", "0,".repeat(MAX_ITEMS));
+        let torn = Torn::read(&json, "list");
+        assert_eq!(torn.items.len(), MAX_ITEMS);
+        assert!(torn.error.unwrap().to_string().contains("more than 200000 items"));
+        let list: Result<List<Number>, _> = serde_json::from_str(&json);
+        assert!(list.is_err());
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(super) enum Parent {
 
 struct Node {
     parent: Option<u32>,
+    /// The nearest entry above it that became a row: what is above an entry is complete when the entry comes.
+    above: Option<u32>,
     /// Place of the message row that the entry became, and the row's id.
     row: Option<(u32, Box<str>)>,
     /// Whether the conversation never went through it: what OpenClaw writes beside its thread.
@@ -53,7 +55,11 @@ impl Tree {
             Parent::Before => self.last,
             Parent::Root => None,
         };
-        self.nodes.push(Node { parent, row: None, is_beside });
+        let above = parent.and_then(|place| {
+            let node = self.nodes.get(place as usize)?;
+            if node.row.is_some() { Some(place) } else { node.above }
+        });
+        self.nodes.push(Node { parent, above, row: None, is_beside });
         if let Some(key) = key {
             self.places.insert(key, place);
         }
@@ -86,14 +92,8 @@ impl Tree {
 
     /// Id of the row that the newest entry continues: of the nearest entry above it that became one.
     pub(super) fn row_above(&self) -> Option<&str> {
-        let mut place = self.nodes.last()?.parent;
-        loop {
-            let node = self.nodes.get(place? as usize)?;
-            if let Some((_, id)) = &node.row {
-                return Some(id);
-            }
-            place = node.parent;
-        }
+        let above = self.nodes.get(self.nodes.last()?.above? as usize)?;
+        above.row.as_ref().map(|(_, id)| &**id)
     }
 
     /// Rows of the entries beside the way from where the conversation stands to the root. What came after it was last moved

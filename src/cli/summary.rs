@@ -24,6 +24,9 @@ pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
     if summary.agents.iter().any(|agent| agent.bad > 0) {
         lines.push("`llrem sources --bad` lists what could not be read".to_owned());
     }
+    lines.extend(summary.skipped.iter().map(|path| {
+        format!("llrem died twice while it read only `{}`: it is skipped until it changes", path.display())
+    }));
     if summary.damaged_files > 0 {
         let files = plural(summary.damaged_files, "file");
         lines.push(format!("lost or damaged: {files} of the lake; what their sources still hold was written again"));

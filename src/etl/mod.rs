@@ -11,6 +11,7 @@ mod old;
 mod old_rows;
 mod options;
 mod order;
+mod pass;
 mod plan;
 mod policy;
 mod projects;
@@ -42,12 +43,14 @@ use crate::extract::Context;
 use crate::identity::{Owners, Reading};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{Manifest, SourceState};
+use crate::lake::suspects::Breadcrumbs;
 use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
 use crate::source::{Databases, path_of};
 use notes::Notes;
 use old::OldClaims;
+use pass::Pass;
 use read::Planned;
 
 /// What all threads of a run share.
@@ -66,6 +69,10 @@ struct Shared<'a> {
     databases: &'a Databases,
     /// True if rows of the lake stay where their sources say less: not if their texts were stored by another policy.
     keeps_fuller: bool,
+    /// Which of the sources are read.
+    pass: &'a Pass,
+    /// Where it is noted what is read.
+    breadcrumbs: &'a Breadcrumbs,
     /// Names of the sources that the run reads.
     read_again: HashSet<String>,
     /// Parts of which files are lost or damaged.

@@ -112,6 +112,8 @@ pub struct Summary {
     pub unpriced_models: Vec<(String, u64)>,
     /// Secrets replaced, by kind.
     pub redactions: Vec<(String, u64)>,
+    /// Sources that killed llrem twice, and are skipped from now on until they change.
+    pub skipped: Vec<PathBuf>,
     /// Data files of the lake that were lost or damaged, and were given up.
     pub damaged_files: u64,
     /// Months and tables of the lake that have other rows than they should have, in words.
@@ -128,6 +130,38 @@ pub struct Summary {
     pub would_read: Vec<(PathBuf, &'static str)>,
     /// With `dry_run`: agents whose files would also be looked for in the projects that those sources' sessions name.
     pub would_look_for: Vec<&'static str>,
+}
+
+impl Summary {
+    /// Adds what a later pass of the run wrote. Which sources there are was counted by the first.
+    pub(super) fn add(&mut self, pass: Self) {
+        for more in pass.agents {
+            let Some(agent) = self.agents.iter_mut().find(|agent| agent.agent == more.agent) else { continue };
+            agent.bad = more.bad;
+            agent.sessions += more.sessions;
+            agent.messages += more.messages;
+            agent.tool_calls += more.tool_calls;
+            agent.usage += more.usage;
+            agent.tokens = agent.tokens.saturating_add(more.tokens);
+            agent.cost_usd = agent.cost_usd.into_iter().chain(more.cost_usd).reduce(|sum, usd| sum + usd);
+        }
+        add_counts(&mut self.unpriced_models, pass.unpriced_models);
+        add_counts(&mut self.redactions, pass.redactions);
+        self.damaged_files += pass.damaged_files;
+        self.bytes_read += pass.bytes_read;
+        self.bytes_written += pass.bytes_written;
+        self.files_written += pass.files_written;
+        self.seconds += pass.seconds;
+    }
+}
+
+fn add_counts(counts: &mut Vec<(String, u64)>, more: Vec<(String, u64)>) {
+    for (name, count) in more {
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += count,
+            None => counts.push((name, count)),
+        }
+    }
 }
 
 /// What a run did with one agent's sources.

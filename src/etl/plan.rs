@@ -10,6 +10,7 @@ use walkdir::WalkDir;
 use super::damaged::Damaged;
 use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
+use super::pass::Pass;
 use super::policy::Policy;
 use super::projects;
 use super::read::{Planned, UNLISTED};
@@ -17,6 +18,7 @@ use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
+use crate::lake::suspects::Breadcrumbs;
 use crate::source::{Databases, Fingerprint, Scope, Source, head, name_of, path_of};
 
 /// Bytes looked at for the moment that a source begins; more when it is not among them.
@@ -32,6 +34,8 @@ pub(super) struct Plan {
     pub(super) found: Vec<Planned>,
     /// Names of what is to be read.
     pub(super) changed: HashSet<String>,
+    /// Names of what is to be read in a pass of its own.
+    pub(super) apart: HashSet<String>,
     /// Names of sources that have vanished since they were last read.
     pub(super) vanished: Vec<String>,
 }
@@ -44,14 +48,19 @@ pub(super) struct Planning<'a> {
     /// How what is read is changed on its way into the lake.
     pub(super) policy: &'a Policy,
     pub(super) databases: &'a Databases,
+    /// Which of the sources are read.
+    pub(super) pass: &'a Pass,
+    /// Where it is noted what is read.
+    pub(super) breadcrumbs: &'a Breadcrumbs,
 }
 
 /// Finds the sources, and compares them with the manifest.
 pub(super) fn plan(with: Planning<'_>) -> Result<Plan> {
     let (options, manifest) = (with.options, with.manifest);
-    let (found, changed) = compare(with, discover(options, manifest)?);
+    let (found, mut changed) = compare(with, discover(options, manifest)?);
+    let apart = changed.extract_if(|name| with.pass.leaves(name)).collect();
     let vanished = if options.sources.is_empty() { vanished(options, manifest, &found) } else { Vec::new() };
-    Ok(Plan { found, changed, vanished })
+    Ok(Plan { found, changed, apart, vanished })
 }
 
 /// Adds to a plan what lies in projects that no session had named when it was made. Gives the groups that it is read in:
@@ -63,7 +72,8 @@ pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Pla
         !known.contains(&*name) && !with.manifest.sources.contains_key(&*name)
     };
     let located = in_projects(&chosen_agents(with.options), projects).into_iter().filter(is_new).collect();
-    let (found, changed) = compare(with, located);
+    let (found, mut changed) = compare(with, located);
+    plan.apart.extend(changed.extract_if(|name| with.pass.leaves(name)));
     let mut groups = Groups::default();
     let new = found.iter().filter(|planned| changed.contains(&planned.name)).collect();
     add_chunks(new, now, |_, _| None, &mut groups);
@@ -74,7 +84,7 @@ pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Pla
 
 /// What was found, whether it is to be read or not, and the names of what is.
 fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<String>) {
-    let Planning { options, manifest, policy, databases } = with;
+    let Planning { options, manifest, policy, pass, .. } = with;
     let is_other_policy = Policy::of_lake(manifest) != *policy;
     let home = real_home(options);
     let mut found: Vec<Planned> = located
@@ -89,20 +99,26 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
         .collect();
     drop_seen_twice(&mut found);
     let is_due = |planned: &&Planned| {
+        if pass.is_alone() {
+            return pass.is_for(planned);
+        }
         let recent = options.since.is_none_or(|since| planned.print.modified_us() >= since);
         recent && (options.full || has_changed(planned, manifest, is_other_policy))
     };
+    let is_looked_into =
+        |planned: &Planned| is_due(&planned) && !pass.leaves(&planned.name) && !pass.refuses(&planned.name);
     let with_sections = found.par_iter().filter(|planned| planned.has_sections());
     let sections = with_sections.flat_map_iter(|whole| {
-        let listed = is_due(&whole).then(|| listed_sections(whole, manifest, databases)).flatten();
+        let listed = is_looked_into(whole).then(|| listed_sections(whole, with)).flatten();
         listed.unwrap_or_else(|| known_sections(whole, manifest))
     });
     found.extend(sections.collect::<Vec<Planned>>());
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found.dedup_by(|a, b| a.name == b.name);
     let changed: HashSet<String> = found.iter().filter(is_due).map(|planned| planned.name.clone()).collect();
-    let wants_hint = |planned: &&mut Planned| planned.is_new && planned.section.is_none();
-    found.par_iter_mut().filter(wants_hint).filter(|planned| changed.contains(&planned.name)).for_each(|planned| {
+    let wants_hint = |planned: &&mut Planned| planned.is_new && planned.section.is_none() && is_looked_into(planned);
+    found.par_iter_mut().filter(wants_hint).for_each(|planned| {
+        with.breadcrumbs.note(&planned.name);
         planned.hint = started_hint(planned);
     });
     (found, changed)
@@ -158,7 +174,9 @@ fn drop_seen_twice(found: &mut Vec<Planned>) {
 }
 
 /// The sections that a source has now; none when they cannot be listed, which reading the source will tell of.
-fn listed_sections(whole: &Planned, manifest: &Manifest, databases: &Databases) -> Option<Vec<Planned>> {
+fn listed_sections(whole: &Planned, with: Planning<'_>) -> Option<Vec<Planned>> {
+    let Planning { manifest, databases, .. } = with;
+    with.breadcrumbs.note(&whole.name);
     let list = || {
         let mut source =
             Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ()).scoped(Scope::Common, databases);
@@ -208,7 +226,7 @@ fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) ->
             || entry.parser_version != planned.agent.about().parser_version
             || entry.state == SourceState::Gone
             // Only its mode, or that of a folder above it, may have kept it from being read.
-            || (entry.state == SourceState::Unreadable && head(&planned.path, 1).is_ok())
+            || (entry.state == SourceState::Unreadable && !entry.is_fatal() && head(&planned.path, 1).is_ok())
             || is_other_policy
     })
 }
@@ -328,7 +346,8 @@ fn started_hint(planned: &Planned) -> Option<i64> {
 /// Sorts what is to be read into groups that touch different parts, the earliest first.
 pub(super) fn groups(plan: &Plan, with: Planning<'_>, damaged: &Damaged, now: i64) -> Vec<Group> {
     let manifest = with.manifest;
-    let by_name: HashMap<&str, &Planned> = plan.found.iter().map(|planned| (planned.name.as_str(), planned)).collect();
+    let found = plan.found.iter().filter(|planned| !with.pass.leaves(&planned.name));
+    let by_name: HashMap<&str, &Planned> = found.map(|planned| (planned.name.as_str(), planned)).collect();
     let mut groups = Groups::default();
     if !manifest.parts.is_empty() {
         add_known(plan, manifest, &by_name, &mut groups);

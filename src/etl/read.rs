@@ -12,12 +12,15 @@ use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
 use crate::identity::{KeySet, Record, Replica};
-use crate::lake::manifest::SourceState;
+use crate::lake::manifest::{FATAL, SourceState};
 use crate::source::records::take_out_of_range;
 use crate::source::{Databases, Fingerprint, Scope, Source};
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
 const STREAMED_FROM: u64 = 40 << 20;
+/// How many times that the rows of a smaller source may take: more when it is compressed or has many short lines, and then
+/// it is streamed as well.
+const MOST_COLLECTED: usize = 3;
 /// Text that a session holds before it is handed on, when streamed. Bytes.
 const STREAM_CHUNK: usize = 4 << 20;
 
@@ -71,7 +74,11 @@ impl Planned {
     }
 
     fn is_streamed(&self) -> bool {
-        self.print.bytes >= streamed_from() && self.agent.streams(self.kind)
+        self.print.bytes >= streamed_from() && self.can_be_streamed()
+    }
+
+    fn can_be_streamed(&self) -> bool {
+        self.agent.streams(self.kind)
     }
 }
 
@@ -104,9 +111,18 @@ pub(super) struct ReadSession {
 /// Reads a source; what is wrong with it is in the result, and costs nothing else.
 pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<ReadSession>)> {
     let context = shared.context(planned.agent_id());
-    let is_streamed = planned.is_streamed();
-    let begin = || if is_streamed { Sink::claims_only(&context) } else { Sink::collect(&context) };
-    let (sink, outcome) = extract_unchanged(shared, planned, is_streamed, begin);
+    let mut is_streamed = planned.is_streamed();
+    let most = usize::try_from(streamed_from()).unwrap_or(usize::MAX).saturating_mul(MOST_COLLECTED);
+    let most = if planned.can_be_streamed() { most } else { usize::MAX };
+    let mut extracted = extract_unchanged(shared, planned, is_streamed, || match is_streamed {
+        true => Sink::claims_only(&context),
+        false => Sink::collect_up_to(most, &context),
+    });
+    if matches!(extracted.1, Err(Reject::TooLarge)) {
+        is_streamed = true;
+        extracted = extract_unchanged(shared, planned, is_streamed, || Sink::claims_only(&context));
+    }
+    let (sink, outcome) = extracted;
     let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
     report.redactions.merge(&redacted_in_rows);
     let mut read = Read { planned: planned.clone(), report, notes, state: SourceState::Ok };
@@ -136,6 +152,10 @@ fn extract_unchanged<'c>(
 }
 
 fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Result<(), Reject> {
+    if shared.pass.refuses(&planned.name) {
+        return Err(Reject::Io(std::io::Error::other(FATAL)));
+    }
+    shared.breadcrumbs.note(&planned.name);
     if planned.kind == UNLISTED {
         return std::fs::read_dir(&planned.path).map(|_| ()).map_err(Reject::Io);
     }
@@ -167,6 +187,7 @@ fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
             read.state = SourceState::Encrypted;
             return Ok(());
         }
+        Err(Reject::TooLarge) => Some("its rows take too much memory".to_owned()),
         Err(Reject::Io(error)) => Some(format!("cannot be read: {error}")),
         Err(Reject::Database(error)) => Some(format!("the database cannot be read: {error}")),
     };
@@ -250,7 +271,7 @@ impl ReadSession {
             Ok(()) => Ok(()),
             Err(Reject::Failed(error)) => Err(error),
             Err(Reject::Io(error)) => Err(Error::io("read", &self.planned.path)(error)),
-            Err(Reject::Database(_) | Reject::Encrypted) => Ok(()),
+            Err(Reject::Database(_) | Reject::Encrypted | Reject::TooLarge) => Ok(()),
         }
     }
 }

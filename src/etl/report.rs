@@ -70,7 +70,12 @@ pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summa
     for agent in AGENTS.iter().map(|agent| agent.about().id) {
         let found = || plan.found.iter().filter(|planned| planned.agent_id() == agent && planned.section.is_none());
         let due = |is_new: bool| {
-            found().filter(|planned| planned.is_new == is_new && plan.changed.contains(&planned.name)).count() as u64
+            found()
+                .filter(|planned| {
+                    planned.is_new == is_new
+                        && (plan.changed.contains(&planned.name) || plan.apart.contains(&planned.name))
+                })
+                .count() as u64
         };
         let gone = plan
             .vanished
@@ -121,7 +126,7 @@ fn most_first(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
 }
 
 /// Puts the summary into the record of runs.
-pub(super) fn fill_record(record: &mut RunRecord, summary: &Summary, reads: &[Read]) {
+pub(super) fn fill_record(record: &mut RunRecord, summary: &Summary) {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let sum = |field: fn(&AgentSummary) -> u64| number(summary.agents.iter().map(field).sum());
     record.sources_new = sum(|agent| agent.new);
@@ -135,6 +140,10 @@ pub(super) fn fill_record(record: &mut RunRecord, summary: &Summary, reads: &[Re
         sum(|agent| agent.tool_calls),
         sum(|agent| agent.usage),
     ];
+}
+
+/// Adds what was wrong with sources to the record of runs.
+pub(super) fn count_problems(record: &mut RunRecord, reads: &[Read]) {
     let problems = reads.iter().map(|read| read.report.bad_lines + u64::from(read.state == SourceState::Unreadable));
-    record.problems = number(problems.sum());
+    record.problems += i64::try_from(problems.sum::<u64>()).unwrap_or(i64::MAX);
 }

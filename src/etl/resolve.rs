@@ -162,7 +162,7 @@ fn add_other_sources(
 
 /// A source that the lake knows and the run did not look for.
 fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Planned> {
-    let entry = shared.manifest.sources.get(name)?;
+    let entry = shared.manifest.sources.get(name).filter(|_| !shared.pass.leaves(name))?;
     let (agent, path) = (crate::agents::by_id(&entry.agent)?, path_of(entry.file(name)).into_owned());
     let kind = agent.takes(Path::new(entry.file(name))).filter(|kind| *kind == entry.kind)?;
     let of_file = Fingerprint::of(&path, &agent.companions(&path)).ok()?;

@@ -1,6 +1,6 @@
 //! One run, from the lock to the commit.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,17 +16,19 @@ use super::group::{Group, NewPart, Outcome, SessionOut, Work, process};
 use super::notes::Notes;
 use super::old::OldClaims;
 use super::order::long_ones_in_time;
+use super::pass::Pass;
 use super::plan::{self, Plan, Planning, groups, is_outdated, plan, settles_policy};
 use super::policy::Policy;
 use super::read::{Planned, Read};
 use super::room::with_need;
-use super::{Options, Progress, Shared, Summary, children, projects, report, resolve, sessions};
+use super::{Options, Progress, Shared, Summary, check_interrupt, children, projects, report, resolve, sessions};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::lake::commit::{self, Step};
 use crate::lake::layout::{Layout, PartName, is_name_of, machine_name};
 use crate::lake::lock::Lock;
 use crate::lake::manifest::{Manifest, PartEntry, SourceEntry, SourceState};
+use crate::lake::suspects::{Breadcrumbs, Suspects};
 use crate::lake::syncer::Syncer;
 use crate::lake::{RemoteLake, RunRecord, append_run, fs};
 use crate::pricing::{PriceTable, Pricer};
@@ -36,6 +38,18 @@ use crate::tables::LAKE_TABLES;
 
 /// How often decisions may be taken anew before a run fails; one is what it takes.
 const ROUNDS: usize = 8;
+
+/// Stack of each thread that reads. What recurses on input, and what bounds it:
+/// - Reading JSON into anything, and walking or dropping a `serde_json::Value` (rich texts of Cursor and Windsurf): 128 levels,
+///   the parser's own limit, which is nowhere lifted.
+/// - Parts of Gemini's contents: one list within a list item is not followed.
+/// - Trees of Cursor's blobs: 32 levels, and no blob twice.
+/// - Folders below a project or storage folder (rules, saved conversations, session files): 16 levels at most, each call
+///   names its own.
+/// - Regular expressions, and SQL of a database's own schema: bounded by their libraries.
+///
+/// Texts, tags, patches, shell commands, and the parents of messages and sessions are walked in loops.
+const STACK: usize = 8 << 20;
 
 /// However many are asked for: starting more takes longer than they could save on any machine.
 const MOST_THREADS: usize = 256;
@@ -56,9 +70,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     let started = crate::time::now();
     let mut record =
         RunRecord { started_at: started, llrem_version: env!("CARGO_PKG_VERSION").to_owned(), ..RunRecord::default() };
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0).min(MOST_THREADS)).build();
+    let threads = options.jobs.unwrap_or(0).min(MOST_THREADS);
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
     let threads = threads.map_err(|error| Error::Usage(format!("cannot start the threads: {error}")))?;
-    let outcome = threads.install(|| extract(options, &layout, progress, started, &mut record));
+    let outcome = threads.install(|| extract_all(options, &layout, progress, started, &mut record));
     progress.finish();
     if outcome.is_err() {
         commit::abandon(&layout);
@@ -100,7 +115,15 @@ fn has_data(table: &Path) -> bool {
 fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let manifest = Manifest::load(layout)?.unwrap_or_default();
     let (policy, databases) = (Policy::of(options), Databases::default());
-    let plan = plan(Planning { options, manifest: &manifest, policy: &policy, databases: &databases })?;
+    let (pass, breadcrumbs) = (Pass::default(), Breadcrumbs::default());
+    let plan = plan(Planning {
+        options,
+        manifest: &manifest,
+        policy: &policy,
+        databases: &databases,
+        pass: &pass,
+        breadcrumbs: &breadcrumbs,
+    })?;
     let mut summary = report::summary(&plan, &[], &manifest);
     summary.kept_machine = kept_machine(options, &manifest);
     let due = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name));
@@ -132,15 +155,48 @@ fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
     Ok(Manifest { machine: machine_name(&machine), redaction_key: key, ..Manifest::default() })
 }
 
-fn extract(
+/// Extracts what has changed: first everything but the sources that may have killed an earlier run, then each of these
+/// alone, when the rest is safe in the lake.
+fn extract_all(
     options: &Options,
     layout: &Layout,
     progress: &dyn Progress,
     now: i64,
     record: &mut RunRecord,
 ) -> Result<Summary> {
+    let manifest = open_manifest(options, layout)?;
+    let mut suspects = Suspects::load(layout, &manifest)?;
+    let mut extract = |pass: &Pass, manifest: Manifest| {
+        let breadcrumbs = Breadcrumbs::new(layout, pass.is_alone());
+        let extracted = extract(options, layout, progress, now, record, manifest, pass, &breadcrumbs);
+        breadcrumbs.clear();
+        extracted
+    };
+    let (mut summary, apart) = extract(&Pass::without(&suspects), manifest)?;
+    for name in suspects.untried().chain(&apart).collect::<BTreeSet<_>>() {
+        check_interrupt()?;
+        let (more, _) = extract(&Pass::alone(name, &suspects), open_manifest(options, layout)?)?;
+        summary.add(more);
+    }
+    if options.looks_at_everything() {
+        suspects.clear(layout)?;
+    }
+    report::fill_record(record, &summary);
+    Ok(summary)
+}
+
+#[expect(clippy::too_many_arguments, reason = "what a run has, and what differs between its passes")]
+fn extract(
+    options: &Options,
+    layout: &Layout,
+    progress: &dyn Progress,
+    now: i64,
+    record: &mut RunRecord,
+    mut manifest: Manifest,
+    pass: &Pass,
+    breadcrumbs: &Breadcrumbs,
+) -> Result<(Summary, HashSet<String>)> {
     let clock = Instant::now();
-    let mut manifest = open_manifest(options, layout)?;
     progress.stage("looking");
     let missing = manifest.ledger.differences_of_rows(manifest.parts.iter());
     let reads_all = options.full && options.looks_at_everything();
@@ -149,7 +205,7 @@ fn extract(
     let own_prices = own_prices.map_err(|error| Error::Usage(error.to_string()))?;
     let databases = Databases::copied_into(layout.staging());
     let policy = Policy::of(options);
-    let planning = Planning { options, manifest: &manifest, policy: &policy, databases: &databases };
+    let planning = Planning { options, manifest: &manifest, policy: &policy, databases: &databases, pass, breadcrumbs };
     let mut plan = plan(planning)?;
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;
@@ -162,8 +218,7 @@ fn extract(
             missing,
             ..report::summary(&plan, &[], &manifest)
         };
-        report::fill_record(record, &summary, &[]);
-        return Ok(summary);
+        return Ok((summary, plan.apart));
     }
     let (pricer, redactor, groups, old) = prepare(planning, &plan, &damaged, layout, own_prices, now)?;
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
@@ -189,6 +244,8 @@ fn extract(
         old,
         databases: &databases,
         keeps_fuller: policy.stores_texts_of(&Policy::of_lake(&manifest)),
+        pass,
+        breadcrumbs,
         read_again,
         damaged_parts: &damaged.parts,
         vanished: vanished.iter().map(String::as_str).collect(),
@@ -200,7 +257,7 @@ fn extract(
     };
     let mut outcomes = process_all(&shared, groups)?;
     let mut known_projects = manifest.project_paths.clone();
-    let mut known: HashMap<String, Planned> = by_name(&plan.found).collect();
+    let mut known: HashMap<String, Planned> = by_name(&plan.found, pass).collect();
     for round in 0.. {
         let mut next = Vec::new();
         let projects = projects::add_new(&outcomes, &mut known_projects);
@@ -209,7 +266,7 @@ fn extract(
             let sources: Vec<&Planned> = next.iter().flat_map(|group| group.sources.values()).collect();
             to_read.add(&Amount::of(&sources));
             progress.start(to_read.files, to_read.bytes);
-            known.extend(by_name(&plan.found));
+            known.extend(by_name(&plan.found, pass));
         }
         next.extend(resolve::stale(&shared, &mut outcomes, &known));
         if next.is_empty() {
@@ -226,6 +283,7 @@ fn extract(
     finished.steps.extend(damaged.removals(&finished.steps));
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
     let Shared { owners, old, .. } = shared;
+    breadcrumbs.clear();
     commit_beside(layout, syncer, &mut finished, (owners, old))?;
     let most = if is_new_lake { &Most::AT_FIRST } else { &Most::LATER };
     let tidied = tidy(layout, &mut finished.manifest, now, most);
@@ -233,13 +291,15 @@ fn extract(
     let mut summary = report::summary(&plan, &reads, &finished.manifest);
     summary.kept_machine = kept_machine(options, &finished.manifest);
     finished.written.add_to(&mut summary);
+    let refused = reads.iter().filter(|read| pass.refuses(&read.planned.name));
+    summary.skipped = refused.map(|read| read.planned.path.clone()).collect();
     summary.damaged_files = damaged.paths.len() as u64;
     summary.missing = missing;
     summary.bytes_read = bytes_read;
     summary.seconds = clock.elapsed().as_secs_f64();
-    report::fill_record(record, &summary, &reads);
+    report::count_problems(record, &reads);
     tidied.map_err(Error::after_commit(layout.root()))?;
-    Ok(summary)
+    Ok((summary, plan.apart))
 }
 
 /// Folds small files after the commit: what fails here leaves the new rows in the lake.
@@ -302,23 +362,25 @@ fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> 
 fn process_groups(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
     let (folded, groups): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(Group::is_folded);
     let waiting = AtomicUsize::new(groups.len());
+    // What is read alone is not read beside others of its session either.
+    let all_threads = if shared.pass.is_alone() { Work::InTurn } else { Work::SideBySide };
     let threads = rayon::current_num_threads();
     let groups = long_ones_in_time(groups, threads);
     let outcomes = groups.into_iter().par_bridge().map(|group| {
         // Of the last groups one is done first, and its thread then helps with the others.
         let is_among_last = waiting.fetch_sub(1, Ordering::Relaxed) <= threads;
-        process(shared, group, if is_among_last { Work::SideBySide } else { Work::InTurn })
+        process(shared, group, if is_among_last { all_threads } else { Work::InTurn })
     });
     let mut outcomes: Vec<Outcome> = outcomes.collect::<Result<_>>()?;
     // One at a time, so that memory does not grow with the number of threads.
     for group in folded {
-        outcomes.push(process(shared, group, Work::SideBySide)?);
+        outcomes.push(process(shared, group, all_threads)?);
     }
     Ok(outcomes)
 }
 
-fn by_name(found: &[Planned]) -> impl Iterator<Item = (String, Planned)> {
-    found.iter().map(|planned| (planned.name.clone(), planned.clone()))
+fn by_name(found: &[Planned], pass: &Pass) -> impl Iterator<Item = (String, Planned)> {
+    found.iter().filter(|planned| !pass.leaves(&planned.name)).map(|planned| (planned.name.clone(), planned.clone()))
 }
 
 /// How much there is to be read.

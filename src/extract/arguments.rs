@@ -63,7 +63,10 @@ impl<'j> Request<'j> {
     }
 }
 
-/// The entries of a JSON object, values as they stand; nothing where the text is no object.
+/// Arguments of one call that are told apart; a call with more is known by its text.
+const MAX_ENTRIES: usize = 10_000;
+
+/// The entries of a JSON object, values as they stand; nothing where the text is no object, or has too many.
 fn entries(json: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
     let mut scan = Scan { bytes: json.as_bytes(), at: 0 };
     let mut entries = Vec::new();
@@ -74,6 +77,9 @@ fn entries(json: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
             scan.expect(b':')?;
             let value = scan.value()?;
             entries.push((unescape(json.get(key)?)?, json.get(value)?));
+            if entries.len() > MAX_ENTRIES {
+                return None;
+            }
             if scan.expect(b',').is_none() {
                 break scan.expect(b'}')?;
             }

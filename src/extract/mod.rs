@@ -42,6 +42,8 @@ pub enum Reject {
     Database(rusqlite::Error),
     /// The content cannot be read, by its very nature.
     Encrypted,
+    /// The rows take too much memory to be collected.
+    TooLarge,
     /// The rows could not be handed on.
     Failed(Error),
 }
@@ -117,7 +119,7 @@ pub struct Foreseen {
 pub type Consumer<'a> = dyn FnMut(&mut SessionRows) -> Result<()> + 'a;
 
 enum Mode<'a> {
-    Collect,
+    Collect { most: usize },
     ClaimsOnly,
     Stream { consumer: &'a mut Consumer<'a>, chunk: usize },
 }
@@ -149,7 +151,12 @@ pub struct Sink<'a> {
 impl<'a> Sink<'a> {
     /// Collects whole sessions in memory.
     pub fn collect(context: &'a Context<'a>) -> Self {
-        Self::new(context, Mode::Collect)
+        Self::collect_up_to(usize::MAX, context)
+    }
+
+    /// Collects whole sessions in memory, as long as none takes more than so many bytes.
+    pub fn collect_up_to(most: usize, context: &'a Context<'a>) -> Self {
+        Self::new(context, Mode::Collect { most })
     }
 
     /// Collects only claims and facts: a first look at a source that is too large to be held.
@@ -479,7 +486,7 @@ impl<'a> Sink<'a> {
 
     /// The place of a message that is there already: extractors count what they add.
     fn place_of_repeat(&mut self) -> usize {
-        let has_all_places = matches!(self.mode, Mode::Collect);
+        let has_all_places = matches!(self.mode, Mode::Collect { .. });
         let rows = self.session();
         let place = rows.message_count;
         rows.message_count += 1;
@@ -490,6 +497,11 @@ impl<'a> Sink<'a> {
     }
 
     fn flush_when_full(&mut self) -> Result<(), Reject> {
+        if let (Mode::Collect { most }, Some(rows)) = (&self.mode, &self.current)
+            && rows.text_bytes() > *most
+        {
+            return Err(Reject::TooLarge);
+        }
         if let (Mode::Stream { consumer, chunk }, Some(rows)) = (&mut self.mode, &mut self.current)
             && rows.text_bytes() > *chunk
         {
@@ -506,7 +518,7 @@ impl<'a> Sink<'a> {
     fn keeps(&mut self, seq: i64) -> bool {
         let is_late = self.session().is_late(seq);
         match self.mode {
-            Mode::Collect => true,
+            Mode::Collect { .. } => true,
             Mode::ClaimsOnly => is_late,
             Mode::Stream { .. } => !is_late,
         }

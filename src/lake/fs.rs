@@ -70,6 +70,13 @@ pub(crate) fn open_lock(path: &Path) -> Result<File> {
     private().read(true).write(true).create(true).truncate(false).open(path).map_err(Error::io("open", path))
 }
 
+/// Replaces the beginning of a file that only hints at something: nothing of the lake depends on it, so that it is neither
+/// synced nor counted.
+pub(crate) fn scribble(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(bytes)
+}
+
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]

@@ -60,6 +60,16 @@ impl Layout {
         self.state().join("staging")
     }
 
+    /// What each thread of a run is reading.
+    pub(crate) fn reading(&self) -> PathBuf {
+        self.state().join("reading")
+    }
+
+    /// Sources that were being read when a run died.
+    pub(crate) fn suspects(&self) -> PathBuf {
+        self.state().join("suspects")
+    }
+
     /// Held while the lake is uploaded.
     pub(crate) fn upload_lock(&self) -> PathBuf {
         self.state().join("upload-lock")

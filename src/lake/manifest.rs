@@ -173,7 +173,15 @@ pub(crate) struct FileEntry {
     pub(crate) hash: [u8; 32],
 }
 
+/// Problem of a source that is skipped until it changes.
+pub(crate) const FATAL: &str = "llrem died twice while it read only this source; it is skipped until it changes";
+
 impl SourceEntry {
+    /// Returns true if reading the source has killed the program.
+    pub(crate) fn is_fatal(&self) -> bool {
+        self.problem.as_ref().is_some_and(|problem| problem.contains(FATAL))
+    }
+
     /// The file of the source of that name.
     pub(crate) fn file<'n>(&self, name: &'n str) -> &'n str {
         let section = self.section.as_ref().and_then(|section| name.strip_suffix(section.as_str()));

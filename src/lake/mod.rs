@@ -16,6 +16,7 @@ pub(crate) mod part;
 mod remote;
 mod state;
 pub(crate) mod stored;
+pub(crate) mod suspects;
 pub(crate) mod syncer;
 pub(crate) mod table_writer;
 mod text_column;

@@ -4,13 +4,19 @@ use std::io::{self, Cursor, Read};
 
 use super::{Lines, MAX_LINE};
 
-/// Most that a compressed file may hold, and how many times its own size: more is a bomb. Bytes.
-const MAX_DECOMPRESSED: u64 = 2 << 30;
-const MAX_RATIO: u64 = 200;
+/// Most that is unpacked of a compressed file, however small it is, and however large. Bytes.
+const UNPACKED: [u64; 2] = [256 << 20, 2 << 30];
 
-/// How much of what is compressed to so many bytes is unpacked. Bytes.
+/// How many times its own size is unpacked of a file between the two: logs shrink to a hundredth, sessions hardly do.
+const FILE_RATIO: u64 = 64;
+
+/// As [`FILE_RATIO`], of a record, of which a database may hold any number.
+const RECORD_RATIO: u64 = 200;
+
+/// How much of a file that is compressed to so many bytes is unpacked. Bytes.
 pub(super) fn most_of(compressed: u64) -> u64 {
-    MAX_DECOMPRESSED.min(compressed.saturating_mul(MAX_RATIO))
+    let [least, most] = UNPACKED;
+    compressed.saturating_mul(FILE_RATIO).clamp(least, most)
 }
 
 /// The lines of a text that a database holds, compressed by Zstandard or not.
@@ -21,7 +27,7 @@ pub(crate) fn lines_of_blob(blob: Vec<u8>, is_compressed: bool) -> io::Result<Li
         return Ok(Lines::new(Box::new(blob), bytes, &|_| ()));
     }
     let decoder = zstd::stream::read::Decoder::new(blob)?;
-    Ok(Lines::new(Box::new(decoder), most_of(bytes), &|_| ()))
+    Ok(Lines::unpacked(Box::new(decoder), bytes))
 }
 
 /// A record that a database holds compressed by Zstandard.
@@ -29,7 +35,7 @@ pub(crate) fn lines_of_blob(blob: Vec<u8>, is_compressed: bool) -> io::Result<Li
 /// # Errors
 /// When it is damaged, or longer than a line may be.
 pub(crate) fn decompress(blob: &[u8]) -> io::Result<Vec<u8>> {
-    let most = most_of(blob.len() as u64).max(MAX_SMALL).min(MAX_LINE as u64);
+    let most = (blob.len() as u64).saturating_mul(RECORD_RATIO).clamp(MAX_SMALL, MAX_LINE as u64);
     let mut bytes = Vec::new();
     zstd::stream::read::Decoder::new(blob)?.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

@@ -42,6 +42,10 @@ pub(crate) trait RecordReader<'s> {
         if lines.failed() {
             self.sink().remark("the file could not be read to its end");
         }
+        if let Some(most) = lines.cut_at() {
+            let reason = format!("no more than {} MiB of a compressed file are read; it holds more", most >> 20);
+            self.sink().problem(lines.number() + 1, &reason);
+        }
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::io::Read;
 
 use super::MAX_LINE;
+use super::compressed::most_of;
 
 /// Bytes asked for at a time. Large enough that the calls cost nothing, small enough for the cache.
 const CHUNK: usize = 256 << 10;
@@ -27,6 +28,10 @@ pub struct Lines<'a> {
     start: usize,
     number: u64,
     failed: bool,
+    /// Most that is unpacked of a compressed file. Bytes.
+    most: Option<u64>,
+    /// True if the file holds more than that.
+    is_cut: bool,
     /// Whether the buffer no longer begins where the file does.
     has_moved: bool,
     progress: &'a dyn Fn(u64),
@@ -59,13 +64,43 @@ impl<'b> Line<'b> {
 impl<'a> Lines<'a> {
     pub(super) fn new(file: Box<dyn Read>, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
         let buffer = SPARE.take();
-        Self { file, left: bytes, buffer, filled: 0, start: 0, number: 0, failed: false, has_moved: false, progress }
+        Self {
+            file,
+            left: bytes,
+            buffer,
+            filled: 0,
+            start: 0,
+            number: 0,
+            failed: false,
+            most: None,
+            is_cut: false,
+            has_moved: false,
+            progress,
+        }
+    }
+
+    /// The lines of what is compressed to so many bytes.
+    pub(super) fn unpacked(file: Box<dyn Read>, compressed: u64) -> Self {
+        let most = most_of(compressed);
+        let mut lines = Lines::new(file, most, &|_| ());
+        lines.most = Some(most);
+        lines
+    }
+
+    /// The bound of what is unpacked, where the file holds more. Bytes.
+    pub(crate) fn cut_at(&self) -> Option<u64> {
+        self.most.filter(|_| self.is_cut)
     }
 
     /// The same lines from the first, after all were read; none when not all of them are still held.
     pub(super) fn rewound(mut self) -> Option<Self> {
         (self.start, self.number) = (0, 0);
         (self.left == 0 && !self.has_moved && !self.failed).then_some(self)
+    }
+
+    /// Lines so far.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Whether reading stopped at an error of the file system rather than at the end.
@@ -91,6 +126,11 @@ impl<'a> Lines<'a> {
             }
             if !self.fill(&mut searched) {
                 let begin = std::mem::replace(&mut self.start, self.filled);
+                self.is_cut =
+                    self.most.is_some() && self.left == 0 && self.file.read(&mut [0]).is_ok_and(|read| read > 0);
+                if self.is_cut {
+                    return None;
+                }
                 return (begin < self.filled || dropped > 0).then(|| self.line(begin, self.filled, dropped, false));
             }
         }
@@ -167,6 +207,22 @@ mod tests {
             let first = all(&mut lines);
             assert_eq!(all(&mut lines.rewound().unwrap()), first);
         }
+    }
+
+    #[test]
+    fn what_is_beyond_the_bound_is_not_unpacked() {
+        let line = [vec![b' '; (1 << 20) - 1], vec![b'\n']].concat();
+        let mut packed = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        (0..257).for_each(|_| std::io::Write::write_all(&mut packed, &line).unwrap());
+        let packed = packed.finish().unwrap();
+        let bytes = packed.len() as u64;
+        let unpacked = zstd::stream::read::Decoder::new(std::io::Cursor::new(packed)).unwrap();
+        let mut lines = Lines::unpacked(Box::new(unpacked), bytes);
+        let mut count = 0;
+        while lines.next_line().is_some() {
+            count += 1;
+        }
+        assert_eq!((count, lines.cut_at()), (256, Some(256 << 20)));
     }
 
     #[test]

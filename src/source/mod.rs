@@ -200,9 +200,8 @@ impl<'a> Source<'a> {
             return Ok(Lines::new(Box::new(file), self.bytes, self.progress));
         }
         (self.progress)(self.bytes);
-        let most = compressed::most_of(self.bytes);
         let file = zstd::stream::read::Decoder::new(file.take(self.bytes)).map_err(Reject::Io)?;
-        Ok(Lines::new(Box::new(file), most, &|_| ()))
+        Ok(Lines::unpacked(Box::new(file), self.bytes))
     }
 
     /// Its lines once more: those of a small file are still held.

@@ -89,6 +89,14 @@ impl<'a> Raw<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
+/// Items of one list that are read; a record with more cannot be read. Each takes many times its bytes in memory.
+pub(crate) const MAX_ITEMS: usize = 200_000;
+
+/// Fails where a list has more items than are read.
+pub(crate) fn check_items<E: serde::de::Error>(count: usize) -> Result<(), E> {
+    if count <= MAX_ITEMS { Ok(()) } else { Err(E::custom(format!("a list of more than {MAX_ITEMS} items"))) }
+}
+
 /// The items of a list; anything else is no item.
 #[derive(Debug, Clone)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
@@ -363,6 +371,7 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
                         self.0.pop();
                         return Ok(());
                     }
+                    check_items(self.0.len())?;
                 }
             }
             lenient!(@otherwise (); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64) visit_str(&str));

@@ -1,7 +1,7 @@
 //! A run that ends anywhere: killed, out of space, interrupted, or beside another. The lake is then the one before or
 //! the one after, and the next run completes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -89,7 +89,6 @@ struct Reference {
     bench: Bench,
     first: BTreeSet<String>,
     second: BTreeSet<String>,
-    first_bytes: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl Reference {
@@ -99,9 +98,9 @@ impl Reference {
         first_home(&bench);
         bench.extract();
         bench.verify();
-        let (first, first_bytes) = (timeless(&bench.lake()), data_bytes(&bench.lake()));
+        let first = timeless(&bench.lake());
         copy_folder(&bench.lake(), &bench.path().join("base"));
-        Self { bench, first, second: BTreeSet::new(), first_bytes }
+        Self { bench, first, second: BTreeSet::new() }
     }
 
     fn change(&mut self) {
@@ -138,12 +137,8 @@ fn sampled(count: usize, most: usize) -> Vec<usize> {
     (1..count).filter(|number| number % step == 0 || count - number < most / 4).collect()
 }
 
-fn die_everywhere(
-    reference: &Reference,
-    base: Option<&Path>,
-    expected: &BTreeSet<String>,
-    bytes: Option<&BTreeMap<PathBuf, Vec<u8>>>,
-) {
+/// The rows are those of a run that was left alone; what was being read comes last, so that files may hold other ones.
+fn die_everywhere(reference: &Reference, base: Option<&Path>, expected: &BTreeSet<String>) {
     let home = reference.bench.home();
     let folder = lake::folder();
     let counter = AtomicUsize::new(0);
@@ -165,9 +160,6 @@ fn die_everywhere(
         succeed(&mut lake::etl(&home, &lake));
         assert_sound(&lake, &when);
         assert_same_rows(&timeless(&lake), expected, &when);
-        if let Some(bytes) = bytes {
-            assert!(data_bytes(&lake) == *bytes, "{when}: other bytes");
-        }
         assert!(!lake.join("_llrem/journal").exists(), "{when}");
         fs::remove_dir_all(&lake).unwrap();
     });
@@ -177,14 +169,14 @@ fn die_everywhere(
 #[test]
 fn a_first_run_that_dies_at_any_operation() {
     let reference = Reference::new();
-    die_everywhere(&reference, None, &reference.first, Some(&reference.first_bytes));
+    die_everywhere(&reference, None, &reference.first);
 }
 
 #[test]
 fn a_second_run_that_dies_at_any_operation() {
     let mut reference = Reference::new();
     reference.change();
-    die_everywhere(&reference, Some(&reference.base()), &reference.second, None);
+    die_everywhere(&reference, Some(&reference.base()), &reference.second);
 }
 
 /// Each run adds a session to a month that is over; the parts are folded into one while they are few and small.
@@ -209,7 +201,7 @@ fn a_fold_that_dies_at_any_operation() {
             .count()
     };
     assert_eq!(august(&reference.bench.lake()), 1, "nothing was folded");
-    die_everywhere(&reference, Some(&reference.base()), &reference.second, None);
+    die_everywhere(&reference, Some(&reference.base()), &reference.second);
 }
 
 #[test]

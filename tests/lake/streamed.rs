@@ -66,6 +66,20 @@ fn what_comes_late_is_put_in_its_place() {
 }
 
 #[test]
+fn a_small_source_whose_rows_are_large_is_streamed() {
+    let bench = Bench::new();
+    let line = |number: u32| format!("{{\"type\":\"user\",\"uuid\":\"{number}\",\"message\":{{\"content\":\"x\"}}}}\n");
+    let text: String = (0..400).map(line).collect();
+    bench.transcript("short.jsonl", &text);
+    let held = bench.path().join("held");
+    succeed(&mut etl(&bench.home(), &held));
+    let output = succeed(bench.etl().env("LLREM_TEST_STREAMED_FROM", (text.len() + 1).to_string()));
+    assert_same_rows(&rows(&bench.lake()), &rows(&held), "short lines");
+    let bytes = i64::try_from(text.len()).unwrap();
+    assert_eq!(bench.sql("select bytes_read from runs"), [(3 * bytes).to_string()], "{output:?}");
+}
+
+#[test]
 fn what_is_said_beside_the_rows_is_kept() {
     let bench = Bench::new();
     let mut transcript = Transcript::new("named", "2025-08-05T10:00:00Z");

@@ -43,10 +43,16 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     history.end()
 }
 
+/// Entries of a file beside a history that are passed by in search of the one that fits: both are in one order, but for a
+/// few.
+pub(super) const MOST_PASSED: usize = 1000;
+
 /// What is read together with a history.
 pub(super) struct Beside {
     pub(super) folder: Option<PathBuf>,
     pub(super) inputs: Vec<Input>,
+    /// For each of them, the latest moment up to it.
+    latest: Vec<NaiveDateTime>,
     pub(super) sends: Vec<Send>,
     /// Moments of the runs that lines of the history start.
     starts: Vec<(u64, NaiveDateTime)>,
@@ -57,6 +63,11 @@ pub(super) struct Beside {
 impl Beside {
     fn of(source: &mut Source<'_>) -> Result<Self, Reject> {
         let (inputs, sends) = (inputs::beside(source), analytics::beside(source));
+        let latest = inputs.iter().scan(NaiveDateTime::MIN, |latest, input| {
+            *latest = (*latest).max(input.time);
+            Some(*latest)
+        });
+        let latest = latest.collect();
         let mut starts = Vec::new();
         let mut lines = source.again().lines()?;
         while let Some(line) = lines.next_line() {
@@ -64,14 +75,19 @@ impl Beside {
             starts.extend(moment.and_then(clock).map(|moment| (line.number, moment)));
         }
         let folder = source.path.parent().map(Path::to_owned);
-        Ok(Self { folder, inputs, sends, starts, repository: None, is_opened: false })
+        Ok(Self { folder, inputs, latest, sends, starts, repository: None, is_opened: false })
+    }
+
+    /// Place of the first input that was typed at a moment or after it.
+    pub(super) fn first_input_since(&self, moment: NaiveDateTime) -> usize {
+        self.latest.partition_point(|latest| *latest < moment)
     }
 
     /// When the run after the one of that line began.
     pub(super) fn next_start(&self, line: u64, began: NaiveDateTime) -> Option<NaiveDateTime> {
         let later = self.starts.partition_point(|(start, _)| *start <= line);
         let later = self.starts.get(later..)?.iter().map(|(_, moment)| *moment);
-        later.into_iter().find(|moment| *moment >= began)
+        later.take(MOST_PASSED).find(|moment| *moment >= began)
     }
 
     /// The commit of the project's repository whose hash begins so.

@@ -10,7 +10,7 @@ use chrono::NaiveDateTime;
 use sha2::{Digest, Sha256};
 
 use super::blocks::Block;
-use super::chat::Beside;
+use super::chat::{Beside, MOST_PASSED};
 use super::inputs::{self, command_of};
 use super::told::{self, Told};
 use super::{reasoning, session_id, tokens};
@@ -177,14 +177,15 @@ impl Run {
     /// When something was typed: the inputs of the run's time come in the same order.
     fn time_of_input(&mut self, text: &str, out: &Sink<'_>, beside: &Beside) -> Option<i64> {
         let (started, first) = (self.started?, text.lines().next().unwrap_or_default().trim_end());
-        let left = beside.inputs.get(self.next_input..)?;
+        let from = beside.first_input_since(started).max(self.next_input);
+        let left = beside.inputs.get(from..)?;
         let is_it = |time: NaiveDateTime, typed: &str| {
             let first_typed = typed.lines().next().unwrap_or_default().trim_end();
             time >= started && self.until.is_none_or(|until| time < until) && first_typed == first
         };
-        let place = left.iter().position(|input| is_it(input.time, &input.text))?;
+        let place = left.iter().take(MOST_PASSED).position(|input| is_it(input.time, &input.text))?;
         let time = left.get(place)?.time;
-        self.next_input += place + 1;
+        self.next_input = from + place + 1;
         out.local_moment(time)
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::tools::Asked;
+use crate::agents::waiting::Waiting;
 use crate::extract::{Reject, Sink};
 use crate::tables::ToolCallRow;
 
@@ -71,38 +72,43 @@ impl Call {
 
 /// The calls of a session that have no result yet.
 #[derive(Default)]
-pub(in crate::agents) struct Calls(Vec<Call>);
+pub(in crate::agents) struct Calls(Waiting<Call>);
 
 impl Calls {
+    /// Calls up to which those that a text names are looked for.
+    const NAMED: usize = 1000;
+
     /// Takes a call.
     pub(in crate::agents) fn begin(&mut self, call: Call) {
-        self.0.push(call);
+        let id = call.id.clone();
+        self.0.push([&id], call);
     }
 
     /// The call of that id, which waits no more.
     pub(in crate::agents) fn take(&mut self, id: &str) -> Option<Call> {
-        let place = self.0.iter().position(|call| call.id == id)?;
-        Some(self.0.swap_remove(place))
+        self.0.take(id)
     }
 
     /// The call of that id, while it waits.
     pub(in crate::agents) fn get(&mut self, id: &str) -> Option<&mut Call> {
-        self.0.iter_mut().find(|call| call.id == id)
+        self.0.get_mut(id)
     }
 
     /// The call that was made last, of those that wait.
     pub(in crate::agents) fn last(&mut self) -> Option<&mut Call> {
-        self.0.iter_mut().max_by_key(|call| call.seq)
+        self.0.last_mut()
     }
 
-    /// Those that are waited for, which then wait no more.
-    pub(in crate::agents) fn take_where(&mut self, wanted: impl Fn(&Call) -> bool) -> Vec<Call> {
-        self.0.extract_if(.., |call| wanted(call)).collect()
+    /// Those that a text names, else all; they wait no more.
+    pub(in crate::agents) fn take_named_in(&mut self, text: &str) -> Vec<Call> {
+        let is_named = |call: &Call| text.contains(&call.name) || text.contains(&call.id);
+        let named = if self.0.len() <= Self::NAMED { self.0.take_where(is_named) } else { Vec::new() };
+        if named.is_empty() { self.0.drain().collect() } else { named }
     }
 
     /// Hands on those that never got a result.
     pub(in crate::agents) fn push_pending(&mut self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
         let pending = Outcome { status: "pending", exit_code: None, output: None, ended_at: None };
-        self.0.drain(..).try_for_each(|call| call.push(session, &pending, out))
+        self.0.drain().try_for_each(|call| call.push(session, &pending, out))
     }
 }

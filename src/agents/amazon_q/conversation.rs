@@ -259,9 +259,7 @@ impl<'o, 's> Conversation<'o, 's> {
 
     /// Ends the calls that the rules of the program forbade: those that the text names, else all that wait.
     fn forbid(&mut self, text: &str, ended_at: Option<i64>) -> Result<(), Reject> {
-        let named = self.thread.calls.take_where(|call| text.contains(&call.name) || text.contains(&call.id));
-        let calls = if named.is_empty() { self.thread.calls.take_where(|_| true) } else { named };
-        for call in calls {
+        for call in self.thread.calls.take_named_in(text) {
             let end = Outcome { status: "error", exit_code: None, output: Some(text.into()), ended_at };
             call.push(&self.thread.id, &end, self.thread.out)?;
         }

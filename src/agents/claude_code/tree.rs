@@ -31,6 +31,8 @@ impl Id {
 #[derive(Debug, Clone, Copy)]
 struct Node {
     parent: Option<u32>,
+    /// Place of the id of the nearest row above it: what is above a line is complete when the line comes.
+    above: Option<u32>,
     /// Place of the message row that the line belongs to, and of the row's id.
     row: Option<u32>,
     id: Option<u32>,
@@ -60,7 +62,8 @@ impl Tree {
         let parent = parent.and_then(|parent| self.places.get(&parent).copied());
         let parent = parent.or(if is_sidechain { None } else { self.last });
         let Ok(place) = u32::try_from(self.nodes.len()) else { return };
-        self.nodes.push(Node { parent, row: None, id: None, is_prompt, is_sidechain });
+        let above = parent.and_then(|parent| self.nodes.get(parent as usize)).and_then(|node| node.id.or(node.above));
+        self.nodes.push(Node { parent, above, row: None, id: None, is_prompt, is_sidechain });
         self.places.insert(key, place);
         if !is_sidechain {
             self.last = Some(place);
@@ -93,14 +96,8 @@ impl Tree {
 
     /// Id of the row that a line of that key belongs to, or that the nearest line above it with a row belongs to.
     pub(super) fn row_id(&self, key: u64) -> Option<&Id> {
-        let mut place = self.places.get(&key).copied();
-        loop {
-            let node = self.nodes.get(place? as usize)?;
-            if let Some(id) = node.id {
-                return self.ids.get(id as usize);
-            }
-            place = node.parent;
-        }
+        let node = self.nodes.get(*self.places.get(&key)? as usize)?;
+        self.ids.get(node.id.or(node.above)? as usize)
     }
 
     fn node_mut(&mut self, key: u64) -> Option<&mut Node> {

@@ -1,10 +1,16 @@
 //! Which request a message of the model's history belongs to, so that it has a time, a model and a cost.
 
+use std::collections::HashMap;
+
 use super::timeline::{Event, Timeline};
 
 /// Walks through the requests along with the messages.
 pub(super) struct Alignment<'t> {
     timeline: &'t Timeline,
+    /// The last request that was made when the model's history ended at a message.
+    made_at: HashMap<i64, usize>,
+    /// Requests that the model answered, by place.
+    answered: Vec<usize>,
     /// Requests that messages were found for, or passed by.
     passed: usize,
 }
@@ -20,16 +26,22 @@ pub(super) struct Place {
 
 impl<'t> Alignment<'t> {
     pub(super) fn new(timeline: &'t Timeline) -> Self {
-        Self { timeline, passed: 0 }
+        let requests = || timeline.requests.iter().enumerate();
+        let answered = requests().filter(|(_, request)| request.is_answered || request.is_billed());
+        Self {
+            timeline,
+            made_at: requests().filter_map(|(place, request)| Some((request.index?, place))).collect(),
+            answered: answered.map(|(place, _)| place).collect(),
+            passed: 0,
+        }
     }
 
     /// The request that a reply answers: the last before its moment; the one that was made two messages before it; or the
     /// next that was answered.
     pub(super) fn answered_by(&mut self, place: Place) -> Option<usize> {
-        let requests = &self.timeline.requests;
         let found = match place.at {
-            Some(at) => requests.iter().rposition(|request| request.at <= at),
-            None if self.timeline.has_indices => self.made_at(place.index - 2),
+            Some(at) => self.timeline.moments.place(at),
+            None if self.timeline.has_indices => self.made_at.get(&(place.index - 2)).copied(),
             None => self.next_answered(),
         };
         let found = found.filter(|found| *found >= self.passed)?;
@@ -40,20 +52,15 @@ impl<'t> Alignment<'t> {
     /// The request that a message of the person or of tools is sent by.
     pub(super) fn sent_by(&self, place: Place) -> Option<usize> {
         if self.timeline.has_indices {
-            return self.made_at(place.index - 1);
+            return self.made_at.get(&(place.index - 1)).copied();
         }
         let next = (self.passed < self.timeline.requests.len()).then_some(self.passed);
         self.next_answered().or(next).filter(|_| place.at.is_none())
     }
 
     fn next_answered(&self) -> Option<usize> {
-        let mut requests = self.timeline.requests.iter().enumerate().skip(self.passed);
-        requests.find(|(_, request)| request.is_answered || request.is_billed()).map(|(place, _)| place)
-    }
-
-    /// The last request that was made when the model's history ended there.
-    fn made_at(&self, index: i64) -> Option<usize> {
-        self.timeline.requests.iter().rposition(|request| request.index == Some(index))
+        let next = self.answered.partition_point(|place| *place < self.passed);
+        self.answered.get(next).copied()
     }
 }
 

@@ -214,8 +214,7 @@ impl<'t> Billing<'t> {
         let agent = self.dialect.agent;
         let what = if total.is_of_subagents { "subagents" } else { "removed" };
         let id = format!("{}:{}:{what}", rows.session, total.name);
-        let requests = &self.timeline.requests;
-        let (_, provider) = self.model_of(requests.iter().rposition(|request| request.at <= total.at));
+        let (_, provider) = self.model_of(self.timeline.moments.place(total.at));
         let of = Circumstances {
             provider,
             protocol: None,

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::index;
 use super::places::index_beside;
 use super::record::{HistoryItem, TaskMetadata};
+use crate::agents::waiting::LastBefore;
 use crate::extract::Reject;
 use crate::source::{Source, repair};
 
@@ -12,8 +13,10 @@ use crate::source::{Source, repair};
 #[derive(Default)]
 pub(super) struct Companion {
     models: Vec<Used>,
+    models_since: LastBefore,
     /// From when on each version ran. Milliseconds since 1970.
     versions: Vec<(i64, String)>,
+    versions_since: LastBefore,
     pub(super) totals: Option<Totals>,
     pub(super) item: Option<Item>,
     /// Model that the index last names, of a task without metadata.
@@ -81,6 +84,8 @@ impl Companion {
             let version = owned(environment.version.get());
             self.versions.extend(version.map(|version| (environment.at.0.unwrap_or(i64::MIN), version)));
         }
+        self.models_since = self.models.iter().map(|used| used.at).collect();
+        self.versions_since = self.versions.iter().map(|(since, _)| *since).collect();
         let is_total = metadata.task.get().is_some() || metadata.input.0.is_some() || metadata.output.0.is_some();
         self.totals = is_total.then(|| Totals {
             task: owned(metadata.task.get()),
@@ -96,8 +101,11 @@ impl Companion {
     /// The model of a request before the next one. The entry is written a little after the request; before the first
     /// entry it is the first's.
     pub(super) fn model_before(&self, next: Option<i64>) -> Option<&Used> {
-        let is_before = |used: &&Used| next.is_none_or(|next| used.at < next);
-        self.models.iter().rev().find(is_before).or(self.models.first())
+        let last = match next {
+            Some(next) => self.models_since.place(next.saturating_sub(1)),
+            None => self.models.len().checked_sub(1),
+        };
+        self.models.get(last.unwrap_or(0))
     }
 
     /// The version that wrote the last record.
@@ -107,7 +115,7 @@ impl Companion {
 
     /// Whether the version that ran at a moment was built on the SDK: 4.0.0, and all since 4.1.
     pub(super) fn is_sdk_build(&self, at: i64) -> bool {
-        let version = self.versions.iter().rev().find(|(since, _)| *since <= at).or(self.versions.first());
+        let version = self.versions.get(self.versions_since.place(at).unwrap_or(0));
         let mut numbers = version.map(|(_, version)| version.as_str()).unwrap_or_default().split(['.', '-']);
         let mut number = || numbers.next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
         let version = (number(), number(), number());

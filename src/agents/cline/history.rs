@@ -15,6 +15,7 @@ use super::timeline::moment;
 use super::xml;
 use crate::agents::content::join;
 use crate::agents::ids::is_global;
+use crate::agents::waiting::Waiting;
 use crate::extract::{Kind, Reject};
 
 /// Makes rows of messages, in their order.
@@ -24,7 +25,7 @@ pub(super) struct History<'h, 'o, 's> {
     next: i64,
     parent: Option<String>,
     /// Calls without a result so far.
-    open: Vec<Call>,
+    open: Waiting<Call>,
     /// Thinking that stands before its reply.
     thought: Option<String>,
     /// Model that the surroundings last named; before, the index's.
@@ -55,7 +56,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let item = companion.and_then(|companion| companion.item.as_ref());
         let children = item.map(|item| item.children.as_slice()).unwrap_or_default().iter();
         let model = companion.and_then(|companion| companion.indexed.clone());
-        Self { rows, form, next: 0, parent: None, open: Vec::new(), thought: None, model, children }
+        Self { rows, form, next: 0, parent: None, open: Waiting::default(), thought: None, model, children }
     }
 
     /// Takes a message.
@@ -168,8 +169,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
     /// Ends a call with its result; gives what the person typed with it.
     fn take_result(&mut self, block: &Block<'_>, at: Option<i64>) -> Result<Option<String>, Reject> {
         let id = block.call.get().unwrap_or_default();
-        let Some(place) = self.open.iter().position(|call| call.own_id == id) else { return Ok(None) };
-        let call = self.open.remove(place);
+        let Some(call) = self.open.take(&format!("id {id}")) else { return Ok(None) };
         let output = text_of(block.content).unwrap_or_default();
         let output = without_surroundings(&output).0;
         let typed = spoken(&output, true).map(str::to_owned);
@@ -199,8 +199,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
 
     /// The first call of that name that stands in a text and waits for its result.
     fn open_named(&mut self, name: &str) -> Option<Call> {
-        let place = self.open.iter().position(|call| call.own_id.is_empty() && call.name == name)?;
-        Some(self.open.remove(place))
+        self.open.take(&format!("name {name}"))
     }
 
     fn kind_of(&self, message: &Message<'_>, heard: &Heard<'_>, place: Place) -> (&'static str, &'static str) {
@@ -304,7 +303,12 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             if !is_global(&call.own_id) {
                 self.give_way(Kind::ToolCall, &call.id, place);
             }
-            self.open.push(call);
+            let own_id = format!("id {}", call.own_id);
+            if call.own_id.is_empty() {
+                self.open.push([&own_id, &format!("name {}", call.name)], call);
+            } else {
+                self.open.push([&own_id], call);
+            }
         }
         self.parent = Some(id);
         Ok(())
@@ -416,7 +420,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
 
     /// Ends what is left open.
     pub(super) fn finish(mut self) -> Result<(), Reject> {
-        for call in std::mem::take(&mut self.open) {
+        for call in self.open.drain() {
             let child = if call.name == "new_task" { self.children.next().map(String::as_str) } else { None };
             self.rows.end_call(&call, &CallResult { child, ..CallResult::default() })?;
         }

@@ -9,6 +9,7 @@ use super::items::{self, Tally};
 use super::record::{Details, RequestInfo, Shown};
 use super::split::Told;
 use crate::agents::ids::Prints;
+use crate::agents::waiting::LastBefore;
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 use crate::source::records::{Text, TokenNumber};
@@ -18,6 +19,8 @@ use crate::time::from_epoch;
 #[derive(Default)]
 pub(super) struct Timeline {
     pub(super) requests: Vec<Request>,
+    /// Moments of the requests.
+    pub(super) moments: LastBefore,
     pub(super) events: Vec<Event>,
     pub(super) totals: Vec<Total>,
     /// When the first row was written. Microseconds since 1970.
@@ -217,6 +220,7 @@ impl Timeline {
             is_last
         });
         before.push(kept);
+        self.moments = self.requests.iter().map(|request| request.at).collect();
         self.events.retain(|event| last.contains(&event.place));
         self.totals.retain(|total| last.contains(&total.place));
         for event in &mut self.events {

@@ -52,7 +52,8 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<Element<'_>>) {
     let mut elements = Vec::new();
     let mut kept = String::new();
     let mut from = 0;
-    while let Some((before, element, after)) = next(text, from, &mut closings) {
+    let end_of_words = text.trim_end().len();
+    while let Some((before, element, after)) = next(text, from, end_of_words, &mut closings) {
         kept.push_str(before);
         elements.push(element);
         from = after;
@@ -91,10 +92,14 @@ impl Closings<'_> {
 /// The first call of a text from a place on, with what stands before it and the place behind it. A file that is written may
 /// hold anything: its element ends where the last of its name does. The extensions take a call wherever it stands and stop
 /// the model behind it: within a line it is one where nothing follows, and a mention else.
-fn next<'t>(text: &'t str, from: usize, closings: &mut Closings<'t>) -> Option<(&'t str, Element<'t>, usize)> {
+fn next<'t>(
+    text: &'t str,
+    from: usize,
+    end_of_words: usize,
+    closings: &mut Closings<'t>,
+) -> Option<(&'t str, Element<'t>, usize)> {
     let rest = text.get(from..)?;
     let mut places = memchr::memchr_iter(b'<', rest.as_bytes());
-    let end_of_words = text.trim_end().len();
     places.find_map(|place| {
         let before = rest.get(..place)?;
         let begins_line = before.is_empty() || before.ends_with('\n');

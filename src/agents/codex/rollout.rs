@@ -18,7 +18,7 @@ use super::counts::{Billed, Totals};
 use super::lineage::Lineage;
 use super::record::{Compacted, Event, Item, Line, Meta, TurnContext, UsageRecord};
 use super::{AGENT, content};
-use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
+use crate::extract::{Facts, KeyMap, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::tables::MessageRow;
@@ -92,6 +92,8 @@ pub(super) struct Rollout<'o, 'a> {
     /// Whether records of responses were there since the turn began, so that running totals tell nothing new.
     turn_has_records: bool,
     responses: KeySet,
+    /// How often names of responses were given, by the name's key. Count.
+    repeats: KeyMap<u64>,
     /// Where each turn that still counts began, among the messages.
     turn_starts: Vec<usize>,
     /// Messages handed on.
@@ -183,6 +185,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
             counts_come_first: None,
             turn_has_records: false,
             responses: KeySet::default(),
+            repeats: KeyMap::default(),
             turn_starts: Vec::new(),
             places: 0,
             error: None,

@@ -1,13 +1,14 @@
 //! `history-session-state/session_*.json`: the chats of the oldest versions, one document each. The program imports them
 //! into events later, under the same ids; then the events are all that counts.
 
+use std::collections::HashMap;
+
 use super::AGENT;
 use super::calls::object_of;
 use super::record::{Arguments, LegacyCall, LegacyChat, LegacyEntry, LegacyMessage};
 use super::tools;
 use crate::agents::ids::{self, Prints};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::source::records::Text;
 use crate::source::{Source, repair};
 use crate::tables::{MessageRow, ToolCallRow};
 
@@ -32,12 +33,50 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     let by_name = source.stem().strip_prefix("session_").unwrap_or_default();
     let session = chat.session.get().unwrap_or(by_name);
-    Reader { session, chat: &chat, out, prints: Prints::default(), seq: 0, turn: None, shown: 0, last: None }.read()
+    let told = Told::of(&chat);
+    let prints = Prints::default();
+    Reader { session, chat: &chat, told, out, prints, seq: 0, turn: None, shown: 0, last: None }.read()
+}
+
+/// What other parts of the chat tell of messages and calls.
+#[derive(Default)]
+struct Told<'c> {
+    /// Places in the timeline of each text, in order, with their moments.
+    shown: HashMap<&'c str, Vec<(usize, Option<i64>)>>,
+    /// Results by call.
+    results: HashMap<&'c str, &'c str>,
+    /// The first entry that says that a call ended.
+    ended: HashMap<&'c str, &'c LegacyEntry<'c>>,
+}
+
+impl<'c> Told<'c> {
+    fn of(chat: &'c LegacyChat<'c>) -> Self {
+        let mut told = Self::default();
+        for (place, entry) in timeline(chat).enumerate() {
+            if let Some(text) = entry.text.0.as_deref() {
+                told.shown.entry(text).or_default().push((place, entry.timestamp.0));
+            }
+            if let Some(call) = entry.call.get().filter(|_| entry.kind.is("tool_call_completed")) {
+                told.ended.entry(call).or_insert(entry);
+            }
+        }
+        for message in chat.messages.0.iter().filter_map(|message| message.0.as_ref()) {
+            if let (Some(call), Some(content)) = (message.call.get(), message.content.get()) {
+                told.results.entry(call).or_insert(content);
+            }
+        }
+        told
+    }
+}
+
+fn timeline<'c>(chat: &'c LegacyChat<'c>) -> impl Iterator<Item = &'c LegacyEntry<'c>> + use<'c> {
+    chat.timeline.0.iter().filter_map(|entry| entry.0.as_ref())
 }
 
 struct Reader<'c, 'o, 'a> {
     session: &'c str,
     chat: &'c LegacyChat<'c>,
+    told: Told<'c>,
     out: &'o mut Sink<'a>,
     /// Names messages, which have no ids, and calls without one.
     prints: Prints,
@@ -56,7 +95,7 @@ impl<'c> Reader<'c, '_, '_> {
             }
             self.take(message)?;
         }
-        let moments = self.timeline().filter_map(|entry| entry.timestamp.0);
+        let moments = timeline(self.chat).filter_map(|entry| entry.timestamp.0);
         let first_moment = moments.chain(self.chat.started.0).min();
         self.out.end_session(Facts {
             session_id: self.session.to_owned(),
@@ -64,10 +103,6 @@ impl<'c> Reader<'c, '_, '_> {
             first_moment,
             ..Facts::default()
         })
-    }
-
-    fn timeline(&self) -> impl Iterator<Item = &'c LegacyEntry<'c>> + use<'c> {
-        self.chat.timeline.0.iter().filter_map(|entry| entry.0.as_ref())
     }
 
     fn take(&mut self, message: &'c LegacyMessage<'c>) -> Result<(), Reject> {
@@ -108,15 +143,14 @@ impl<'c> Reader<'c, '_, '_> {
 
     /// When a text was shown; the entries are in the order of the messages.
     fn moment_of(&mut self, text: Option<&str>) -> Option<i64> {
-        let text = text?;
-        let (place, entry) = self.timeline().enumerate().skip(self.shown).find(|(_, entry)| entry.text.is(text))?;
+        let places = self.told.shown.get(text?)?;
+        let (place, moment) = *places.get(places.partition_point(|(place, _)| *place < self.shown))?;
         self.shown = place + 1;
-        entry.timestamp.0
+        moment
     }
 
     fn take_call(&mut self, call: &LegacyCall<'_>, message: &str, at: Option<i64>) -> Result<(), Reject> {
         let named = call.id.get();
-        let is_named = |id: &Text<'_>| named.is_some() && id.get() == named;
         let function = call.function.0.as_ref();
         let id = match named {
             Some(id) => ids::qualified(self.session, id).into_owned(),
@@ -130,9 +164,8 @@ impl<'c> Reader<'c, '_, '_> {
         let input = function.and_then(|function| function.arguments.json()).map(object_of);
         let arguments: Arguments<'_> = serde_json::from_str(input.as_deref().unwrap_or_default()).unwrap_or_default();
         let category = tools::category(name, false, &arguments);
-        let results = self.chat.messages.0.iter().filter_map(|message| message.0.as_ref());
-        let output = results.filter(|result| is_named(&result.call)).find_map(|result| result.content.get());
-        let ended = self.timeline().find(|entry| entry.kind.is("tool_call_completed") && is_named(&entry.call));
+        let output = named.and_then(|id| self.told.results.get(id).copied());
+        let ended = named.and_then(|id| self.told.ended.get(id).copied());
         let said = ended.and_then(|entry| entry.result.0.as_ref()).and_then(|result| result.kind.get());
         let exit_code = output.filter(|_| category == "shell").and_then(tools::exit_code_in);
         let status = match said {

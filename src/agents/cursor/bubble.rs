@@ -144,9 +144,12 @@ pub(super) fn summary_of(raw: Raw<'_>) -> Option<String> {
     None
 }
 
+/// Longest rich text that is read: parsed, it takes many times as much. Bytes.
+const LONGEST_RICH: usize = 4 << 20;
+
 /// The plain text of what the editor's input box holds: a paragraph a line.
 fn plain_of_rich(raw: Raw<'_>) -> Option<String> {
-    let json = value::within(raw)?;
+    let json = value::within(raw).filter(|json| json.len() <= LONGEST_RICH)?;
     let root: Value = serde_json::from_str(&json).ok()?;
     let mut text = String::new();
     collect(&root, &mut text);

@@ -6,6 +6,7 @@ use super::prompt::Prompt;
 use super::rows::{Called, Rows, Said};
 use super::tools::Asked;
 use super::transcript::{facts, rows};
+use crate::agents::waiting::Waiting;
 use crate::extract::Reject;
 use crate::extract::Sink;
 use crate::source::{Source, repair};
@@ -41,6 +42,8 @@ struct Part {
     text: String,
     thinking: String,
     calls: Vec<Call>,
+    /// Places of the calls without a result, by the tool's name.
+    open: Waiting<usize>,
     goes_to: GoesTo,
     is_blank: bool,
 }
@@ -78,6 +81,7 @@ impl Reader<'_, '_> {
                 text: String::new(),
                 thinking: String::new(),
                 calls: Vec::new(),
+                open: Waiting::default(),
                 goes_to: GoesTo::Text,
                 is_blank: true,
             });
@@ -150,10 +154,10 @@ impl Part {
             self.goes_to = GoesTo::Call;
             let name = name.trim().to_owned();
             let (arguments, output) = (Map::new(), String::new());
+            self.open.push([&name], self.calls.len());
             self.calls.push(Call { name, line: number, arguments, output, has_result: false });
         } else if let Some(name) = line.strip_prefix("[Tool result]") {
-            let is_open = |call: &Call| call.name == name.trim() && !call.has_result;
-            let open = self.calls.iter().position(is_open);
+            let open = self.open.take(name.trim());
             self.goes_to = GoesTo::Result(open);
             if let Some(call) = open.and_then(|place| self.calls.get_mut(place)) {
                 call.has_result = true;

@@ -30,7 +30,8 @@ pub(super) struct Entry {
     /// Calls of that version. Count.
     calls: u32,
     pub(super) first_line: u64,
-    is_live: bool,
+    /// Place in the history as it stands.
+    live_at: Option<usize>,
     /// Whether the conversation went on without it.
     pub(super) is_left: bool,
     pub(super) numbers: Option<Numbers>,
@@ -71,7 +72,8 @@ impl Survey {
         }
         entry.timestamp = entry.timestamp.or(record.timestamp.0);
         entry.is_left = false;
-        if !std::mem::replace(&mut entry.is_live, true) {
+        if entry.live_at.is_none() {
+            entry.live_at = Some(self.live.len());
             self.live.push(at);
         }
     }
@@ -92,7 +94,7 @@ impl Survey {
                 rank: 0,
                 calls: 0,
                 first_line: place.line,
-                is_live: false,
+                live_at: None,
                 is_left: false,
                 numbers: None,
                 model: None,
@@ -125,11 +127,11 @@ impl Survey {
 
     /// Goes back to before a message; to the very beginning when it is not there.
     pub(super) fn rewind(&mut self, id: &str) {
-        let is_it = |at: &u32| self.entries.get(*at as usize).is_some_and(|entry| &*entry.id == id);
-        let from = self.live.iter().position(is_it).unwrap_or(0);
+        let places = [false, true].into_iter().filter_map(|is_reply| self.places.get(&place_key(id, is_reply)));
+        let from = places.filter_map(|at| self.entries.get(*at as usize)?.live_at).min().unwrap_or(0);
         for at in self.live.split_off(from) {
             if let Some(entry) = self.entries.get_mut(at as usize) {
-                entry.is_live = false;
+                entry.live_at = None;
                 entry.is_left = true;
             }
         }
@@ -140,7 +142,7 @@ impl Survey {
         let before = std::mem::take(&mut self.live);
         for at in &before {
             if let Some(entry) = self.entries.get_mut(*at as usize) {
-                entry.is_live = false;
+                entry.live_at = None;
             }
         }
         before
@@ -149,7 +151,8 @@ impl Survey {
     /// Ends a copy of the history. What it lacks was left, unless it was summed up; notices never are in a copy.
     pub(super) fn end_snapshot(&mut self, before: &[u32], sums_up: bool) {
         for at in before {
-            if let Some(entry) = self.entries.get_mut(*at as usize).filter(|entry| !entry.is_live && !sums_up) {
+            if let Some(entry) = self.entries.get_mut(*at as usize).filter(|entry| entry.live_at.is_none() && !sums_up)
+            {
                 entry.is_left = matches!(entry.kind, "prompt" | "reply" | "meta" | "compaction");
             }
         }

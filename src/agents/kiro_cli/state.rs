@@ -1,5 +1,6 @@
 //! The state of a session of the second engine: where it ran, its model, and what is noted of its turns.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::agents::amazon_q::{Thread, blank_usage, tokens};
@@ -74,6 +75,8 @@ pub(super) struct State {
     title: Option<String>,
     created: Option<i64>,
     turns: Vec<NotedTurn>,
+    /// The first turn that names a message.
+    turn_of: HashMap<String, usize>,
 }
 
 /// A turn as noted.
@@ -112,12 +115,20 @@ impl State {
             messages: turn.messages.0.iter().filter_map(own).collect(),
             model: own(&turn.model).or_else(|| model.clone()),
         };
+        let turns: Vec<NotedTurn> = turns.into_iter().map(|turn| noted(turn.0.unwrap_or_default())).collect();
+        let mut turn_of = HashMap::new();
+        for (place, turn) in turns.iter().enumerate() {
+            for message in &turn.messages {
+                turn_of.entry(message.clone()).or_insert(place);
+            }
+        }
         Some(Self {
             id: own(&stored.id),
             cwd: own(&stored.cwd),
             title: own(&stored.title),
             created: stored.created.0,
-            turns: turns.into_iter().map(|turn| noted(turn.0.unwrap_or_default())).collect(),
+            turns,
+            turn_of,
             model,
         })
     }
@@ -130,7 +141,7 @@ impl State {
 
     /// The model of the turn that a message belongs to.
     pub(super) fn model_of(&self, message: &str) -> Option<&str> {
-        let turn = self.turns.iter().find(|turn| turn.messages.iter().any(|id| id == message));
+        let turn = self.turn_of.get(message).and_then(|turn| self.turns.get(*turn));
         turn.and_then(|turn| turn.model.as_deref()).or(self.model.as_deref())
     }
 

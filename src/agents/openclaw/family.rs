@@ -104,7 +104,11 @@ impl Family {
     /// The session that its parent's key stood for when it began.
     fn parent_of(&self, member: &Member) -> Option<&str> {
         let sessions = self.by_key.get(member.spawned_by.as_ref().or(member.parent_key.as_ref())?)?;
-        let before = sessions.iter().rev().find(|(began, _)| member.began.is_none() || *began <= member.began);
+        let before = match member.began {
+            Some(_) => sessions.partition_point(|(began, _)| *began <= member.began),
+            None => sessions.len(),
+        };
+        let before = before.checked_sub(1).and_then(|place| sessions.get(place));
         before.or(sessions.first()).map(|(_, session)| session.as_str()).filter(|session| *session != member.session_id)
     }
 

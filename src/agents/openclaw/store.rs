@@ -164,7 +164,7 @@ impl Reader<'_, '_> {
                 self.number += 1;
                 self.transcript.read_line(&Line { number: self.number, ..line })?;
             }
-            if lines.failed() {
+            if lines.failed() || lines.cut_at().is_some() {
                 self.transcript.sink().problem(self.number + 1, "an archive could not be unpacked to its end");
             }
         }

@@ -46,34 +46,15 @@ record! {
     ignores the rest
 }
 
-/// A tab, before it is read.
-pub(super) struct Listed {
-    /// The session's id.
-    pub(super) id: String,
-    /// The key of the value that it stands in.
-    key: &'static str,
-    /// Its place there.
-    place: usize,
-}
-
-/// Reads the database, tab by tab.
+/// Reads the database, tab by tab; each tab once, under whichever key it stands first.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let folder = folder::beside(source);
     let workspace = source.path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap_or_default();
     let database = source.database()?;
-    for listed in list(&database, workspace, out)? {
-        extract_one(&database, &listed, folder.as_deref(), out)?;
-    }
-    Ok(())
-}
-
-/// The tabs of the database; each once, under whichever key it stands first.
-pub(super) fn list(database: &Database, workspace: &str, out: &mut Sink<'_>) -> Result<Vec<Listed>, Reject> {
-    let mut listed = Vec::new();
     let mut seen = KeySet::default();
     let mut prints = Prints::default();
     for name in KEYS {
-        let value = match value_of(database, name) {
+        let value = match value_of(&database, name) {
             Err(Reject::Database(error)) => {
                 out.line();
                 out.problem(out.report.lines, &format!("what stands under {name} is damaged: {error}"));
@@ -84,44 +65,40 @@ pub(super) fn list(database: &Database, workspace: &str, out: &mut Sink<'_>) -> 
         let Some(value) = value else { continue };
         let json = repair(&value);
         let tabs = tabs(&json);
-        for (place, tab) in tabs.items.iter().enumerate() {
-            let read: Tab<'_> = serde_json::from_str(tab.get()).unwrap_or_default();
-            let first = read.bubbles.0.iter().find_map(|bubble| bubble.0.as_ref()?.words());
-            let made_up = || format!("windsurf:{workspace}:{}", prints.name("tab", None, first.as_deref()));
-            let id = read.id.get().map_or_else(made_up, str::to_owned);
-            if seen.insert(key(AGENT, Kind::Presence, &id)) {
-                listed.push(Listed { id, key: name, place });
-            }
-        }
         if let Some(error) = tabs.error {
             out.line();
             let line = out.report.lines;
             out.problem(line, &format!("torn chat tabs; those before the tear were read: {error}"));
         }
+        for json in tabs.items {
+            let tab = serde_json::from_str::<Tab<'_>>(json.get());
+            let read = tab.as_ref().ok();
+            let first = read.and_then(|tab| tab.bubbles.0.iter().find_map(|bubble| bubble.0.as_ref()?.words()));
+            let made_up = || format!("windsurf:{workspace}:{}", prints.name("tab", None, first.as_deref()));
+            let id = read.and_then(|tab| tab.id.get()).map_or_else(made_up, str::to_owned);
+            if seen.insert(key(AGENT, Kind::Presence, &id)) {
+                extract_one(tab, id, folder.as_deref(), out)?;
+            }
+        }
     }
-    Ok(listed)
+    Ok(())
 }
 
-/// Reads one tab. The tabs of a workspace are one value.
-pub(super) fn extract_one(
-    database: &Database,
-    listed: &Listed,
+fn extract_one(
+    tab: serde_json::Result<Tab<'_>>,
+    id: String,
     folder: Option<&str>,
     out: &mut Sink<'_>,
 ) -> Result<(), Reject> {
-    let value = value_of(database, listed.key)?.unwrap_or_default();
-    let json = repair(&value);
-    let Some(tab) = tabs(&json).items.get(listed.place).copied() else { return Ok(()) };
     out.line();
-    let tab: Tab<'_> = match serde_json::from_str(tab.get()) {
+    let tab = match tab {
         Ok(tab) => tab,
         Err(error) => {
-            let line = out.report.lines;
-            out.problem(line, &format!("no chat tab: {error}"));
+            out.problem(out.report.lines, &format!("no chat tab: {error}"));
             return Ok(());
         }
     };
-    let mut thread = Thread::new(AGENT, listed.id.clone(), out);
+    let mut thread = Thread::new(AGENT, id, out);
     thread.cwd = folder.map(str::to_owned);
     let bubbles: Vec<&Bubble<'_>> = tab.bubbles.0.iter().filter_map(|bubble| bubble.0.as_ref()).collect();
     let last_prompt = bubbles.iter().rposition(|bubble| is_persons(bubble));
@@ -181,9 +158,12 @@ fn value_of(database: &Database, key: &str) -> Result<Option<Vec<u8>>, Reject> {
     Ok(value.flatten())
 }
 
+/// Longest rich text that is read: parsed, it takes many times as much. Bytes.
+const LONGEST_RICH: usize = 4 << 20;
+
 /// The words of a rich text, a line each paragraph.
 fn plain(rich: &Text<'_>) -> Option<String> {
-    let tree: Value = serde_json::from_str(rich.get()?).ok()?;
+    let tree: Value = serde_json::from_str(rich.get().filter(|text| text.len() <= LONGEST_RICH)?).ok()?;
     let mut text = String::new();
     collect(&tree, &mut text);
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())

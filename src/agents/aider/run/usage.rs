@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::agents::aider::analytics::{Send, provider};
-use crate::agents::aider::chat::Beside;
+use crate::agents::aider::chat::{Beside, MOST_PASSED};
 use crate::agents::aider::tokens::{Count, Printed};
 use crate::extract::{Kind, Reject, Sink};
 use crate::tables::UsageRow;
@@ -72,13 +72,14 @@ impl Run {
     fn logged(&mut self, printed: &Printed, out: &Sink<'_>, beside: &Beside) -> Option<Send> {
         let from = out.local_moment(self.started?)?;
         let until = self.until.and_then(|until| out.local_moment(until)).unwrap_or(i64::MAX);
-        let left = beside.sends.get(self.next_send..)?;
-        let place = left.iter().position(|send| {
+        let begun = beside.sends.partition_point(|send| send.time < from).max(self.next_send);
+        let left = beside.sends.get(begun..)?;
+        let place = left.iter().take(MOST_PASSED).position(|send| {
             (from..until).contains(&send.time)
                 && printed.sent.may_be(send.sent)
                 && printed.received.may_be(send.received)
         })?;
-        self.next_send += place + 1;
+        self.next_send = begun + place + 1;
         left.get(place).copied()
     }
 }

@@ -34,8 +34,8 @@ impl Rollout<'_, '_> {
                     (None, Some(moment)) => format!("at-{moment}"),
                     (None, None) => format!("line-{}", spot.number),
                 };
-                let id = format!("{}#{name}", self.lineage.namespace(&self.session));
-                self.bill(spot, self.first_free(id), numbers, true)
+                let id = self.first_free(format!("{}#{name}", self.lineage.namespace(&self.session)));
+                self.bill(spot, id, numbers, true)
             }
         }
     }
@@ -145,11 +145,19 @@ impl Rollout<'_, '_> {
     }
 
     /// A name that no response of the file has: counters may start anew.
-    pub(super) fn first_free(&self, name: String) -> String {
+    pub(super) fn first_free(&mut self, name: String) -> String {
         let is_free = |name: &String| !self.responses.contains(&key(AGENT, Kind::Response, name));
         if is_free(&name) {
             return name;
         }
-        (2..=u64::MAX).map(|count| format!("{name}.{count}")).find(is_free).unwrap_or(name)
+        // Below the last count that was given, none is free.
+        let last = self.repeats.entry(key(AGENT, Kind::Response, &name)).or_insert(1);
+        loop {
+            *last += 1;
+            let counted = format!("{name}.{last}");
+            if is_free(&counted) {
+                return counted;
+            }
+        }
     }
 }

@@ -1,0 +1,171 @@
+//! The passes of a run: everything but the sources that may kill the program, then each of these alone.
+
+use std::collections::BTreeSet;
+
+use super::read::Planned;
+use crate::lake::suspects::Suspects;
+
+/// Which sources a pass reads.
+#[derive(Default)]
+pub(super) struct Pass {
+    /// Those that are left for a pass of their own.
+    apart: BTreeSet<String>,
+    /// Those that no pass reads.
+    fatal: BTreeSet<String>,
+    alone: Option<String>,
+}
+
+impl Pass {
+    /// The first pass.
+    pub(super) fn without(suspects: &Suspects) -> Self {
+        let (fatal, apart) = suspects.names().cloned().partition(|name| suspects.is_fatal(name));
+        Self { apart, fatal, alone: None }
+    }
+
+    /// A pass that reads one suspect, and what is in the same sessions.
+    pub(super) fn alone(name: &str, suspects: &Suspects) -> Self {
+        let mut pass = Self::without(suspects);
+        pass.apart.remove(name);
+        Self { alone: Some(name.to_owned()), ..pass }
+    }
+
+    /// Returns true if nothing is read but what one source needs.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.is_some()
+    }
+
+    /// Returns true if a source is the one that the pass is for, or the file that has it as a section.
+    pub(super) fn is_for(&self, planned: &Planned) -> bool {
+        self.alone
+            .as_deref()
+            .and_then(|name| name.strip_prefix(&*planned.name))
+            .is_some_and(|rest| rest.is_empty() || (planned.section.is_none() && rest.starts_with('#')))
+    }
+
+    /// Returns true if a source is left for a pass of its own.
+    pub(super) fn leaves(&self, source: &str) -> bool {
+        self.apart.contains(source)
+    }
+
+    /// Returns true if a source has killed the program and is not read.
+    pub(super) fn refuses(&self, source: &str) -> bool {
+        self.fatal.contains(source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Mutex;
+
+    use super::super::{Options, Progress, Summary, run};
+    use crate::lake::layout::Layout;
+    use crate::lake::manifest::{Manifest, SourceState};
+    use crate::lake::suspects::Breadcrumbs;
+
+    /// Two transcripts, and what the lake had at each beginning of an extraction.
+    struct Bench {
+        folder: tempfile::TempDir,
+        known: Mutex<Vec<Vec<String>>>,
+    }
+
+    impl Progress for Bench {
+        fn start(&self, _files: u64, _bytes: u64) {}
+        fn advance(&self, _files: u64, _bytes: u64) {}
+        fn stage(&self, name: &str) {
+            if name == "extracting" {
+                self.known.lock().unwrap().push(self.sources().into_iter().map(|(name, _)| name).collect());
+            }
+        }
+        fn finish(&self) {}
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let bench = Self { folder: tempfile::tempdir().unwrap(), known: Mutex::default() };
+            bench.write("a", "hello");
+            bench.write("b", "hello");
+            bench
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(format!("home/.claude/projects/-p/{name}.jsonl"))
+        }
+
+        #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
+        fn write(&self, name: &str, text: &str) {
+            let path = self.path(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let line = serde_json::json!({
+                "type": "user", "uuid": format!("{name}-1"), "sessionId": name, "message": {"content": text},
+                "timestamp": "2026-01-01T00:00:00Z",
+            });
+            std::fs::write(path, format!("{line}\n")).unwrap();
+        }
+
+        fn options(&self) -> Options {
+            let home = Some(self.folder.path().join("home"));
+            Options { home, jobs: Some(2), ..Options::new(self.folder.path().join("lake")) }
+        }
+
+        fn layout(&self) -> Layout {
+            Layout::new(&self.folder.path().join("lake"))
+        }
+
+        fn run(&self) -> Summary {
+            run(&self.options(), self).unwrap()
+        }
+
+        /// Leaves what a run leaves that died while it read a source.
+        fn die(&self, name: &str, is_alone: bool) {
+            Breadcrumbs::new(&self.layout(), is_alone).note(self.path(name).to_str().unwrap());
+        }
+
+        fn sources(&self) -> Vec<(String, SourceState)> {
+            let sources = Manifest::load(&self.layout()).unwrap().unwrap_or_default().sources;
+            let name = |path: String| path.rsplit('/').next().unwrap().trim_end_matches(".jsonl").to_owned();
+            sources.into_iter().map(|(path, entry)| (name(path), entry.state)).collect()
+        }
+
+        fn has_traces(&self) -> bool {
+            self.layout().reading().exists() || self.layout().suspects().exists()
+        }
+    }
+
+    #[test]
+    fn a_suspect_is_read_when_the_others_are_safe() {
+        let bench = Bench::new();
+        bench.die("a", false);
+        let summary = bench.run();
+        assert_eq!(*bench.known.lock().unwrap(), [vec![], vec!["b".to_owned()]]);
+        assert_eq!(bench.sources(), [("a".to_owned(), SourceState::Ok), ("b".to_owned(), SourceState::Ok)]);
+        assert_eq!((summary.agents[0].new, summary.agents[0].sessions, summary.agents[0].bad), (2, 2, 0));
+        assert!(!bench.has_traces());
+    }
+
+    #[test]
+    fn a_source_that_killed_twice_is_skipped_until_it_changes() {
+        let bench = Bench::new();
+        bench.die("a", false);
+        bench.die("a", true);
+        assert_eq!(bench.run().agents[0].bad, 0, "one death may have been a person's doing");
+        bench.write("a", "hello again");
+        for _ in 0..2 {
+            bench.die("a", true);
+            // A run that dies before it reads anything.
+            let manifest = Manifest::load(&bench.layout()).unwrap().unwrap();
+            crate::lake::suspects::Suspects::load(&bench.layout(), &manifest).unwrap();
+        }
+        let summary = bench.run();
+        assert_eq!((summary.skipped, summary.agents[0].bad), (vec![bench.path("a")], 1));
+        assert_eq!(bench.sources()[0].1, SourceState::Unreadable);
+        assert!(!bench.has_traces());
+        let summary = bench.run();
+        assert_eq!((summary.agents[0].unchanged, summary.agents[0].bad, summary.skipped), (2, 1, vec![]));
+        bench.write("a", "and another time");
+        let passes = bench.known.lock().unwrap().len();
+        let summary = bench.run();
+        assert_eq!(bench.known.lock().unwrap().len(), passes + 1, "it was read alone");
+        assert_eq!((summary.agents[0].messages, summary.agents[0].bad), (1, 0));
+    }
+}
