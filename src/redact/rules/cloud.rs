@@ -66,6 +66,29 @@ pub(super) static RULES: &[Rule] = &[
         r"secretAccessKey: '{b40}',",
     ])
     .misses(&["aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "SecretAccessKey: credentials.secretAccessKey"]),
+    // Base64 of bytes with the word `origin` or `aws` in them.
+    Rule::new(
+        "aws-session-token",
+        &["IQoJb3JpZ2lu", "FwoGZXIvYXdz", "FQoGZXIvYXdz", "AQoDYXdz"],
+        r"(?:IQoJb3JpZ2lu|FwoGZXIvYXdz|FQoGZXIvYXdz|AQoDYXdz)[A-Za-z0-9+/]{80,}={0,2}",
+    )
+    .within(8 << 10)
+    .entropy(4.0)
+    .matches(&["AWS_SESSION_TOKEN=IQoJb3JpZ2luX2Vj{b300}", r#""SessionToken": "FwoGZXIvYXdzE{b300}==""#])
+    .misses(&["IQoJb3JpZ2luX2Vj", "AWS_SESSION_TOKEN=$AWS_SESSION_TOKEN"]),
+    Rule::new(
+        "aws-session-token",
+        &["SESSION_TOKEN", "session_token", "essionToken", "ecurity_token", "ecurity-Token"],
+        assigned!("(?i-u:(?:aws_)?session_?token|(?:aws_|x-amz-)security[_-]token)", "[A-Za-z0-9+/]{100,}={0,2}"),
+    )
+    .within(8 << 10)
+    .after_run_of(is_token)
+    .entropy(4.0)
+    .matches(&[
+        "AWS_SESSION_TOKEN={b400}==", "aws_session_token = {b300}", r#"{"SessionToken": "{b300}"}"#, "sessionToken: '{b300}'",
+        "X-Amz-Security-Token: {b300}",
+    ])
+    .misses(&["aws_session_token = credentials.token", "SessionToken: string", "AWS_SESSION_TOKEN="]),
     Rule::new("aws-bedrock-api-key", &["ABSKQmVk"], r"ABSKQmVk[A-Za-z0-9+/]{90,300}={0,2}")
         .matches(&["ABSKQmVk{b120}="])
         .misses(&["ABSKQmVk"]),

@@ -1,6 +1,6 @@
 //! Tokens of code hosts, package registries and builders.
 
-use super::super::rule::{Edge, Rule};
+use super::super::rule::Rule;
 
 pub(super) static RULES: &[Rule] = &[
     Rule::new("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"gh[pousr]_[A-Za-z0-9]{36,255}")
@@ -55,11 +55,11 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("rubygems-key", &["rubygems_"], r"rubygems_[a-f0-9]{48}")
         .matches(&["rubygems_{h48}"])
         .misses(&["rubygems_version"]),
-    Rule::new("crates-io-token", &["\"cio", "'cio", "=cio", " cio"], r"[^c](cio[A-Za-z0-9]{32})(?-u:\b)")
-        .edge(Edge::Open)
+    Rule::new("crates-io-token", &["cio"], r"cio[A-Za-z0-9]{32}(?-u:\b)")
+        .random()
         .entropy(3.5)
-        .matches(&["token = \"cio{a32}\"", "CARGO_REGISTRY_TOKEN=cio{a32}", "cargo login cio{a32}"])
-        .misses(&["\"ciomany\"", "=cio"]),
+        .matches(&["token = \"cio{a32}\"", "CARGO_REGISTRY_TOKEN=cio{a32}", "cargo login cio{a32}", "+cio{a32}"])
+        .misses(&["\"ciomany\"", "=cio", "precio", "ciofindsthestationsthatareclosetoyou"]),
     Rule::new("clojars-token", &["CLOJARS_"], r"CLOJARS_[a-z0-9]{60}")
         .matches(&["CLOJARS_{l60}"])
         .misses(&["CLOJARS_USERNAME"]),

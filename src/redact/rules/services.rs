@@ -78,7 +78,6 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("posthog-key", &["phx_"], r"phx_[A-Za-z0-9]{40,60}").matches(&["phx_{a43}"]).misses(&["phx_new"]),
     Rule::new("json-web-token", &["eyJ"], r"eyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{8,}\.(?:[A-Za-z0-9_-]{8,})?")
         .within(16 << 10)
-        .edge(Edge::Token)
         .never_a_placeholder()
         .matches(&["eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ{w120}.{w43}", "token=eyJ{w60}.eyJ{w200}.{w342}"])
         .misses(&["eyJ", "eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9..."]),
