@@ -28,6 +28,7 @@ use crate::lake::syncer::Syncer;
 use crate::lake::{RemoteLake, RunRecord, append_run, fs};
 use crate::pricing::{self, PriceTable, Pricer};
 use crate::redact::Redactor;
+use crate::shown;
 use crate::source::Databases;
 use crate::tables::{self, LAKE_TABLES};
 
@@ -67,7 +68,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     }
     if let Err(error) = &outcome {
         record.exit_code = i64::from(error.exit_code());
-        record.error = Some(error.to_string());
+        record.error = Some(shown::with_urls(&error.to_string()).into_owned());
     }
     // The record of a run that failed for want of space may fail too; the first reason is the one to tell.
     let appended = append_run(&layout, &record);
@@ -111,11 +112,14 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     Ok(summary)
 }
 
+/// Rises when the keys of inputs, outputs and prompts, or what is taken for a secret, become others.
+const KEYS: u32 = 2;
+
 /// Stands for all that decides, beside the sources, what the lake has of them: with another one, they are read anew.
 fn policy(options: &Options) -> String {
     let prices = pricing::fingerprint(options.prices.as_deref());
     let (redact, content) = (options.redact, options.content);
-    format!("prices={prices} redact={redact:?} content={content:?} tables={}", tables::fingerprint())
+    format!("prices={prices} keys={KEYS} redact={redact:?} content={content:?} tables={}", tables::fingerprint())
 }
 
 /// Whether texts that the lake has are as they would be if they were read now.
