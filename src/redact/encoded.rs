@@ -105,7 +105,7 @@ const DIGITS: [u8; 256] = {
 
 /// Returns where the groups around one all stand for text, if they are enough.
 fn base64_text_around(bytes: &[u8], least: usize, group: usize) -> Option<Range<usize>> {
-    let is_text = |group: &&[u8; 4]| text_of(group).is_some();
+    let is_text = |group: &&[u8; 4]| text_of(**group).is_some();
     let (_, before) = bytes.get(least..group)?.as_rchunks::<4>();
     let (after, _) = bytes.get(group..)?.as_chunks::<4>();
     let start = before.iter().rev().take_while(is_text).count();
@@ -116,24 +116,25 @@ fn base64_text_around(bytes: &[u8], least: usize, group: usize) -> Option<Range<
 /// Decodes whole groups of text, and the last one, which may stand for one or two bytes.
 fn decode_base64_text(bytes: &[u8], groups: Range<usize>) -> Decoded {
     let (whole, _) = bytes.get(groups.clone()).unwrap_or_default().as_chunks::<4>();
-    let mut text: String = whole.iter().filter_map(text_of).flatten().map(char::from).collect();
+    let mut text: String = whole.iter().copied().filter_map(text_of).flatten().map(char::from).collect();
     let rest = bytes.get(groups.end..).unwrap_or_default().iter().take(3);
     let digits = rest.take_while(|byte| DIGITS[usize::from(**byte)] != NO_DIGIT);
     let mut last = [b'A'; 4];
     let count = last.iter_mut().zip(digits).map(|(place, digit)| *place = *digit).count();
     let is_last = |byte: &u8| is_text(*byte);
-    text.extend(bytes_of(&last).into_iter().take(count.saturating_sub(1)).take_while(is_last).map(char::from));
-    let end = groups.end + if count > 1 { 4 } else { 0 };
-    Decoded { text, encoded: groups.start..end.min(bytes.len()), form: Form::Base64 }
+    text.extend(bytes_of(last).into_iter().take(count.saturating_sub(1)).take_while(is_last).map(char::from));
+    let digits_end = groups.end + if count > 1 { count } else { 0 };
+    let padding = bytes.get(digits_end..).unwrap_or_default().iter().take(2).take_while(|byte| **byte == b'=').count();
+    Decoded { text, encoded: groups.start..digits_end + padding, form: Form::Base64 }
 }
 
 /// Returns what four digits stand for, if it is text.
-fn text_of(group: &[u8; 4]) -> Option<[u8; 3]> {
+fn text_of(group: [u8; 4]) -> Option<[u8; 3]> {
     let are_digits = group.iter().all(|byte| DIGITS[usize::from(*byte)] != NO_DIGIT);
     Some(bytes_of(group)).filter(|bytes| are_digits && bytes.iter().all(|byte| is_text(*byte)))
 }
 
-fn bytes_of(group: &[u8; 4]) -> [u8; 3] {
+fn bytes_of(group: [u8; 4]) -> [u8; 3] {
     let value = |byte: &u8| u32::from(DIGITS[usize::from(*byte)]);
     let [_, bytes @ ..] = group.iter().fold(0, |bits, byte| bits << 6 | value(byte)).to_be_bytes();
     bytes

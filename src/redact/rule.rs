@@ -202,7 +202,11 @@ impl Rule {
         let Some(&last) = before.last() else { return false };
         match self.edge {
             Edge::Open => false,
-            Edge::Token if before.len() >= LONG_NAME && before.iter().rev().take(LONG_NAME).all(is_base64url) => true,
+            Edge::Token
+                if before.len() >= LONG_NAME && before.iter().rev().take(LONG_NAME).all(|byte| is_base64url(*byte)) =>
+            {
+                true
+            }
             Edge::Token | Edge::Word => {
                 before.ends_with("›".as_bytes()) || last.is_ascii_alphanumeric() && !ends_with_escape(before)
             }
@@ -220,7 +224,7 @@ impl Rule {
     }
 }
 
-const fn is_base64url(byte: &u8) -> bool {
+const fn is_base64url(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 

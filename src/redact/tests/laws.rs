@@ -27,7 +27,11 @@ fn pieces() -> impl Strategy<Value = String> {
         text[..cut].to_owned()
     });
     let encoded = (thrown.clone(), any::<bool>()).prop_map(|(text, is_base64)| {
-        if is_base64 { BASE64_STANDARD.encode(text) } else { text.bytes().map(|byte| format!("%{byte:02x}")).collect() }
+        if is_base64 {
+            BASE64_STANDARD.encode(text)
+        } else {
+            text.bytes().flat_map(|byte| format!("%{byte:02x}").into_bytes()).map(char::from).collect()
+        }
     });
     let piece = prop_oneof![
         4 => thrown,

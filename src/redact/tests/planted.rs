@@ -163,6 +163,19 @@ fn a_secret_in_base64_gets_the_mark_of_the_same_secret_as_it_is() {
 }
 
 #[test]
+fn what_follows_base64_stays() {
+    let (token, _) = expand("ghp_{a36}", &mut Dice(5));
+    for (before, after) in
+        ["", "a", "ab"].into_iter().flat_map(|before| ["", "é end", "日", " x", "!", ",é"].map(|after| (before, after)))
+    {
+        let text = format!("é {}{after}", BASE64_URL_SAFE_NO_PAD.encode(format!("{before}{token}")));
+        let clean = redacted(Mode::Secrets, &text).0.into_owned();
+        assert!(clean.starts_with("é ") && clean.contains("‹redacted:github-token:"), "{clean}");
+        assert!(clean.ends_with(&format!("›{after}")), "{clean}");
+    }
+}
+
+#[test]
 fn secrets_are_found_in_urls() {
     let mut dice = Dice(0x0025);
     let (mut planted, mut missed) = (0_u32, Vec::new());
