@@ -17,6 +17,7 @@ use crate::lake::{AnyLake, Lake, RemoteLake};
 use crate::query::{Scheduler, nearest};
 use crate::redact;
 use crate::remote;
+use crate::shown;
 use crate::source::read_text;
 use crate::upload;
 use crate::{Error, Result};
@@ -51,7 +52,7 @@ impl Display for LakePlace {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(path) => path.display().fmt(formatter),
-            Self::Remote(url) => formatter.write_str(url),
+            Self::Remote(url) => formatter.write_str(&shown::url(url)),
             Self::Nowhere => formatter.write_str("none"),
         }
     }
@@ -113,8 +114,9 @@ impl Settings {
                 ))),
                 None => Ok(path),
             },
-            LakePlace::Remote(url) => Err(Error::Usage(format!(
-                "the lake `{url}` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk"
+            LakePlace::Remote(_) => Err(Error::Usage(format!(
+                "the lake `{}` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk",
+                self.lake
             ))),
             LakePlace::Nowhere => {
                 Err(Error::Usage("no home folder is known; name the lake with --lake DIR".to_owned()))
@@ -268,7 +270,7 @@ fn cache_folder() -> Option<PathBuf> {
 
 fn file_url_path(text: &str) -> Result<PathBuf> {
     let path = url::Url::parse(text).ok().and_then(|url| url.to_file_path().ok());
-    path.ok_or_else(|| Error::Usage(format!("`{text}` names no local folder; write file:///folder")))
+    path.ok_or_else(|| Error::Usage(format!("`{}` names no local folder; write file:///folder", shown::url(text))))
 }
 
 fn zone(named: Option<&str>) -> Result<Tz> {

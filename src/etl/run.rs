@@ -33,6 +33,7 @@ use crate::lake::syncer::Syncer;
 use crate::lake::{RemoteLake, RunRecord, append_run, fs};
 use crate::pricing::{PriceTable, Pricer};
 use crate::redact::Redactor;
+use crate::shown;
 use crate::source::Databases;
 use crate::tables::LAKE_TABLES;
 
@@ -85,7 +86,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     }
     if let Err(error) = &outcome {
         record.exit_code = i64::from(error.exit_code());
-        record.error = Some(error.to_string());
+        record.error = Some(shown::with_urls(&error.to_string()).into_owned());
     }
     // The record of a run that failed for want of space may fail too; the first reason is the one to tell.
     let appended = append_run(&layout, &record);

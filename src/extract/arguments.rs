@@ -2,52 +2,41 @@
 
 use std::borrow::Cow;
 
-use super::hashing::{Hex, Pieces};
+use super::hashing::Pieces;
 use crate::source::records::Fields;
 use crate::source::unescape;
 
-/// Arguments beside which a description only says in other words what they ask for.
+/// Arguments that a description only says in other words.
 const DESCRIBED: [&str; 5] = ["command", "cmd", "script", "code", "prompt"];
+/// Arguments that describe such a call. Models word them anew each time.
+const DESCRIPTIONS: [&str; 3] = ["description", "riskLevel", "riskLevelReason"];
 
-/// Hash of tool and arguments, whatever the order of the keys; what only describes a call is left out.
-pub(crate) fn input_key(tool: &str, input: &str) -> Hex {
-    if let Some(request) = Request::of(input) {
-        return request.key(tool);
-    }
+/// Returns a hash of tool and arguments, whatever the order of the keys; what only describes a call is left out.
+pub(super) fn input_key(tool: &str, input: &str) -> u64 {
     let mut hasher = Pieces::new();
     hasher.add(tool.as_bytes());
-    hasher.add(input.trim().as_bytes());
-    hasher.hex()
+    let Some(mut arguments) = entries(input) else {
+        hasher.add(input.trim().as_bytes());
+        return hasher.hash();
+    };
+    arguments.sort_by(|a, b| a.0.cmp(&b.0));
+    let is_described = arguments.iter().any(|(key, _)| DESCRIBED.contains(&&**key));
+    for (key, value) in arguments.iter().filter(|(key, _)| !is_described || !DESCRIPTIONS.contains(&&**key)) {
+        hasher.add(&[0]);
+        hasher.add(key.as_bytes());
+        hasher.add(&[0]);
+        hasher.add(value.as_bytes());
+    }
+    hasher.hash()
 }
 
-/// The arguments of a call, looked through once for both its key and the fields that have columns of their own.
+/// The arguments of a call.
 pub(crate) struct Request<'j>(Vec<(Cow<'j, str>, &'j str)>);
 
 impl<'j> Request<'j> {
     /// The arguments, where the JSON is an object. It was parsed before: only where entries begin and end is looked for.
     pub(crate) fn of(json: &'j str) -> Option<Self> {
         entries(json).map(Self)
-    }
-
-    /// As [`input_key`].
-    pub(crate) fn key(mut self, tool: &str) -> Hex {
-        self.0.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut hasher = Pieces::new();
-        hasher.add(tool.as_bytes());
-        let is_described = self.0.iter().any(|(key, _)| DESCRIBED.contains(&&**key));
-        for (key, value) in self.0.iter().filter(|(key, _)| key != "description" || !is_described) {
-            hasher.add(&[0]);
-            hasher.add(key.as_bytes());
-            hasher.add(&[0]);
-            hasher.add(value.as_bytes());
-        }
-        hasher.hex()
-    }
-
-    /// As [`Self::key`], if there were no other argument than this.
-    pub(crate) fn key_of(mut self, argument: &str, tool: &str) -> Hex {
-        self.0.retain(|(name, _)| name == argument);
-        self.key(tool)
     }
 
     /// The value of a key, as JSON; of two, the last.
@@ -166,6 +155,7 @@ mod tests {
         assert_eq!(key(r#"{"command":"ls","timeout":5}"#), key(r#"{ "timeout":5, "command":"ls"}"#));
         assert_eq!(key(r#"{"command":"ls","description":"a"}"#), key(r#"{"command":"ls","description":"b"}"#));
         assert_ne!(key(r#"{"command":"ls"}"#), key(r#"{"command":"ls -l"}"#));
+        assert_eq!(key(r#"{"command":"ls","riskLevel":"low"}"#), key(r#"{"command":"ls","riskLevelReason":"b"}"#));
         assert_ne!(key(r#"{"title":"Bug","description":"a"}"#), key(r#"{"title":"Bug","description":"b"}"#));
         assert_ne!(key(r#"{"command":"ls"}"#), input_key("Read", r#"{"command":"ls"}"#));
     }
@@ -239,7 +229,7 @@ mod tests {
 
         #[test]
         fn any_text_has_a_key(tool in any::<String>(), text in any::<String>()) {
-            prop_assert_eq!(input_key(&tool, &text).len(), 16);
+            prop_assert_eq!(input_key(&tool, &text), input_key(&tool, &format!(" {text} ")));
         }
     }
 }

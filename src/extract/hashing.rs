@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// A hash as 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hex([u8; 16]);
+pub(super) struct Hex([u8; 16]);
 
 const DIGITS: [u8; 16] = *b"0123456789abcdef";
 
@@ -63,8 +63,8 @@ impl Pieces {
         }
     }
 
-    pub(super) fn hex(&self) -> Hex {
-        Hex::of(self.long.as_ref().map_or_else(|| xxh3_64(self.so_far()), |long| long.digest()))
+    pub(super) fn hash(&self) -> u64 {
+        self.long.as_ref().map_or_else(|| xxh3_64(self.so_far()), |long| long.digest())
     }
 
     fn so_far(&self) -> &[u8] {
@@ -86,7 +86,9 @@ mod tests {
             for piece in &pieces {
                 hasher.add(piece);
             }
-            prop_assert_eq!(&*hasher.hex(), format!("{:016x}", xxh3_64(&pieces.concat())));
+            let hash = xxh3_64(&pieces.concat());
+            prop_assert_eq!(hasher.hash(), hash);
+            prop_assert_eq!(&*Hex::of(hash), format!("{hash:016x}"));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What tells whether two texts are the same, or nearly: hashes and sketches that every SQL engine compares alike, where
 //! their own functions for it differ.
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::hashing::{Hex, Pieces, hex_byte};
+use super::hashing::{Pieces, hex_byte};
 
 /// Whether two outputs are equal: a hash of all bytes.
-pub(super) fn output_key(output: &str) -> Hex {
-    Hex::of(xxh3_64(own_text(output).as_bytes()))
+pub(super) fn output_key(output: &str) -> u64 {
+    xxh3_64(own_text(output).as_bytes())
 }
 
 /// Bytes at the beginning of an output in which the agent may tell of the call.
@@ -28,19 +28,19 @@ const LOOKED_AT: usize = 4 << 10;
 
 /// Whether two requests are nearly the same: a hash of the tool and the letters of its arguments. Numbers, white space,
 /// punctuation and case do not count, so that `head -50` is as good as `head -100`.
-pub(super) fn input_shape(tool: &str, input: &str, letters: &mut Letters) -> Hex {
+pub(super) fn input_shape(tool: &str, input: &str, letters: &mut Letters) -> u64 {
     let (head, rest) = split(input);
     let mut hasher = Pieces::new();
     hasher.add(tool.as_bytes());
     hasher.add(&[0]);
     hasher.add(letters.of(head));
     hasher.add(rest.as_bytes());
-    hasher.hex()
+    hasher.hash()
 }
 
 /// Whether two errors are the same: a hash of the words of the first lines. What names a place or a thing does not count:
 /// paths, and words with digits (numbers, ids, addresses, times). Nothing where no word is left.
-pub(super) fn error_key(output: &str, letters: &mut Letters) -> Option<Hex> {
+pub(super) fn error_key(output: &str, letters: &mut Letters) -> Option<u64> {
     let (head, _) = split(own_text(output));
     let mut hasher = Pieces::new();
     let mut has_words = false;
@@ -52,7 +52,7 @@ pub(super) fn error_key(output: &str, letters: &mut Letters) -> Option<Hex> {
             hasher.add(b" ");
         }
     }
-    has_words.then(|| hasher.hex())
+    has_words.then(|| hasher.hash())
 }
 
 fn names_something(word: &str) -> bool {
@@ -108,18 +108,21 @@ fn split(text: &str) -> (&str, &str) {
     text.split_at(text.floor_char_boundary(LOOKED_AT))
 }
 
+/// Seed of sketches of texts that are stored next to them.
+pub(crate) const PUBLIC_SEED: u64 = 0;
 /// Numbers in a sketch.
 const SKETCHED: usize = 32;
 
 /// How alike two texts are: for each of 32 orders of all there is, the first of the text's words and pairs of words, as two
 /// hex digits. The share of equal places of two sketches estimates which share of their words and pairs two texts have in
-/// common (`MinHash`; the error is about 0.09). Nothing for a text without words.
-pub(crate) fn text_sketch(text: &str) -> Option<String> {
+/// common (`MinHash`; the error is about 0.09). Only sketches with one seed can be compared. Nothing for a text without
+/// words.
+pub(crate) fn text_sketch(text: &str, seed: u64) -> Option<String> {
     let (head, _) = split(text);
     let mut sketch = Sketch::new();
     let mut previous = None;
     for word in head.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let word = hash_of(word);
+        let word = hash_of(word, seed);
         sketch.take(word);
         if let Some(previous) = previous.replace(word) {
             sketch.take(word ^ u64::rotate_left(previous, 1));
@@ -168,15 +171,15 @@ impl Sketch {
 const SHORT_WORD: usize = 32;
 
 /// Hash of a word in lower case.
-fn hash_of(word: &str) -> u64 {
+fn hash_of(word: &str, seed: u64) -> u64 {
     let mut room = [0; SHORT_WORD];
     match room.get_mut(..word.len()).filter(|_| word.is_ascii()) {
         Some(lower) => {
             lower.copy_from_slice(word.as_bytes());
             lower.make_ascii_lowercase();
-            xxh3_64(lower)
+            xxh3_64_with_seed(lower, seed)
         }
-        None => xxh3_64(word.to_lowercase().as_bytes()),
+        None => xxh3_64_with_seed(word.to_lowercase().as_bytes(), seed),
     }
 }
 
@@ -242,13 +245,14 @@ mod tests {
 
     #[test]
     fn sketches_tell_how_alike_texts_are() {
-        let alike = |a, b| share(&text_sketch(a).unwrap(), &text_sketch(b).unwrap());
+        let alike = |a, b| share(&text_sketch(a, 7).unwrap(), &text_sketch(b, 7).unwrap());
         let asked = "Please fix the failing test in the parser, it breaks on empty input";
         assert!(alike(asked, asked) > 0.99);
         assert!(alike(asked, "please fix the failing test in the parser: it breaks on empty input!") > 0.99);
         assert!(alike(asked, "Fix the failing test in the parser, it breaks on empty input now") > 0.6);
         assert!(alike(asked, "Now write the documentation of the new command and commit") < 0.3);
-        assert_eq!(text_sketch("  … !"), None);
+        assert_eq!(text_sketch("  … !", 7), None);
+        assert!(share(&text_sketch(asked, 7).unwrap(), &text_sketch(asked, 8).unwrap()) < 0.3);
     }
 
     /// Share of equal places.
@@ -269,16 +273,16 @@ mod tests {
 
         #[test]
         fn words_hash_as_in_lower_case(word in "[a-zA-Z0-9äÖŒ]{0,40}") {
-            prop_assert_eq!(hash_of(&word), xxh3_64(word.to_lowercase().as_bytes()));
+            prop_assert_eq!(hash_of(&word, 7), xxh3_64_with_seed(word.to_lowercase().as_bytes(), 7));
         }
 
         #[test]
         fn any_text_has_its_keys(text in any::<String>(), tool in any::<String>()) {
             let mut letters = Letters::new();
-            prop_assert_eq!(input_shape(&tool, &text, &mut letters).len(), 16);
-            prop_assert_eq!(output_key(&text).len(), 16);
-            prop_assert!(error_key(&text, &mut letters).is_none_or(|key| key.len() == 16));
-            prop_assert!(text_sketch(&text).is_none_or(|sketch| sketch.len() == 64));
+            input_shape(&tool, &text, &mut letters);
+            output_key(&text);
+            error_key(&text, &mut letters);
+            prop_assert!(text_sketch(&text, 7).is_none_or(|sketch| sketch.len() == 64));
         }
     }
 }

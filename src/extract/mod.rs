@@ -15,10 +15,10 @@ use std::rc::Rc;
 use chrono::NaiveDateTime;
 use chrono_tz::Tz;
 
-pub(crate) use arguments::{Request, input_key};
-pub(crate) use hashing::Hex;
+pub(crate) use arguments::Request;
+use hashing::Hex;
 use likeness::Letters;
-pub(crate) use likeness::text_sketch;
+pub(crate) use likeness::{PUBLIC_SEED, text_sketch};
 pub use notes::{Note, NoteField};
 pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
@@ -312,8 +312,8 @@ impl<'a> Sink<'a> {
             ..Record::new(Kind::Message, key, row.seq)
         };
         let keeps = self.keeps(row.seq);
-        let texts = self.clean_row(keeps, [row.text, row.thinking]);
-        let [text, thinking] = &texts;
+        let [text, thinking] = self.clean_row(keeps, [row.text, row.thinking]);
+        let (stores, seed) = (self.stores_texts(), self.sketch_seed());
         let counts = &mut self.redacted_in_rows;
         let cwd = self.places.cwd.clean(row.cwd.filter(|_| keeps), self.context.redactor, counts);
         let git_branch = self.places.branch.clean(row.git_branch.filter(|_| keeps), self.context.redactor, counts);
@@ -326,8 +326,9 @@ impl<'a> Sink<'a> {
             if matches!(self.mode, Mode::ClaimsOnly) || rows.places.is_some() {
                 rows.places.get_or_insert_default().push(place);
             }
-            let prompt = text.as_deref().or(row.text).filter(|_| row.kind == "prompt");
-            let sketch = prompt.and_then(likeness::text_sketch);
+            let prompt = text.as_deref().filter(|_| row.kind == "prompt");
+            let sketch = prompt.and_then(|prompt| likeness::text_sketch(prompt, seed));
+            let [text, thinking] = [text, thinking].map(|text| text.filter(|_| stores));
             rows.messages.push(key, &[text.as_deref(), thinking.as_deref()]).push(MessageRow {
                 text: text.as_deref(),
                 text_sketch: sketch.as_deref(),
@@ -343,7 +344,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Adds a tool call, claimed by its id; one that the source repeats is there once.
-    /// What it asked for gets its key here, where the row has none of its own.
+    /// The hashes of what it asked for and of its result are made here.
     pub fn tool_call(&mut self, row: ToolCallRow<'_>, weak: bool) -> Result<(), Reject> {
         let key = key(self.context.agent, Kind::ToolCall, row.call_id);
         if !self.is_first(key) {
@@ -352,26 +353,32 @@ impl<'a> Sink<'a> {
         let row = ToolCallRow { started_at: plausible(row.started_at), ended_at: plausible(row.ended_at), ..row };
         let record = Record { fullness: fullness(&row), is_copy: weak, ..Record::new(Kind::ToolCall, key, row.seq) };
         let keeps = self.keeps(row.seq);
-        let texts = self.clean_row(keeps, [row.input, row.command, row.output]);
-        let [input, command, output] = &texts;
+        let [input, command, output] = self.clean_row(keeps, [row.input, row.command, row.output]);
+        let (stores, context) = (self.stores_texts(), self.context);
+        let hex = |hash: u64| Hex::of(if stores { hash } else { context.redactor.keyed(hash) });
         let counts = &mut self.redacted_in_rows;
-        let file_path = self.places.file.clean(row.file_path.filter(|_| keeps), self.context.redactor, counts);
+        let file_path = self.places.file.clean(row.file_path.filter(|_| keeps), context.redactor, counts);
+        let name = self.places.tool.clean(Some(row.name).filter(|_| keeps), context.redactor, counts);
+        let server = self.places.server.clean(row.mcp_server.filter(|_| keeps), context.redactor, counts);
         let rows = self.current.get_or_insert_default();
         rows.records.push(record);
         if row.category == "task" && row.child_session_id.is_none() {
             rows.childless.insert(key);
         }
         if keeps {
-            let request = row.input.filter(|_| row.input_key.is_none()).map(|input| input_key(row.name, input));
-            let shape = input.as_deref().or(row.input);
-            let shape = shape.map(|input| likeness::input_shape(row.name, input, &mut self.letters));
-            let told = output.as_deref().or(row.output);
-            let output_key = told.map(likeness::output_key);
-            let error_key =
-                told.filter(|_| row.status == "error").and_then(|told| likeness::error_key(told, &mut self.letters));
+            let name = name.as_deref().unwrap_or_default();
+            let request = input.as_deref();
+            let input_key = request.map(|input| hex(arguments::input_key(name, input)));
+            let shape = request.map(|input| hex(likeness::input_shape(name, input, &mut self.letters)));
+            let output_key = output.as_deref().map(|output| hex(likeness::output_key(output)));
+            let error = output.as_deref().filter(|_| row.status == "error");
+            let error_key = error.and_then(|error| likeness::error_key(error, &mut self.letters)).map(hex);
+            let [input, command, output] = [input, command, output].map(|text| text.filter(|_| stores));
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
+                name,
+                mcp_server: server.as_deref(),
                 input: input.as_deref(),
-                input_key: row.input_key.or(request.as_deref()),
+                input_key: input_key.as_deref(),
                 input_shape: shape.as_deref(),
                 command: command.as_deref(),
                 output: output.as_deref(),
@@ -451,7 +458,7 @@ impl<'a> Sink<'a> {
             let clean = self.clean(text.as_deref()).map(Cow::into_owned);
             *text = clean;
         }
-        let places = [&mut facts.project_path, &mut facts.git_branch, &mut facts.git_repo];
+        let places = [&mut facts.project_path, &mut facts.git_branch, &mut facts.git_repo, &mut facts.subagent_type];
         for text in places.into_iter().flatten() {
             *text = self.context.redactor.redact(text, &mut self.report.redactions).into_owned();
         }
@@ -526,16 +533,24 @@ impl<'a> Sink<'a> {
 
     /// The text as it may be stored: redacted, or nothing when texts are not kept.
     fn clean<'t>(&mut self, text: Option<&'t str>) -> Option<Cow<'t, str>> {
-        let text = text.filter(|_| self.context.content != Content::None);
+        let text = text.filter(|_| self.stores_texts());
         text.map(|text| self.context.redactor.redact(text, &mut self.report.redactions))
     }
 
-    /// A row's texts as they may be stored.
+    /// A row's texts without secrets. Their hashes are made of that, also if the texts are not kept.
     fn clean_row<'t, const N: usize>(&mut self, keeps: bool, texts: [Option<&'t str>; N]) -> [Option<Cow<'t, str>>; N] {
-        let keeps = keeps && self.context.content != Content::None;
-        texts.map(|text| {
-            text.filter(|_| keeps).map(|text| self.context.redactor.redact(text, &mut self.redacted_in_rows))
-        })
+        let mut unseen = Counts::default();
+        let counts = if self.stores_texts() { &mut self.redacted_in_rows } else { &mut unseen };
+        texts.map(|text| text.filter(|_| keeps).map(|text| self.context.redactor.redact(text, counts)))
+    }
+
+    fn stores_texts(&self) -> bool {
+        self.context.content != Content::None
+    }
+
+    /// The seed of sketches. Where the texts are not kept, it is the lake's own, so that no text can be tried out.
+    fn sketch_seed(&self) -> u64 {
+        if self.stores_texts() { PUBLIC_SEED } else { self.context.redactor.keyed(PUBLIC_SEED) }
     }
 }
 
@@ -558,6 +573,8 @@ struct Places {
     cwd: Repeated,
     branch: Repeated,
     file: Repeated,
+    tool: Repeated,
+    server: Repeated,
 }
 
 #[derive(Default)]
@@ -575,5 +592,80 @@ impl Repeated {
             text.clone_into(&mut self.seen);
         }
         self.clean.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, StringArray};
+
+    use super::*;
+    use crate::pricing::PriceTable;
+    use crate::redact::Mode;
+
+    const INPUT: &str = r#"{"command":"psql postgres://app:Summer2026x@db.internal:5432/app"}"#;
+    const FAILED: &str = "cannot reach the server at postgres://app:Summer2026x@db.internal:5432/app";
+    const HASHES: [&str; 5] = ["text_sketch", "input_key", "input_shape", "output_key", "error_key"];
+
+    /// The columns of a prompt and of a call, as a lake with this key has them.
+    fn columns(content: Content, key: u8, names: &[&str]) -> Vec<Option<String>> {
+        let (redactor, pricer) = (Redactor::new(Mode::Secrets, [key; 32]), Pricer::new(PriceTable::bundled()));
+        let context =
+            Context { agent: "claude-code", redactor: &redactor, pricer: &pricer, content, zone: chrono_tz::Tz::UTC };
+        let mut sink = Sink::collect(&context);
+        let prompt = MessageRow { message_id: "m", kind: "prompt", text: Some(FAILED), ..MessageRow::default() };
+        sink.message(prompt, false).unwrap();
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        let name = format!("mcp__{token}__run");
+        let call = ToolCallRow {
+            call_id: "c",
+            name: &name,
+            mcp_server: Some(&token),
+            input: Some(INPUT),
+            output: Some(FAILED),
+            status: "error",
+            ..ToolCallRow::default()
+        };
+        sink.tool_call(call, false).unwrap();
+        let [messages, calls, _] = sink.session().finish().unwrap();
+        let value = |name: &&str| {
+            let column = calls.batch.column_by_name(name).or_else(|| messages.batch.column_by_name(name)).unwrap();
+            let texts = column.as_any().downcast_ref::<StringArray>().unwrap();
+            texts.is_valid(0).then(|| texts.value(0).to_owned())
+        };
+        names.iter().map(value).collect()
+    }
+
+    #[test]
+    fn hashes_are_made_of_the_stored_text() {
+        let [input, key] = columns(Content::Full, 1, &["input", "input_key"]).try_into().unwrap();
+        let name = columns(Content::Full, 1, &["name"]).remove(0).unwrap();
+        let (input, name) = (input.unwrap(), name.as_str());
+        assert!(input.contains("app:‹redacted:url-password:"), "{input}");
+        assert_eq!(key.as_deref(), Some(&*Hex::of(arguments::input_key(name, &input))));
+        for hash in
+            columns(Content::Full, 1, &HASHES).into_iter().zip(columns(Content::Full, 2, &HASHES)).skip(1).take(3)
+        {
+            assert_ne!(hash.0, hash.1, "the marks of two lakes differ");
+        }
+    }
+
+    #[test]
+    fn without_contents_hashes_are_those_of_one_lake() {
+        assert_eq!(columns(Content::None, 1, &["text", "input", "output"]), [None, None, None]);
+        let [full, one, again, other] =
+            [(Content::Full, 1), (Content::None, 1), (Content::None, 1), (Content::None, 2)]
+                .map(|(content, key)| columns(content, key, &HASHES));
+        assert_eq!(one, again);
+        for ((name, one), (full, other)) in HASHES.iter().zip(&one).zip(full.iter().zip(&other)) {
+            assert!(one.is_some() && one != full && one != other, "{name}: {one:?} {full:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_tools_and_servers_hold_no_secrets() {
+        for name in columns(Content::Full, 1, &["name", "mcp_server"]).into_iter().flatten() {
+            assert!(name.contains("‹redacted:github-token:") && !name.contains("a1B2"), "{name}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use url::Url;
 
-use crate::{Error, Result};
+use crate::{Error, Result, shown};
 
 /// Port of a scheduler whose URL names none; that of Ballista's own program.
 const PORT: u16 = 50050;
@@ -32,7 +32,7 @@ impl Scheduler {
     /// # Errors
     /// [`Error::Usage`] when the URL makes no sense, or this llrem was built without Ballista.
     pub fn parse(text: &str) -> Result<Self> {
-        let wrong = || Error::Usage(format!("`{text}` names no scheduler; write df://HOST:PORT"));
+        let wrong = || Error::Usage(format!("`{}` names no scheduler; write df://HOST:PORT", shown::url(text)));
         let url = Url::parse(text).map_err(|_| wrong())?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
         let is_bare = url.username().is_empty() && url.password().is_none() && url.query().is_none();
@@ -84,6 +84,7 @@ mod tests {
         {
             assert!(matches!(Scheduler::parse(text), Err(Error::Usage(_))), "{text}");
         }
+        assert!(!Scheduler::parse("df://u:canary@h:1").unwrap_err().to_string().contains("canary"));
     }
 
     #[cfg(feature = "ballista")]

@@ -2,9 +2,11 @@
 //!
 //! Transcripts are full of keys that were pasted, printed by `env` or read from a file. A lake of them must not become
 //! a second place to leak from, so every decoded string passes here before any builder, hash, log or problem sample.
-//! `HASH` is keyed: equal secrets of one lake stay joinable, and no table of hashes of known keys helps anybody.
+//! `HASH` is keyed: equal secrets of one lake stay joinable, and no table of hashes of known keys helps anybody. Hashes of
+//! whole texts are made of what is left of them.
 
 mod buckets;
+mod encoded;
 mod personal;
 mod rule;
 mod rules;
@@ -65,6 +67,7 @@ impl Counts {
 pub struct Redactor {
     scanner: Option<&'static Scanner>,
     key: [u8; 32],
+    hash_key: [u8; 32],
 }
 
 impl std::fmt::Debug for Redactor {
@@ -83,7 +86,14 @@ const SHORTEST: usize = 10;
 impl Redactor {
     /// `key` belongs to one lake; texts redacted with different keys cannot be joined on their hashes.
     pub fn new(mode: Mode, key: [u8; 32]) -> Self {
-        Self { scanner: Scanner::of(mode), key }
+        Self { scanner: Scanner::of(mode), key, hash_key: blake3::derive_key("llrem 2026 hashes", &key) }
+    }
+
+    /// Returns the hash that stands for another one in this lake. Equal ones stay equal; without the lake's key, nobody can
+    /// find out what was hashed by trying many texts.
+    pub(crate) fn keyed(&self, hash: u64) -> u64 {
+        let keyed = blake3::keyed_hash(&self.hash_key, &hash.to_le_bytes());
+        keyed.as_bytes().first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
     }
 
     /// The text without its secrets; borrowed if it has none.
@@ -106,7 +116,8 @@ impl Redactor {
         let mut copied = 0;
         for (span, best) in without_overlaps(found) {
             clean.push_str(text.get(copied..span.start).unwrap_or_default());
-            self.write_marker(&mut clean, best.kind, text.get(best.secret).unwrap_or_default());
+            let secret = best.decoded.as_deref().or_else(|| text.get(best.secret));
+            self.write_marker(&mut clean, best.kind, secret.unwrap_or_default());
             counts.add(best.kind);
             copied = span.end;
         }

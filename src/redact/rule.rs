@@ -16,9 +16,9 @@ pub(super) enum Level {
 pub(super) enum Edge {
     /// Anything may.
     Open,
-    /// No letter and no digit.
+    /// No letter and no digit, apart from secrets that nothing else looks like.
     Word,
-    /// Nothing that base64url is made of.
+    /// No letter and no digit, nor much that base64url is made of.
     Token,
 }
 
@@ -55,6 +55,8 @@ pub(super) struct Rule {
 
 /// No pattern looks further than this, and most stop long before: a private key of 16,384 bits with its line numbers fits.
 const REACH: usize = 32 * 1024;
+/// So many bytes of base64url in a row are rather data than a name.
+const LONG_NAME: usize = 16;
 /// Longest run before a literal, such as the first half of a key or the name of a variable.
 const LONGEST_RUN: usize = 300;
 
@@ -170,7 +172,8 @@ impl Rule {
     }
 
     fn find_from(&self, regex: &Regex, text: &str, start: usize) -> Option<Range<usize>> {
-        if self.is_joined_to_what_precedes(text.as_bytes(), start) {
+        let is_joined = self.is_joined_to_what_precedes(text.as_bytes(), start);
+        if is_joined && self.edge == Edge::Token {
             return None;
         }
         let window = text.get(start..text.floor_char_boundary(start + self.reach))?;
@@ -180,7 +183,9 @@ impl Rule {
         } else {
             regex.find(window)?.range()
         };
-        self.is_credible(window.get(secret.clone())?).then_some(start + secret.start..start + secret.end)
+        let text = window.get(secret.clone())?;
+        let is_whole = !is_joined || is_unmistakable(text.as_bytes());
+        (is_whole && self.is_credible(text)).then_some(start + secret.start..start + secret.end)
     }
 
     /// `None` where the run is longer than names and keys are.
@@ -197,7 +202,11 @@ impl Rule {
         let Some(&last) = before.last() else { return false };
         match self.edge {
             Edge::Open => false,
-            Edge::Token if matches!(last, b'-' | b'_') => true,
+            Edge::Token
+                if before.len() >= LONG_NAME && before.iter().rev().take(LONG_NAME).all(|byte| is_base64url(*byte)) =>
+            {
+                true
+            }
             Edge::Token | Edge::Word => {
                 before.ends_with("›".as_bytes()) || last.is_ascii_alphanumeric() && !ends_with_escape(before)
             }
@@ -213,6 +222,10 @@ impl Rule {
         };
         !placeholder && random && (self.entropy <= 0.0 || entropy(secret.as_bytes()) >= self.entropy)
     }
+}
+
+const fn is_base64url(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
 /// Bytes of the longest escape, `\U0001F600`.
@@ -314,6 +327,11 @@ fn is_placeholder(secret: &str) -> bool {
 
 fn contains_ignoring_case(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
+}
+
+/// Returns true for what no word and no hash is, whatever stands before it: many different letters and digits, mixed.
+fn is_unmistakable(secret: &[u8]) -> bool {
+    secret.len() >= 24 && changes_like_a_random_text(secret) && entropy(secret) > 4.1
 }
 
 /// Names have a capital or a digit every six letters at most, random letters and digits every third; what base64 has

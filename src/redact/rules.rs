@@ -51,6 +51,14 @@ macro_rules! assigned {
 }
 use assigned;
 
+/// A secret after which neither a letter nor a digit stands: it would be part of something longer.
+macro_rules! ended {
+    ($secret:literal) => {
+        concat!("(", $secret, r")(?:[^A-Za-z0-9]|\z)")
+    };
+}
+use ended;
+
 const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }

@@ -7,6 +7,7 @@ use aho_corasick::packed::{self, Searcher};
 use aho_corasick::{AhoCorasick, MatchKind, Span};
 use regex::Regex;
 
+use super::encoded::{self, Decoded};
 use super::rule::{Level, Rule};
 use super::{Mode, buckets, rules};
 
@@ -15,6 +16,8 @@ use super::{Mode, buckets, rules};
 pub(super) struct Found {
     pub(super) secret: Range<usize>,
     pub(super) kind: &'static str,
+    /// The secret itself, if the text holds it encoded.
+    pub(super) decoded: Option<String>,
     generic: bool,
     order: usize,
 }
@@ -23,6 +26,12 @@ impl Found {
     /// The lowest rank names a span on which several rules agree: a known form says more than a known neighbourhood.
     pub(super) fn rank(&self) -> (bool, usize, usize) {
         (self.generic, usize::MAX - self.secret.len(), self.order)
+    }
+
+    /// The same secret in the text that holds it encoded.
+    fn encoded_in(self, text: &Decoded) -> Self {
+        let decoded = text.text.get(self.secret.clone()).map(str::to_owned);
+        Self { secret: text.source_of(&self.secret), decoded, ..self }
     }
 }
 
@@ -78,8 +87,16 @@ impl Scanner {
         Self { rules, searchers }
     }
 
-    /// Every secret in the text, in no order; finds may overlap.
+    /// Every secret in the text, as it is and decoded once, in no order; finds may overlap.
     pub(super) fn find_all(&self, text: &str) -> Vec<Found> {
+        let mut found = self.find_plain(text);
+        encoded::decode(text, |decoded| {
+            found.extend(self.find_plain(&decoded.text).into_iter().map(|one| one.encoded_in(&decoded)));
+        });
+        found
+    }
+
+    fn find_plain(&self, text: &str) -> Vec<Found> {
         let mut found = Vec::new();
         for searcher in &self.searchers {
             let mut at = 0;
@@ -101,7 +118,7 @@ impl Scanner {
         let armed = self.rules.get(order)?;
         let regex = armed.regex.get_or_init(|| armed.rule.regex()).as_ref()?;
         let secret = armed.rule.find_at(regex, text, hit)?;
-        Some(Found { secret, kind: armed.rule.kind, generic: armed.rule.generic, order })
+        Some(Found { secret, kind: armed.rule.kind, decoded: None, generic: armed.rule.generic, order })
     }
 }
 

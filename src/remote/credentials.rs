@@ -11,7 +11,7 @@ const SHORTEST: usize = 6;
 
 /// The text without the value of any variable that holds a secret, and without what looks like one.
 pub(super) fn without_secrets(text: &str) -> String {
-    let mut clean = text.to_owned();
+    let mut clean = crate::shown::with_urls(text).into_owned();
     for (name, value) in std::env::vars() {
         let is_secret =
             CLOUDS.iter().any(|cloud| name.starts_with(cloud)) && SECRET.iter().any(|part| name.contains(part));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use object_store::path::Path;
 use url::Url;
 
-use crate::{Error, Result};
+use crate::{Error, Result, shown};
 
 /// Kind of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,14 +59,14 @@ impl Place {
             "file" => Scheme::File,
             other => return Err(Error::Usage(format!("`{other}://` is no store that is known; write {FORMS}"))),
         };
-        // The text itself is not repeated: it may hold a key.
+        let shown = shown::url(text);
         let secret = || {
             Error::Usage(
                 "the URL holds a user, a password or a query; credentials come from the environment".to_owned(),
             )
         };
         let url = Url::parse(text).map_err(|error| {
-            if rest.contains(['@', '?']) { secret() } else { Error::Usage(format!("`{text}` is no URL: {error}")) }
+            if rest.contains(['@', '?']) { secret() } else { Error::Usage(format!("`{shown}` is no URL: {error}")) }
         })?;
         let names_container = scheme == Scheme::Azure && text.to_ascii_lowercase().starts_with("abfs");
         let has_user = !url.username().is_empty() && !names_container;
@@ -79,10 +79,10 @@ impl Place {
         let host = url.host_str().unwrap_or_default();
         let bucket = if url.username().is_empty() { host } else { url.username() };
         if bucket.is_empty() {
-            return Err(Error::Usage(format!("`{text}` names no bucket; write {FORMS}")));
+            return Err(Error::Usage(format!("`{shown}` names no bucket; write {FORMS}")));
         }
         let prefix = Path::from_url_path(url.path()).map_err(|error| bad_prefix(text, &error))?;
-        Ok(Self { scheme, bucket: bucket.to_owned(), prefix, folder: None, url: shown(text) })
+        Ok(Self { scheme, bucket: bucket.to_owned(), prefix, folder: None, url: without_slash(text) })
     }
 
     fn folder(text: &str, url: &Url) -> Result<Self> {
@@ -90,7 +90,7 @@ impl Place {
         let folder =
             folder.ok_or_else(|| Error::Usage(format!("`{text}` names no local folder; write file:///folder")))?;
         let prefix = Path::from_absolute_path(&folder).map_err(|error| bad_prefix(text, &error))?;
-        Ok(Self { scheme: Scheme::File, bucket: String::new(), prefix, folder: Some(folder), url: shown(text) })
+        Ok(Self { scheme: Scheme::File, bucket: String::new(), prefix, folder: Some(folder), url: without_slash(text) })
     }
 
     /// A key below the prefix, as it is shown.
@@ -99,7 +99,7 @@ impl Place {
     }
 }
 
-fn shown(text: &str) -> String {
+fn without_slash(text: &str) -> String {
     text.trim_end_matches('/').to_owned()
 }
 
@@ -151,6 +151,8 @@ mod tests {
             "s3://canary@b/x",
             "az://c/x?sig=canary",
             "gs://b/x#canary",
+            "s3://a:canary/x",
+            "s3://a:can/ary@b/x",
             "s3://a:canary@:x/",
             "abfss://c:canary@a.dfs.core.windows.net/x",
         ] {

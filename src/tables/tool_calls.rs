@@ -23,7 +23,7 @@ table! {
         mcp_server: Opt<Str>,
         /// Arguments as JSON text.
         input: Opt<Str>,
-        /// Hash of tool and normalised arguments: equal keys, same request.
+        /// Hash of tool and normalised arguments, as they are stored: equal keys, same request.
         input_key: Opt<Str>,
         /// Hash of tool and the letters of the arguments; equal shapes, nearly the same request.
         input_shape: Opt<Str>,

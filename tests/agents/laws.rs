@@ -195,11 +195,12 @@ fn no_agent_takes_what_lies_in_the_folder_of_another() {
 }
 
 /// Columns that hold what was said, and the keys made of it: a secret in it is another text than what stands for it.
-const SAID: [&str; 11] = [
+const SAID: [&str; 12] = [
     "text",
     "text_sketch",
     "thinking",
     "input",
+    "input_key",
     "input_shape",
     "command",
     "output",

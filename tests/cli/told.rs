@@ -265,3 +265,22 @@ fn what_is_uncertain_is_told_of_an_uploaded_lake_too() {
     error: `sources` is not in the lake `file://[HOME]/team`: what names the files of a machine is not uploaded; ask on the machine itself
     ");
 }
+
+#[test]
+fn credentials_in_a_url_are_not_repeated() {
+    let home = Home::new();
+    for url in
+        ["s3://AKIA:canary@bucket/x", "s3://AKIA:can/ary@bucket/x", "https://u@h/x?sig=canary", "df://u:canary@h:1"]
+    {
+        for command in [
+            &["-v", "etl", "--lake", url][..],
+            &["-v", "sql", "--lake", url, "select 1"],
+            &["-v", "sql", "--scheduler", url, "select 1"],
+            &["-v", "upload", url],
+            &["-v", "upload", "s3://bucket/x", url],
+        ] {
+            let said = home.run(command);
+            assert!(!said.contains("ary") && !said.contains("AKIA"), "{said}");
+        }
+    }
+}

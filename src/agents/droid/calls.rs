@@ -10,7 +10,7 @@ use super::record::{CommandResult, Input};
 use super::tools::{self, ToolResult};
 use crate::agents::content::join;
 use crate::agents::ids::{Given, is_global, qualified};
-use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Request, Sink, key};
+use crate::extract::{KeyMap, KeySet, Kind, Reject, Request, Sink, key};
 use crate::source::records::Raw;
 use crate::source::{unescape, without_lone_surrogates};
 use crate::tables::ToolCallRow;
@@ -54,7 +54,6 @@ struct Call {
     name: String,
     category: &'static str,
     input: Option<String>,
-    input_key: Option<Hex>,
     command: Option<String>,
     file_path: Option<String>,
     started_at: Option<i64>,
@@ -102,11 +101,6 @@ impl Calls {
             turn: place.turn,
             name: name.to_owned(),
             category,
-            // The risk that the model says a command has is worded anew each time; the command is what counts.
-            input_key: request.map(|request| match command {
-                Some(_) => request.key_of("command", name),
-                None => request.key(name),
-            }),
             command: command.map(str::to_owned),
             file_path: tools::file_of(category, &arguments).map(str::to_owned),
             started_at: place.at,
@@ -195,7 +189,6 @@ impl Call {
             category: self.category,
             mcp_server: tools::mcp_server(&self.name),
             input: self.input.as_deref(),
-            input_key: self.input_key.as_deref(),
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: "pending",

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use super::Bar;
 use crate::Error;
 use crate::environment;
-use crate::shown::visible;
+use crate::shown::{visible, with_urls};
 
 /// Whether stderr is written in colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +79,13 @@ pub fn help(style: Style, error: &clap::Error) {
 
 fn labelled(style: Style, label: &str, text: &str) -> String {
     let text = text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    let safe = if io::stderr().is_terminal() { visible(&text).into_owned() } else { text };
-    format!("{} {safe}\n", style.label(label))
+    format!("{} {}\n", style.label(label), safe(&text))
+}
+
+/// The text without credentials, and on a terminal without what would steer it.
+fn safe(text: &str) -> String {
+    let text = with_urls(text);
+    if io::stderr().is_terminal() { visible(&text).into_owned() } else { text.into_owned() }
 }
 
 /// A closed stderr is nobody's failure.
@@ -106,8 +111,7 @@ impl Printer {
     /// One line of a summary.
     pub fn say(&self, line: &str) {
         if !self.quiet {
-            let safe = if io::stderr().is_terminal() { visible(line) } else { line.into() };
-            write(&format!("{safe}\n"));
+            write(&format!("{}\n", safe(line)));
         }
     }
 

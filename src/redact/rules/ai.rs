@@ -1,7 +1,7 @@
 //! Keys of models' providers and of the tools around them.
 
 use super::super::rule::{Edge, Rule};
-use super::is_token;
+use super::{ended, is_token};
 
 pub(super) static RULES: &[Rule] = &[
     Rule::new("anthropic-api-key", &["sk-ant-"], r"sk-ant-[a-z]{2,10}[0-9]{0,3}-[A-Za-z0-9_-]{24,300}")
@@ -29,7 +29,7 @@ pub(super) static RULES: &[Rule] = &[
         .entropy(3.0)
         .matches(&["AIza{w35}", "https://maps.example.com/js?key=AIza{w35}&v=3"])
         .misses(&["AIzaSyXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX", "AIzawa"]),
-    Rule::new("huggingface-token", &["hf_"], r"hf_[A-Za-z]{30,44}(?-u:\b)")
+    Rule::new("huggingface-token", &["hf_"], ended!(r"hf_[A-Za-z]{30,44}"))
         .entropy(3.0)
         .matches(&["hf_{A34}", "HF_TOKEN=hf_{A34}"])
         .misses(&["hf_hub_download(repo)", "hf_transfer", "hf_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]),
@@ -45,7 +45,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("replicate-api-token", &["r8_"], r"r8_[A-Za-z0-9]{37,44}")
         .edge(Edge::Token)
         .entropy(3.0)
-        .matches(&["r8_{a37}"])
+        .matches(&["r8_{a37}", "KEY_r8_{a37}"])
         .misses(&["r8_unorm", "for8_times", "{w20}-r8_{a40}"]),
     Rule::new("xai-api-key", &["xai-"], r"xai-[A-Za-z0-9]{60,100}").matches(&["xai-{a80}"]).misses(&["xai-org/grok-1"]),
     Rule::new("langsmith-api-key", &["lsv2_"], r"lsv2_(?:pt|sk|ls)_[a-f0-9]{32}_[a-f0-9]{10}")

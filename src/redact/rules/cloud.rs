@@ -1,7 +1,7 @@
 //! Keys of clouds, of what runs in them, and private keys.
 
 use super::super::rule::{Edge, Rule};
-use super::{assigned, is_token};
+use super::{assigned, ended, is_token};
 
 /// A private key from its first line to its last, or to where it was cut off. Between the lines stand line feeds (or
 /// `\n` from a nested JSON), quotes, the numbers and arrows of a listing; a header alone is no key.
@@ -48,9 +48,9 @@ pub(super) static RULES: &[Rule] = &[
             "if line == \"-----BEGIN PRIVATE KEY-----\" { return; }",
             "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUFakeFakeFake\n-----END CERTIFICATE-----",
         ]),
-    Rule::new("aws-access-key-id", &["AKIA", "ASIA", "ABIA", "ACCA"], r"A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}(?-u:\b)")
+    Rule::new("aws-access-key-id", &["AKIA", "ASIA", "ABIA", "ACCA"], ended!(r"A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}"))
         .entropy(2.8)
-        .matches(&["AKIA{u16}", "AWS_ACCESS_KEY_ID=ASIA{u16}\n", "ABIA{u16}", r#"{"AccessKeyId":"ACCA{u16}"}"#])
+        .matches(&["AKIA{u16}", "AWS_ACCESS_KEY_ID=ASIA{u16}\n", "ABIA{u16}", r#"{"AccessKeyId":"ACCA{u16}"}"#, "mcp__AKIA{u16}__x"])
         .misses(&["AKIAIOSFODNN7EXAMPLE", "AKIASOMETHINGMUCHTOOLONGTOBEAKEY", "EURASIA", "SLOVAKIAN"]),
     Rule::new(
         "aws-secret-access-key",
@@ -66,6 +66,18 @@ pub(super) static RULES: &[Rule] = &[
         r"secretAccessKey: '{b40}',",
     ])
     .misses(&["aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "SecretAccessKey: credentials.secretAccessKey"]),
+    // Base64 of bytes with the word `origin` or `aws` in them.
+    Rule::new("aws-session-token", &["IQoJb3JpZ2lu", "FwoGZXIvYXdz"], r"(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9+/]{80,}={0,2}")
+        .within(8 << 10)
+        .entropy(4.0)
+        .matches(&["AWS_SESSION_TOKEN=IQoJb3JpZ2luX2Vj{b300}", r#""SessionToken": "FwoGZXIvYXdzE{b300}==""#])
+        .misses(&["IQoJb3JpZ2luX2Vj", "the AWS_SESSION_TOKEN"]),
+    Rule::new("aws-session-token", &["_TOKEN"], assigned!("[A-Z0-9_]*SESSION_TOKEN", "[A-Za-z0-9+/]{100,}={0,2}"))
+        .within(8 << 10)
+        .after_run_of(is_token)
+        .entropy(4.0)
+        .matches(&["AWS_SESSION_TOKEN={b400}==", r#"{"AWS_SESSION_TOKEN": "{b300}"}"#])
+        .misses(&["AWS_SESSION_TOKEN=$AWS_SESSION_TOKEN", "AWS_SESSION_TOKEN="]),
     Rule::new("aws-bedrock-api-key", &["ABSKQmVk"], r"ABSKQmVk[A-Za-z0-9+/]{90,300}={0,2}")
         .matches(&["ABSKQmVk{b120}="])
         .misses(&["ABSKQmVk"]),
@@ -93,16 +105,16 @@ pub(super) static RULES: &[Rule] = &[
         .entropy(3.5)
         .matches(&["https://a.blob.core.windows.net/c?sv=2022&se=2026&sig={a43}%3D"])
         .misses(&["&sig=abc"]),
-    Rule::new("alibaba-access-key-id", &["LTAI"], r"LTAI[A-Za-z0-9]{12,24}(?-u:\b)")
+    Rule::new("alibaba-access-key-id", &["LTAI"], ended!(r"LTAI[A-Za-z0-9]{12,24}"))
         .entropy(2.8)
         .matches(&["LTAI5t{a18}", "LTAI{a12}"])
         .misses(&["VOLTAIRE", "LTAI"]),
     Rule::new("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], r"do[opr]_v1_[a-f0-9]{64}")
         .matches(&["dop_v1_{h64}", "doo_v1_{h64}", "dor_v1_{h64}"])
         .misses(&["dop_v1_your_token"]),
-    Rule::new("databricks-token", &["dapi"], r"dapi[a-f0-9]{32}(?:-[0-9])?(?-u:\b)")
+    Rule::new("databricks-token", &["dapi"], ended!(r"dapi[a-f0-9]{32}(?:-[0-9])?"))
         .entropy(2.5)
-        .matches(&["dapi{h32}", "dapi{h32}-2"])
+        .matches(&["dapi{h32}", "dapi{h32}-2", "dapi{h32}_old"])
         .misses(&["dapi.databricks.com", "addapis"]),
     Rule::new("vault-token", &["hvs.", "hvb.", "hvr."], r"hv[sbr]\.[A-Za-z0-9_-]{24,300}")
         .matches(&["hvs.{w95}", "hvb.{w140}", "VAULT_TOKEN=hvs.CAES{w90}"])
@@ -135,7 +147,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("cloudflare-origin-ca-key", &["v1.0-"], r"v1\.0-[a-f0-9]{24}-[a-f0-9]{146}")
         .matches(&["v1.0-{h24}-{h146}"])
         .misses(&["v1.0-alpha"]),
-    Rule::new("render-api-key", &["rnd_"], r"rnd_[A-Za-z0-9]{32}(?-u:\b)").entropy(3.0).matches(&["rnd_{a32}"]).misses(&["rnd_state"]),
+    Rule::new("render-api-key", &["rnd_"], ended!(r"rnd_[A-Za-z0-9]{32}")).entropy(3.0).matches(&["rnd_{a32}"]).misses(&["rnd_state"]),
     Rule::new("doppler-token", &["dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."], r"dp\.(?:pt|st|sa|ct|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}")
         .matches(&["dp.pt.{a43}", "dp.st.dev_main.{a43}"])
         .misses(&["dp.pt.x"]),

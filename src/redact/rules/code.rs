@@ -1,6 +1,7 @@
 //! Tokens of code hosts, package registries and builders.
 
-use super::super::rule::{Edge, Rule};
+use super::super::rule::Rule;
+use super::ended;
 
 pub(super) static RULES: &[Rule] = &[
     Rule::new("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"gh[pousr]_[A-Za-z0-9]{36,255}")
@@ -35,7 +36,7 @@ pub(super) static RULES: &[Rule] = &[
         "https://oauth2:glpat-{w20}@gitlab.com/a/b.git",
     ])
     .misses(&["glpat-xxxxxxxxxxxxxxxxxxxx", "glpat-", "glft-x"]),
-    Rule::new("npm-token", &["npm_"], r"npm_[A-Za-z0-9]{36,64}(?-u:\b)")
+    Rule::new("npm-token", &["npm_"], ended!(r"npm_[A-Za-z0-9]{36,64}"))
         .entropy(3.0)
         .matches(&["npm_{a36}", "//registry.npmjs.org/:_authToken=npm_{a36}"])
         .misses(&["npm_config_registry=https://registry.npmjs.org/", "npm_package_version"]),
@@ -55,11 +56,11 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("rubygems-key", &["rubygems_"], r"rubygems_[a-f0-9]{48}")
         .matches(&["rubygems_{h48}"])
         .misses(&["rubygems_version"]),
-    Rule::new("crates-io-token", &["\"cio", "'cio", "=cio", " cio"], r"[^c](cio[A-Za-z0-9]{32})(?-u:\b)")
-        .edge(Edge::Open)
+    Rule::new("crates-io-token", &["cio"], ended!(r"cio[A-Za-z0-9]{32}"))
+        .random()
         .entropy(3.5)
-        .matches(&["token = \"cio{a32}\"", "CARGO_REGISTRY_TOKEN=cio{a32}", "cargo login cio{a32}"])
-        .misses(&["\"ciomany\"", "=cio"]),
+        .matches(&["token = \"cio{a32}\"", "CARGO_REGISTRY_TOKEN=cio{a32}", "cargo login cio{a32}", "+cio{a32}"])
+        .misses(&["\"ciomany\"", "=cio", "precio", "ciofindsthestationsthatareclosetoyou"]),
     Rule::new("clojars-token", &["CLOJARS_"], r"CLOJARS_[a-z0-9]{60}")
         .matches(&["CLOJARS_{l60}"])
         .misses(&["CLOJARS_USERNAME"]),
@@ -69,7 +70,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("atlassian-token", &["ATATT3", "ATCTT3"], r"AT[AC]TT3[A-Za-z0-9_=-]{100,300}")
         .matches(&["ATATT3{w186}", "ATCTT3{w186}"])
         .misses(&["ATATT3"]),
-    Rule::new("bitbucket-app-password", &["ATBB"], r"ATBB[A-Za-z0-9]{32}(?-u:\b)")
+    Rule::new("bitbucket-app-password", &["ATBB"], ended!(r"ATBB[A-Za-z0-9]{32}"))
         .entropy(3.0)
         .matches(&["ATBB{a32}"])
         .misses(&["ATBB"]),
@@ -80,7 +81,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("sourcegraph-token", &["sgp_"], r"sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}")
         .matches(&["sgp_{h16}_{h40}", "sgp_{h40}"])
         .misses(&["sgp_total"]),
-    Rule::new("artifactory-key", &["AKCp", "cmVmdGtu"], r"(?:AKCp[A-Za-z0-9]{69}|cmVmdGtu[A-Za-z0-9]{56})(?-u:\b)")
+    Rule::new("artifactory-key", &["AKCp", "cmVmdGtu"], ended!(r"(?:AKCp[A-Za-z0-9]{69}|cmVmdGtu[A-Za-z0-9]{56})"))
         .entropy(4.0)
         .matches(&["AKCp{a69}", "cmVmdGtu{a56}"])
         .misses(&["AKCp"]),

@@ -1,6 +1,7 @@
 //! Keys of what programs talk to: chat, payment, mail, monitoring, documents; and JSON web tokens.
 
 use super::super::rule::{Edge, Rule};
+use super::ended;
 
 const fn is_digit(byte: u8) -> bool {
     byte.is_ascii_digit()
@@ -58,15 +59,15 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("brevo-key", &["xkeysib-", "xsmtpsib-"], r"x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16}")
         .matches(&["xkeysib-{h64}-{a16}"])
         .misses(&["xkeysib-"]),
-    Rule::new("mailgun-key", &["key-"], r"key-[a-f0-9]{32}(?-u:\b)").entropy(2.8).matches(&["key-{h32}"]).misses(&["key-value", "key-0"]),
-    Rule::new("mailchimp-key", &["-us"], r"[a-f0-9]{32}-us[0-9]{1,2}(?-u:\b)")
+    Rule::new("mailgun-key", &["key-"], ended!(r"key-[a-f0-9]{32}")).entropy(2.8).matches(&["key-{h32}"]).misses(&["key-value", "key-0"]),
+    Rule::new("mailchimp-key", &["-us"], ended!(r"[a-f0-9]{32}-us[0-9]{1,2}"))
         .after_run_of(is_lower_hex)
         .entropy(2.8)
         .matches(&["{h32}-us12"])
         .misses(&["cdn-us1", "user-us-east"]),
     Rule::new("linear-key", &["lin_api_", "lin_oauth_"], r"lin_(?:api|oauth)_[A-Za-z0-9]{32,64}").matches(&["lin_api_{a40}"]).misses(&["lin_api_key"]),
     Rule::new("notion-token", &["ntn_"], r"ntn_[A-Za-z0-9]{40,50}").matches(&["ntn_{d11}{a35}"]).misses(&["ntn_page"]),
-    Rule::new("notion-token", &["secret_"], r"secret_[A-Za-z0-9]{43}(?-u:\b)").entropy(3.5).matches(&["secret_{a43}"]).misses(&["secret_key_base", "secret_"]),
+    Rule::new("notion-token", &["secret_"], ended!(r"secret_[A-Za-z0-9]{43}")).entropy(3.5).matches(&["secret_{a43}"]).misses(&["secret_key_base", "secret_"]),
     Rule::new("figma-token", &["figd_"], r"figd_[A-Za-z0-9_-]{38,60}").matches(&["figd_{w40}"]).misses(&["figd_"]),
     Rule::new("grafana-token", &["glc_", "glsa_"], r"(?:glc_[A-Za-z0-9+/]{32,400}={0,3}|glsa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8})")
         .matches(&["glc_eyJ{b120}", "glsa_{a32}_{h8}"])
@@ -78,7 +79,6 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("posthog-key", &["phx_"], r"phx_[A-Za-z0-9]{40,60}").matches(&["phx_{a43}"]).misses(&["phx_new"]),
     Rule::new("json-web-token", &["eyJ"], r"eyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{8,}\.(?:[A-Za-z0-9_-]{8,})?")
         .within(16 << 10)
-        .edge(Edge::Token)
         .never_a_placeholder()
         .matches(&["eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ{w120}.{w43}", "token=eyJ{w60}.eyJ{w200}.{w342}"])
         .misses(&["eyJ", "eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9..."]),

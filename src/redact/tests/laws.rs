@@ -1,5 +1,7 @@
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use proptest::prelude::*;
 
 use super::super::rules;
@@ -24,8 +26,16 @@ fn pieces() -> impl Strategy<Value = String> {
         }
         text[..cut].to_owned()
     });
+    let encoded = (thrown.clone(), any::<bool>()).prop_map(|(text, is_base64)| {
+        if is_base64 {
+            BASE64_STANDARD.encode(text)
+        } else {
+            text.bytes().flat_map(|byte| format!("%{byte:02x}").into_bytes()).map(char::from).collect()
+        }
+    });
     let piece = prop_oneof![
         4 => thrown,
+        2 => encoded,
         2 => prop::sample::select(literals).prop_map(str::to_owned),
         1 => Just("‹redacted:github-token:0a1f›".to_owned()),
         1 => Just("›".to_owned()),
@@ -74,9 +84,19 @@ fn counts_add_up() {
 /// A pattern that backtracked would not come back from these.
 #[test]
 fn texts_made_to_annoy_are_read_to_the_end() {
-    for unit in
-        ["eyJ", "-----BEGIN PRIVATE KEY-----", "://a:b", "_API_", "sk-ant-api03-", "Bearer ", "token", "xoxb-1", "8Q~"]
-    {
+    for unit in [
+        "eyJ",
+        "%25",
+        "Z2hwX",
+        "-----BEGIN PRIVATE KEY-----",
+        "://a:b",
+        "_API_",
+        "sk-ant-api03-",
+        "Bearer ",
+        "token",
+        "xoxb-1",
+        "8Q~",
+    ] {
         let text = unit.repeat(20_000 / unit.len());
         let (once, _) = redacted(Mode::Strict, &text);
         assert_eq!(redacted(Mode::Strict, &once).0, once, "{unit}");

@@ -1,5 +1,8 @@
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+
 use super::super::rule::Level;
 use super::super::{Mode, rules};
 use super::{Dice, expand, redacted, survivor};
@@ -99,9 +102,107 @@ fn secrets_are_found_after_whatever_is_encoded() {
     }
 }
 
+/// Texts around a secret that is encoded together with them, and around the encoded text.
+const WRAPPED: &[(&str, &str)] = &[
+    ("@", "@"),
+    ("KEY=@\n", r#"{"data":"@"}"#),
+    ("a: @, b", "echo @ | base64 -d"),
+    ("user:@ end", r"line\n@\n"),
+    ("config {\n  x = '@'\n}\n", r"\u2192@"),
+];
+
+#[test]
+fn secrets_are_found_in_base64() {
+    let mut dice = Dice(0xB64);
+    let (mut planted, mut missed) = (0_u32, Vec::new());
+    for rule in rules::all().filter(|rule| rule.level == Level::Secrets) {
+        for (example, (inside, outside)) in
+            rule.matches.iter().flat_map(|example| WRAPPED.iter().map(move |around| (example, around)))
+        {
+            let (secret, bodies) = expand(example, &mut dice);
+            let plain = inside.replace('@', &secret);
+            if plain.len() < 24 {
+                continue;
+            }
+            for encoded in [BASE64_STANDARD.encode(&plain), BASE64_URL_SAFE_NO_PAD.encode(&plain)] {
+                let text = outside.replace('@', &encoded);
+                let (clean, counts) = redacted(Mode::Secrets, &text);
+                planted += 1;
+                let left = decoded(&clean);
+                if counts.is_empty() || survivor(&String::from_utf8_lossy(&left), &bodies).is_some() {
+                    missed.push(format!("{}: {plain} as {text} in {clean}", rule.kind));
+                }
+            }
+        }
+    }
+    assert!(
+        planted > 1_000 && missed.len() * 100 <= planted as usize,
+        "{} of {planted} missed: {missed:#?}",
+        missed.len()
+    );
+}
+
+/// Decodes every run of base64 digits from each place at which a group may begin.
+fn decoded(text: &str) -> Vec<u8> {
+    let digits = text.replace('-', "+").replace('_', "/");
+    let runs = digits.split(|digit: char| !digit.is_ascii_alphanumeric() && !matches!(digit, '+' | '/'));
+    let from = |(run, start): (&str, usize)| {
+        let digits = run.get(start..).unwrap_or_default();
+        BASE64_STANDARD.decode(&digits[..digits.len() / 4 * 4]).unwrap_or_default()
+    };
+    runs.flat_map(|run| (0..4).map(move |start| (run, start))).flat_map(from).collect()
+}
+
+#[test]
+fn a_secret_in_base64_gets_the_mark_of_the_same_secret_as_it_is() {
+    let (token, _) = expand("ghp_{a36}", &mut Dice(5));
+    let encoded = BASE64_STANDARD.encode(format!("user:{token}:x"));
+    let (clean, counts) = redacted(Mode::Secrets, format!("{token} {encoded} key%3D{token}%26").leak());
+    let marks: BTreeSet<&str> = clean.split('‹').skip(1).filter_map(|rest| rest.split('›').next()).collect();
+    assert_eq!((marks.len(), counts.iter().collect::<Vec<_>>()), (1, vec![("github-token", 3)]), "{clean}");
+}
+
+#[test]
+fn what_follows_base64_stays() {
+    let (token, _) = expand("ghp_{a36}", &mut Dice(5));
+    for (before, after) in
+        ["", "a", "ab"].into_iter().flat_map(|before| ["", "é end", "日", " x", "!", ",é"].map(|after| (before, after)))
+    {
+        let text = format!("é {}{after}", BASE64_URL_SAFE_NO_PAD.encode(format!("{before}{token}")));
+        let clean = redacted(Mode::Secrets, &text).0.into_owned();
+        assert!(clean.starts_with("é ") && clean.contains("‹redacted:github-token:"), "{clean}");
+        assert!(clean.ends_with(&format!("›{after}")), "{clean}");
+    }
+}
+
+#[test]
+fn secrets_are_found_in_urls() {
+    let mut dice = Dice(0x0025);
+    let (mut planted, mut missed) = (0_u32, Vec::new());
+    for rule in rules::all().filter(|rule| rule.level == Level::Secrets) {
+        for example in rule.matches {
+            let (secret, bodies) = expand(example, &mut dice);
+            let escaped = |byte: u8| match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+                _ => format!("%{byte:02X}"),
+            };
+            let value: String = secret.bytes().map(escaped).collect();
+            let text = format!("https://service.test/v1?name=caf%C3%A9&key={value}&page=2");
+            let clean = redacted(Mode::Secrets, &text).0.replace("%2B", "+").replace("%2F", "/");
+            planted += 1;
+            let is_whole =
+                clean.starts_with("https://service.test/v1?name=caf%C3%A9&key=") && clean.ends_with("&page=2");
+            if survivor(&clean, &bodies).is_some() || !is_whole {
+                missed.push(format!("{}: {text} in {clean}", rule.kind));
+            }
+        }
+    }
+    assert!(missed.len() * 100 <= planted as usize, "{} of {planted} missed: {missed:#?}", missed.len());
+}
+
 #[test]
 fn strict_finds_all_that_the_default_finds() {
-    let mut dice = Dice(0xBEEF);
+    let mut dice = Dice(0xBEE5);
     for rule in rules::all().filter(|rule| !rule.generic) {
         for example in rule.matches {
             let (text, bodies) = expand(example, &mut dice);

@@ -9,7 +9,7 @@ use super::super::record::{Arguments, Message};
 use super::super::tools;
 use super::{Spot, Transcript, at_moment, named_key};
 use crate::agents::mcp;
-use crate::extract::{Hex, KeyMap, KeySet, Kind, NoteField, Reject, Request, key};
+use crate::extract::{KeyMap, KeySet, Kind, NoteField, Reject, Request, key};
 use crate::source::records::Text;
 use crate::source::{repair, unescape};
 use crate::tables::ToolCallRow;
@@ -24,7 +24,6 @@ pub(super) struct OpenCall {
     turn: Option<i64>,
     name: String,
     input: Option<String>,
-    input_key: Option<Hex>,
     command: Option<String>,
     file_path: Option<String>,
     /// What it is as long as no result has come.
@@ -56,7 +55,6 @@ impl OpenCall {
             category: tools::category(&self.name),
             mcp_server: mcp::server(&self.name),
             input: self.input.as_deref(),
-            input_key: self.input_key.as_deref(),
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: self.status,
@@ -77,7 +75,7 @@ impl Transcript<'_, '_> {
         response: Option<&str>,
     ) -> Result<(), Reject> {
         let name = block.name.get().unwrap_or("unknown");
-        let asked = block.arguments.json().map(|json| Asked::of(json, name)).unwrap_or_default();
+        let asked = block.arguments.json().map(Asked::of).unwrap_or_default();
         let category = tools::category(name);
         let call = OpenCall {
             call_id: self.call_id(spot, block.id.get(), place),
@@ -96,7 +94,6 @@ impl Transcript<'_, '_> {
             source_line: i64::try_from(spot.number).ok(),
             weak: spot.weak,
             input: asked.json,
-            input_key: asked.key,
         };
         self.seq += 1;
         let id = block.id.get().unwrap_or(&call.call_id);
@@ -225,30 +222,29 @@ impl Transcript<'_, '_> {
 struct Asked {
     /// The arguments, as sound JSON.
     json: Option<String>,
-    key: Option<Hex>,
     command: Option<String>,
     path: Option<String>,
 }
 
 impl Asked {
     /// Reads the arguments; some are a text that holds them, and such a text may be torn.
-    fn of(json: &str, tool: &str) -> Self {
+    fn of(json: &str) -> Self {
         let text = unescape(json).filter(|text| text.trim_start().starts_with('{'));
         let is_sound = text.as_ref().is_none_or(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
         let mut json = text.unwrap_or(Cow::Borrowed(json));
-        let mut asked = if is_sound { Self::read(&json, tool) } else { None };
+        let mut asked = if is_sound { Self::read(&json) } else { None };
         if asked.is_none() {
             json = Cow::Owned(repair(json.as_bytes()).into_owned());
-            asked = Self::read(&json, tool);
+            asked = Self::read(&json);
         }
         Self { json: Some(json.into_owned()), ..asked.unwrap_or_default() }
     }
 
-    fn read(json: &str, tool: &str) -> Option<Self> {
+    fn read(json: &str) -> Option<Self> {
         let request = Request::of(json)?;
         let arguments: Arguments<'_> = request.fields().ok()?;
         let text = |text: Text<'_>| text.0.filter(|text| !text.is_empty()).map(Cow::into_owned);
         let (command, path) = (text(arguments.command), text(arguments.path));
-        Some(Self { json: None, key: Some(request.key(tool)), command, path })
+        Some(Self { json: None, command, path })
     }
 }

@@ -4,7 +4,7 @@ use super::super::content::parts;
 use super::super::record::{Arguments, Call, Response};
 use super::super::{AGENT, tools};
 use super::{Spot, Transcript, blank_row};
-use crate::extract::{Hex, KeyMap, KeySet, Kind, Reject, Request, key};
+use crate::extract::{KeyMap, KeySet, Kind, Reject, Request, key};
 use crate::tables::ToolCallRow;
 
 /// A call whose result is to come.
@@ -17,7 +17,6 @@ struct OpenCall {
     turn: Option<i64>,
     name: String,
     input: Option<String>,
-    input_key: Option<Hex>,
     command: Option<String>,
     file_path: Option<String>,
     /// Microseconds since 1970.
@@ -49,7 +48,6 @@ impl OpenCall {
             category: tools::category(&self.name),
             mcp_server: tools::mcp_server(&self.name),
             input: self.input.as_deref(),
-            input_key: self.input_key.as_deref(),
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: "pending",
@@ -93,7 +91,6 @@ impl Transcript<'_, '_> {
             turn: self.turn,
             name: name.to_owned(),
             input: json.map(str::to_owned),
-            input_key: request.map(|request| request.key(name)),
             command: arguments.command.get().filter(|_| category == "shell").map(str::to_owned),
             file_path: tools::file_of(category, &arguments).map(str::to_owned),
             started_at: spot.line.timestamp.0,
