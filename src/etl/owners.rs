@@ -298,8 +298,11 @@ impl Owners {
 
     /// Every copy of a response that more than one replica has, or one repeatedly; none when only one has it, once.
     pub(super) fn copies(&self, key: u64) -> Option<Vec<ResponseCopy>> {
-        let claimants = self.contested.get(&key)?;
-        let copies = claimants.iter().filter_map(|number| self.replica(*number)).flat_map(|replica| {
+        let claimants = self.contested.get(&key)?.iter();
+        let mut replicas: Vec<&Arc<Replica>> = claimants.filter_map(|number| self.replica(*number)).collect();
+        // The order in which they were read differs from run to run.
+        replicas.sort_unstable_by_key(|replica| (&replica.session, &replica.source));
+        let copies = replicas.into_iter().flat_map(|replica| {
             let first = replica.responses.partition_point(|copy| copy.key < key);
             replica.responses.iter().skip(first).take_while(|copy| copy.key == key).cloned()
         });

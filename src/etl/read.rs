@@ -124,6 +124,7 @@ fn extract_unchanged<'c>(
         Databases::watch();
         let mut sink = begin();
         let outcome = extract(shared, planned, &mut sink);
+        Databases::report_left_out(&mut sink);
         if !shared.databases.have_changed(is_streamed) || readings == READINGS {
             return (sink, outcome);
         }

@@ -23,7 +23,7 @@ pub use lines::{Line, Lines};
 pub(crate) use names::{name_of, path_of, text_of};
 pub use repair::repair;
 pub(crate) use repair::without_lone_surrogates;
-pub use sqlite::{Database, Databases};
+pub use sqlite::{Database, Databases, Rows, Statement};
 pub(crate) use sqlite::{value_bytes, value_text};
 pub(crate) use unescape::unescape;
 
