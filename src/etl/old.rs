@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+use super::check_interrupt;
 use crate::error::Result;
 use crate::extract::KeySet;
 use crate::lake::claims::{self, Replica, StoredReplica};
@@ -39,6 +40,7 @@ impl OldClaims {
         let loaded: Vec<Vec<OldReplica>> = parts
             .par_iter()
             .map(|part| {
+                check_interrupt()?;
                 let replicas = match known.get(part) {
                     Some(known) => known.iter().map(StoredReplica::pack).collect::<Result<_>>()?,
                     None => claims::open(&layout.root().join(Layout::claims(part)))?,

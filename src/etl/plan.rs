@@ -10,10 +10,11 @@ use walkdir::WalkDir;
 use super::damaged::Damaged;
 use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
-use super::projects;
 use super::read::{Planned, UNLISTED};
+use super::{check_interrupt, projects};
 use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
+use crate::interrupt::interrupted;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
 use crate::source::{Databases, Fingerprint, Scope, Source, head, name_of, path_of};
@@ -50,6 +51,7 @@ pub(super) struct Planning<'a> {
 pub(super) fn plan(with: Planning<'_>) -> Result<Plan> {
     let (options, manifest) = (with.options, with.manifest);
     let (found, changed) = compare(with, discover(options, manifest)?);
+    check_interrupt()?;
     let vanished = if options.sources.is_empty() { vanished(options, manifest, &found) } else { Vec::new() };
     Ok(Plan { found, changed, vanished })
 }
@@ -78,7 +80,8 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
     let mut found: Vec<Planned> = located
         .into_par_iter()
         .map(|(agent, path, kind)| {
-            let print = Fingerprint::of(&path, &agent.companions(&path)).unwrap_or_default();
+            let print = Fingerprint::of(&path, &agent.companions(&path));
+            let print = print.ok().filter(|_| !interrupted()).unwrap_or_default();
             let name = name_of(&path).into_owned();
             let is_new = !manifest.sources.contains_key(&name);
             Planned { agent, is_new, path, name, section: None, kind, print, hint: None }
@@ -86,6 +89,9 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
         .collect();
     drop_seen_twice(&mut found);
     let is_due = |planned: &&Planned| {
+        if interrupted() {
+            return false;
+        }
         let recent = options.since.is_none_or(|since| planned.print.modified_us() >= since);
         recent && (options.full || has_changed(planned, manifest, policy))
     };
@@ -226,6 +232,7 @@ fn discover(options: &Options, manifest: &Manifest) -> Result<Vec<Located>> {
     let places = places(options)?;
     let mut located = Vec::new();
     for agent in &agents {
+        check_interrupt()?;
         let mut found = Found::default();
         agent.discover(&places, &mut found);
         located.extend(located_by(*agent, found));
@@ -273,7 +280,9 @@ fn named(chosen: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
         Some((agent, path, kind))
     };
     let walk = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).follow_links(true).sort_by_file_name();
-    let located: Vec<Located> = walk.into_iter().filter_map(|entry| claim(file_of(entry)?)).collect();
+    let located: Vec<Located> =
+        walk.into_iter().take_while(|_| !interrupted()).filter_map(|entry| claim(file_of(entry)?)).collect();
+    check_interrupt()?;
     if located.is_empty() {
         return Err(Error::Usage(format!(
             "no agent that llrem knows keeps its sessions in files like `{}`",
@@ -293,7 +302,8 @@ fn file_of(entry: walkdir::Result<walkdir::DirEntry>) -> Option<PathBuf> {
 }
 
 fn started_hint(planned: &Planned) -> Option<i64> {
-    HEADS.iter().find_map(|bytes| planned.agent.started_hint(planned.kind, &head(&planned.path, *bytes).ok()?))
+    let mut heads = HEADS.iter().take_while(|_| !interrupted());
+    heads.find_map(|bytes| planned.agent.started_hint(planned.kind, &head(&planned.path, *bytes).ok()?))
 }
 
 /// Sorts what is to be read into groups that touch different parts, the earliest first.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::Shared;
+use super::{Shared, check_interrupt};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::KeySet;
@@ -144,6 +144,8 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
         source = source.scoped(scope, shared.databases);
     }
     let extracted = catch_unwind(AssertUnwindSafe(|| planned.agent.extract(&mut source, sink)));
+    // What was read of it until then is not all that it holds.
+    check_interrupt()?;
     extracted.unwrap_or_else(|_| {
         Err(Reject::Io(std::io::Error::other("llrem failed on it; please report this file's shape")))
     })

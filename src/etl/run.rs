@@ -17,7 +17,9 @@ use super::old::OldClaims;
 use super::order::long_ones_in_time;
 use super::plan::{self, Plan, Planning, groups, is_outdated, plan, settles_policy};
 use super::read::{Planned, Read};
-use super::{Options, Progress, Registry, Shared, Summary, children, projects, report, resolve, sessions};
+use super::{
+    Options, Progress, Registry, Shared, Summary, check_interrupt, children, projects, report, resolve, sessions,
+};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::lake::commit::{self, Step};
@@ -218,6 +220,7 @@ fn extract(
             progress.start(to_read.files, to_read.bytes);
             known.extend(by_name(&plan.found));
         }
+        check_interrupt()?;
         next.extend(resolve::stale(&shared, &mut outcomes, &known));
         if next.is_empty() {
             break;
@@ -225,11 +228,13 @@ fn extract(
         check_round(round)?;
         outcomes.extend(process_all(&shared, next)?);
     }
+    check_interrupt()?;
     children::name_late_ones(&shared, &mut outcomes)?;
     record.sources_seen = count(plan.found.len());
     progress.stage("committing");
     let mut finished = finish(&shared, &plan, outcomes)?;
     finished.steps.extend(damaged.removals(&finished.steps));
+    check_interrupt()?;
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
     let Shared { registry, old, .. } = shared;
     commit_beside(layout, syncer, &mut finished, (registry, old))?;

@@ -26,6 +26,7 @@ pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
 
 use crate::error::{Error, Result};
+use crate::interrupt::interrupted;
 use crate::pricing::{Pricer, Recent};
 use crate::redact::{Counts, Redactor};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
@@ -480,6 +481,9 @@ impl<'a> Sink<'a> {
     }
 
     fn flush_when_full(&mut self) -> Result<(), Reject> {
+        if interrupted() {
+            return Err(Reject::Failed(Error::Interrupted));
+        }
         if let (Mode::Stream { consumer, chunk }, Some(rows)) = (&mut self.mode, &mut self.current)
             && rows.text_bytes() > *chunk
         {

@@ -18,7 +18,8 @@ use rayon::prelude::*;
 use super::commit;
 use super::layout::{Layout, PartName};
 use super::manifest::{Manifest, PartEntry};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::interrupt::interrupted;
 use files::Expected;
 pub(crate) use files::is_whole;
 use identities::Identities;
@@ -30,14 +31,14 @@ const ATTEMPTS: usize = 5;
 pub(super) fn verify(layout: &Layout, manifest: Manifest, read_data: bool) -> Result<Vec<String>> {
     let mut lake = State::of(layout, manifest);
     for _ in 1..ATTEMPTS {
-        let problems = lake.problems(layout, read_data);
+        let problems = lake.problems(layout, read_data)?;
         let now = Manifest::load(layout)?.map(|manifest| State::of(layout, manifest));
         match now.filter(|now| !problems.is_empty() && now.generations() != lake.generations()) {
             Some(now) => lake = now,
             None => return Ok(problems),
         }
     }
-    Ok(lake.problems(layout, read_data))
+    lake.problems(layout, read_data)
 }
 
 /// What the lake should be: the manifest, and the one that a commit in progress will make it.
@@ -59,16 +60,17 @@ impl State {
         (self.manifest.generation, self.pending.as_ref().map(|pending| pending.generation))
     }
 
-    fn problems(&self, layout: &Layout, read_data: bool) -> Vec<String> {
+    fn problems(&self, layout: &Layout, read_data: bool) -> Result<Vec<String>> {
         let identities = Identities::default();
         let names: BTreeSet<&PartName> =
             self.manifest.parts.keys().chain(self.pending.iter().flat_map(|pending| pending.parts.keys())).collect();
         let of_part = |name: &PartName| self.part_problems(layout, name, &identities, read_data);
-        let mut problems: Vec<String> = names.into_par_iter().flat_map_iter(of_part).collect();
+        let mut problems: Vec<String> =
+            names.into_par_iter().filter(|_| !interrupted()).flat_map_iter(of_part).collect();
         problems.extend(self.damage.clone());
         problems.extend(folder::problems(layout, &self.known_files()));
         problems.sort();
-        problems
+        if interrupted() { Err(Error::Interrupted) } else { Ok(problems) }
     }
 
     fn part_problems(&self, layout: &Layout, name: &PartName, identities: &Identities, read_data: bool) -> Vec<String> {

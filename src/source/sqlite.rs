@@ -19,7 +19,9 @@ use std::time::SystemTime;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
+use super::{Interruptible, READ_AT_A_TIME};
 use crate::extract::{Reject, Sink};
+use crate::interrupt::interrupted;
 use bounds::{Bounds, Spent, explained};
 use statement::{Guard, LeftOut, guarded};
 pub use statement::{Rows, Statement};
@@ -111,6 +113,10 @@ impl Database {
         let there = self.columns(table)?;
         if there.is_empty() {
             return Ok(None);
+        }
+        let tables = self.bounds.tables(&self.connection)?;
+        for column in columns.iter().filter(|column| tables.is_computed(table, column)) {
+            LeftOut::add_name(&format!("{table}.{column}"));
         }
         let known = |column: &&str| {
             if there.iter().any(|name| name == column) { (*column).to_owned() } else { "NULL".to_owned() }
@@ -220,7 +226,7 @@ impl Databases {
         let LeftOut { names, rows, first } = LeftOut::take();
         for name in names {
             out.line();
-            out.problem(out.report.lines, &bounds::not_a_table(&name));
+            out.problem(out.report.lines, &bounds::not_stored(&name));
         }
         if rows > 0 {
             out.report.lines += rows;
@@ -347,6 +353,9 @@ fn consistent_copy(path: &Path, into: Option<&Path>) -> io::Result<tempfile::Tem
     let state =
         || -> io::Result<_> { Ok((Stamp::of(path)?, super::head(&log, LOG_HEADER).ok(), Stamp::of(&journal).ok())) };
     for attempt in 0..COPIES {
+        if interrupted() {
+            break;
+        }
         let folder = into.map_or_else(tempfile::tempdir, tempfile::tempdir_in)?;
         let before = state()?;
         copy_into(path, folder.path())?;
@@ -371,9 +380,11 @@ fn absent_is_fine(copied: io::Result<()>) -> io::Result<()> {
 }
 
 fn copy_into(path: &Path, folder: &Path) -> io::Result<()> {
-    let mut from = super::open_regular(path)?;
-    let mut to = private_file(&folder.join(path.file_name().unwrap_or_default()))?;
+    let mut from = Interruptible(super::open_regular(path)?);
+    let to = private_file(&folder.join(path.file_name().unwrap_or_default()))?;
+    let mut to = io::BufWriter::with_capacity(READ_AT_A_TIME, to);
     io::copy(&mut from, &mut to)?;
+    to.into_inner()?;
     Ok(())
 }
 

@@ -94,7 +94,7 @@ impl Tables {
     pub(super) fn check(&self, query: &str) -> Result<(), Error> {
         let names = query.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         match names.into_iter().find(|name| self.is_other(name)) {
-            Some(name) => Err(error(ErrorCode::AuthorizationForStatementDenied, &not_a_table(name))),
+            Some(name) => Err(error(ErrorCode::AuthorizationForStatementDenied, &not_stored(name))),
             None => Ok(()),
         }
     }
@@ -109,13 +109,18 @@ impl Tables {
         self.columns.get(&table.to_ascii_lowercase()).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// True if the column is computed when it is read.
+    pub(super) fn is_computed(&self, table: &str, column: &str) -> bool {
+        !self.computed.is_empty() && self.computed.contains(&(table.to_ascii_lowercase(), column.to_ascii_lowercase()))
+    }
+
     /// Decides whether a statement may do something: read what is stored in tables, and nothing else.
     fn authorize(&self, context: &AuthContext<'_>) -> Authorization {
         let is_allowed = match context.action {
             AuthAction::Select | AuthAction::Function { .. } => true,
             AuthAction::Read { table_name, column_name } => {
-                let table = table_name.to_ascii_lowercase();
-                self.columns.contains_key(&table) && !self.computed.contains(&(table, column_name.to_ascii_lowercase()))
+                self.columns.contains_key(&table_name.to_ascii_lowercase())
+                    && !self.is_computed(table_name, column_name)
             }
             _ => false,
         };
@@ -199,8 +204,8 @@ impl Steps {
 }
 
 /// What is wrong with a name.
-pub(super) fn not_a_table(name: &str) -> String {
-    format!("`{name}` is a view or a virtual table, which is not read")
+pub(super) fn not_stored(name: &str) -> String {
+    format!("`{name}` is a view, a virtual table or a computed column, which is not read")
 }
 
 /// The error, with the reason where a statement was ended by the bounds.
