@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Found;
+use crate::interrupt::interrupted;
 use crate::source::{name_of, text_of};
 
 /// What a folder holds under one name.
@@ -51,7 +52,8 @@ pub(super) fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
         }
     };
     let (mut entries, mut links) = (Vec::new(), Vec::new());
-    for entry in listing.filter_map(Result::ok) {
+    // A run that is interrupted ends before it looks at what was found.
+    for entry in listing.filter_map(Result::ok).take_while(|_| !interrupted()) {
         match entry.file_type() {
             Ok(kind) if kind.is_symlink() => links.push(entry.path()),
             kind => entries.push(Entry::new(entry.path(), kind.is_ok_and(|kind| kind.is_dir()))),

@@ -43,7 +43,10 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    interrupt::listen();
+    interrupt::listen(move || {
+        output::report(style, &Error::Interrupted, None);
+        leave(Error::Interrupted.exit_code());
+    });
     match run(typed, style) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
@@ -52,6 +55,14 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Ends the program at once, whatever its threads are doing.
+fn leave(code: u8) {
+    #[cfg(unix)]
+    signal_hook::low_level::exit(i32::from(code));
+    #[cfg(not(unix))]
+    std::process::exit(i32::from(code));
 }
 
 /// The definition of the command line, for help, completions and the manual page.

@@ -8,6 +8,7 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use rayon::prelude::*;
 
+use super::check_interrupt;
 use super::group::{PART_SOURCES, PART_WEIGHT};
 use super::old_rows::{OldRows, Place};
 use crate::error::{Error, Result};
@@ -145,6 +146,7 @@ impl Writing<'_> {
         let order: Vec<Option<Place>> = sessions.iter().map(|(place, _)| Some(*place)).collect();
         let mut rows = OldRows::open(layout, &manifest.machine, &parts, &order)?;
         for (place, _) in &sessions {
+            check_interrupt()?;
             rows.copy(*place, &mut writer)?;
         }
         let mut replicas = Vec::new();

@@ -450,6 +450,7 @@ impl PartOutput<'_, '_> {
     }
 
     fn add_old(&mut self, part: &PartName, entry: &SessionEntry, place: Place, rows: &mut OldRows) -> Result<()> {
+        check_interrupt()?;
         rows.copy(place, self.writer)?;
         let replicas = self.shared.old.of_session(&part.agent, &entry.id);
         self.replicas.extend(replicas.map(|old| Replica::clone(old.replica())));

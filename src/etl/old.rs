@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+use super::check_interrupt;
 use crate::error::Result;
 use crate::identity::Replica;
 use crate::lake::claims::{self, Keys, StoredReplica};
@@ -47,6 +48,7 @@ impl OldClaims {
         let loaded: Vec<Vec<OldReplica>> = parts
             .into_par_iter()
             .map(|(part, known)| {
+                check_interrupt()?;
                 let replicas = match known {
                     Some(known) => known.into_iter().map(StoredReplica::whole).collect(),
                     None => claims::open(&layout.root().join(Layout::claims(part)))?,

@@ -12,10 +12,11 @@ use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
 use super::pass::Pass;
 use super::policy::Policy;
-use super::projects;
 use super::read::{Planned, UNLISTED};
+use super::{check_interrupt, projects};
 use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
+use crate::interrupt::interrupted;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
 use crate::lake::suspects::Breadcrumbs;
@@ -58,6 +59,7 @@ pub(super) struct Planning<'a> {
 pub(super) fn plan(with: Planning<'_>) -> Result<Plan> {
     let (options, manifest) = (with.options, with.manifest);
     let (found, mut changed) = compare(with, discover(options, manifest)?);
+    check_interrupt()?;
     let apart = changed.extract_if(|name| with.pass.leaves(name)).collect();
     let vanished = if options.sources.is_empty() { vanished(options, manifest, &found) } else { Vec::new() };
     Ok(Plan { found, changed, apart, vanished })
@@ -90,7 +92,8 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
     let mut found: Vec<Planned> = located
         .into_par_iter()
         .map(|(agent, path, kind)| {
-            let print = Fingerprint::of(&path, &agent.companions(&path)).unwrap_or_default();
+            let print = Fingerprint::of(&path, &agent.companions(&path));
+            let print = print.ok().filter(|_| !interrupted()).unwrap_or_default();
             let name = name_of(&path).into_owned();
             let is_new = !manifest.sources.contains_key(&name);
             let is_foreign = leads_to_others(&path, home.as_deref());
@@ -99,6 +102,9 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
         .collect();
     drop_seen_twice(&mut found);
     let is_due = |planned: &&Planned| {
+        if interrupted() {
+            return false;
+        }
         if pass.is_alone() {
             return pass.is_for(planned);
         }
@@ -270,6 +276,7 @@ fn discover(options: &Options, manifest: &Manifest) -> Result<Vec<Located>> {
     let places = places(options)?;
     let mut located = Vec::new();
     for agent in &agents {
+        check_interrupt()?;
         let mut found = Found::default();
         agent.discover(&places, &mut found);
         located.extend(located_by(*agent, found));
@@ -317,7 +324,9 @@ fn named(chosen: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
         Some((agent, path, kind))
     };
     let walk = WalkDir::new(&absolute).max_depth(SOURCE_DEPTH).follow_links(true).sort_by_file_name();
-    let located: Vec<Located> = walk.into_iter().filter_map(|entry| claim(file_of(entry)?)).collect();
+    let located: Vec<Located> =
+        walk.into_iter().take_while(|_| !interrupted()).filter_map(|entry| claim(file_of(entry)?)).collect();
+    check_interrupt()?;
     if located.is_empty() {
         return Err(Error::Usage(format!(
             "no agent that llrem knows keeps its sessions in files like `{}`",
@@ -340,7 +349,8 @@ fn started_hint(planned: &Planned) -> Option<i64> {
     if planned.is_foreign {
         return None;
     }
-    HEADS.iter().find_map(|bytes| planned.agent.started_hint(planned.kind, &head(&planned.path, *bytes).ok()?))
+    let mut heads = HEADS.iter().take_while(|_| !interrupted());
+    heads.find_map(|bytes| planned.agent.started_hint(planned.kind, &head(&planned.path, *bytes).ok()?))
 }
 
 /// Sorts what is to be read into groups that touch different parts, the earliest first.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::Shared;
+use super::{Shared, check_interrupt};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
@@ -144,6 +144,7 @@ fn extract_unchanged<'c>(
         Databases::watch();
         let mut sink = begin();
         let outcome = extract(shared, planned, &mut sink);
+        Databases::report_left_out(&mut sink);
         if !shared.databases.have_changed(is_streamed) || readings == READINGS {
             return (sink, outcome);
         }
@@ -173,6 +174,8 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
     take_out_of_range();
     let extracted = catch_unwind(AssertUnwindSafe(|| planned.agent.extract(&mut source, sink)));
     sink.note_out_of_range(sink.report.lines.max(1));
+    // What was read of it until then is not all that it holds.
+    check_interrupt()?;
     extracted.unwrap_or_else(|_| {
         Err(Reject::Io(std::io::Error::other("llrem failed on it; please report this file's shape")))
     })

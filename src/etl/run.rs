@@ -269,6 +269,7 @@ fn extract(
             progress.start(to_read.files, to_read.bytes);
             known.extend(by_name(&plan.found, pass));
         }
+        check_interrupt()?;
         next.extend(resolve::stale(&shared, &mut outcomes, &known));
         if next.is_empty() {
             break;
@@ -276,12 +277,14 @@ fn extract(
         check_round(round)?;
         outcomes.extend(process_all(&shared, next)?);
     }
+    check_interrupt()?;
     children::name_late_ones(&shared, &mut outcomes)?;
     record.sources_seen = count(plan.found.len());
     progress.stage("committing");
     let read = shared.bytes.load(Ordering::Relaxed);
     let mut finished = finish(&shared, &plan, outcomes).map_err(with_need(&shared, read))?;
     finished.steps.extend(damaged.removals(&finished.steps));
+    check_interrupt()?;
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
     let Shared { owners, old, .. } = shared;
     breadcrumbs.clear();

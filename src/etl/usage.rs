@@ -49,7 +49,8 @@ fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pri
     // A running total only grows, in whatever kind; of a response only the output does.
     let size = |copy: &&ResponseCopy| (if own.grain == "session" { copy.total() } else { None }, copy.output);
     let originals = copies.iter().filter(|copy| !is_replay(copy));
-    let Some(best) = originals.max_by_key(|copy| (size(copy), copy.stop_reason.is_some())) else {
+    let fullness = |copy: &&ResponseCopy| (size(copy), copy.stop_reason.is_some(), copy.known_counts());
+    let Some(best) = originals.max_by_key(fullness) else {
         return rows.push(own);
     };
     // The cost was always that of the whole response, also where the tokens beside it were those of its start.

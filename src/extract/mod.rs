@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::identity::{Fact, Record, ResponseCopy, Yield};
 pub(crate) use crate::identity::{KeyMap, KeySet};
 pub use crate::identity::{Kind, key, session_key};
+use crate::interrupt::interrupted;
 use crate::pricing::{Pricer, Recent};
 use crate::redact::{Counts, Redactor};
 use crate::source::records::take_out_of_range;
@@ -504,6 +505,9 @@ impl<'a> Sink<'a> {
     }
 
     fn flush_when_full(&mut self) -> Result<(), Reject> {
+        if interrupted() {
+            return Err(Reject::Failed(Error::Interrupted));
+        }
         if let (Mode::Collect { most }, Some(rows)) = (&self.mode, &self.current)
             && rows.text_bytes() > *most
         {

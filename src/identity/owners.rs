@@ -408,8 +408,11 @@ impl Owners {
 
     /// Returns every copy of a response that several replicas have, or one repeatedly; none if there is only one.
     pub(crate) fn copies(&self, key: u64) -> Option<Vec<ResponseCopy>> {
-        let holders = self.contested.get(&key)?;
-        let copies = holders.iter().filter_map(|number| self.replica(*number)).flat_map(|replica| {
+        let holders = self.contested.get(&key)?.iter();
+        let mut replicas: Vec<&Arc<Replica>> = holders.filter_map(|number| self.replica(*number)).collect();
+        // The order in which they were read differs from run to run.
+        replicas.sort_unstable_by_key(|replica| (&replica.session, &replica.source));
+        let copies = replicas.into_iter().flat_map(|replica| {
             let first = replica.responses.partition_point(|copy| copy.key < key);
             replica.responses.iter().skip(first).take_while(|copy| copy.key == key).cloned()
         });

@@ -86,7 +86,15 @@ impl ResponseCopy {
 
     /// Tokens of all kinds; none when none of them is said.
     pub fn total(&self) -> Option<i64> {
-        let counts = [self.input, self.cache_read, self.cache_write_5m, self.cache_write_1h, self.output];
-        counts.into_iter().filter_map(Count::get).reduce(i64::saturating_add)
+        self.counts().into_iter().filter_map(Count::get).reduce(i64::saturating_add)
+    }
+
+    /// Returns how many kinds of tokens it counts.
+    pub fn known_counts(&self) -> usize {
+        self.counts().into_iter().filter_map(Count::get).count()
+    }
+
+    fn counts(&self) -> [Count; 5] {
+        [self.input, self.cache_read, self.cache_write_5m, self.cache_write_1h, self.output]
     }
 }

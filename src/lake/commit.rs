@@ -48,7 +48,8 @@ pub(crate) fn commit(layout: &Layout, staged: Syncer, steps: Vec<Step>, manifest
     fs::sync_folder(&layout.staging())?;
     fs::rename(&staged, &layout.journal())?;
     let unfinished = |error| Error::Unfinished { path: layout.root().to_owned(), source: Box::new(error) };
-    fs::sync_folder(&layout.state()).and_then(|()| apply(layout, &journal)).map_err(unfinished)
+    let finish = || fs::sync_folder(&layout.state()).and_then(|()| apply(layout, &journal));
+    crate::interrupt::uncut(finish).map_err(unfinished)
 }
 
 /// Completes a commit that a crash cut off, and clears what was staged for one that never came to be.

@@ -21,7 +21,8 @@ use super::layout::{Layout, PartName};
 use super::ledger::Ledger;
 use super::manifest::{Manifest, PartEntry};
 use super::state::damaged_runs;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::interrupt::interrupted;
 use files::Expected;
 pub(crate) use files::is_whole;
 use identities::Identities;
@@ -33,14 +34,14 @@ const ATTEMPTS: usize = 5;
 pub(super) fn verify(layout: &Layout, manifest: Manifest, read_data: bool) -> Result<Vec<String>> {
     let mut lake = State::of(layout, manifest);
     for _ in 1..ATTEMPTS {
-        let problems = lake.problems(layout, read_data);
+        let problems = lake.problems(layout, read_data)?;
         let now = Manifest::load(layout)?.map(|manifest| State::of(layout, manifest));
         match now.filter(|now| !problems.is_empty() && now.generations() != lake.generations()) {
             Some(now) => lake = now,
             None => return Ok(problems),
         }
     }
-    Ok(lake.problems(layout, read_data))
+    lake.problems(layout, read_data)
 }
 
 /// What the lake should be: the manifest, and the one that a commit in progress will make it.
@@ -62,12 +63,13 @@ impl State {
         (self.manifest.generation, self.pending.as_ref().map(|pending| pending.generation))
     }
 
-    fn problems(&self, layout: &Layout, read_data: bool) -> Vec<String> {
+    fn problems(&self, layout: &Layout, read_data: bool) -> Result<Vec<String>> {
         let (identities, ledger) = (Identities::default(), Mutex::new(Ledger::default()));
         let names: BTreeSet<&PartName> =
             self.manifest.parts.keys().chain(self.pending.iter().flat_map(|pending| pending.parts.keys())).collect();
         let of_part = |name: &PartName| self.part_problems(layout, name, &identities, &ledger, read_data);
-        let mut problems: Vec<String> = names.into_par_iter().flat_map_iter(of_part).collect();
+        let mut problems: Vec<String> =
+            names.into_par_iter().filter(|_| !interrupted()).flat_map_iter(of_part).collect();
         if problems.is_empty() && self.pending.is_none() && !self.manifest.ledger.is_empty() {
             let found = ledger.into_inner().unwrap_or_else(PoisonError::into_inner);
             problems.extend(self.manifest.ledger.differences_of_records(&found));
@@ -76,7 +78,7 @@ impl State {
         problems.extend(damaged_runs(layout));
         problems.extend(folder::problems(layout, &self.known_files()));
         problems.sort();
-        problems
+        if interrupted() { Err(Error::Interrupted) } else { Ok(problems) }
     }
 
     fn part_problems(

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use super::MAX_LINE;
 use super::compressed::most_of;
+use crate::interrupt::interrupted;
 
 /// Bytes asked for at a time. Large enough that the calls cost nothing, small enough for the cache.
 const CHUNK: usize = 256 << 10;
@@ -147,6 +148,10 @@ impl<'a> Lines<'a> {
     /// Reads more; false at the end.
     fn fill(&mut self, searched: &mut usize) -> bool {
         if self.left == 0 || self.failed {
+            return false;
+        }
+        if interrupted() {
+            self.failed = true;
             return false;
         }
         self.make_room();

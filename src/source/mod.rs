@@ -23,11 +23,12 @@ pub use lines::{Line, Lines};
 pub(crate) use names::{name_of, path_of, text_of};
 pub use repair::repair;
 pub(crate) use repair::without_lone_surrogates;
-pub use sqlite::{Database, Databases};
+pub use sqlite::{Database, Databases, Rows, Statement};
 pub(crate) use sqlite::{value_bytes, value_text};
 pub(crate) use unescape::unescape;
 
 use crate::extract::Reject;
+use crate::interrupt::interrupted;
 
 /// Longest line that is read; a longer one is a counted problem. Bytes.
 pub const MAX_LINE: usize = 64 << 20;
@@ -215,7 +216,7 @@ impl<'a> Source<'a> {
             return Ok(None);
         }
         let mut bytes = Vec::with_capacity(usize::try_from(self.bytes).unwrap_or_default());
-        let file = open_regular(self.path).map_err(Reject::Io)?;
+        let file = Interruptible(open_regular(self.path).map_err(Reject::Io)?);
         file.take(self.bytes).read_to_end(&mut bytes).map_err(Reject::Io)?;
         (self.progress)(self.bytes);
         Ok(Some(bytes))
@@ -223,7 +224,7 @@ impl<'a> Source<'a> {
 
     /// Its bytes from the first, for a document that is too large to be held.
     pub fn reader(&mut self) -> Result<impl BufRead + use<'a>, Reject> {
-        let file = open_regular(self.path).map_err(Reject::Io)?;
+        let file = Interruptible(open_regular(self.path).map_err(Reject::Io)?);
         (self.progress)(self.bytes);
         Ok(io::BufReader::with_capacity(READ_AT_A_TIME, file.take(self.bytes)))
     }
@@ -270,6 +271,16 @@ impl<'a> Source<'a> {
             Some(databases) => databases.survey(path, make),
             None => make().map(std::sync::Arc::new),
         }
+    }
+}
+
+/// Bytes that end with an error when the run is interrupted.
+struct Interruptible<R>(R);
+
+impl<R: Read> Read for Interruptible<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        // Not of the kind that readers try again after.
+        if interrupted() { Err(io::Error::other("interrupted")) } else { self.0.read(bytes) }
     }
 }
 

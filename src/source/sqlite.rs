@@ -1,24 +1,31 @@
 //! SQLite databases of agents that may be running: every row is read, nothing beside the file is made or changed.
+//!
+//! A database is untrusted. Only its tables are read, never views, virtual tables or columns that are computed; each
+//! connection has limits, and a statement ends when the run is interrupted or does more than the file's size explains.
+
+mod bounds;
+mod statement;
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Statement};
+use rusqlite::{Connection, OpenFlags};
 
-use crate::extract::Reject;
+use super::{Interruptible, READ_AT_A_TIME};
+use crate::extract::{Reject, Sink};
+use crate::interrupt::interrupted;
+use bounds::{Bounds, Spent, explained};
+use statement::{Guard, LeftOut, guarded};
+pub use statement::{Rows, Statement};
 
-/// Longest text or blob that is read from a database. Bytes.
-const MAX_VALUE: i32 = 256 << 20;
 /// How often a database that changes while it is copied is copied again.
 const COPIES: u32 = 40;
 /// Longest pause before it is. Milliseconds.
@@ -38,6 +45,7 @@ const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 #[derive(Clone)]
 pub struct Database {
     connection: Rc<Connection>,
+    bounds: Rc<Bounds>,
     copy: Option<Arc<tempfile::TempDir>>,
 }
 
@@ -58,22 +66,14 @@ impl Stamp {
     }
 }
 
-impl Deref for Database {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        &self.connection
-    }
-}
-
 impl Database {
     pub(super) fn open(path: &Path) -> Result<Self, Reject> {
         let copy = private_copy(path, None, false)?.map(Arc::new);
-        Self::open_with(path, copy)
+        Self::open_with(path, copy, Arc::default())
     }
 
-    fn open_with(path: &Path, copy: Option<Arc<tempfile::TempDir>>) -> Result<Self, Reject> {
-        let connection = if let Some(folder) = &copy {
+    fn open_with(path: &Path, copy: Option<Arc<tempfile::TempDir>>, spent: Spent) -> Result<Self, Reject> {
+        let mut connection = if let Some(folder) = &copy {
             let name = path.file_name().unwrap_or_default();
             // The copy is ours: SQLite may build its shared-memory index beside it.
             Connection::open_with_flags(folder.path().join(name), OpenFlags::SQLITE_OPEN_READ_WRITE)?
@@ -84,16 +84,27 @@ impl Database {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(immutable_uri(path), flags)?
         };
-        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
-        connection.execute_batch("PRAGMA query_only = 1; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
-        Ok(Self { connection: Rc::new(connection), copy })
+        let bounds = Rc::new(Bounds::set(&mut connection, spent)?);
+        Ok(Self { connection: Rc::new(connection), bounds, copy })
+    }
+
+    /// Its size. Bytes.
+    pub fn bytes(&self) -> Result<u64, Reject> {
+        Ok(self.bounds.tables(&self.connection)?.bytes)
     }
 
     /// The columns of a table; empty when there is no such table.
     pub fn columns(&self, table: &str) -> Result<Vec<String>, Reject> {
-        let mut statement = self.connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
-        let names = statement.query_map([table], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
-        Ok(names)
+        let tables = self.bounds.tables(&self.connection)?;
+        if tables.is_other(table) {
+            LeftOut::add_name(table);
+        }
+        Ok(tables.columns(table).to_vec())
+    }
+
+    /// A query of the database's tables. It fails where it names a view, a virtual table, or a column that is computed.
+    pub fn prepare(&self, query: &str) -> Result<Statement<'_>, Reject> {
+        self.prepare_guarded(query, None)
     }
 
     /// A statement that gives columns of a table, and what of it `rest` asks for; none when there is no such table. Columns
@@ -103,11 +114,27 @@ impl Database {
         if there.is_empty() {
             return Ok(None);
         }
+        let tables = self.bounds.tables(&self.connection)?;
+        for column in columns.iter().filter(|column| tables.is_computed(table, column)) {
+            LeftOut::add_name(&format!("{table}.{column}"));
+        }
         let known = |column: &&str| {
             if there.iter().any(|name| name == column) { (*column).to_owned() } else { "NULL".to_owned() }
         };
         let columns: Vec<String> = columns.iter().map(known).collect();
-        Ok(Some(self.connection.prepare(&format!("SELECT {} FROM {table} {rest}", columns.join(", ")))?))
+        self.select_from(&columns, &format!("{table} {rest}")).map(Some)
+    }
+
+    /// A statement that gives columns, or nulls, of what follows `FROM`. A row that is too large is left out and reported.
+    pub fn select_from(&self, columns: &[String], from: &str) -> Result<Statement<'_>, Reject> {
+        let (query, guard) = guarded(columns, from, self.bytes()?);
+        self.prepare_guarded(&query, guard)
+    }
+
+    fn prepare_guarded(&self, query: &str, guard: Option<Guard>) -> Result<Statement<'_>, Reject> {
+        // Whatever asks first, the tables are known before its statement is checked against them.
+        self.bounds.tables(&self.connection)?.check(query)?;
+        Ok(Statement::new(self.connection.prepare_cached(query).map_err(explained)?, &self.bounds, guard))
     }
 }
 
@@ -123,6 +150,7 @@ pub struct Databases {
 #[derive(Default)]
 struct Held {
     copy: Mutex<PrivateCopy>,
+    spent: Spent,
     survey: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -176,6 +204,7 @@ impl Databases {
                 && (known.database.copy.is_some() || !held.is_copied())
             {
                 IN_PLACE.with_borrow_mut(|in_place| in_place.extend(known.in_place.iter().cloned()));
+                known.database.bounds.begin();
                 return Ok(known.database.clone());
             }
             let before = IN_PLACE.with_borrow(Vec::len);
@@ -189,6 +218,21 @@ impl Databases {
     /// Begins to watch what this thread reads in place.
     pub(crate) fn watch() {
         IN_PLACE.with_borrow_mut(Vec::clear);
+        LeftOut::take();
+    }
+
+    /// Counts what was left out since [`Self::watch`]: rows that are too large, and what is no table.
+    pub(crate) fn report_left_out(out: &mut Sink<'_>) {
+        let LeftOut { names, rows, first } = LeftOut::take();
+        for name in names {
+            out.line();
+            out.problem(out.report.lines, &bounds::not_stored(&name));
+        }
+        if rows > 0 {
+            out.report.lines += rows;
+            out.problem(out.report.lines, &first);
+            out.report.bad_lines += rows - 1;
+        }
     }
 
     /// Whether anything that this thread has read in place since [`Self::watch`] was written to meanwhile, so that what was
@@ -221,10 +265,11 @@ impl Databases {
             let made = private_copy(path, self.folder.as_deref(), is_wanted)?;
             *copy = made.map_or(PrivateCopy::NotNeeded, |folder| PrivateCopy::In(Arc::new(folder)));
         }
-        match &*copy {
-            PrivateCopy::In(folder) => Database::open_with(path, Some(Arc::clone(folder))),
-            PrivateCopy::NotMade | PrivateCopy::Wanted | PrivateCopy::NotNeeded => Database::open_with(path, None),
-        }
+        let copy = match &*copy {
+            PrivateCopy::In(folder) => Some(Arc::clone(folder)),
+            PrivateCopy::NotMade | PrivateCopy::Wanted | PrivateCopy::NotNeeded => None,
+        };
+        Database::open_with(path, copy, Arc::clone(&held.spent))
     }
 
     pub(super) fn survey<T: Any + Send + Sync>(
@@ -308,6 +353,9 @@ fn consistent_copy(path: &Path, into: Option<&Path>) -> io::Result<tempfile::Tem
     let state =
         || -> io::Result<_> { Ok((Stamp::of(path)?, super::head(&log, LOG_HEADER).ok(), Stamp::of(&journal).ok())) };
     for attempt in 0..COPIES {
+        if interrupted() {
+            break;
+        }
         let folder = into.map_or_else(tempfile::tempdir, tempfile::tempdir_in)?;
         let before = state()?;
         copy_into(path, folder.path())?;
@@ -332,9 +380,11 @@ fn absent_is_fine(copied: io::Result<()>) -> io::Result<()> {
 }
 
 fn copy_into(path: &Path, folder: &Path) -> io::Result<()> {
-    let mut from = super::open_regular(path)?;
-    let mut to = private_file(&folder.join(path.file_name().unwrap_or_default()))?;
+    let mut from = Interruptible(super::open_regular(path)?);
+    let to = private_file(&folder.join(path.file_name().unwrap_or_default()))?;
+    let mut to = io::BufWriter::with_capacity(READ_AT_A_TIME, to);
     io::copy(&mut from, &mut to)?;
+    to.into_inner()?;
     Ok(())
 }
 

@@ -145,7 +145,7 @@ fn read_row(
 ) -> Result<(), Reject> {
     let narrowed = if place.table == BY_CONVERSATION { "AND conversation_id = ?2" } else { "AND ?2 IS NOT NULL" };
     let query = format!("SELECT value FROM {} WHERE key = ?1 {narrowed}", place.table);
-    let mut statement = database.prepare_cached(&query)?;
+    let mut statement = database.prepare(&query)?;
     let mut rows = statement.query(params![place.directory, id])?;
     while let Some(row) = rows.next()? {
         if let Some(bytes) = value_bytes(row.get_ref(0)?) {

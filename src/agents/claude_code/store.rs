@@ -1,18 +1,18 @@
 //! `__store.db`: the SQLite database that 0.2.x kept before it wrote transcripts.
 
+use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use rusqlite::{Row, Statement};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::transcript::{self, Identity};
 use crate::extract::{Reject, Sink};
-use crate::source::{Database, Source, value_text};
+use crate::source::{Database, Source, Statement, value_text};
 
 /// Reads the database: each row becomes the line that a transcript would have had.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let database = source.database()?;
-    let mut statement = database.prepare(&query(&database)?)?;
+    let mut statement = messages(&database)?;
     let summaries = summaries(&database)?;
     let mut damaged = None;
     for session in sessions(&database)? {
@@ -33,39 +33,43 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 fn sessions(database: &Database) -> Result<Vec<String>, Reject> {
     let mut statement =
         database.prepare("SELECT DISTINCT session_id FROM base_messages WHERE session_id IS NOT NULL ORDER BY 1")?;
-    let sessions = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
-    Ok(sessions)
+    Ok(statement.texts([])?)
 }
 
-/// Columns came with the versions; those that are not there are null.
-fn query(database: &Database) -> Result<String, Reject> {
-    let tables = [("b", "base_messages"), ("u", "user_messages"), ("a", "assistant_messages")];
-    let mut columns = Vec::new();
-    for (alias, table) in tables {
+/// The messages of a session. Columns came with the versions; those that are not there are null.
+fn messages(database: &Database) -> Result<Statement<'_>, Reject> {
+    let known_of = |alias: &'static str, table: &str| -> Result<_, Reject> {
         let known = database.columns(table)?;
-        columns.push(move |name: &str| match known.iter().any(|column| column == name) {
+        Ok(move |name: &str| match known.iter().any(|column| column == name) {
             true => format!("{alias}.{name}"),
             false => "NULL".to_owned(),
-        });
-    }
-    let [base, user, assistant] = columns.as_slice() else { return Ok(String::new()) };
-    Ok(format!(
-        "SELECT b.uuid, {}, {}, {}, {}, {}, {}, u.message, {}, {}, a.message, {}, {}, {}, {} \
-         FROM base_messages b LEFT JOIN user_messages u ON u.uuid = b.uuid LEFT JOIN assistant_messages a ON a.uuid = b.uuid \
-         WHERE b.session_id = ?1 ORDER BY b.timestamp, b.rowid",
+        })
+    };
+    let base = known_of("b", "base_messages")?;
+    let user = known_of("u", "user_messages")?;
+    let assistant = known_of("a", "assistant_messages")?;
+    let columns = [
+        base("uuid"),
         base("parent_uuid"),
         base("timestamp"),
         base("message_type"),
         base("cwd"),
         base("version"),
         base("isSidechain"),
+        user("message"),
         user("tool_use_result"),
         user("is_meta"),
+        assistant("message"),
         assistant("cost_usd"),
         assistant("duration_ms"),
         assistant("is_api_error_message"),
         assistant("model"),
-    ))
+    ];
+    database.select_from(
+        &columns,
+        "base_messages b LEFT JOIN user_messages u ON u.uuid = b.uuid LEFT JOIN assistant_messages a ON a.uuid = b.uuid \
+         WHERE b.session_id = ?1 ORDER BY b.timestamp, b.rowid",
+    )
 }
 
 fn read_session(statement: &mut Statement<'_>, session: &str, lines: &mut Vec<String>) -> Result<(), rusqlite::Error> {

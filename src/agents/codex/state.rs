@@ -18,20 +18,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 
 /// Names and titles; a title that only repeats the first prompt is none.
 fn tell_threads(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let columns = database.columns("threads")?;
-    if !columns.iter().any(|column| column == "id") {
-        return Ok(());
-    }
-    let column =
-        |name: &str| if columns.iter().any(|column| column == name) { name.to_owned() } else { "NULL".to_owned() };
-    let query = format!(
-        "SELECT id, {}, {}, {}, {} FROM threads ORDER BY rowid",
-        column("name"),
-        column("title"),
-        column("first_user_message"),
-        column("preview"),
-    );
-    let mut statement = database.prepare(&query)?;
+    let columns = ["id", "name", "title", "first_user_message", "preview"];
+    let Some(mut statement) = database.select("threads", &columns, "ORDER BY rowid")? else { return Ok(()) };
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         out.line();
@@ -48,12 +36,10 @@ fn tell_threads(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
 
 /// Who spawned whom, and which thread stands above all of them.
 fn tell_spawns(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let columns = database.columns("thread_spawn_edges")?;
-    if !["parent_thread_id", "child_thread_id"].iter().all(|name| columns.iter().any(|column| column == name)) {
+    let columns = ["child_thread_id", "parent_thread_id"];
+    let Some(mut statement) = database.select("thread_spawn_edges", &columns, "ORDER BY 1, 2")? else {
         return Ok(());
-    }
-    let query = "SELECT child_thread_id, parent_thread_id FROM thread_spawn_edges ORDER BY 1, 2";
-    let mut statement = database.prepare(query)?;
+    };
     let mut rows = statement.query([])?;
     let mut parents: BTreeMap<String, String> = BTreeMap::new();
     while let Some(row) = rows.next()? {

@@ -173,20 +173,8 @@ fn add(listings: &mut BTreeMap<String, Listing>, composer: &Composer<'_>, json: 
 }
 
 fn of_table(database: &Database, listings: &mut BTreeMap<String, Listing>) -> Result<(), Reject> {
-    let columns = database.columns("composerHeaders")?;
-    if !columns.iter().any(|column| column == "composerId") {
-        return Ok(());
-    }
-    let column = |name: &'static str| if columns.iter().any(|column| column == name) { name } else { "NULL" };
-    let query = format!(
-        "SELECT composerId, {}, {}, {}, {}, {} FROM composerHeaders ORDER BY composerId",
-        column("value"),
-        column("createdAt"),
-        column("lastUpdatedAt"),
-        column("workspaceId"),
-        column("isSubagent"),
-    );
-    let mut statement = database.prepare(&query)?;
+    let columns = ["composerId", "value", "createdAt", "lastUpdatedAt", "workspaceId", "isSubagent"];
+    let Some(mut statement) = database.select("composerHeaders", &columns, "ORDER BY 1")? else { return Ok(()) };
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let Ok(id) = row.get::<_, String>(0) else { continue };

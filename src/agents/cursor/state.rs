@@ -173,10 +173,10 @@ impl<'d> State<'d> {
     fn unit_of(&self, id: &str) -> Result<Section, Reject> {
         let key = format!("{COMPOSER}{id}");
         let query = "SELECT rowid, octet_length(value) FROM cursorDiskKV WHERE key = ?1";
-        let of_record = self.database.prepare_cached(query)?.query_row([&key], pair).optional()?.unwrap_or_default();
+        let of_record = self.database.prepare(query)?.query_row([&key], pair).optional()?.unwrap_or_default();
         let query = "SELECT count(*), max(rowid), total(rowid) FROM cursorDiskKV WHERE key >= ?1 AND key < ?2";
         let range = [format!("{BUBBLE}{id}:"), format!("{BUBBLE}{id};")];
-        let (bubbles, last, sum) = self.database.prepare_cached(query)?.query_row(range, |row| {
+        let (bubbles, last, sum) = self.database.prepare(query)?.query_row(range, |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?.unwrap_or(0), row.get::<_, f64>(2)?))
         })?;
         let listing = match self.listings.get(id) {
@@ -230,9 +230,8 @@ impl<'d> State<'d> {
     fn keys_of_items(&self, key: &'static str) -> Result<Vec<String>, Reject> {
         let (_, first, end) = items::range_of(key);
         let query = "SELECT key FROM ItemTable WHERE key >= ?1 AND key <= ?2 ORDER BY key";
-        let mut statement = self.database.prepare_cached(query)?;
-        let keys = statement.query_map([first, end], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(keys)
+        let mut statement = self.database.prepare(query)?;
+        Ok(statement.texts([first, end])?)
     }
 
     /// Reads one unit, whatever else the database holds.
@@ -266,7 +265,7 @@ impl<'d> State<'d> {
     }
 
     fn with<R>(&self, query: &str, key: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
-        let mut statement = self.database.prepare_cached(query)?;
+        let mut statement = self.database.prepare(query)?;
         let mut rows = statement.query([key])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         Ok(value::text_of(row.get_ref(0)?).map(|json| take(&json)))
@@ -276,7 +275,7 @@ impl<'d> State<'d> {
     pub(super) fn bubbles_of(&self, id: &str) -> Result<Vec<String>, Reject> {
         let prefix = format!("{BUBBLE}{id}:");
         let query = "SELECT key FROM cursorDiskKV WHERE key >= ?1 AND key < ?2 ORDER BY key";
-        let mut statement = self.database.prepare_cached(query)?;
+        let mut statement = self.database.prepare(query)?;
         let mut rows = statement.query([&prefix, &format!("{BUBBLE}{id};")])?;
         let mut ids = Vec::new();
         while let Some(row) = rows.next()? {

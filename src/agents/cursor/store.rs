@@ -123,7 +123,7 @@ fn stored_meta(database: &Database) -> Result<Option<String>, Reject> {
 
 fn with_blob<R>(database: &Database, hash: &str, take: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Reject> {
     let mut take = Some(take);
-    let mut statement = database.prepare_cached("SELECT data FROM blobs WHERE id = ?1")?;
+    let mut statement = database.prepare("SELECT data FROM blobs WHERE id = ?1")?;
     let taken = statement.query_row([hash], |row| {
         let (ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = row.get_ref(0)? else { return Ok(None) };
         Ok(take.take().map(|take| take(bytes)))

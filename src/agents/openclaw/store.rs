@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use rusqlite::{Row, Statement};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::AGENT;
@@ -15,15 +15,13 @@ use crate::agents::pi::{Known, Transcript};
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{
-    Database, Line, Scope, Section, Source, decompress, lines_of_blob, repair, value_bytes, value_text,
+    Database, Line, Scope, Section, Source, Statement, decompress, lines_of_blob, repair, value_bytes, value_text,
 };
 
 const EVENTS: &str = "transcript_events";
 const ARCHIVES: &str = "session_transcript_archives";
 const WINDOWS: &str = "session_windows";
 const NODES: &str = "session_nodes";
-/// The rows of a session by the third column that is asked for.
-const IN_ORDER: &str = "WHERE session_id = ?1 ORDER BY 3";
 
 /// What holds for all sessions of a database.
 struct Survey {
@@ -66,8 +64,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 }
 
 fn extract_session(database: &Database, family: &Family, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let mut archives = database.select(ARCHIVES, &["encoding", "archive_blob", "created_at"], IN_ORDER)?;
-    let mut events = database.select(EVENTS, &["event_json", "event_zstd", "seq"], IN_ORDER)?;
+    let mut archives = in_order(database, ARCHIVES, &["encoding", "archive_blob"], "created_at")?;
+    let mut events = in_order(database, EVENTS, &["event_json", "event_zstd"], "seq")?;
     let known = Known { session_id: Some(session.to_owned()), ..family.known(session) };
     let mut reader = Reader { transcript: Transcript::new(&DIALECT, known, out), number: 0 };
     let read =
@@ -77,6 +75,18 @@ fn extract_session(database: &Database, family: &Family, session: &str, out: &mu
         read => read?,
     }
     reader.transcript.finish()
+}
+
+/// The rows of a session by a column, where there is such a column.
+fn in_order<'d>(
+    database: &'d Database,
+    table: &str,
+    columns: &[&str],
+    order: &str,
+) -> Result<Option<Statement<'d>>, Reject> {
+    let has_order = database.columns(table)?.iter().any(|column| column == order);
+    let order = if has_order { format!("ORDER BY {order}") } else { String::new() };
+    database.select(table, columns, &format!("WHERE session_id = ?1 {order}"))
 }
 
 fn message(error: &Reject) -> String {

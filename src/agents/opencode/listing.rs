@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 
-use rusqlite::{Row, Statement};
+use rusqlite::Row;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::store::{SESSIONS, each, moment, number, text};
 use crate::extract::Reject;
-use crate::source::{Database, Section};
+use crate::source::{Database, Section, Statement};
 
 /// The sessions of a database, and what kept others from being listed.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(super) fn sessions(database: &Database) -> Result<Listing, Reject> {
         }
     }
     add_last(database, &mut counted)?;
-    let bytes = bytes_of(database);
+    let bytes = database.bytes()?;
     let records: u64 = counted.values().map(|session| session.records).sum();
     let weight = |session: &Counted| u128::from(bytes) * u128::from(session.records) / u128::from(records.max(1));
     let sessions = counted.into_iter().map(|(id, session)| Section {
@@ -109,12 +109,6 @@ fn last(statement: &mut Statement<'_>, session: &str) -> Option<(i64, String)> {
     statement
         .query_row([session], |row| Ok((number(row, 0).unwrap_or_default(), text(row, 1).unwrap_or_default())))
         .ok()
-}
-
-fn bytes_of(database: &Database) -> u64 {
-    let query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-    let bytes = database.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap_or_default();
-    u64::try_from(bytes).unwrap_or_default()
 }
 
 #[cfg(test)]

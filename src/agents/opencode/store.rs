@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Params, Row, Statement};
+use rusqlite::{Params, Row};
 
 use super::events::{EventRow, Events};
 use super::ids::moment_of;
@@ -12,7 +12,7 @@ use super::rows::Known;
 use super::transcript::Transcript;
 use super::{go, listing};
 use crate::extract::{Reject, Sink};
-use crate::source::{Database, Scope, Section, Source, value_bytes, value_text};
+use crate::source::{Database, Scope, Section, Source, Statement, value_bytes, value_text};
 
 /// The tables that sessions stand in, the newest first.
 pub(super) const SESSIONS: [&str; 2] = ["session_v2", "session"];

@@ -146,7 +146,7 @@ fn value_of(database: &Database, key: &str) -> Result<Option<Vec<u8>>, Reject> {
     if database.columns("ItemTable")?.is_empty() {
         return Ok(None);
     }
-    let mut statement = database.prepare_cached("SELECT value FROM ItemTable WHERE key = ?1")?;
+    let mut statement = database.prepare("SELECT value FROM ItemTable WHERE key = ?1")?;
     let value = statement
         .query_row([key], |row| {
             Ok(match row.get_ref(0)? {

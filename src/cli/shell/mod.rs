@@ -38,6 +38,7 @@ pub(super) fn run(settings: &Settings, limit: Option<Limit>) -> Result<()> {
     let library = Library::load(settings.query_folders())?;
     let names = Names::new(runner.functions(), &library.queries);
     ending::listen();
+    interrupt::go_on();
     let mut lines = Lines::open(names, settings.history(), settings.printer)?;
     settings.printer.say(&format!("llrem {}, lake {lake}; `\\?` lists commands", env!("CARGO_PKG_VERSION")));
     let output = settings.output.clone();

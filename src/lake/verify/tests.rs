@@ -38,7 +38,7 @@ impl Subject {
     }
 
     fn problems(self) -> Vec<String> {
-        State::of(&self.layout, self.manifest).problems(&self.layout, true)
+        State::of(&self.layout, self.manifest).problems(&self.layout, true).unwrap()
     }
 
     /// Writes the first part's file of a table anew, and tells the manifest.

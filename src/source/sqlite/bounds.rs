@@ -1,0 +1,229 @@
+//! What may be read of a database, and how much work that may take.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rusqlite::ffi::ErrorCode;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, Error, Row};
+
+use super::value_bytes;
+use crate::interrupt::interrupted;
+use crate::source::MAX_LINE;
+
+/// Longest row that is read: no longer than a line. Bytes.
+pub(super) const MAX_ROW: usize = MAX_LINE;
+
+/// Limits of every connection, far above what any agent's tables need.
+const LIMITS: [(Limit, i32); 9] = [
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 256 << 10),
+    (Limit::SQLITE_LIMIT_COLUMN, 512),
+    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 200),
+    (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 50),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 100_000),
+    (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    (Limit::SQLITE_LIMIT_VARIABLE_NUMBER, 100),
+    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+];
+
+/// Steps of SQLite's virtual machine between two looks at what was spent: a fraction of a millisecond.
+const STEPS: u16 = 4096;
+/// Steps that reading the schema may take: thousands of tables, where agents have dozens.
+const MAX_SCHEMA_STEPS: u64 = 200_000;
+/// Steps that a run may spend on any database, however small: some seconds.
+const FREE_STEPS: u64 = 200_000_000;
+/// Steps that it may spend for each byte of the database. A row has tens of bytes at least and takes tens of steps.
+const STEPS_PER_BYTE: u64 = 64;
+/// How often each byte may be handed out while one source is read. Pages that are linked to more than once make a small
+/// file give rows without end.
+const READS_PER_BYTE: u64 = 8;
+/// Bytes that may be handed out of any database, however small.
+const FREE_BYTES: u64 = 1 << 20;
+
+/// Steps that a run has spent on a database so far, over all connections to it.
+pub(super) type Spent = Arc<AtomicU64>;
+
+/// The tables of a database.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    /// Columns that are stored, by table.
+    columns: BTreeMap<String, Vec<String>>,
+    /// Columns that are computed when they are read, as table and column, in lower case.
+    computed: BTreeSet<(String, String)>,
+    /// Views and virtual tables, in lower case.
+    others: BTreeSet<String>,
+    /// Size of the database. Bytes.
+    pub(super) bytes: u64,
+}
+
+impl Tables {
+    /// Reads the schema: what is stored, under its own root page. Names in a schema may be anything.
+    fn read(connection: &Connection) -> Result<Self, Error> {
+        let query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        let bytes = connection.query_row(query, [], |row| row.get::<_, i64>(0))?;
+        let mut tables = Self { bytes: u64::try_from(bytes).unwrap_or_default(), ..Self::default() };
+        let query = "SELECT t.name, c.name, c.hidden = 2 FROM sqlite_schema AS t CROSS JOIN pragma_table_xinfo(t.name) AS c \
+                     WHERE t.type = 'table' AND t.rootpage > 0 AND t.sql LIKE 'CREATE TABLE%' ORDER BY t.rowid, c.cid";
+        let mut statement = connection.prepare(query)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (table, column): (String, String) = (row.get(0)?, row.get(1)?);
+            if row.get(2)? {
+                tables.computed.insert((table.to_ascii_lowercase(), column.to_ascii_lowercase()));
+            } else {
+                tables.columns.entry(table.to_ascii_lowercase()).or_default().push(column);
+            }
+        }
+        let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let name = row.get::<_, String>(0)?.to_ascii_lowercase();
+            if !tables.columns.contains_key(&name) {
+                tables.others.insert(name);
+            }
+        }
+        Ok(tables)
+    }
+
+    /// Refuses a query that names something else than a table: even to prepare it may take forever.
+    pub(super) fn check(&self, query: &str) -> Result<(), Error> {
+        let names = query.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        match names.into_iter().find(|name| self.is_other(name)) {
+            Some(name) => Err(error(ErrorCode::AuthorizationForStatementDenied, &not_stored(name))),
+            None => Ok(()),
+        }
+    }
+
+    /// True if the name is a view's or virtual table's.
+    pub(super) fn is_other(&self, name: &str) -> bool {
+        !self.others.is_empty() && self.others.contains(&name.to_ascii_lowercase())
+    }
+
+    /// The columns of a table that are stored; none when there is no such table.
+    pub(super) fn columns(&self, table: &str) -> &[String] {
+        self.columns.get(&table.to_ascii_lowercase()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// True if the column is computed when it is read.
+    pub(super) fn is_computed(&self, table: &str, column: &str) -> bool {
+        !self.computed.is_empty() && self.computed.contains(&(table.to_ascii_lowercase(), column.to_ascii_lowercase()))
+    }
+
+    /// Decides whether a statement may do something: read what is stored in tables, and nothing else.
+    fn authorize(&self, context: &AuthContext<'_>) -> Authorization {
+        let is_allowed = match context.action {
+            AuthAction::Select | AuthAction::Function { .. } => true,
+            AuthAction::Read { table_name, column_name } => {
+                self.columns.contains_key(&table_name.to_ascii_lowercase())
+                    && !self.is_computed(table_name, column_name)
+            }
+            _ => false,
+        };
+        if is_allowed { Authorization::Allow } else { Authorization::Deny }
+    }
+}
+
+/// Holds a connection to what may be read.
+pub(super) struct Bounds {
+    tables: Arc<OnceLock<Tables>>,
+    /// Bytes that may still be handed out while the present source is read.
+    left: Cell<u64>,
+}
+
+impl Bounds {
+    /// Sets the limits of a new connection.
+    pub(super) fn set(connection: &mut Connection, spent: Spent) -> Result<Self, Error> {
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, c_int::try_from(MAX_ROW).unwrap_or(c_int::MAX))?;
+        for (limit, most) in LIMITS {
+            connection.set_limit(limit, most)?;
+        }
+        connection.execute_batch("PRAGMA query_only = 1; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
+        let tables = Arc::new(OnceLock::<Tables>::new());
+        let mut steps = Steps { tables: Arc::clone(&tables), of_schema: 0, spent };
+        connection.progress_handler(c_int::from(STEPS), Some(move || interrupted() || steps.are_too_many()))?;
+        let known = Arc::clone(&tables);
+        let authorize = move |context: AuthContext<'_>| {
+            known.get().map_or(Authorization::Allow, |tables| tables.authorize(&context))
+        };
+        connection.authorizer(Some(authorize))?;
+        Ok(Self { tables, left: Cell::new(0) })
+    }
+
+    /// The tables; read when they are first asked for, before any other statement.
+    pub(super) fn tables(&self, connection: &Connection) -> Result<&Tables, Error> {
+        if let Some(tables) = self.tables.get() {
+            return Ok(tables);
+        }
+        let tables = Tables::read(connection).map_err(explained)?;
+        let tables = self.tables.get_or_init(|| tables);
+        self.begin();
+        Ok(tables)
+    }
+
+    /// Begins to count what is handed out anew: for another source.
+    pub(super) fn begin(&self) {
+        let bytes = self.tables.get().map_or(0, |tables| tables.bytes);
+        self.left.set(bytes.saturating_mul(READS_PER_BYTE).saturating_add(FREE_BYTES));
+    }
+
+    /// Counts a row that is handed out.
+    pub(super) fn count(&self, row: &Row<'_>) -> Result<(), Error> {
+        let values = (0..row.as_ref().column_count()).filter_map(|column| row.get_ref(column).ok());
+        let bytes: usize = values.filter_map(value_bytes).map(<[u8]>::len).sum();
+        match self.left.get().checked_sub(bytes as u64 + 1) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
+            None => Err(error(ErrorCode::DatabaseCorrupt, "it gives more rows than it can hold")),
+        }
+    }
+}
+
+/// Counts the steps of a connection.
+struct Steps {
+    tables: Arc<OnceLock<Tables>>,
+    of_schema: u64,
+    spent: Spent,
+}
+
+impl Steps {
+    fn are_too_many(&mut self) -> bool {
+        let Some(tables) = self.tables.get() else {
+            self.of_schema += u64::from(STEPS);
+            return self.of_schema > MAX_SCHEMA_STEPS;
+        };
+        let most = tables.bytes.saturating_mul(STEPS_PER_BYTE).saturating_add(FREE_STEPS);
+        self.spent.fetch_add(u64::from(STEPS), Ordering::Relaxed) > most
+    }
+}
+
+/// What is wrong with a name.
+pub(super) fn not_stored(name: &str) -> String {
+    format!("`{name}` is a view, a virtual table or a computed column, which is not read")
+}
+
+/// The error, with the reason where a statement was ended by the bounds.
+pub(super) fn explained(failed: Error) -> Error {
+    match failed.sqlite_error_code() {
+        Some(code @ ErrorCode::OperationInterrupted) if !interrupted() => {
+            error(code, "reading it takes more work than its size explains")
+        }
+        _ => failed,
+    }
+}
+
+/// The error of a statement that the run's end stops.
+pub(super) fn stopped() -> Error {
+    error(ErrorCode::OperationInterrupted, "interrupted")
+}
+
+fn error(code: ErrorCode, reason: &str) -> Error {
+    let code = rusqlite::ffi::Error { code, extended_code: 0 };
+    Error::SqliteFailure(code, Some(reason.to_owned()))
+}
