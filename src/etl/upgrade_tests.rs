@@ -12,8 +12,10 @@ use parquet::arrow::ArrowWriter;
 
 use super::{Options, Silent, run};
 use crate::extract::{Kind, key};
-use crate::lake::claims::{self, Replica, StoredReplica};
+use crate::identity::Replica;
+use crate::lake::claims::{self, StoredReplica};
 use crate::lake::layout::Layout;
+use crate::lake::ledger::Ledger;
 use crate::lake::manifest::{FileEntry, Manifest};
 use crate::lake::{Lake, part};
 use crate::tables::{MESSAGES, SESSIONS, TOOL_CALLS, TableDef, USAGE};
@@ -222,18 +224,15 @@ impl OldLake {
             let mut replicas: Vec<Replica> = claims::open(&path).unwrap().iter().map(StoredReplica::unpack).collect();
             for replica in &mut replicas {
                 let name = |key: u64| renamed.get(&key).copied().unwrap_or(key);
-                for claim in &mut replica.claims {
-                    claim.key = name(claim.key);
-                    if let Some(record) = claim.yielding_record() {
-                        claim.value = name(record).cast_signed();
-                    }
-                }
+                replica.records.iter_mut().for_each(|record| record.key = name(record.key));
+                replica.yields.iter_mut().for_each(|it| it.record = name(it.record));
                 replica.responses.iter_mut().for_each(|copy| copy.key = name(copy.key));
                 replica.responses.sort_by_key(|copy| copy.key);
             }
             std::fs::write(path, claims::encode(&replicas).unwrap()).unwrap();
         }
         manifest.sources.values_mut().for_each(|source| source.parser_version = 0);
+        manifest.ledger = Ledger::default();
         std::fs::write(lake.layout.manifest(), manifest.encode().unwrap()).unwrap();
         lake
     }

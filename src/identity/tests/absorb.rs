@@ -54,6 +54,7 @@ impl Lake {
             } else {
                 Reading::Changed
             },
+            renamed: KeySet::default(),
         });
         let absorbed = absorb(seen.collect(), &before.iter().collect::<Vec<_>>(), true);
         let mut rows = BTreeMap::new();
@@ -117,7 +118,11 @@ proptest! {
 fn a_record_of_which_less_is_left_is_kept_and_one_that_is_dropped_is_gone() {
     let mut before = replica(0, &BTreeMap::from([(0, 3), (1, 3), (2, 3)]));
     before.records.iter_mut().for_each(|record| record.is_owned = true);
-    let seen = Seen { replica: replica(0, &BTreeMap::from([(0, 3), (1, 2)])), reading: Reading::Changed, renamed: KeySet::default() };
+    let seen = Seen {
+        replica: replica(0, &BTreeMap::from([(0, 3), (1, 2)])),
+        reading: Reading::Changed,
+        renamed: KeySet::default(),
+    };
     let absorbed = absorb(vec![seen], &[&before], true);
     let states: Vec<(u64, State)> = absorbed.read[0].records.iter().map(|record| (record.key, record.state)).collect();
     assert_eq!(states, [(0, State::Held), (1, State::Kept), (2, State::Gone)]);
@@ -129,7 +134,8 @@ fn a_newer_parser_replaces_only_what_the_source_still_has() {
     let mut before = replica(0, &BTreeMap::from([(0, 3), (1, 3), (2, 3)]));
     before.records.iter_mut().for_each(|record| record.is_owned = true);
     before.records[2].state = State::Gone;
-    let seen = Seen { replica: replica(0, &BTreeMap::from([(0, 1)])), reading: Reading::Reparsed, renamed: KeySet::default() };
+    let seen =
+        Seen { replica: replica(0, &BTreeMap::from([(0, 1)])), reading: Reading::Reparsed, renamed: KeySet::default() };
     let absorbed = absorb(vec![seen], &[&before], true);
     let found: Vec<(u64, u64, State)> =
         absorbed.read[0].records.iter().map(|record| (record.key, record.fullness, record.state)).collect();
