@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn odd_counts() {
-        assert_eq!(of(r#"{"input":-5,"output":"7","reasoning":null}"#, "x", ""), [Some(0), None, None, Some(7), None]);
+        assert_eq!(of(r#"{"input":-5,"output":"7","reasoning":null}"#, "x", ""), [None, None, None, Some(7), None]);
         assert_eq!(of("{}", "x", "local"), [None; 5]);
     }
 }

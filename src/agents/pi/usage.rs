@@ -81,7 +81,7 @@ mod tests {
             "x",
         );
         let odd = odd.unwrap();
-        assert_eq!((odd.input, odd.output, odd.reasoning, odd.cost), (Some(0), Some(10), None, None));
+        assert_eq!((odd.input, odd.output, odd.reasoning, odd.cost), (None, Some(10), None, None));
         assert_eq!((odd.cache_write_5m, odd.cache_write_1h, odd.cache_read), (Some(0), Some(50), None));
         assert_eq!(billed(r#"{"input":0,"output":0,"cost":{"total":0}}"#, "x"), None);
     }
