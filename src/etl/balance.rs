@@ -50,8 +50,12 @@ impl Balance {
 
     /// Adds up what the part had, and what it has now.
     pub(super) fn close(&mut self, before: &[OldReplica], now: &[Replica]) {
-        before.iter().for_each(|old| self.before.add(&Sums::of(&old.replica().records)));
-        now.iter().for_each(|replica| self.now.add(&Sums::of(&replica.records)));
+        for old in before {
+            self.before.add(&Sums::of(&old.replica().records));
+        }
+        for replica in now {
+            self.now.add(&Sums::of(&replica.records));
+        }
     }
 }
 

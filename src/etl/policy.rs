@@ -52,8 +52,8 @@ impl Policy {
     /// Reads `prices=… redact=Secrets content=Full tables=…`, as the first version wrote it.
     fn of_words(stored: &str) -> Self {
         let word = |name: &str| {
-            let values = stored.split(' ').filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-            values.last().unwrap_or_default().to_lowercase()
+            let mut values = stored.split(' ').filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+            values.next_back().unwrap_or_default().to_lowercase()
         };
         Self {
             version: u32::from(!stored.is_empty()),

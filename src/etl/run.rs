@@ -223,7 +223,7 @@ fn extract(
     }
     let (pricer, redactor, groups, old) = prepare(planning, &plan, &damaged, layout, own_prices, now)?;
     let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
-    let mut to_read = Amount::of(&sources);
+    let to_read = Amount::of(&sources);
     progress.start(to_read.files, to_read.bytes);
     progress.stage("extracting");
     let read_again: HashSet<String> = sources.iter().map(|planned| planned.name.clone()).collect();
@@ -256,27 +256,7 @@ fn extract(
         bytes: AtomicU64::new(0),
         staged: AtomicU64::new(0),
     };
-    let mut outcomes = process_all(&shared, groups)?;
-    let mut known_projects = manifest.project_paths.clone();
-    let mut known: HashMap<String, Planned> = by_name(&plan.found, pass).collect();
-    for round in 0.. {
-        let mut next = Vec::new();
-        let projects = projects::add_new(&outcomes, &mut known_projects);
-        if options.looks_into_projects() && !projects.is_empty() {
-            next = plan::look_into(&projects, planning, &mut plan, now);
-            let sources: Vec<&Planned> = next.iter().flat_map(|group| group.sources.values()).collect();
-            to_read.add(&Amount::of(&sources));
-            progress.start(to_read.files, to_read.bytes);
-            known.extend(by_name(&plan.found, pass));
-        }
-        check_interrupt()?;
-        next.extend(resolve::stale(&shared, &mut outcomes, &known));
-        if next.is_empty() {
-            break;
-        }
-        check_round(round)?;
-        outcomes.extend(process_all(&shared, next)?);
-    }
+    let mut outcomes = process_until_settled(&shared, planning, &mut plan, groups, to_read)?;
     check_interrupt()?;
     children::name_late_ones(&shared, &mut outcomes)?;
     record.sources_seen = count(plan.found.len());
@@ -304,6 +284,39 @@ fn extract(
     report::count_problems(record, &reads);
     tidied.map_err(Error::after_commit(layout.root()))?;
     Ok((summary, plan.apart))
+}
+
+/// Processes groups until no decision changes any more.
+fn process_until_settled(
+    shared: &Shared<'_>,
+    planning: Planning<'_>,
+    plan: &mut Plan,
+    groups: Vec<Group>,
+    mut to_read: Amount,
+) -> Result<Vec<Outcome>> {
+    let (options, pass) = (shared.options, shared.pass);
+    let mut outcomes = process_all(shared, groups)?;
+    let mut known_projects = shared.manifest.project_paths.clone();
+    let mut known: HashMap<String, Planned> = by_name(&plan.found, pass).collect();
+    for round in 0.. {
+        let mut next = Vec::new();
+        let projects = projects::add_new(&outcomes, &mut known_projects);
+        if options.looks_into_projects() && !projects.is_empty() {
+            next = plan::look_into(&projects, planning, plan, shared.now);
+            let sources: Vec<&Planned> = next.iter().flat_map(|group| group.sources.values()).collect();
+            to_read.add(&Amount::of(&sources));
+            shared.progress.start(to_read.files, to_read.bytes);
+            known.extend(by_name(&plan.found, pass));
+        }
+        check_interrupt()?;
+        next.extend(resolve::stale(shared, &mut outcomes, &known));
+        if next.is_empty() {
+            break;
+        }
+        check_round(round)?;
+        outcomes.extend(process_all(shared, next)?);
+    }
+    Ok(outcomes)
 }
 
 /// Folds small files after the commit: what fails here leaves the new rows in the lake.

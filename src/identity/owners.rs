@@ -99,7 +99,7 @@ impl Owners {
     pub(crate) fn add(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let name = (agent.to_owned(), replica.session.clone(), replica.source.clone());
         match self.numbers.get(&name).copied() {
-            Some(number) if is_read => self.update(number, replica),
+            Some(number) if is_read => self.update(number, &replica),
             Some(number) => number,
             None => {
                 let number = self.insert(agent, replica, is_read, can_gain);
@@ -132,12 +132,12 @@ impl Owners {
         session
     }
 
-    fn update(&mut self, number: u32, replica: Arc<Replica>) -> u32 {
+    fn update(&mut self, number: u32, replica: &Arc<Replica>) -> u32 {
         if let Some(member) = self.members.get_mut(number as usize) {
             let session = member.session;
-            let before = std::mem::replace(&mut member.replica, Arc::clone(&replica));
+            let before = std::mem::replace(&mut member.replica, Arc::clone(replica));
             (member.is_read, member.can_gain, member.keys) = (true, true, None);
-            self.index(number, &replica, Some(&before));
+            self.index(number, replica, Some(&before));
             if let Some(session) = self.sessions.get_mut(session as usize) {
                 session.word = None;
             }
@@ -337,7 +337,9 @@ impl Owners {
         let mut order = std::mem::take(&mut self.order);
         order.sort_by_key(|session| moment(*session));
         for tied in order.chunk_by_mut(|a, b| moment(*a) == moment(*b)).filter(|tied| tied.len() > 1) {
-            tied.iter().for_each(|session| self.make_word(*session));
+            for session in &*tied {
+                self.make_word(*session);
+            }
             tied.sort_by(|a, b| self.compare_words(*a, *b));
         }
         let mut ranks = vec![0; order.len()];

@@ -43,7 +43,7 @@ struct Stored<'a> {
 }
 
 /// What is stored of records, facts and yields beside their keys, column by column, and the responses.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Details {
     flags: Vec<u8>,
     moments: Vec<i64>,
@@ -159,20 +159,6 @@ impl StoredReplica {
                 };
                 details.fill(replica, records, facts, yields)
             }
-        }
-    }
-}
-
-impl Default for Details {
-    fn default() -> Self {
-        Self {
-            flags: Vec::new(),
-            moments: Vec::new(),
-            fullness: Vec::new(),
-            places: Vec::new(),
-            facts: Vec::new(),
-            yields: Vec::new(),
-            responses: Vec::new(),
         }
     }
 }

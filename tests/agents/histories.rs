@@ -210,7 +210,9 @@ fn assert_keeps_all(case: &Case, steps: &[Step]) -> Result<(), TestCaseError> {
         records(&lake.rows())
     };
     for (number, (events, is_full)) in steps.iter().enumerate() {
-        events.iter().for_each(|(pick, event)| changing.happen(pick, event));
+        for (pick, event) in events {
+            changing.happen(pick, event);
+        }
         let lake = Built::new(&changing.home, "lake");
         lake.run_with(|options| options.full = *is_full);
         let rows = lake.rows();

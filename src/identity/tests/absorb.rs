@@ -104,7 +104,9 @@ proptest! {
     #[test]
     fn a_repeated_reading_changes_nothing(runs in runs()) {
         let mut lake = Lake::default();
-        runs.iter().for_each(|run| lake.run(run));
+        for run in &runs {
+            lake.run(run);
+        }
         let last = runs.last().unwrap().iter().map(|(source, said, _)| (*source, said.clone(), false)).collect();
         lake.run(&last);
         let (memory, rows) = (lake.memory.clone(), lake.rows.clone());
