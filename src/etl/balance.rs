@@ -25,8 +25,13 @@ pub(super) struct Balance {
 }
 
 impl Balance {
-    /// Adds a session that was put together anew.
-    pub(super) fn add_session<'o>(&mut self, before: impl Iterator<Item = &'o OldReplica>, session: &Rebuilt) {
+    /// Adds a session that was put together anew. `is_damaged`: rows of it were in a file that is lost, which the run says.
+    pub(super) fn add_session<'o>(
+        &mut self,
+        before: impl Iterator<Item = &'o OldReplica>,
+        session: &Rebuilt,
+        is_damaged: bool,
+    ) {
         let owned = |replica: &Replica| -> Vec<(Kind, u64)> {
             let owned = replica.records.iter().filter(|record| record.is_owned);
             owned.map(|record| (record.kind, record.key)).collect()
@@ -39,7 +44,7 @@ impl Balance {
         let now: KeySet = session.members().flat_map(|member| owned(&member.replica)).map(|(_, key)| key).collect();
         let had: KeySet = before.iter().map(|(_, key)| *key).collect();
         self.gained.extend(now.iter().filter(|key| !had.contains(*key)));
-        if session.is_corrected {
+        if session.is_corrected || is_damaged {
             return;
         }
         let superseded: KeySet =

@@ -394,7 +394,8 @@ impl PartOutput<'_, '_> {
     fn add_rebuilt(&mut self, mut session: Rebuilt, carried: &mut Carried) -> Result<()> {
         check_interrupt()?;
         let rows = carried.remove(&session.id);
-        if session.old_part.as_ref().is_some_and(|part| self.shared.damaged_parts.contains(part)) {
+        let is_damaged = session.old_part.as_ref().is_some_and(|part| self.shared.damaged_parts.contains(part));
+        if is_damaged {
             session.forget_lost(self.agent, rows.as_ref());
         }
         let writer = &mut *self.writer;
@@ -434,7 +435,7 @@ impl PartOutput<'_, '_> {
         };
         session.place_kept();
         let before = self.shared.old.of_session(self.agent, &session.id);
-        self.balance.add_session(before, &session);
+        self.balance.add_session(before, &session, is_damaged);
         let kept: Vec<Replica> = session.members_mut().map(|member| std::mem::take(&mut member.replica)).collect();
         self.replicas.extend(kept);
         self.sessions.push(SessionOut::New(Box::new(Draft { entry, facts, totals, active_ms, forked_from, file })));
