@@ -5,6 +5,8 @@
 
 mod bounds;
 mod statement;
+#[cfg(test)]
+mod tests;
 
 use std::any::Any;
 use std::cell::RefCell;
