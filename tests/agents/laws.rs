@@ -154,7 +154,8 @@ fn a_full_run_changes_no_row() {
 /// first.
 #[test]
 fn a_copy_that_lacks_a_count_takes_it_from_no_row() {
-    let home = Home::of(&Case::named("worked-example"));
+    let cases = Case::of("opencode");
+    let home = Home::of(cases.iter().find(|case| case.name == "worked-example").unwrap());
     let storage = home.path().join(".local/share/opencode/storage");
     let change = |file: &str, change: &dyn Fn(String) -> String| {
         let path = storage.join(file);
