@@ -86,8 +86,10 @@ fn a_row_that_is_too_large_costs_no_other() {
 
 #[test]
 fn a_query_that_takes_too_much_work_ends() {
-    let numbers: String = (0..2000).map(|number| format!("INSERT INTO numbers VALUES ({number});")).collect();
-    let made = Made::of(&format!("CREATE TABLE numbers (n INTEGER); BEGIN; {numbers} COMMIT;"));
+    let made = Made::of(
+        "CREATE TABLE numbers (n INTEGER);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO numbers SELECT i FROM n;",
+    );
     let spent = Arc::new(AtomicU64::new(u64::MAX / 2));
     let database = Database::open_with(&made.path, None, spent).unwrap();
     let product = "SELECT CAST(count(*) AS TEXT) FROM numbers AS a, numbers AS b WHERE a.n < b.n";
@@ -98,8 +100,8 @@ fn a_query_that_takes_too_much_work_ends() {
 /// As a table does whose pages are linked to more than once.
 #[test]
 fn a_database_that_gives_more_than_it_can_hold_ends() {
-    let texts_of: String = (0..40).map(|_| "INSERT INTO texts VALUES (hex(zeroblob(2000)));").collect();
-    let database = Made::of(&format!("CREATE TABLE texts (x TEXT); {texts_of}")).open();
+    let rows = "INSERT INTO texts VALUES (hex(zeroblob(2000)));".repeat(40);
+    let database = Made::of(&format!("CREATE TABLE texts (x TEXT); {rows}")).open();
     assert_eq!(texts(&database, "SELECT x FROM texts").unwrap().len(), 40);
     assert!(texts(&database, "SELECT a.x FROM texts AS a, texts AS b").unwrap_err().contains("more rows"));
 }
