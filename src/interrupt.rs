@@ -1,7 +1,9 @@
 //! Ctrl-C: a flag that long work looks at, a future that ends queries, and an end for what does neither.
 
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ static WAITING: AtomicWaker = AtomicWaker::new();
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 /// Steps in progress that are better not cut off.
 static UNCUT: AtomicUsize = AtomicUsize::new(0);
+/// A folder that says what the program was doing, for the case that it dies: to be interrupted is no death.
+static NOTES: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// How long work may take to see that it is to stop. Then the program ends: a lake survives that, as it does a crash.
 const GRACE: Duration = Duration::from_millis(800);
@@ -42,11 +46,18 @@ pub(crate) fn listen(end: impl Fn() + Send + 'static) {
         while UNCUT.load(Ordering::Relaxed) > 0 {
             std::thread::sleep(PAUSE);
         }
+        let notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = notes.map(|folder| crate::lake::fs::remove_folder(&folder));
         end();
     });
     // By default, the system ends a program whose file outgrows a limit; with a handler, the write fails and says why.
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
+}
+
+/// Removes a folder when work is ended that does not stop by itself.
+pub(crate) fn remove_at_end(folder: PathBuf) {
+    *NOTES.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
 }
 
 /// Says that the program goes on after an interruption.

@@ -30,6 +30,9 @@ mod hostile;
 #[cfg(feature = "polars")]
 #[path = "lake/interop.rs"]
 mod interop;
+#[cfg(unix)]
+#[path = "lake/interrupt.rs"]
+mod interrupt;
 #[path = "lake/streamed.rs"]
 mod streamed;
 #[path = "lake/verify.rs"]

@@ -107,6 +107,7 @@ pub(crate) struct Breadcrumbs {
 impl Breadcrumbs {
     /// Begins to note; `is_alone` when only one source is read.
     pub(crate) fn new(layout: &Layout, is_alone: bool) -> Self {
+        crate::interrupt::remove_at_end(layout.reading());
         Self { folder: Some(layout.reading()), is_alone, files: Mutex::default() }
     }
 

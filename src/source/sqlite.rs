@@ -5,6 +5,8 @@
 
 mod bounds;
 mod statement;
+#[cfg(test)]
+mod tests;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -90,7 +92,7 @@ impl Database {
 
     /// Its size. Bytes.
     pub fn bytes(&self) -> Result<u64, Reject> {
-        Ok(self.bounds.tables(&self.connection)?.bytes)
+        Ok(self.bounds.bytes(&self.connection)?)
     }
 
     /// The columns of a table; empty when there is no such table.

@@ -115,6 +115,64 @@ fn extracting_twice_gives_the_same_bytes_and_writes_nothing() {
     }
 }
 
+/// Damages some files as crashes and programs of other versions do: one in three is cut off, one in three has texts where
+/// counts should be.
+fn damage(home: &Home) {
+    for (place, source) in home.sources().iter().enumerate() {
+        let Ok(text) = std::fs::read_to_string(&source.path) else { continue };
+        let damaged = match place % 3 {
+            0 => text.chars().take(text.chars().count() * 2 / 3).collect(),
+            1 => {
+                text.replace("\"read\":", "\"read\": \"x\", \"was\":").replace("okens\":", "okens\": \"7x\", \"was\":")
+            }
+            _ => continue,
+        };
+        write(&source.path, damaged.as_bytes());
+    }
+}
+
+#[test]
+fn a_full_run_changes_no_row() {
+    for home in Home::of_all_cases() {
+        for is_damaged in [false, true] {
+            if is_damaged {
+                damage(&home);
+            }
+            let lake = Built::new(&home, if is_damaged { "damaged" } else { "whole" });
+            lake.run();
+            let before = lake.rows();
+            lake.run_with(|options| options.full = true);
+            let after = lake.rows();
+            for table in ["sessions", "messages", "tool_calls", "usage"] {
+                assert_eq!(after.table(table), before.table(table), "{table}, damaged: {is_damaged}");
+            }
+        }
+    }
+}
+
+/// Of two copies that say the same of a response's output, the one that knows more kinds of tokens counts, whatever is read
+/// first.
+#[test]
+fn a_copy_that_lacks_a_count_takes_it_from_no_row() {
+    let cases = Case::of("opencode");
+    let home = Home::of(cases.iter().find(|case| case.name == "worked-example").unwrap());
+    let storage = home.path().join(".local/share/opencode/storage");
+    let change = |file: &str, change: &dyn Fn(String) -> String| {
+        let path = storage.join(file);
+        write(&path, change(std::fs::read_to_string(&path).unwrap()).as_bytes());
+    };
+    change("session/p/ses_a.json", &|text| text.chars().take(text.len() / 2).collect());
+    change("part/msg_2/prt_5.json", &|text| text.replace("\"read\":", "\"read\":\"x\",\"was\":"));
+    let lake = Built::full(&home);
+    let expected = lake.usage();
+    assert_eq!(expected.iter().filter_map(|row| row["cache_read_tokens"].as_i64()).sum::<i64>(), 1000);
+    lake.run_with(|options| options.full = true);
+    assert_eq!(lake.usage(), expected);
+    let fresh = Built::new(&home, "fresh");
+    fresh.run();
+    assert_eq!(fresh.usage(), expected);
+}
+
 /// Whatever a file says twice.
 #[test]
 fn records_that_a_source_repeats_are_there_once() {

@@ -33,8 +33,8 @@ const LIMITS: [(Limit, i32); 9] = [
 
 /// Steps of SQLite's virtual machine between two looks at what was spent: a fraction of a millisecond.
 const STEPS: u16 = 4096;
-/// Steps that reading the schema may take: thousands of tables, where agents have dozens.
-const MAX_SCHEMA_STEPS: u64 = 200_000;
+/// Steps that SQLite may take to load the schema: thousands of tables, where agents have dozens.
+const MAX_SCHEMA_STEPS: u64 = 50_000;
 /// Steps that a run may spend on any database, however small: some seconds.
 const FREE_STEPS: u64 = 200_000_000;
 /// Steps that it may spend for each byte of the database. A row has tens of bytes at least and takes tens of steps.
@@ -57,16 +57,12 @@ pub(super) struct Tables {
     computed: BTreeSet<(String, String)>,
     /// Views and virtual tables, in lower case.
     others: BTreeSet<String>,
-    /// Size of the database. Bytes.
-    pub(super) bytes: u64,
 }
 
 impl Tables {
     /// Reads the schema: what is stored, under its own root page. Names in a schema may be anything.
     fn read(connection: &Connection) -> Result<Self, Error> {
-        let query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-        let bytes = connection.query_row(query, [], |row| row.get::<_, i64>(0))?;
-        let mut tables = Self { bytes: u64::try_from(bytes).unwrap_or_default(), ..Self::default() };
+        let mut tables = Self::default();
         let query = "SELECT t.name, c.name, c.hidden = 2 FROM sqlite_schema AS t CROSS JOIN pragma_table_xinfo(t.name) AS c \
                      WHERE t.type = 'table' AND t.rootpage > 0 AND t.sql LIKE 'CREATE TABLE%' ORDER BY t.rowid, c.cid";
         let mut statement = connection.prepare(query)?;
@@ -131,6 +127,8 @@ impl Tables {
 /// Holds a connection to what may be read.
 pub(super) struct Bounds {
     tables: Arc<OnceLock<Tables>>,
+    /// Size of the database. Bytes.
+    bytes: Arc<OnceLock<u64>>,
     /// Bytes that may still be handed out while the present source is read.
     left: Cell<u64>,
 }
@@ -144,14 +142,15 @@ impl Bounds {
         }
         connection.execute_batch("PRAGMA query_only = 1; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
         let tables = Arc::new(OnceLock::<Tables>::new());
-        let mut steps = Steps { tables: Arc::clone(&tables), of_schema: 0, spent };
+        let bytes = Arc::new(OnceLock::new());
+        let mut steps = Steps { bytes: Arc::clone(&bytes), of_schema: 0, spent };
         connection.progress_handler(c_int::from(STEPS), Some(move || interrupted() || steps.are_too_many()))?;
         let known = Arc::clone(&tables);
         let authorize = move |context: AuthContext<'_>| {
             known.get().map_or(Authorization::Allow, |tables| tables.authorize(&context))
         };
         connection.authorizer(Some(authorize))?;
-        Ok(Self { tables, left: Cell::new(0) })
+        Ok(Self { tables, bytes, left: Cell::new(0) })
     }
 
     /// The tables; read when they are first asked for, before any other statement.
@@ -159,15 +158,25 @@ impl Bounds {
         if let Some(tables) = self.tables.get() {
             return Ok(tables);
         }
-        let tables = Tables::read(connection).map_err(explained)?;
-        let tables = self.tables.get_or_init(|| tables);
+        self.bytes(connection)?;
         self.begin();
-        Ok(tables)
+        let tables = Tables::read(connection).map_err(explained)?;
+        Ok(self.tables.get_or_init(|| tables))
+    }
+
+    /// Size of the database, which SQLite gives when it has loaded the schema. Bytes.
+    pub(super) fn bytes(&self, connection: &Connection) -> Result<u64, Error> {
+        if let Some(bytes) = self.bytes.get() {
+            return Ok(*bytes);
+        }
+        let query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        let bytes: i64 = connection.query_row(query, [], |row| row.get(0)).map_err(explained)?;
+        Ok(*self.bytes.get_or_init(|| u64::try_from(bytes).unwrap_or_default()))
     }
 
     /// Begins to count what is handed out anew: for another source.
     pub(super) fn begin(&self) {
-        let bytes = self.tables.get().map_or(0, |tables| tables.bytes);
+        let bytes = self.bytes.get().copied().unwrap_or_default();
         self.left.set(bytes.saturating_mul(READS_PER_BYTE).saturating_add(FREE_BYTES));
     }
 
@@ -187,18 +196,19 @@ impl Bounds {
 
 /// Counts the steps of a connection.
 struct Steps {
-    tables: Arc<OnceLock<Tables>>,
+    /// Size of the database, when it is known. Bytes.
+    bytes: Arc<OnceLock<u64>>,
     of_schema: u64,
     spent: Spent,
 }
 
 impl Steps {
     fn are_too_many(&mut self) -> bool {
-        let Some(tables) = self.tables.get() else {
+        let Some(bytes) = self.bytes.get() else {
             self.of_schema += u64::from(STEPS);
             return self.of_schema > MAX_SCHEMA_STEPS;
         };
-        let most = tables.bytes.saturating_mul(STEPS_PER_BYTE).saturating_add(FREE_STEPS);
+        let most = bytes.saturating_mul(STEPS_PER_BYTE).saturating_add(FREE_STEPS);
         self.spent.fetch_add(u64::from(STEPS), Ordering::Relaxed) > most
     }
 }
