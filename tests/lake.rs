@@ -35,5 +35,7 @@ mod interop;
 mod interrupt;
 #[path = "lake/streamed.rs"]
 mod streamed;
+#[path = "lake/takeover.rs"]
+mod takeover;
 #[path = "lake/verify.rs"]
 mod verify;

@@ -25,7 +25,7 @@ pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
         lines.push("`llrem sources --bad` lists what could not be read".to_owned());
     }
     lines.extend(summary.skipped.iter().map(|path| {
-        format!("llrem died twice while it read only `{}`: it is skipped until it changes", path.display())
+        format!("llrem died again and again while it read only `{}`: it is skipped until it changes", path.display())
     }));
     if summary.damaged_files > 0 {
         let files = plural(summary.damaged_files, "file");

@@ -144,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_killed_twice_is_skipped_until_it_changes() {
+    fn a_source_that_kills_again_and_again_is_skipped_until_it_changes() {
         let bench = Bench::new();
         bench.die("a", false);
         bench.die("a", true);
         assert_eq!(bench.run().agents[0].bad, 0, "one death may have been a person's doing");
         bench.write("a", "hello again");
-        for _ in 0..2 {
+        for _ in 0..crate::lake::suspects::FATAL {
             bench.die("a", true);
             // A run that dies before it reads anything.
             let manifest = Manifest::load(&bench.layout()).unwrap().unwrap();

@@ -73,6 +73,9 @@ impl Ledger {
         &self,
         parts: impl Iterator<Item = (&'p PartName, &'p PartEntry)>,
     ) -> Vec<String> {
+        if self.is_empty() {
+            return Vec::new();
+        }
         let mut found = Self::default();
         for (name, part) in parts {
             let sums = found.month(name);

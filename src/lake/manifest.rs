@@ -174,7 +174,8 @@ pub(crate) struct FileEntry {
 }
 
 /// Problem of a source that is skipped until it changes.
-pub(crate) const FATAL: &str = "llrem died twice while it read only this source; it is skipped until it changes";
+pub(crate) const FATAL: &str =
+    "llrem died again and again while it read only this source; it is skipped until it changes";
 
 impl SourceEntry {
     /// Returns true if reading the source has killed the program.

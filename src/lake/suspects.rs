@@ -1,6 +1,6 @@
 //! Sources that kill the program. A stack overflow or a full memory leaves no error behind, only what was noted before: each
 //! thread notes the source that it reads. A run that finds such notes reads these sources last, each alone. One that was
-//! alone in two deaths is not read again until it changes: a single one may have been a person's `kill`.
+//! alone in [`FATAL`] deaths in a row is not read again until it changes: fewer may have been a person's `kill`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -15,7 +15,7 @@ use super::manifest::Manifest;
 use crate::error::Result;
 
 /// Deaths with nothing else being read, after which a source is skipped.
-const FATAL: u32 = 2;
+pub(crate) const FATAL: u32 = 5;
 
 /// Sources that may kill the program.
 #[derive(Debug, Default, PartialEq, Eq)]
