@@ -1,4 +1,4 @@
-//! What a run does to the ledger: which records come, go, and stay missing.
+//! Updates the ledger after a run: records that were added, moved, or are missing.
 
 use super::old::OldReplica;
 use super::rebuild::Rebuilt;
@@ -13,7 +13,7 @@ use crate::tables::{LAKE_TABLES, MessageColumns, ToolCallColumns, UsageColumns};
 use super::Shared;
 use super::group::NewPart;
 
-/// What a part's sessions owned before and own now.
+/// Records of a part before and after the run.
 #[derive(Default)]
 pub(super) struct Balance {
     before: Sums,
@@ -70,12 +70,15 @@ pub(super) fn settled(shared: &Shared<'_>, parts: &[NewPart]) -> Result<Ledger> 
     if ledger.is_empty() {
         ledger = of_lake(shared)?;
     }
-    let gained: KeySet = parts.iter().flat_map(|part| part.balance.gained.iter().copied()).collect();
+    // Most runs lose nothing, and a first run gains everything: the set is made only where it is asked.
+    let has_losses = parts.iter().any(|part| !part.balance.left.is_empty());
+    let gaining = parts.iter().filter(|_| has_losses);
+    let gained: KeySet = gaining.flat_map(|part| part.balance.gained.iter().copied()).collect();
     for part in parts {
         let month = ledger.month(&part.name);
         month.add(&part.balance.now);
         month.subtract(&part.balance.before);
-        // What no session has any more should be there: the ledger goes on asking for it.
+        // A record that no session owns any more is lost: the ledger still expects it.
         for (kind, key) in part.balance.left.iter().filter(|(_, key)| !gained.contains(key)) {
             month.add_key(*kind, *key);
         }
@@ -83,7 +86,7 @@ pub(super) fn settled(shared: &Shared<'_>, parts: &[NewPart]) -> Result<Ledger> 
     Ok(ledger)
 }
 
-/// Counts a lake that no ledger counts yet: by what is remembered of it, or by the rows where these are others.
+/// Makes the first ledger of a lake from its claims, or from its rows if the two differ.
 fn of_lake(shared: &Shared<'_>) -> Result<Ledger> {
     let mut ledger = Ledger::default();
     for (name, part) in &shared.manifest.parts {

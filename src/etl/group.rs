@@ -74,7 +74,7 @@ pub(super) struct NewPart {
     pub(super) claims: std::path::PathBuf,
     pub(super) claims_bytes: u64,
     pub(super) sessions: Vec<SessionOut>,
-    /// What the ledger is to have of it.
+    /// The change of the ledger.
     pub(super) balance: Balance,
 }
 
