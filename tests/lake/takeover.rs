@@ -1,7 +1,7 @@
 //! Lakes that an earlier llrem wrote are taken over without loss.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::lake::{self, Bench, copy_folder};
 
@@ -10,7 +10,7 @@ fn a_lake_of_the_first_version_keeps_all_its_rows() {
     let bench = Bench::new();
     let old = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/lakes/version-1");
     copy_folder(&old, &bench.lake());
-    std::fs::set_permissions(bench.lake(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    make_private(&bench.lake());
     let rows =
         |sql: &str| String::from_utf8(lake::succeed(&mut bench.llrem(&["sql", "-f", "csv", sql])).stdout).unwrap();
     let counts = "select session_id, count(*) as n, count(gone_at) as gone from messages group by 1 order by 1";
@@ -23,5 +23,14 @@ fn a_lake_of_the_first_version_keeps_all_its_rows() {
         assert!(!lake::stderr(&output).contains("missing"), "{}", lake::stderr(&output));
         assert_eq!([counts, usage, calls].map(rows), before, "{arguments:?}");
         bench.verify();
+    }
+}
+
+/// Gives a checked-out lake the modes that llrem gives: git does not keep them.
+fn make_private(lake: &Path) {
+    for entry in walkdir::WalkDir::new(lake) {
+        let entry = entry.unwrap();
+        let mode = if entry.file_type().is_dir() { 0o700 } else { 0o600 };
+        std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(mode)).unwrap();
     }
 }
