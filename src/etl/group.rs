@@ -13,7 +13,7 @@ use super::old_rows::{OldRows, Place};
 use super::read::{Planned, Read, ReadSession, read};
 use super::rebuild::{Rebuilt, with_news};
 use super::renamed::find_renamed;
-use super::sessions;
+use super::sessions::KnownSessions;
 use super::totals::Totals;
 use super::{Shared, check_interrupt};
 use crate::error::Result;
@@ -329,6 +329,7 @@ fn write_part(
         sessions: Vec::new(),
         replicas: Vec::new(),
         balance: Balance::default(),
+        known: KnownSessions::new(shared),
     };
     let pieces = in_order(&old.sessions, rebuilt_ids, sessions);
     let order: Vec<Option<Place>> = pieces.iter().map(Piece::place).collect();
@@ -388,6 +389,7 @@ struct PartOutput<'p, 's> {
     sessions: Vec<SessionOut>,
     replicas: Vec<Replica>,
     balance: Balance,
+    known: KnownSessions<'p>,
 }
 
 impl PartOutput<'_, '_> {
@@ -401,15 +403,22 @@ impl PartOutput<'_, '_> {
         let writer = &mut *self.writer;
         let mut totals = session.each_batch(self.shared, rows, |batches| writer.write_all(1, batches))?;
         let active_ms = totals.seal();
-        let sources = &self.shared.manifest.sources;
-        let modified = |source: &str| sources.get(source).map_or(i64::MIN, |entry| entry.print.modified_ns);
         let forked_from = session.members().find_map(|member| member.forked_from.clone());
-        let facts = match session.facts(modified) {
-            Some(facts) => facts.clone(),
-            None => {
-                let old = sessions::old_facts(self.shared, session.old_part.as_ref(), &session.id)?;
+        let (known, is_own_summary) = self.known.facts(session.old_part.as_ref(), &session.id)?;
+        let facts = match session.facts() {
+            (Some(facts), true) if session.is_corrected => facts,
+            (Some(facts), true) => {
+                let summary = known.summary.filter(|_| is_own_summary);
+                facts.filled_from(Facts { summary, ..known })
+            }
+            (read, _) => {
                 // What the lake has may be what an earlier run took for the origin.
-                Facts { forked_from_session_id: forked_from.clone().or(old.forked_from_session_id), ..old }
+                let forked_from_session_id = forked_from.clone().or(known.forked_from_session_id);
+                let facts = Facts { forked_from_session_id, ..known };
+                match read {
+                    Some(read) => facts.filled_from(read),
+                    None => facts,
+                }
             }
         };
         let told = |replica: &Replica| replica.records.len() + replica.facts.len();

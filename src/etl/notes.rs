@@ -1,6 +1,6 @@
 //! What sources say of each other's rows: summaries of other sessions, titles and kinds of subagents, who started them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -64,6 +64,13 @@ impl Notes {
         lift_roots(&mut notes);
         notes
     }
+}
+
+/// Adds to the notes of a source what an earlier reading noted and the source no longer says.
+pub(super) fn with_earlier(mut notes: Vec<Note>, earlier: &[Note]) -> Vec<Note> {
+    let said: HashSet<(u64, NoteField)> = notes.iter().map(|note| (note.key, note.field)).collect();
+    notes.extend(earlier.iter().filter(|note| !said.contains(&(note.key, note.field))).cloned());
+    notes
 }
 
 /// Most sessions between one and its root; more is a ring.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::notes::with_earlier;
 use super::{Shared, check_interrupt};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
-use crate::identity::{KeySet, Record, Replica};
+use crate::identity::{KeySet, Reading, Record, Replica};
 use crate::lake::manifest::{FATAL, SourceState};
 use crate::source::records::take_out_of_range;
 use crate::source::{Databases, Fingerprint, Scope, Source};
@@ -99,6 +100,8 @@ pub(super) struct ReadSession {
     pub(super) rows: Option<[Chunk; 3]>,
     /// What streaming has to know.
     foreseen: Foreseen,
+    /// Number of records that it names.
+    pub(super) record_count: usize,
     /// Records that it names, but of which another row stays.
     pub(super) left_out: Vec<Record>,
     /// Records of the lake that the source holds by other ids than it did.
@@ -125,6 +128,8 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<
     let (sink, outcome) = extracted;
     let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
     report.redactions.merge(&redacted_in_rows);
+    let earlier = shared.manifest.sources.get(&planned.name).filter(|_| shared.reading(planned) != Reading::Reparsed);
+    let notes = with_earlier(notes, earlier.map_or(&[], |entry| &entry.notes));
     let mut read = Read { planned: planned.clone(), report, notes, state: SourceState::Ok };
     settle(&mut read, outcome)?;
     let sessions = sessions.into_iter().map(|rows| read_session(planned, rows, is_streamed)).collect::<Result<_>>()?;
@@ -238,6 +243,7 @@ fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool
     let childless = std::mem::take(&mut rows.childless);
     Ok(ReadSession {
         planned: planned.clone(),
+        record_count: replica.records.len(),
         replica,
         facts,
         rows: chunks,
@@ -281,6 +287,8 @@ impl ReadSession {
 
 fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[Chunk; 3]>) -> u64 {
     let mut hasher = Xxh3::new();
+    // Two sources that exchange what they hold are not what they were.
+    hasher.update(replica.source.as_bytes());
     if chunks.is_none() {
         // The texts of a source that is streamed are not at hand: whatever touched the file may have changed them.
         hasher.update(format!("{:?}", planned.print).as_bytes());

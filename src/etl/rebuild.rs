@@ -1,5 +1,6 @@
 //! One session put together: the rows of its sources that are its own, and those that only the lake still has.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -75,7 +76,7 @@ impl Rebuilt {
     ) -> Self {
         reads.sort_by_key(|read| {
             let moment = read.replica.first_moment;
-            (moment.is_none(), moment, std::cmp::Reverse(read.replica.records.len()), read.replica.source.clone())
+            (moment.is_none(), moment, Reverse(read.replica.records.len()), read.replica.source.clone())
         });
         let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
         let olds: Vec<&Replica> = old.of_session(agent, &id).map(|old| &**OldReplica::replica(old)).collect();
@@ -252,24 +253,21 @@ impl Rebuilt {
         self.sources.iter().map(|source| source.read.planned.print.bytes).sum()
     }
 
-    /// What is known of it beside its rows: a transcript tells rather than what else holds rows of the session, an
-    /// original rather than a copy, then the source that was changed last. None when that one was not read, so that only the lake knows. `modified` is when a
-    /// source that was not read had been changed.
-    pub(super) fn facts(&self, modified: impl Fn(&str) -> i64) -> Option<&Facts> {
-        let read = self.sources.iter().filter(|source| source.member.replica.owns_rows());
-        let rank = |replica: &Replica, modified: i64| (replica.is_present(self.presence), modified);
-        let read = read.max_by_key(|source| rank(&source.member.replica, source.read.planned.print.modified_ns));
-        let kept = self.kept.iter().filter(|member| member.replica.owns_rows());
-        let kept = kept.map(|member| rank(&member.replica, modified(&member.replica.source))).max();
-        let source = match (read, kept) {
-            (Some(read), Some(kept)) if kept > rank(&read.member.replica, read.read.planned.print.modified_ns) => {
-                return None;
-            }
-            (Some(read), _) => Some(read),
-            (None, Some(_)) => return None,
-            (None, None) => self.sources.last(),
+    /// What the sources that were read say of it beside its rows, and whether the one that counts most is among them. A
+    /// source that owns rows counts more than one that does not, then a transcript, then an original, then the one with the
+    /// latest message. The others add what it does not say.
+    pub(super) fn facts(&self) -> (Option<Facts>, bool) {
+        let rank = |replica: &Replica| {
+            let said = replica.records.len() + replica.facts.len();
+            let place = (replica.last_moment(), said, Reverse(replica.source.clone()));
+            (replica.owns_rows(), replica.is_present(self.presence), place)
         };
-        source.map(|source| &source.read.facts)
+        let mut sources: Vec<&SourceOf> = self.sources.iter().collect();
+        sources.sort_by_cached_key(|source| Reverse(rank(&source.member.replica)));
+        let best_read = sources.first().map(|source| rank(&source.member.replica));
+        let best_kept = self.kept.iter().map(|member| rank(&member.replica)).max();
+        let facts = sources.into_iter().map(|source| source.read.facts.clone());
+        (facts.reduce(Facts::filled_from), best_read > best_kept)
     }
 
     /// Gives its rows in order, as batches of messages, tool calls and usage, and their totals.
@@ -284,7 +282,7 @@ impl Rebuilt {
         let mut gathered: Vec<(usize, [RecordBatch; 3])> = Vec::new();
         let mut turns = Turns::default();
         for (number, source) in self.sources.iter_mut().enumerate() {
-            let owned = Owned::of(&source.member.replica);
+            let owned = Owned::of(source);
             let places = std::mem::take(&mut source.places);
             source.read.each_chunk(shared, |chunks| {
                 if !is_simple {
@@ -320,11 +318,10 @@ struct Owned {
 }
 
 impl Owned {
-    fn of(replica: &Replica) -> Self {
-        let has_row = |record: &Record| record.is_owned && !record.is_of_lake();
-        let has_all = replica.records.iter().all(has_row);
-        let owned = replica.records.iter().filter(|record| has_row(record) && !has_all);
-        Self { keys: owned.map(|record| record.key).collect(), has_all }
+    fn of(source: &SourceOf) -> Self {
+        let owned = source.member.replica.records.iter().filter(|record| record.is_owned && !record.is_of_lake());
+        let has_all = owned.clone().count() == source.read.record_count;
+        Self { keys: owned.filter(|_| !has_all).map(|record| record.key).collect(), has_all }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Rows of `sessions`: made last, when it is known what all sources say of each session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use arrow::array::RecordBatch;
 
 use super::Shared;
 use super::group::{Draft, NewPart, SessionOut};
@@ -144,7 +146,7 @@ fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
     });
 }
 
-type OldRows = BTreeMap<String, (arrow::array::RecordBatch, usize)>;
+type OldRows = BTreeMap<String, (RecordBatch, usize)>;
 
 fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<OldRows> {
     let mut rows = OldRows::new();
@@ -164,34 +166,55 @@ fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<OldRows> {
     Ok(rows)
 }
 
-/// What the lake knows of a session whose sources are gone.
-pub(super) fn old_facts(shared: &Shared<'_>, part: Option<&PartName>, session: &str) -> Result<Facts> {
-    let mut facts = Facts { session_id: session.to_owned(), kind: "session", ..Facts::default() };
-    let Some(part) = part else { return Ok(facts) };
-    let rows = old_rows(shared, part)?;
-    let entry = shared.manifest.parts.get(part).and_then(|part| part.sessions.iter().find(|entry| entry.id == session));
-    let (Some((batch, row)), Some(entry)) = (rows.get(session), entry) else { return Ok(facts) };
-    let row = SessionColumns::of(batch).row(*row);
-    let owned = |text: Option<&str>| text.map(str::to_owned);
-    facts.kind = ["session", "subagent", "side_agent", "prompts"]
-        .into_iter()
-        .find(|kind| *kind == row.kind)
-        .unwrap_or("session");
-    facts.is_one_when_empty = entry.marks.is_one_when_empty();
-    facts.agent_version = owned(row.agent_version);
-    facts.project_path = owned(row.project_path.filter(|_| entry.project_hash.is_none()));
-    facts.project_hash.clone_from(&entry.project_hash);
-    facts.git_branch = owned(row.git_branch);
-    facts.git_commit = owned(row.git_commit);
-    facts.git_repo = owned(row.git_repo);
-    facts.title = owned(row.title.filter(|_| entry.marks.has_title()));
-    facts.summary = owned(row.summary);
-    facts.parent_session_id = owned(row.parent_session_id);
-    facts.root_session_id = Some(row.root_session_id.to_owned());
-    facts.forked_from_session_id = owned(row.forked_from_session_id);
-    facts.is_subagent = row.is_subagent;
-    facts.subagent_type = owned(row.subagent_type);
-    Ok(facts)
+/// The rows of `sessions` of an earlier run, each part's read when it is first needed.
+pub(super) struct KnownSessions<'s> {
+    shared: &'s Shared<'s>,
+    parts: BTreeMap<PartName, HashMap<&'s str, (RecordBatch, usize, &'s SessionEntry)>>,
+}
+
+impl<'s> KnownSessions<'s> {
+    pub(super) fn new(shared: &'s Shared<'s>) -> Self {
+        Self { shared, parts: BTreeMap::new() }
+    }
+
+    /// What the lake knows of a session, next to nothing where it does not have it; and whether its own source summed it up.
+    pub(super) fn facts(&mut self, part: Option<&PartName>, session: &str) -> Result<(Facts, bool)> {
+        let nothing = Facts { session_id: session.to_owned(), kind: "session", ..Facts::default() };
+        let Some(name) = part else { return Ok((nothing, false)) };
+        if !self.parts.contains_key(name) {
+            let mut rows = old_rows(self.shared, name)?;
+            let entries = self.shared.manifest.parts.get(name).into_iter().flat_map(|part| &part.sessions);
+            let known = entries.filter_map(|entry| {
+                let (batch, row) = rows.remove(&entry.id)?;
+                Some((entry.id.as_str(), (batch, row, entry)))
+            });
+            self.parts.insert(name.clone(), known.collect());
+        }
+        let known = self.parts.get(name).and_then(|sessions| sessions.get(session));
+        let Some((batch, row, entry)) = known else { return Ok((nothing, false)) };
+        let row = SessionColumns::of(batch).row(*row);
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let kinds = ["session", "subagent", "side_agent", "prompts"];
+        let facts = Facts {
+            kind: kinds.into_iter().find(|kind| *kind == row.kind).unwrap_or("session"),
+            is_one_when_empty: entry.marks.is_one_when_empty(),
+            agent_version: owned(row.agent_version),
+            project_path: owned(row.project_path.filter(|_| entry.project_hash.is_none())),
+            project_hash: entry.project_hash.clone(),
+            git_branch: owned(row.git_branch),
+            git_commit: owned(row.git_commit),
+            git_repo: owned(row.git_repo),
+            title: owned(row.title.filter(|_| entry.marks.has_title())),
+            summary: owned(row.summary),
+            parent_session_id: owned(row.parent_session_id),
+            root_session_id: Some(row.root_session_id.to_owned()),
+            forked_from_session_id: owned(row.forked_from_session_id),
+            is_subagent: row.is_subagent,
+            subagent_type: owned(row.subagent_type),
+            ..nothing
+        };
+        Ok((facts, entry.marks.has_summary()))
+    }
 }
 
 /// Parts of a path, whichever system wrote it.

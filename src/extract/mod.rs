@@ -404,20 +404,23 @@ impl<'a> Sink<'a> {
     pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
         let row = UsageRow { timestamp: plausible(row.timestamp), ..row };
         let key = key(self.context.agent, Kind::Response, row.response_id);
-        let tokens = if row.grain == "session" { row.total_tokens } else { row.output_tokens };
-        let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
-        let fullness = tokens.min(1 << 48) * 2 + u64::from(row.stop_reason.is_some());
-        let record = Record { fullness, is_copy: weak, ..Record::new(Kind::Response, key, seq) };
         let claims_only = matches!(self.mode, Mode::ClaimsOnly);
         let copy = ResponseCopy {
             request: row.request_id.map(|id| crate::identity::key(self.context.agent, Kind::Presence, id)),
             ..ResponseCopy::of(key, &row)
         };
+        // A sum over a session may be told in kinds that change; of a response only the output grows.
+        let tokens = if row.grain == "session" { copy.total() } else { row.output_tokens };
+        let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
+        let fullness = tokens.min(1 << 48) * 2 + u64::from(row.stop_reason.is_some());
+        let record = Record { fullness, is_copy: weak, ..Record::new(Kind::Response, key, seq) };
         let is_first = self.is_first(key);
         let row = self.context.pricer.priced(row.shorten(), &mut self.recent_model);
         let rows = self.session();
         rows.responses.push(copy);
         if !is_first {
+            let fullest = rows.repeated.entry(key).or_default();
+            *fullest = fullness.max(*fullest);
             return Ok(());
         }
         rows.records.push(record);

@@ -50,6 +50,27 @@ pub struct Facts {
     pub first_moment: Option<i64>,
 }
 
+impl Facts {
+    /// Adds what another source of the session says, or an earlier reading. Who started the session is not added: the source
+    /// that counts most knows.
+    pub(crate) fn filled_from(self, other: Self) -> Self {
+        let has_project = self.project_path.is_some() || self.project_hash.is_some();
+        Self {
+            is_one_when_empty: self.is_one_when_empty || other.is_one_when_empty,
+            agent_version: self.agent_version.or(other.agent_version),
+            project_path: self.project_path.or(other.project_path),
+            project_hash: if has_project { self.project_hash } else { other.project_hash },
+            git_branch: self.git_branch.or(other.git_branch),
+            git_commit: self.git_commit.or(other.git_commit),
+            git_repo: self.git_repo.or(other.git_repo),
+            title: self.title.or(other.title),
+            summary: self.summary.or(other.summary),
+            subagent_type: self.subagent_type.or(other.subagent_type),
+            ..self
+        }
+    }
+}
+
 /// One session as extracted from one source.
 #[derive(Default)]
 pub struct SessionRows {
@@ -71,6 +92,8 @@ pub struct SessionRows {
     pub(super) copies: [usize; 2],
     /// How often a file that is read together with the source said more of a record.
     pub(super) raised: KeyMap<u8>,
+    /// How much the fullest repeat says of each response that the source repeats.
+    pub(super) repeated: KeyMap<u64>,
     /// Keys of its records so far.
     pub(super) seen: KeySet,
     /// What it says of each response that it claims; of one that the source repeats, each time.
@@ -105,6 +128,10 @@ impl SessionRows {
         for record in records.iter_mut().filter(|_| !self.raised.is_empty()) {
             let raised = self.raised.get(&record.key).copied().unwrap_or_default();
             record.fullness = (record.fullness & ((1 << RAISED_BIT) - 1)) | (u64::from(raised) << RAISED_BIT);
+        }
+        for record in records.iter_mut().filter(|_| !self.repeated.is_empty()) {
+            let repeated = self.repeated.get(&record.key).copied().unwrap_or_default();
+            record.fullness = record.fullness.max(repeated);
         }
         let mut responses = std::mem::take(&mut self.responses);
         responses.sort_by_key(|copy| copy.key);

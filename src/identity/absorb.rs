@@ -86,7 +86,10 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: boo
     let superseded = superseded(replicas, &kept);
     for old in before {
         match seen.iter_mut().find(|it| it.replica.source == old.source) {
-            Some(it) => carry_over(it, old, &held, &kept),
+            Some(it) => {
+                carry_over(it, old, &held, &kept);
+                keep_superseded(&mut it.replica, old, &superseded);
+            }
             None => unread.push((*old).clone()),
         }
     }
@@ -116,6 +119,14 @@ fn carry_over(seen: &mut Seen, old: &Replica, held: &KeySet, kept: &KeySet) {
     let dropped = old.facts.iter().filter(|fact| !facts.contains(&fact.key));
     let dropped = dropped.filter(|fact| fact.is_gone || reading.keeps_dropped());
     replica.facts.extend(dropped.map(|fact| Fact { is_gone: true, ..*fact }));
+}
+
+/// Keeps the yields of records that are superseded by them, though the source no longer says so: what it said that by may
+/// have been dropped.
+fn keep_superseded(read: &mut Replica, old: &Replica, superseded: &KeySet) {
+    let held: KeySet = read.records.iter().map(|record| record.key).filter(|key| superseded.contains(key)).collect();
+    let known = read.yields.clone();
+    read.yields.extend(old.yields.iter().filter(|it| held.contains(&it.record) && !known.contains(it)));
 }
 
 /// Keeps what was known of a replica before its source dropped lines: when it began, which records are copies, that it is
@@ -154,15 +165,15 @@ fn demote_rest_of_reply(read: &mut Replica, old: &Replica) {
 
 /// Takes records out of the readings of which the lake's row says more.
 fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], left_out: &mut [Vec<Record>]) {
-    // A record that may be superseded is another matter: what supersedes it says more.
-    let yields = seen.iter().flat_map(|it| &it.replica.yields).chain(before.iter().flat_map(|old| &old.yields));
-    let yielding: KeySet = yields.map(|it| it.record).collect();
+    // What supersedes a record says more.
+    let replicas = seen.iter().map(|it| &it.replica).chain(before.iter().copied());
+    let superseded = superseded(replicas, &KeySet::default());
     let held: Vec<KeyMap<u64>> = seen.iter().map(|it| fullness_of(&it.replica)).collect();
     let mut poorer: Vec<KeySet> = vec![KeySet::default(); seen.len()];
     for old in before {
         let Some(own) = seen.iter().position(|it| it.replica.source == old.source) else { continue };
         let is_same = seen.get(own).is_some_and(|it| it.reading.is_of_same_source());
-        for record in old.records.iter().filter(|record| record.is_owned && !yielding.contains(&record.key)) {
+        for record in old.records.iter().filter(|record| record.is_owned && !superseded.contains(&record.key)) {
             // What the same bytes say less of now, a newer parser corrected; but not what they had dropped before.
             if is_same && record.state == State::Held {
                 continue;
@@ -213,21 +224,22 @@ fn renamed_at(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
     missing.into_iter().filter(|(moment, count)| new.get(moment) == Some(count)).map(|(moment, _)| moment).collect()
 }
 
-/// Takes out the records that now would be superseded and were not before, if the source dropped a fact: the finer line
-/// went with it, and the row that the lake made of it says more than what is left. A source that dropped no fact only says
+/// Takes out the records that now would be superseded and were not before, if the source dropped anything: the finer line
+/// went with it, and the row that the lake made of it says more than what is left. A source that dropped nothing only says
 /// more of its records than it did.
 fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
     if read.yields.is_empty() {
         return;
     }
-    let present: KeySet = read.facts.iter().map(|fact| fact.key).collect();
-    if old.facts.iter().all(|fact| present.contains(&fact.key)) {
+    let said: KeySet = read.facts.iter().map(|fact| fact.key).chain(read.records.iter().map(|it| it.key)).collect();
+    let held = old.records.iter().filter(|record| !record.is_of_lake()).map(|record| record.key);
+    if old.facts.iter().map(|fact| fact.key).chain(held).all(|key| said.contains(&key)) {
         return;
     }
-    let yielding: KeySet = read.yields.iter().map(|it| it.record).collect();
-    let yielded: KeySet = old.yields.iter().map(|it| it.record).collect();
-    let owned = old.records.iter().filter(|record| record.is_owned).map(|record| record.key);
-    let hints: KeySet = owned.filter(|key| yielding.contains(key) && !yielded.contains(key)).collect();
+    let owned: KeySet = old.records.iter().filter(|record| record.is_owned).map(|record| record.key).collect();
+    let yielded: HashSet<(u64, u64)> = old.yields.iter().map(|it| (it.record, it.fact)).collect();
+    let new = read.yields.iter().filter(|it| owned.contains(&it.record) && !yielded.contains(&(it.record, it.fact)));
+    let hints: KeySet = new.map(|it| it.record).collect();
     read.records.retain(|record| !hints.contains(&record.key));
     read.yields.retain(|it| !hints.contains(&it.record));
     read.responses.retain(|copy| !hints.contains(&copy.key));

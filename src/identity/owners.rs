@@ -4,10 +4,12 @@
 //! 1. whether it can show the record: one that dropped it before the lake had its row cannot;
 //! 2. provenance: an original before a copy;
 //! 3. kind: a main session before a subagent;
-//! 4. the first moment that was ever in the session, copies included;
-//! 5. dictionary order: a session is a word, and its messages in order of time are the letters, those that it dropped
+//! 4. fullness, of messages and tool calls: one that lost a part of the record goes after one that has all of it. Of a
+//!    response the owner's row has the numbers of the fullest copy anyway;
+//! 5. the first moment that was ever in the session, copies included;
+//! 6. dictionary order: a session is a word, and its messages in order of time are the letters, those that it dropped
 //!    included. The first difference decides, so an origin goes before its forks;
-//! 6. its id.
+//! 7. its id.
 //!
 //! The order of two sessions depends on these two alone. A record that is superseded has no owner.
 
@@ -81,6 +83,7 @@ struct Claim {
     is_gone: bool,
     is_owned: bool,
     is_of_lake: bool,
+    is_response: bool,
     fullness: u64,
 }
 
@@ -222,7 +225,9 @@ impl Owners {
                 continue;
             };
             verdict.owned.push(owner == Some(number));
-            if owner != Some(number) && record.kind == Kind::Message {
+            // A later session that has more of a message copied it nevertheless.
+            let is_copied = record.is_copy || owner.and_then(|owner| self.rank_of(owner)) < self.rank_of(number);
+            if owner != Some(number) && record.kind == Kind::Message && is_copied {
                 self.note_origin(&replica, record, owner, &mut verdict, &mut last_copied);
             }
             // Only the row of the owner has the numbers of all copies.
@@ -300,23 +305,32 @@ impl Owners {
         Some(decision)
     }
 
+    /// Returns the place of a replica's session among all, once these are ranked.
+    fn rank_of(&self, number: u32) -> Option<u32> {
+        let session = self.members.get(number as usize)?.session;
+        self.ranks.as_ref()?.get(session as usize).copied()
+    }
+
     /// Returns what decides between the replicas that have a key; the lowest owns it.
     fn standing(&self, number: u32, claim: &Claim) -> Option<impl Ord + use<'_>> {
         let member = self.members.get(number as usize)?;
         let session = self.sessions.get(member.session as usize)?;
         let holds = !claim.is_gone && (member.is_read || member.can_gain);
         let can_show = claim.is_fact || holds || claim.is_owned;
-        let rank = self.ranks.as_ref()?.get(member.session as usize)?;
+        let rank = self.rank_of(number)?;
         let replica = &member.replica;
         let within_session = (Reverse(replica.records.len()), replica.source.as_str());
-        Some((!can_show, claim.is_copy, self.is_side(session), *rank, within_session))
+        let fullness = if claim.is_response { 0 } else { claim.fullness };
+        Some((!can_show, claim.is_copy, self.is_side(session), Reverse(fullness), rank, within_session))
     }
 
-    /// Returns the replica of the owner's session whose row in the lake says more than what was read.
+    /// Returns the replica whose row in the lake says more than the owner's: one of the owner's session that was not read, or
+    /// any that dropped the record.
     fn fuller_row(&self, owner: u32, claim: &Claim, claims: &[(u32, Claim)]) -> Option<u32> {
         let session = |number: u32| self.members.get(number as usize).map(|member| member.session);
         let fuller = claims.iter().filter(|(number, other)| {
-            other.is_owned && other.is_of_lake && other.fullness > claim.fullness && session(*number) == session(owner)
+            let stays = other.is_gone || (other.is_of_lake && session(*number) == session(owner));
+            other.is_owned && stays && other.fullness > claim.fullness
         });
         fuller.max_by_key(|(_, other)| other.fullness).map(|(number, _)| *number)
     }
@@ -395,6 +409,7 @@ impl Owners {
                 is_gone: record.is_of_lake(),
                 is_owned: record.is_owned,
                 is_of_lake: !is_read || record.is_of_lake(),
+                is_response: record.kind == Kind::Response,
                 fullness: record.fullness,
             }),
             (replica, Place::Fact(at)) => replica.facts.get(at as usize).map(|fact| Claim {
@@ -403,6 +418,7 @@ impl Owners {
                 is_gone: fact.is_gone,
                 is_owned: false,
                 is_of_lake: false,
+                is_response: false,
                 fullness: 0,
             }),
         }

@@ -121,6 +121,11 @@ impl Replica {
         own.map(|record| record.moment).filter(|moment| *moment != i64::MAX).min()
     }
 
+    /// Returns the moment of the last message that was ever in it.
+    pub(crate) fn last_moment(&self) -> Option<i64> {
+        self.records.iter().map(|record| record.moment).filter(|moment| *moment != i64::MAX).max()
+    }
+
     /// Returns what the source says again of responses.
     pub(crate) fn repeats(&self) -> impl Iterator<Item = &ResponseCopy> {
         let pairs = self.responses.iter().zip(self.responses.iter().skip(1));

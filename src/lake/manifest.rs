@@ -140,22 +140,33 @@ impl SessionEntry {
     }
 }
 
-/// Two flags in one byte, so that manifests from when there was but the first can be read.
+/// Flags in one byte, so that manifests from when there was but the first can be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marks(u8);
 
 impl Marks {
     const HAS_TITLE: u8 = 1;
     const IS_ONE_WHEN_EMPTY: u8 = 2;
+    const HAS_SUMMARY: u8 = 4;
 
     pub(crate) fn of(facts: &Facts) -> Self {
-        let mark = |is_so, mark| if is_so { mark } else { 0 };
-        Self(mark(facts.title.is_some(), Self::HAS_TITLE) | mark(facts.is_one_when_empty, Self::IS_ONE_WHEN_EMPTY))
+        let title = Self::mark(facts.title.is_some(), Self::HAS_TITLE);
+        let summary = Self::mark(facts.summary.is_some(), Self::HAS_SUMMARY);
+        Self(title | summary | Self::mark(facts.is_one_when_empty, Self::IS_ONE_WHEN_EMPTY))
+    }
+
+    fn mark(is_so: bool, mark: u8) -> u8 {
+        if is_so { mark } else { 0 }
     }
 
     /// Whether its own source gives it a title.
     pub(crate) fn has_title(self) -> bool {
         self.0 & Self::HAS_TITLE != 0
+    }
+
+    /// Whether its own source gives it a summary.
+    pub(crate) fn has_summary(self) -> bool {
+        self.0 & Self::HAS_SUMMARY != 0
     }
 
     /// Whether it has a row in `sessions` though it has none elsewhere.

