@@ -1,6 +1,7 @@
 //! Where extractors put their rows: redacted, priced, claimed, and collected into Arrow batches.
 
 mod arguments;
+mod fullness;
 mod hashing;
 mod likeness;
 mod notes;
@@ -308,7 +309,7 @@ impl<'a> Sink<'a> {
         let row = MessageRow { timestamp: plausible(row.timestamp), ..row };
         let record = Record {
             moment: row.timestamp.unwrap_or(i64::MAX),
-            fullness: size([row.text, row.thinking]),
+            fullness: fullness::of_message(&row),
             is_copy: weak,
             ..Record::new(Kind::Message, key, row.seq)
         };
@@ -352,7 +353,8 @@ impl<'a> Sink<'a> {
             return Ok(());
         }
         let row = ToolCallRow { started_at: plausible(row.started_at), ended_at: plausible(row.ended_at), ..row };
-        let record = Record { fullness: fullness(&row), is_copy: weak, ..Record::new(Kind::ToolCall, key, row.seq) };
+        let record =
+            Record { fullness: fullness::of_call(&row), is_copy: weak, ..Record::new(Kind::ToolCall, key, row.seq) };
         let keeps = self.keeps(row.seq);
         let [input, command, output] = self.clean_row(keeps, [row.input, row.command, row.output]);
         let (stores, context) = (self.stores_texts(), self.context);
@@ -409,10 +411,7 @@ impl<'a> Sink<'a> {
             request: row.request_id.map(|id| crate::identity::key(self.context.agent, Kind::Presence, id)),
             ..ResponseCopy::of(key, &row)
         };
-        // A sum over a session may be told in kinds that change; of a response only the output grows.
-        let tokens = if row.grain == "session" { copy.total() } else { row.output_tokens };
-        let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
-        let fullness = tokens.min(1 << 48) * 2 + u64::from(row.stop_reason.is_some());
+        let fullness = fullness::of_response(&row, &copy);
         let record = Record { fullness, is_copy: weak, ..Record::new(Kind::Response, key, seq) };
         let is_first = self.is_first(key);
         let row = self.context.pricer.priced(row.shorten(), &mut self.recent_model);
@@ -559,19 +558,6 @@ impl<'a> Sink<'a> {
     fn sketch_seed(&self) -> u64 {
         if self.stores_texts() { PUBLIC_SEED } else { self.context.redactor.keyed(PUBLIC_SEED) }
     }
-}
-
-/// Returns how much a source says of a call: whether both the call and its result are there, then their size before
-/// anything is left out or replaced.
-fn fullness(row: &ToolCallRow<'_>) -> u64 {
-    let parts = u64::from(row.input.is_some()) + u64::from(row.status != "pending");
-    (parts << 48) | size([row.input, row.output])
-}
-
-/// Returns the size of texts, at most what fits beside other parts of a fullness. Bytes.
-fn size(texts: [Option<&str>; 2]) -> u64 {
-    let bytes: usize = texts.into_iter().flatten().map(str::len).sum();
-    (bytes as u64).min((1 << 48) - 1)
 }
 
 /// Short texts that are the same row after row: they are looked at when they change.

@@ -51,11 +51,20 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Adds what another source of the session says, or an earlier reading. Who started the session is not added: the source
-    /// that counts most knows.
+    /// Adds what another source of the session says, or an earlier reading.
     pub(crate) fn filled_from(self, other: Self) -> Self {
         let has_project = self.project_path.is_some() || self.project_hash.is_some();
+        let is_spawned = other.is_subagent && !self.is_subagent && self.parent_session_id.is_none();
+        let (kind, parent_session_id, root_session_id) = if is_spawned {
+            (other.kind, other.parent_session_id, other.root_session_id)
+        } else {
+            (self.kind, self.parent_session_id, self.root_session_id)
+        };
         Self {
+            kind,
+            parent_session_id,
+            root_session_id,
+            is_subagent: self.is_subagent || is_spawned,
             is_one_when_empty: self.is_one_when_empty || other.is_one_when_empty,
             agent_version: self.agent_version.or(other.agent_version),
             project_path: self.project_path.or(other.project_path),

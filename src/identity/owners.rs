@@ -4,7 +4,7 @@
 //! 1. whether it can show the record: one that dropped it before the lake had its row cannot;
 //! 2. provenance: an original before a copy;
 //! 3. kind: a main session before a subagent;
-//! 4. fullness, of messages and tool calls: one that lost a part of the record goes after one that has all of it. Of a
+//! 4. content of messages and tool calls: one that lost a part of the record goes after one that has all of it. Of a
 //!    response the owner's row has the numbers of the fullest copy anyway;
 //! 5. the first moment that was ever in the session, copies included;
 //! 6. dictionary order: a session is a word, and its messages in order of time are the letters, those that it dropped
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::{KeyMap, Kind, Record, Replica, ResponseCopy};
+use super::{COLUMN_BITS, KeyMap, Kind, Record, Replica, ResponseCopy};
 
 /// All replicas that matter in a run, and what was decided of their records.
 #[derive(Default)]
@@ -320,8 +320,8 @@ impl Owners {
         let rank = self.rank_of(number)?;
         let replica = &member.replica;
         let within_session = (Reverse(replica.records.len()), replica.source.as_str());
-        let fullness = if claim.is_response { 0 } else { claim.fullness };
-        Some((!can_show, claim.is_copy, self.is_side(session), Reverse(fullness), rank, within_session))
+        let content = if claim.is_response { 0 } else { claim.fullness >> COLUMN_BITS };
+        Some((!can_show, claim.is_copy, self.is_side(session), Reverse(content), rank, within_session))
     }
 
     /// Returns the replica whose row in the lake says more than the owner's: one of the owner's session that was not read, or

@@ -15,6 +15,9 @@ pub enum State {
     Gone = 2,
 }
 
+/// The lowest bits of a record's fullness, which count the columns that are known beside its content.
+pub(crate) const COLUMN_BITS: u32 = 4;
+
 /// A record that a replica holds, or once held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {

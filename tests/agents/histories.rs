@@ -205,7 +205,7 @@ fn is_same(table: &str, a: &Value, b: &Value) -> bool {
 }
 
 /// What a record may not lose, and what may not become smaller.
-const KEPT: [&str; 16] = [
+const KEPT: [&str; 15] = [
     "text",
     "thinking",
     "input",
@@ -215,7 +215,6 @@ const KEPT: [&str; 16] = [
     "child_session_id",
     "model",
     "timestamp",
-    "title",
     "summary",
     "project_path",
     "git_branch",

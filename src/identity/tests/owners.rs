@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::{Fact, Kind, Record, Replica, Yield};
+use super::super::{COLUMN_BITS, Fact, Kind, Record, Replica, Yield};
 use super::Owners;
 
 fn message(key: u64, moment: i64) -> Record {
@@ -127,7 +127,7 @@ fn replicas(drawn: &[Drawn]) -> Vec<Arc<Replica>> {
         let records = records.iter().filter(|(key, ..)| seen.insert(*key));
         let records = records.map(|(key, moment, is_copy, fullness)| Record {
             is_copy: *is_copy,
-            fullness: *fullness,
+            fullness: *fullness << COLUMN_BITS,
             ..message(*key, *moment)
         });
         let records: Vec<Record> = records.collect();
