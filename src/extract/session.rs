@@ -54,17 +54,18 @@ impl Facts {
     /// Adds what another source of the session says, or an earlier reading.
     pub(crate) fn filled_from(self, other: Self) -> Self {
         let has_project = self.project_path.is_some() || self.project_hash.is_some();
-        let is_spawned = other.is_subagent && !self.is_subagent && self.parent_session_id.is_none();
-        let (kind, parent_session_id, root_session_id) = if is_spawned {
-            (other.kind, other.parent_session_id, other.root_session_id)
-        } else {
-            (self.kind, self.parent_session_id, self.root_session_id)
-        };
+        let has_parent = self.is_subagent || self.parent_session_id.is_some();
+        let (kind, parent_session_id, root_session_id, is_subagent) =
+            if !has_parent && (other.is_subagent || other.parent_session_id.is_some()) {
+                (other.kind, other.parent_session_id, other.root_session_id, other.is_subagent)
+            } else {
+                (self.kind, self.parent_session_id, self.root_session_id, self.is_subagent)
+            };
         Self {
             kind,
             parent_session_id,
             root_session_id,
-            is_subagent: self.is_subagent || is_spawned,
+            is_subagent,
             is_one_when_empty: self.is_one_when_empty || other.is_one_when_empty,
             agent_version: self.agent_version.or(other.agent_version),
             project_path: self.project_path.or(other.project_path),

@@ -319,7 +319,7 @@ impl Owners {
         let can_show = claim.is_fact || holds || claim.is_owned;
         let rank = self.rank_of(number)?;
         let replica = &member.replica;
-        let within_session = (Reverse(replica.records.len()), replica.source.as_str());
+        let within_session = (Reverse(claim.fullness), Reverse(replica.records.len()), replica.source.as_str());
         let content = if claim.is_response { 0 } else { claim.fullness >> COLUMN_BITS };
         Some((!can_show, claim.is_copy, self.is_side(session), Reverse(content), rank, within_session))
     }
