@@ -31,10 +31,6 @@ impl Reading {
     pub(crate) fn is_by_other_parser(self) -> bool {
         matches!(self, Self::Reparsed | Self::ChangedAndReparsed)
     }
-
-    fn is_of_same_source(self) -> bool {
-        matches!(self, Self::Reparsed | Self::Same)
-    }
 }
 
 /// One source's reading of a session.
@@ -172,10 +168,10 @@ fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], left_out: &mut [Vec<
     let mut poorer: Vec<KeySet> = vec![KeySet::default(); seen.len()];
     for old in before {
         let Some(own) = seen.iter().position(|it| it.replica.source == old.source) else { continue };
-        let is_same = seen.get(own).is_some_and(|it| it.reading.is_of_same_source());
+        let is_corrected = seen.get(own).is_some_and(|it| it.reading == Reading::Reparsed);
         for record in old.records.iter().filter(|record| record.is_owned && !superseded.contains(&record.key)) {
             // What the same bytes say less of now, a newer parser corrected; but not what they had dropped before.
-            if is_same && record.state == State::Held {
+            if is_corrected && record.state == State::Held {
                 continue;
             }
             let says = |at: usize| held.get(at).and_then(|held| held.get(&record.key)).copied();
