@@ -90,7 +90,7 @@ impl Typed {
                 ..MessageRow::default()
             };
             out.message(row, true)?;
-            out.give_way(Kind::Message, &id, prompt.claim, None);
+            out.yields_to(Kind::Message, &id, prompt.claim, None);
         }
         out.end_session(Facts {
             session_id: session.to_owned(),

@@ -20,7 +20,7 @@
 //! 1. [`absorb`] joins the readings of a session's sources with the memory of them. It never forgets a record, unless a
 //!    newer parser reads the same bytes and no longer finds it. A record of which less is left keeps the lake's row.
 //! 2. [`Owners`] decides over all replicas who owns each record. Sessions have a total order, and each record belongs to
-//!    the first session that holds it, so the order in which sources are read makes no difference.
+//!    the first session that holds all of it, so the order in which sources are read makes no difference.
 
 mod absorb;
 mod keys;

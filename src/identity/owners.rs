@@ -320,7 +320,13 @@ impl Owners {
         let rank = self.rank_of(number)?;
         let replica = &member.replica;
         let within_session = (Reverse(claim.fullness), Reverse(replica.records.len()), replica.source.as_str());
-        let content = if claim.is_response { 0 } else { claim.fullness >> COLUMN_BITS };
+        // Memories of earlier versions, and those made again from the rows, do not know how much a row says.
+        let is_unknown = claim.fullness == 0 && claim.is_owned && claim.is_of_lake;
+        let content = match claim.is_response {
+            true => 0,
+            false if is_unknown => u64::MAX,
+            false => claim.fullness >> COLUMN_BITS,
+        };
         Some((!can_show, claim.is_copy, self.is_side(session), Reverse(content), rank, within_session))
     }
 

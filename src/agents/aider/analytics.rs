@@ -163,7 +163,7 @@ impl Log<'_, '_> {
         };
         launch.seq += 1;
         self.out.message(row, false)?;
-        self.out.give_way(Kind::Message, id, any_chat_key(), record.time.0);
+        self.out.yields_to(Kind::Message, id, any_chat_key(), record.time.0);
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl Log<'_, '_> {
         };
         let seq = launch.seq - 1;
         self.out.usage(row, seq, true)?;
-        self.out.give_way(Kind::Response, &id, any_chat_key(), Some(send.time));
+        self.out.yields_to(Kind::Response, &id, any_chat_key(), Some(send.time));
         Ok(())
     }
 

@@ -119,7 +119,7 @@ fn push(inputs: &[Input], project: Option<&str>, chat: u64, out: &mut Sink<'_>) 
             ..MessageRow::default()
         };
         out.message(row, true)?;
-        out.give_way(Kind::Message, &id, chat, timestamp);
+        out.yields_to(Kind::Message, &id, chat, timestamp);
     }
     out.end_session(Facts {
         first_moment: out.local_moment(first.time),

@@ -146,7 +146,7 @@ impl<'o, 's> Thread<'o, 's> {
         match self.twin {
             Twin::None => {}
             Twin::First => self.out.claim(same(), false),
-            Twin::Second => self.out.give_way(kind, id, same(), None),
+            Twin::Second => self.out.yields_to(kind, id, same(), None),
         }
     }
 

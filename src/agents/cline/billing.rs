@@ -189,7 +189,7 @@ impl<'t> Billing<'t> {
         let removals = self.timeline.totals.iter().filter(|total| !total.is_of_subagents).count();
         if made.removals == removals {
             let removal = keys::removal(self.dialect.agent, &rows.session, removals);
-            rows.out.give_way(Kind::Response, &id, removal, moment(made.at));
+            rows.out.yields_to(Kind::Response, &id, removal, moment(made.at));
         }
         Ok(())
     }
@@ -244,7 +244,7 @@ impl<'t> Billing<'t> {
         })?;
         if total.is_of_subagents {
             let subagents = keys::subagents(agent, &rows.session);
-            rows.out.give_way(Kind::Response, &id, subagents, None);
+            rows.out.yields_to(Kind::Response, &id, subagents, None);
         } else {
             let since = total.previous.and_then(moment).map(|previous| previous.saturating_add(REMOVED_AFTER));
             rows.out.claim_since(keys::removal(agent, &rows.session, *removals), since);

@@ -153,7 +153,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
             ..Said::default()
         };
         self.rows.say(&said)?;
-        self.give_way(Kind::Message, &id);
+        self.yields_to(Kind::Message, &id);
         self.parent = Some(id);
         Ok(())
     }
@@ -222,7 +222,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
             ..Said::default()
         };
         let seq = self.rows.say(&said)?;
-        self.give_way(Kind::Message, &id);
+        self.yields_to(Kind::Message, &id);
         if let Some(request) = request {
             self.billing.bill(self.rows, request, Some((&id, seq)), self.billing.indexed())?;
         }
@@ -244,16 +244,16 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
                 &call,
                 &CallResult { output, is_done: shown.is_done, at: shown.output_at, ..CallResult::default() },
             )?;
-            self.give_way(Kind::ToolCall, &call.id);
+            self.yields_to(Kind::ToolCall, &call.id);
         }
         self.parent = Some(id);
         Ok(())
     }
 
     /// Should the model's history turn up, it tells more.
-    fn give_way(&mut self, kind: Kind, id: &str) {
+    fn yields_to(&mut self, kind: Kind, id: &str) {
         let history = keys::history(self.rows.agent, &self.rows.session);
-        self.rows.out.give_way(kind, id, history, None);
+        self.rows.out.yields_to(kind, id, history, None);
     }
 
     /// Ends the last reply, and hands on what is left.

@@ -110,7 +110,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             ..Said::default()
         };
         self.rows.say(&said)?;
-        self.give_way(Kind::Message, &id, place);
+        self.yields_to(Kind::Message, &id, place);
         self.parent = Some(id);
         Ok(())
     }
@@ -271,7 +271,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             is_copy,
         };
         let seq = self.rows.say(&said)?;
-        self.give_way(Kind::Message, &id, place);
+        self.yields_to(Kind::Message, &id, place);
         if let (Form::Task(Some(billing)), Some(request)) = (&mut self.form, request) {
             billing.bill(self.rows, request, Some((&id, seq)), model.as_deref())?;
         }
@@ -301,7 +301,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             };
             // One that is named by its session has the same id there.
             if !is_global(&call.own_id) {
-                self.give_way(Kind::ToolCall, &call.id, place);
+                self.yields_to(Kind::ToolCall, &call.id, place);
             }
             let own_id = format!("id {}", call.own_id);
             if call.own_id.is_empty() {
@@ -382,10 +382,10 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         matches!(&self.form, Form::Session(session) if session.replays(place.index))
     }
 
-    fn give_way(&mut self, kind: Kind, id: &str, place: Place) {
+    fn yields_to(&mut self, kind: Kind, id: &str, place: Place) {
         if self.is_copy(place) {
             let folder = keys::folder(self.rows.agent, &self.rows.session);
-            self.rows.out.give_way(kind, id, folder, None);
+            self.rows.out.yields_to(kind, id, folder, None);
         }
     }
 

@@ -60,7 +60,7 @@ fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -
             ..MessageRow::default()
         };
         out.message(row, true)?;
-        out.give_way(Kind::Message, &id, session, None);
+        out.yields_to(Kind::Message, &id, session, None);
     }
     let count = |number: crate::source::records::TokenNumber| number.0;
     let told =
@@ -88,7 +88,7 @@ fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -
             is_partial,
             is_copy: true,
         })?;
-        rows.out.give_way(Kind::Response, &id, session, None);
+        rows.out.yields_to(Kind::Response, &id, session, None);
     }
     let parent = item.parent.get().map(str::to_owned);
     out.end_session(Facts {

@@ -65,7 +65,7 @@ impl OwnBill<'_> {
             is_copy: self.is_copy,
         })?;
         if let Some(finer) = self.gives_way {
-            rows.out.give_way(Kind::Response, self.id, finer, None);
+            rows.out.yields_to(Kind::Response, self.id, finer, None);
         }
         Ok(())
     }

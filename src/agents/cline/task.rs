@@ -130,7 +130,7 @@ fn sum_up(
     })?;
     let finer = if are_alone { keys::shown } else { keys::requests };
     let finer = finer(dialect.agent, &rows.session);
-    rows.out.give_way(Kind::Response, &id, finer, None);
+    rows.out.yields_to(Kind::Response, &id, finer, None);
     Ok(())
 }
 

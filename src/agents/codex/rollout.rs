@@ -344,7 +344,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     /// Says of a record that may be another thread's that it is, should a later line tell so.
     fn may_be_copied(&mut self, kind: Kind, id: &str, weak: bool, stretch: usize) {
         if weak && self.lineage.origin().is_some() {
-            self.out.give_way(kind, id, copies_key(&self.session, stretch), None);
+            self.out.yields_to(kind, id, copies_key(&self.session, stretch), None);
         }
     }
 

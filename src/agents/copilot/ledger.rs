@@ -177,7 +177,7 @@ impl Ledger {
     }
 }
 
-/// What tells in finer grain, by its key, and since when it has to be there: see [`crate::extract::Sink::give_way`].
+/// What tells in finer grain, by its key, and since when it has to be there: see [`crate::extract::Sink::yields_to`].
 type Finer = (u64, Option<i64>);
 
 fn cost_of(billed: &Object<Billed<'_>>) -> Option<f64> {
@@ -300,7 +300,7 @@ impl Transcript<'_, '_> {
         thread.has_rows = true;
         self.out.usage(call.row(&thread.session), call.seq, call.weak)?;
         for (key, at) in finer {
-            self.out.give_way(Kind::Response, &call.response, key, at);
+            self.out.yields_to(Kind::Response, &call.response, key, at);
         }
         Ok(true)
     }

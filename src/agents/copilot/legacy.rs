@@ -132,7 +132,7 @@ impl<'c> Reader<'c, '_, '_> {
             ..MessageRow::default()
         };
         self.out.message(row, false)?;
-        self.out.give_way(Kind::Message, &id, session_key(AGENT, self.session), None);
+        self.out.yields_to(Kind::Message, &id, session_key(AGENT, self.session), None);
         self.seq += 1;
         for call in message.calls.0.iter().filter_map(|call| call.0.as_ref()) {
             self.take_call(call, &id, timestamp)?;
@@ -196,7 +196,7 @@ impl<'c> Reader<'c, '_, '_> {
             ..ToolCallRow::default()
         };
         self.out.tool_call(row, false)?;
-        self.out.give_way(Kind::ToolCall, &id, session_key(AGENT, self.session), None);
+        self.out.yields_to(Kind::ToolCall, &id, session_key(AGENT, self.session), None);
         self.seq += 1;
         Ok(())
     }

@@ -165,7 +165,7 @@ fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
             let Some(text) = text else { continue };
             let message = format!("store:{id}:{}:{role}", turn.index);
             out.message(turn.row(id, seq, &message, parent.as_deref(), (role, kind, text)), false)?;
-            out.give_way(Kind::Message, &message, presence, None);
+            out.yields_to(Kind::Message, &message, presence, None);
             parent = Some(message);
             seq += 1;
         }
@@ -189,7 +189,7 @@ fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
         out.turn_to(if is_main { "" } else { &owner });
         for call in &calls {
             out.usage(call.row(&owner), call.seq, false)?;
-            out.give_way(Kind::Response, &call.response, recorded_key(id), call.timestamp);
+            out.yields_to(Kind::Response, &call.response, recorded_key(id), call.timestamp);
         }
         if !is_main {
             out.end_session(Facts {

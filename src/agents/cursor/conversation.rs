@@ -286,7 +286,7 @@ impl<'o, 's> Conversation<'o, 's> {
 /// Says of a row that it is no row where a conversation that was begun before this one has its twin.
 pub(super) fn give_way_to_twin(out: &mut Sink<'_>, kind: Kind, id: &str, twin: u64, began: i64) {
     // The moment is kept in whole seconds and rounded up: two seconds before lies before this conversation's own claim.
-    out.give_way(kind, id, twin, Some(began.saturating_sub(2_000_000)));
+    out.yields_to(kind, id, twin, Some(began.saturating_sub(2_000_000)));
 }
 
 fn given(raw: Raw<'_>) -> Option<Cow<'_, str>> {

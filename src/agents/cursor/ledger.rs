@@ -93,7 +93,7 @@ impl Ledger {
                 give_way_to_twin(out, Kind::Response, &billed.id, twin, began);
             }
             let Some(model) = billed.model.as_deref() else { continue };
-            out.give_way(Kind::Response, &billed.id, self.key_of(out, model), None);
+            out.yields_to(Kind::Response, &billed.id, self.key_of(out, model), None);
             if let Some(model) = self.named_in_costs(out, model) {
                 let sum = priced.entry(model).or_default();
                 *sum = (sum.0.saturating_add(billed.input), sum.1.saturating_add(billed.output));

@@ -117,7 +117,7 @@ impl<'o, 's> Rows<'o, 's> {
         self.count += 1;
         let place = self.out.message(row, self.weak)?;
         if let Some(key) = self.gives_way_to {
-            self.out.give_way(Kind::Message, said.id, key, None);
+            self.out.yields_to(Kind::Message, said.id, key, None);
         }
         Ok(place)
     }
@@ -155,7 +155,7 @@ impl<'o, 's> Rows<'o, 's> {
         };
         self.out.tool_call(row, self.weak)?;
         if let Some(key) = self.gives_way_to {
-            self.out.give_way(Kind::ToolCall, called.id, key, None);
+            self.out.yields_to(Kind::ToolCall, called.id, key, None);
         }
         Ok(())
     }

@@ -151,7 +151,7 @@ impl Session {
         out.message(row, true)?;
         // One with an id of the agent's is the session's own of that id.
         if line.id.get().is_none() || line.kind.is("completion") {
-            out.give_way(Kind::Message, message_id, messages_key(id), None);
+            out.yields_to(Kind::Message, message_id, messages_key(id), None);
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Session {
             ..total.row(id, &response_id)
         };
         out.usage(row, self.seq - 1, true)?;
-        out.give_way(Kind::Response, &response_id, total_key(id), None);
+        out.yields_to(Kind::Response, &response_id, total_key(id), None);
         Ok(())
     }
 

@@ -85,9 +85,9 @@ impl Entries<'_, '_> {
                 let text = text.or_else(completions);
                 self.thread.push(MessageRow { text: text.as_deref(), ..blank("assistant", "reply", &id) })?;
                 if let Some(execution) = entry.execution.get() {
-                    self.thread.out.give_way(Kind::Message, &id, answered(execution), None);
+                    self.thread.out.yields_to(Kind::Message, &id, answered(execution), None);
                     for prompt in self.prompts.drain(..) {
-                        self.thread.out.give_way(Kind::Message, &prompt, asked(execution), None);
+                        self.thread.out.yields_to(Kind::Message, &prompt, asked(execution), None);
                     }
                 }
                 self.prompts.clear();

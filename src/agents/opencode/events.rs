@@ -185,7 +185,7 @@ impl<'o, 'a> Events<'o, 'a> {
         )?;
         if !identity.is_copy() {
             let steps = steps_key(self.rows.out.agent(), row.id);
-            self.rows.out.give_way(Kind::Response, id, steps, None);
+            self.rows.out.yields_to(Kind::Response, id, steps, None);
         }
         Ok(())
     }

@@ -133,9 +133,9 @@ impl Identity {
     }
 
     /// Says of a row of a copy that it is none where the original is.
-    pub(super) fn give_way(&self, kind: Kind, id: &str, out: &mut Sink<'_>) {
+    pub(super) fn yields_to(&self, kind: Kind, id: &str, out: &mut Sink<'_>) {
         for known_by in self.finished.or(self.original).into_iter().chain(self.origin).filter(|_| self.is_copy) {
-            out.give_way(kind, id, known_by, None);
+            out.yields_to(kind, id, known_by, None);
         }
     }
 }

@@ -218,7 +218,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             ..MessageRow::default()
         };
         let place = self.out.message(row, identity.is_copy() || said.is_bare || said.is_unfinished)?;
-        identity.give_way(Kind::Message, identity.id(), self.out);
+        identity.yields_to(Kind::Message, identity.id(), self.out);
         identity.claim(self.out);
         if self.is_reverted {
             self.abandoned.push(place);
@@ -282,7 +282,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             ..ToolCallRow::default()
         };
         self.out.tool_call(row, identity.is_copy() || call.end.is_none())?;
-        identity.give_way(Kind::ToolCall, id, self.out);
+        identity.yields_to(Kind::ToolCall, id, self.out);
         Ok(())
     }
 
@@ -310,7 +310,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             ..UsageRow::default()
         };
         self.out.usage(row, response.seq, identity.is_copy())?;
-        identity.give_way(Kind::Response, response.id, self.out);
+        identity.yields_to(Kind::Response, response.id, self.out);
         Ok(())
     }
 

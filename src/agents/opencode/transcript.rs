@@ -345,7 +345,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             self.rows.response(identity, &response)?;
             if !identity.is_copy() {
                 let steps = steps_key(self.rows.out.agent(), &open.id);
-                self.rows.out.give_way(Kind::Response, identity.id(), steps, None);
+                self.rows.out.yields_to(Kind::Response, identity.id(), steps, None);
             }
         }
         self.push_retries(&open)

@@ -79,7 +79,7 @@ impl Transcript<'_, '_> {
         if let Some(response) = &response {
             self.bill_reply(spot, message, response)?;
             if let Writer::OtherAgent(Some(session)) = writer {
-                self.out.give_way(Kind::Response, response, session, None);
+                self.out.yields_to(Kind::Response, response, session, None);
             }
         }
         let model = if named.is_none() { self.model[1].clone() } else { None };

@@ -1,0 +1,558 @@
+//! Takes rows from an extractor: without secrets, with their prices and hashes, and notes what the source says of each record.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use chrono::NaiveDateTime;
+
+use super::hashing::Hex;
+use super::likeness::{self, Letters};
+use super::repeated::Repeated;
+use super::{
+    Chunk, Content, Context, Facts, Note, NoteField, PUBLIC_SEED, Reject, Report, SessionRows, arguments, fullness,
+};
+use crate::error::{Error, Result};
+use crate::identity::{Fact, KeyMap, Kind, Record, ResponseCopy, Yield, key, session_key};
+use crate::interrupt::interrupted;
+use crate::pricing::Recent;
+use crate::redact::Counts;
+use crate::source::records::take_out_of_range;
+use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::time::plausible;
+
+/// What a first look at a source tells of the rows that a second look hands on.
+#[derive(Debug, Default)]
+pub struct Foreseen {
+    /// Places of the messages on branches that were left.
+    pub abandoned: Vec<usize>,
+    /// Messages and tool calls that come far behind those that they go before.
+    pub late: Option<[Chunk; 2]>,
+}
+
+/// Takes a session's rows before it is complete.
+pub type Consumer<'a> = dyn FnMut(&mut SessionRows) -> Result<()> + 'a;
+
+enum Mode<'a> {
+    Collect { most: usize },
+    ClaimsOnly,
+    Stream { consumer: &'a mut Consumer<'a>, chunk: usize },
+}
+
+/// Takes what an extractor reads from one source.
+pub struct Sink<'a> {
+    context: &'a Context<'a>,
+    mode: Mode<'a>,
+    /// Boxed: its builders take kilobytes, which every move would copy.
+    current: Option<Box<SessionRows>>,
+    /// Sessions of the source that others were turned to before they were complete, by name.
+    parked: BTreeMap<String, Box<SessionRows>>,
+    current_name: String,
+    places: Places,
+    recent_model: Recent,
+    letters: Letters,
+    /// Sessions that are complete.
+    pub sessions: Vec<Box<SessionRows>>,
+    /// The first place of each among them, by the session's key.
+    ended: KeyMap<usize>,
+    /// Facts about rows of other sources.
+    pub notes: Vec<Note>,
+    /// What was found beside rows.
+    pub report: Report,
+    /// Secrets replaced in rows, by kind.
+    pub redacted_in_rows: Counts,
+}
+
+impl<'a> Sink<'a> {
+    /// Collects whole sessions in memory.
+    pub fn collect(context: &'a Context<'a>) -> Self {
+        Self::collect_up_to(usize::MAX, context)
+    }
+
+    /// Collects whole sessions in memory, as long as none takes more than so many bytes.
+    pub fn collect_up_to(most: usize, context: &'a Context<'a>) -> Self {
+        Self::new(context, Mode::Collect { most })
+    }
+
+    /// Collects only claims and facts: a first look at a source that is too large to be held.
+    pub fn claims_only(context: &'a Context<'a>) -> Self {
+        Self::new(context, Mode::ClaimsOnly)
+    }
+
+    /// Hands rows on in chunks of so many bytes of text, so that memory does not depend on the source. Which messages are
+    /// on abandoned branches, and which rows come far too late, is known from the first look at it.
+    pub fn stream(context: &'a Context<'a>, known: Foreseen, chunk: usize, consumer: &'a mut Consumer<'a>) -> Self {
+        let mut sink = Self::new(context, Mode::Stream { consumer, chunk });
+        let rows = sink.session();
+        rows.abandoned = known.abandoned;
+        rows.abandoned.sort_unstable();
+        rows.waiting = known.late;
+        sink
+    }
+
+    fn new(context: &'a Context<'a>, mode: Mode<'a>) -> Self {
+        Self {
+            context,
+            mode,
+            current: None,
+            parked: BTreeMap::new(),
+            current_name: String::new(),
+            places: Places::default(),
+            recent_model: Recent::default(),
+            letters: Letters::new(),
+            sessions: Vec::new(),
+            ended: KeyMap::default(),
+            notes: Vec::new(),
+            report: Report::default(),
+            redacted_in_rows: Counts::default(),
+        }
+    }
+
+    /// The agent whose rows these are: value of the `agent` column.
+    pub fn agent(&self) -> &'static str {
+        self.context.agent
+    }
+
+    /// A moment that the agent wrote in its own time, without saying which. Microseconds since 1970.
+    pub fn local_moment(&self, local: NaiveDateTime) -> Option<i64> {
+        crate::time::in_zone(local, self.context.zone)
+    }
+
+    /// Counts a line or record.
+    pub fn line(&mut self) {
+        self.note_out_of_range(self.report.lines.max(1));
+        self.report.lines += 1;
+    }
+
+    /// Counts a line or record that could not be read, with its number and why.
+    pub fn problem(&mut self, line: u64, reason: &str) {
+        self.report.bad_lines += 1;
+        self.report.first_bad_line.get_or_insert(line);
+        self.remark(&format!("line {line}: {reason}"));
+    }
+
+    /// Counts numbers that were left out of a line or record because they are out of range: a problem of that line alone,
+    /// however many there are.
+    pub fn note_out_of_range(&mut self, line: u64) {
+        match take_out_of_range() {
+            0 => {}
+            1 => self.problem(line, "a number out of range, which is left out"),
+            count => self.problem(line, &format!("{count} numbers out of range, which are left out")),
+        }
+    }
+
+    /// Keeps a remark about the source that is no bad line.
+    pub fn remark(&mut self, remark: &str) {
+        if self.report.problems.len() < Report::PROBLEMS {
+            let remark = self.context.redactor.redact(remark, &mut self.report.redactions).into_owned();
+            self.report.problems.push(remark);
+        }
+    }
+
+    /// Counts something that this version of llrem does not know, by name.
+    pub fn unknown(&mut self, name: &str) {
+        if let Some(count) = self.report.unknown.get_mut(name) {
+            *count += 1;
+        } else if self.report.unknown.len() < Report::UNKNOWN {
+            let name = self.context.redactor.redact(name, &mut self.report.redactions).into_owned();
+            self.report.unknown.insert(name, 1);
+        }
+    }
+
+    /// Tells something about a row of whatever source it is in.
+    pub fn note(&mut self, field: NoteField, key: u64, rank: i64, text: &str) {
+        let text = match field {
+            NoteField::Title | NoteField::Summary => self.clean(Some(text)),
+            NoteField::SubagentType
+            | NoteField::ChildSession
+            | NoteField::ProjectPath
+            | NoteField::Parent
+            | NoteField::Root => Some(self.context.redactor.redact(text, &mut self.report.redactions)),
+        };
+        if let Some(text) = text {
+            self.notes.push(Note { key, field, rank, text: text.into_owned() });
+        }
+    }
+
+    /// Says that something exists: other sources' records that yield to it are superseded.
+    pub fn claim(&mut self, key: u64, is_copy: bool) {
+        self.session().present.push(Fact { key, since: 0, is_copy, is_gone: false });
+    }
+
+    /// Says that something exists from a moment on: what other sources record of the time before it is not superseded.
+    /// Microseconds since 1970.
+    pub fn claim_since(&mut self, key: u64, since: Option<i64>) {
+        self.session().present.push(Fact { key, since: since.unwrap_or(0), is_copy: false, is_gone: false });
+    }
+
+    /// Says of a message, call or response that was added that it is superseded where any source says that `to` exists,
+    /// since `at` or before; at any time when there is no `at`. So a total is superseded by the parts that another source,
+    /// or a later record, has, whatever is read first. Microseconds since 1970.
+    pub fn yields_to(&mut self, kind: Kind, id: &str, to: u64, at: Option<i64>) {
+        let record = key(self.context.agent, kind, id);
+        // Files write moments by the second.
+        let until = at.map_or(i64::MAX, |at| (at.div_euclid(1_000_000) + 1).saturating_mul(1_000_000));
+        self.session().yields.push(Yield { record, fact: to, until });
+    }
+
+    /// Says of a message, call or response that was added that a file which is read together with the source said more of
+    /// it than the source does. When that file is gone, the row stays as it was.
+    pub fn from_companion(&mut self, kind: Kind, id: &str) {
+        let record = key(self.context.agent, kind, id);
+        let raised = self.session().raised.entry(record).or_default();
+        *raised = raised.saturating_add(1);
+    }
+
+    /// Says that all records so far are copies, which only a later one tells.
+    pub fn weaken(&mut self) {
+        let rows = self.session();
+        let [records, facts] = rows.copies;
+        rows.records.iter_mut().skip(records).for_each(|record| record.is_copy = true);
+        rows.present.iter_mut().skip(facts).for_each(|fact| fact.is_copy = true);
+        rows.copies = [rows.records.len(), rows.present.len()];
+    }
+
+    /// Adds a message. Returns its place among the session's messages, also of one that the source repeats, which is there
+    /// once.
+    pub fn message(&mut self, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
+        let key = key(self.context.agent, Kind::Message, row.message_id);
+        if !self.is_first(key) {
+            return Ok(self.place_of_repeat());
+        }
+        let row = MessageRow { timestamp: plausible(row.timestamp), ..row };
+        let record = Record {
+            moment: row.timestamp.unwrap_or(i64::MAX),
+            fullness: fullness::of_message(&row),
+            is_copy: weak,
+            ..Record::new(Kind::Message, key, row.seq)
+        };
+        let keeps = self.keeps(row.seq);
+        let [text, thinking] = self.clean_row(keeps, [row.text, row.thinking]);
+        let (stores, seed) = (self.stores_texts(), self.sketch_seed());
+        let counts = &mut self.redacted_in_rows;
+        let cwd = self.places.cwd.clean(row.cwd.filter(|_| keeps), self.context.redactor, counts);
+        let git_branch = self.places.branch.clean(row.git_branch.filter(|_| keeps), self.context.redactor, counts);
+        let rows = self.current.get_or_insert_default();
+        rows.records.push(record);
+        let place = rows.message_count;
+        rows.message_count += 1;
+        if keeps {
+            let is_abandoned = matches!(self.mode, Mode::Stream { .. }) && rows.abandoned.binary_search(&place).is_ok();
+            if matches!(self.mode, Mode::ClaimsOnly) || rows.places.is_some() {
+                rows.places.get_or_insert_default().push(place);
+            }
+            let prompt = text.as_deref().filter(|_| row.kind == "prompt");
+            let sketch = prompt.and_then(|prompt| likeness::text_sketch(prompt, seed));
+            let [text, thinking] = [text, thinking].map(|text| text.filter(|_| stores));
+            rows.messages.push(key, &[text.as_deref(), thinking.as_deref()]).push(MessageRow {
+                text: text.as_deref(),
+                text_sketch: sketch.as_deref(),
+                thinking: thinking.as_deref(),
+                cwd: cwd.as_deref(),
+                git_branch: git_branch.as_deref(),
+                is_abandoned,
+                ..row
+            });
+        }
+        self.flush_when_full()?;
+        Ok(place)
+    }
+
+    /// Adds a tool call, claimed by its id; one that the source repeats is there once.
+    /// The hashes of what it asked for and of its result are made here.
+    pub fn tool_call(&mut self, row: ToolCallRow<'_>, weak: bool) -> Result<(), Reject> {
+        let key = key(self.context.agent, Kind::ToolCall, row.call_id);
+        if !self.is_first(key) {
+            return Ok(());
+        }
+        let row = ToolCallRow { started_at: plausible(row.started_at), ended_at: plausible(row.ended_at), ..row };
+        let record =
+            Record { fullness: fullness::of_call(&row), is_copy: weak, ..Record::new(Kind::ToolCall, key, row.seq) };
+        let keeps = self.keeps(row.seq);
+        let [input, command, output] = self.clean_row(keeps, [row.input, row.command, row.output]);
+        let (stores, context) = (self.stores_texts(), self.context);
+        let hex = |hash: u64| Hex::of(if stores { hash } else { context.redactor.keyed(hash) });
+        let counts = &mut self.redacted_in_rows;
+        let file_path = self.places.file.clean(row.file_path.filter(|_| keeps), context.redactor, counts);
+        let name = self.places.tool.clean(Some(row.name).filter(|_| keeps), context.redactor, counts);
+        let server = self.places.server.clean(row.mcp_server.filter(|_| keeps), context.redactor, counts);
+        let rows = self.current.get_or_insert_default();
+        rows.records.push(record);
+        if row.category == "task" && row.child_session_id.is_none() {
+            rows.childless.insert(key);
+        }
+        if keeps {
+            let name = name.as_deref().unwrap_or_default();
+            let request = input.as_deref();
+            let input_key = request.map(|input| hex(arguments::input_key(name, input)));
+            let shape = request.map(|input| hex(likeness::input_shape(name, input, &mut self.letters)));
+            let output_key = output.as_deref().map(|output| hex(likeness::output_key(output)));
+            let error = output.as_deref().filter(|_| row.status == "error");
+            let error_key = error.and_then(|error| likeness::error_key(error, &mut self.letters)).map(hex);
+            let [input, command, output] = [input, command, output].map(|text| text.filter(|_| stores));
+            rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
+                name,
+                mcp_server: server.as_deref(),
+                input: input.as_deref(),
+                input_key: input_key.as_deref(),
+                input_shape: shape.as_deref(),
+                command: command.as_deref(),
+                output: output.as_deref(),
+                output_key: output_key.as_deref(),
+                error_key: error_key.as_deref(),
+                file_path: file_path.as_deref(),
+                ..row
+            });
+        }
+        self.flush_when_full()
+    }
+
+    /// The model that a name means: of two spellings that are priced as one model, the same.
+    pub fn model_named<'m>(&self, name: &'m str) -> Cow<'m, str> {
+        let named = UsageRow { model: Some(name), ..UsageRow::default() };
+        self.context.pricer.model_key(&named).map_or(Cow::Borrowed(name), |key| Cow::Owned(key.to_owned()))
+    }
+
+    /// Adds a billed response, claimed by its id, with its total and, where the agent recorded none, its cost.
+    /// `seq` is the place of the message that it became. One that the source repeats is there once, with the numbers of its
+    /// fullest copy.
+    pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
+        let row = UsageRow { timestamp: plausible(row.timestamp), ..row };
+        let key = key(self.context.agent, Kind::Response, row.response_id);
+        let claims_only = matches!(self.mode, Mode::ClaimsOnly);
+        let copy = ResponseCopy {
+            request: row.request_id.map(|id| crate::identity::key(self.context.agent, Kind::Presence, id)),
+            ..ResponseCopy::of(key, &row)
+        };
+        let fullness = fullness::of_response(&row, &copy);
+        let record = Record { fullness, is_copy: weak, ..Record::new(Kind::Response, key, seq) };
+        let is_first = self.is_first(key);
+        let row = self.context.pricer.priced(row.shorten(), &mut self.recent_model);
+        let rows = self.session();
+        rows.responses.push(copy);
+        if !is_first {
+            let fullest = rows.repeated.entry(key).or_default();
+            *fullest = fullness.max(*fullest);
+            return Ok(());
+        }
+        rows.records.push(record);
+        if !claims_only {
+            rows.usage.push(key, &[]).push(row);
+        }
+        self.flush_when_full()
+    }
+
+    /// Marks messages, by their places, as lying on a branch that the conversation left.
+    pub fn abandon(&mut self, places: &[usize]) {
+        if !matches!(self.mode, Mode::Stream { .. }) {
+            self.session().abandoned.extend_from_slice(places);
+        }
+    }
+
+    /// Turns to another session of the same source, which may have been begun before; for sources whose sessions run side
+    /// by side. The names are the extractor's own.
+    pub fn turn_to(&mut self, name: &str) {
+        if name == self.current_name {
+            return;
+        }
+        let left = std::mem::replace(&mut self.current_name, name.to_owned());
+        if let Some(rows) = self.current.take() {
+            self.parked.insert(left, rows);
+        }
+        self.current = self.parked.remove(name);
+    }
+
+    /// Drops the current session: nothing in the source makes it one.
+    pub fn discard_session(&mut self) {
+        self.current = None;
+    }
+
+    /// Completes the current session. A session without any row or claim leaves nothing.
+    pub fn end_session(&mut self, mut facts: Facts) -> Result<(), Reject> {
+        facts.first_moment = plausible(facts.first_moment);
+        for text in [&mut facts.title, &mut facts.summary] {
+            let clean = self.clean(text.as_deref()).map(Cow::into_owned);
+            *text = clean;
+        }
+        let places = [&mut facts.project_path, &mut facts.git_branch, &mut facts.git_repo, &mut facts.subagent_type];
+        for text in places.into_iter().flatten() {
+            *text = self.context.redactor.redact(text, &mut self.report.redactions).into_owned();
+        }
+        let Some(mut rows) = self.current.take() else { return Ok(()) };
+        rows.facts = facts;
+        if let Mode::Stream { consumer, .. } = &mut self.mode {
+            rows.has_ended = true;
+            consumer(&mut rows)?;
+        }
+        if !rows.is_empty() && !self.is_repeat(&rows) {
+            self.sessions.push(rows);
+        }
+        Ok(())
+    }
+
+    /// Whether the source has told all records of a session before.
+    fn is_repeat(&mut self, rows: &SessionRows) -> bool {
+        let place = self.sessions.len();
+        let first = *self.ended.entry(session_key(self.context.agent, &rows.facts.session_id)).or_insert(place);
+        let told = self.sessions.get(first).filter(|_| !rows.seen.is_empty());
+        told.is_some_and(|told| rows.seen.is_subset(&told.seen))
+    }
+
+    fn session(&mut self) -> &mut SessionRows {
+        self.current.get_or_insert_default()
+    }
+
+    /// Whether the session has no record of that key yet.
+    fn is_first(&mut self, key: u64) -> bool {
+        self.session().seen.insert(key)
+    }
+
+    /// The place of a message that is there already: extractors count what they add.
+    fn place_of_repeat(&mut self) -> usize {
+        let has_all_places = matches!(self.mode, Mode::Collect { .. });
+        let rows = self.session();
+        let place = rows.message_count;
+        rows.message_count += 1;
+        if has_all_places {
+            rows.places.get_or_insert_with(|| (0..place).collect());
+        }
+        place
+    }
+
+    fn flush_when_full(&mut self) -> Result<(), Reject> {
+        if interrupted() {
+            return Err(Reject::Failed(Error::Interrupted));
+        }
+        if let (Mode::Collect { most }, Some(rows)) = (&self.mode, &self.current)
+            && rows.text_bytes() > *most
+        {
+            return Err(Reject::TooLarge);
+        }
+        if let (Mode::Stream { consumer, chunk }, Some(rows)) = (&mut self.mode, &mut self.current)
+            && rows.text_bytes() > *chunk
+        {
+            consumer(rows)?;
+            // They are known from the first look.
+            rows.take_claims();
+            rows.copies = [0; 2];
+        }
+        Ok(())
+    }
+
+    /// Whether the row of a message or tool call is taken now. Where rows are handed on in chunks, one that comes far too
+    /// late is taken at the first look, all others at the second.
+    fn keeps(&mut self, seq: i64) -> bool {
+        let is_late = self.session().is_late(seq);
+        match self.mode {
+            Mode::Collect { .. } => true,
+            Mode::ClaimsOnly => is_late,
+            Mode::Stream { .. } => !is_late,
+        }
+    }
+
+    /// The text as it may be stored: redacted, or nothing when texts are not kept.
+    fn clean<'t>(&mut self, text: Option<&'t str>) -> Option<Cow<'t, str>> {
+        let text = text.filter(|_| self.stores_texts());
+        text.map(|text| self.context.redactor.redact(text, &mut self.report.redactions))
+    }
+
+    /// A row's texts without secrets. Their hashes are made of that, also if the texts are not kept.
+    fn clean_row<'t, const N: usize>(&mut self, keeps: bool, texts: [Option<&'t str>; N]) -> [Option<Cow<'t, str>>; N] {
+        let mut unseen = Counts::default();
+        let counts = if self.stores_texts() { &mut self.redacted_in_rows } else { &mut unseen };
+        texts.map(|text| text.filter(|_| keeps).map(|text| self.context.redactor.redact(text, counts)))
+    }
+
+    fn stores_texts(&self) -> bool {
+        self.context.content != Content::None
+    }
+
+    /// The seed of sketches. Where the texts are not kept, it is the lake's own, so that no text can be tried out.
+    fn sketch_seed(&self) -> u64 {
+        if self.stores_texts() { PUBLIC_SEED } else { self.context.redactor.keyed(PUBLIC_SEED) }
+    }
+}
+
+/// Short texts that are the same row after row.
+#[derive(Default)]
+struct Places {
+    cwd: Repeated,
+    branch: Repeated,
+    file: Repeated,
+    tool: Repeated,
+    server: Repeated,
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, StringArray};
+
+    use super::*;
+    use crate::pricing::{PriceTable, Pricer};
+    use crate::redact::{Mode, Redactor};
+
+    const INPUT: &str = r#"{"command":"psql postgres://app:Summer2026x@db.internal:5432/app"}"#;
+    const FAILED: &str = "cannot reach the server at postgres://app:Summer2026x@db.internal:5432/app";
+    const HASHES: [&str; 5] = ["text_sketch", "input_key", "input_shape", "output_key", "error_key"];
+
+    /// The columns of a prompt and of a call, as a lake with this key has them.
+    fn columns(content: Content, key: u8, names: &[&str]) -> Vec<Option<String>> {
+        let (redactor, pricer) = (Redactor::new(Mode::Secrets, [key; 32]), Pricer::new(PriceTable::bundled()));
+        let context =
+            Context { agent: "claude-code", redactor: &redactor, pricer: &pricer, content, zone: chrono_tz::Tz::UTC };
+        let mut sink = Sink::collect(&context);
+        let prompt = MessageRow { message_id: "m", kind: "prompt", text: Some(FAILED), ..MessageRow::default() };
+        sink.message(prompt, false).unwrap();
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        let name = format!("mcp__{token}__run");
+        let call = ToolCallRow {
+            call_id: "c",
+            name: &name,
+            mcp_server: Some(&token),
+            input: Some(INPUT),
+            output: Some(FAILED),
+            status: "error",
+            ..ToolCallRow::default()
+        };
+        sink.tool_call(call, false).unwrap();
+        let [messages, calls, _] = sink.session().finish().unwrap();
+        let value = |name: &&str| {
+            let column = calls.batch.column_by_name(name).or_else(|| messages.batch.column_by_name(name)).unwrap();
+            let texts = column.as_any().downcast_ref::<StringArray>().unwrap();
+            texts.is_valid(0).then(|| texts.value(0).to_owned())
+        };
+        names.iter().map(value).collect()
+    }
+
+    #[test]
+    fn hashes_are_made_of_the_stored_text() {
+        let [input, key] = columns(Content::Full, 1, &["input", "input_key"]).try_into().unwrap();
+        let name = columns(Content::Full, 1, &["name"]).remove(0).unwrap();
+        let (input, name) = (input.unwrap(), name.as_str());
+        assert!(input.contains("app:‹redacted:url-password:"), "{input}");
+        assert_eq!(key.as_deref(), Some(&*Hex::of(arguments::input_key(name, &input))));
+        for hash in
+            columns(Content::Full, 1, &HASHES).into_iter().zip(columns(Content::Full, 2, &HASHES)).skip(1).take(3)
+        {
+            assert_ne!(hash.0, hash.1, "the marks of two lakes differ");
+        }
+    }
+
+    #[test]
+    fn without_contents_hashes_are_those_of_one_lake() {
+        assert_eq!(columns(Content::None, 1, &["text", "input", "output"]), [None, None, None]);
+        let [full, one, again, other] =
+            [(Content::Full, 1), (Content::None, 1), (Content::None, 1), (Content::None, 2)]
+                .map(|(content, key)| columns(content, key, &HASHES));
+        assert_eq!(one, again);
+        for ((name, one), (full, other)) in HASHES.iter().zip(&one).zip(full.iter().zip(&other)) {
+            assert!(one.is_some() && one != full && one != other, "{name}: {one:?} {full:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_tools_and_servers_hold_no_secrets() {
+        for name in columns(Content::Full, 1, &["name", "mcp_server"]).into_iter().flatten() {
+            assert!(name.contains("‹redacted:github-token:") && !name.contains("a1B2"), "{name}");
+        }
+    }
+}
