@@ -178,3 +178,66 @@ fn typed_prompts_that_the_agent_trims_stay() {
         assert_eq!(messages(&lake).len(), 6);
     }
 }
+
+/// A session's two files: one that another program shortened, and one that has all of it.
+#[test]
+fn a_file_that_says_less_than_another_of_its_session_doubles_no_row() {
+    let home = Home::empty();
+    let (first, second) = (transcript(&home, "p", ORIGIN), transcript(&home, "q", ORIGIN));
+    let lines = turns(ORIGIN, "o", 0..3);
+    put(&first, &lines);
+    let lake = Built::full(&home);
+    let before = messages(&lake);
+    let mut shortened = lines.clone();
+    shortened[1]["message"]["content"][0]["text"] = json!("a");
+    put(&first, &shortened[..4]);
+    put(&second, &lines);
+    for is_full in [false, true] {
+        lake.run_with(|options| options.full = is_full);
+        assert_eq!(messages(&lake), before);
+        let rows = lake.rows().values("messages");
+        let reply = rows.iter().find(|row| row["message_id"] == "oa0").unwrap();
+        assert_eq!(reply["text"], "o answer 0");
+    }
+}
+
+#[test]
+fn two_files_that_exchange_their_content_are_read_as_they_are() {
+    let home = Home::empty();
+    let (first, second) = (transcript(&home, "p", ORIGIN), transcript(&home, "q", ORIGIN));
+    let lines = turns(ORIGIN, "o", 0..3);
+    put(&first, &lines);
+    put(&second, &lines[..1]);
+    let lake = Built::full(&home);
+    let path_of = || lake.rows().values("sessions")[0]["source_path"].as_str().unwrap().to_owned();
+    assert!(path_of().contains("/p/"));
+    put(&first, &lines[..1]);
+    put(&second, &lines);
+    lake.run();
+    let path = path_of();
+    lake.run_with(|options| options.full = true);
+    assert_eq!(path_of(), path);
+}
+
+#[test]
+fn what_a_session_was_called_stays_when_its_file_drops_the_line() {
+    let home = Home::empty();
+    let file = transcript(&home, "p", ORIGIN);
+    let mut lines = turns(ORIGIN, "o", 0..3);
+    for line in &mut lines[..2] {
+        line["gitBranch"] = json!("main");
+    }
+    lines.push(json!({"type": "custom-title", "customTitle": "Named", "sessionId": ORIGIN}));
+    put(&file, &lines);
+    let lake = Built::full(&home);
+    let known = || {
+        let row = lake.rows().values("sessions").remove(0);
+        [row["title"].clone(), row["git_branch"].clone()]
+    };
+    assert_eq!(known(), [json!("Named"), json!("main")]);
+    put(&file, &lines[2..6]);
+    for is_full in [false, true] {
+        lake.run_with(|options| options.full = is_full);
+        assert_eq!(known(), [json!("Named"), json!("main")]);
+    }
+}

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::super::{KeySet, Kind, Record, Replica, State};
+use super::super::{Fact, KeySet, Kind, Record, Replica, State, Yield};
 use super::{Reading, Seen, absorb};
 
 const KINDS: [Kind; 3] = [Kind::Message, Kind::ToolCall, Kind::Response];
@@ -142,4 +142,27 @@ fn a_newer_parser_replaces_only_what_the_source_still_has() {
     let found: Vec<(u64, u64, State)> =
         absorbed.read[0].records.iter().map(|record| (record.key, record.fullness, record.state)).collect();
     assert_eq!(found, [(0, 1, State::Held), (2, 3, State::Gone)]);
+}
+
+#[test]
+fn a_record_that_was_superseded_stays_so_when_its_source_no_longer_says_it() {
+    let fact = Fact { key: 9, since: 0, is_copy: false, is_gone: false };
+    let of = |yields| Replica { facts: vec![fact], yields, ..replica(0, &BTreeMap::from([(1, 2)])) };
+    let old = of(vec![Yield { record: 1, fact: 9, until: i64::MAX }]);
+    let seen = Seen { replica: of(Vec::new()), reading: Reading::Changed, renamed: KeySet::default() };
+    let absorbed = absorb(vec![seen], &[&old], true);
+    assert!(absorbed.superseded.contains(&1));
+    assert_eq!(absorbed.read[0].yields, old.yields);
+}
+
+/// The bytes are the same, but a file that is read with them is gone.
+#[test]
+fn what_the_same_bytes_say_less_of_is_kept_unless_a_newer_parser_says_so() {
+    let mut old = replica(0, &BTreeMap::from([(1, 2)]));
+    old.records[0].is_owned = true;
+    for (reading, state) in [(Reading::Same, State::Kept), (Reading::Reparsed, State::Held)] {
+        let seen = Seen { replica: replica(0, &BTreeMap::from([(1, 1)])), reading, renamed: KeySet::default() };
+        let absorbed = absorb(vec![seen], &[&old], true);
+        assert_eq!(absorbed.read[0].records[0].state, state, "{reading:?}");
+    }
 }
