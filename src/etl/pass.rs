@@ -42,6 +42,12 @@ impl Pass {
             .is_some_and(|rest| rest.is_empty() || (planned.section.is_none() && rest.starts_with('#')))
     }
 
+    /// Returns true if a source is a section of the file that the pass is for.
+    pub(super) fn is_for_file_of(&self, planned: &Planned) -> bool {
+        let rest = self.alone.as_deref().and_then(|name| planned.name.strip_prefix(name));
+        planned.section.is_some() && rest.is_some_and(|rest| rest.starts_with('#'))
+    }
+
     /// Returns true if a source is left for a pass of its own.
     pub(super) fn leaves(&self, source: &str) -> bool {
         self.apart.contains(source)
@@ -141,6 +147,24 @@ mod tests {
         assert_eq!(bench.sources(), [("a".to_owned(), SourceState::Ok), ("b".to_owned(), SourceState::Ok)]);
         assert_eq!((summary.agents[0].new, summary.agents[0].sessions, summary.agents[0].bad), (2, 2, 0));
         assert!(!bench.has_traces());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
+    fn the_sections_of_a_suspect_are_read_with_it() {
+        let bench = Bench::new();
+        let database = bench.folder.path().join("home/.local/share/opencode/opencode.db");
+        std::fs::create_dir_all(database.parent().unwrap()).unwrap();
+        let rows = r#"CREATE TABLE session (id TEXT, project_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INT);
+            CREATE TABLE message (id TEXT, session_id TEXT, time_created INT, data TEXT);
+            CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, time_created INT, data TEXT);
+            INSERT INTO session VALUES ('ses_1', 'p', '/w', 'T', '1.2.27', 1772000000000);
+            INSERT INTO message VALUES ('msg_1', 'ses_1', 1772000000000, '{"role":"user","time":{"created":1772000000000}}');
+            INSERT INTO part VALUES ('prt_1', 'msg_1', 'ses_1', 1772000000000, '{"type":"text","text":"hello"}');"#;
+        rusqlite::Connection::open(&database).unwrap().execute_batch(rows).unwrap();
+        Breadcrumbs::new(&bench.layout(), false).note(database.to_str().unwrap());
+        let sessions: u64 = bench.run().agents.iter().map(|agent| agent.sessions).sum();
+        assert_eq!(sessions, 3);
     }
 
     #[test]

@@ -106,7 +106,8 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
             return false;
         }
         if pass.is_alone() {
-            return pass.is_for(planned);
+            let is_changed = || options.full || has_changed(planned, manifest, is_other_policy);
+            return pass.is_for(planned) || (pass.is_for_file_of(planned) && is_changed());
         }
         let recent = options.since.is_none_or(|since| planned.print.modified_us() >= since);
         recent && (options.full || has_changed(planned, manifest, is_other_policy))
