@@ -287,7 +287,7 @@ impl ReadSession {
 
 fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[Chunk; 3]>) -> u64 {
     let mut hasher = Xxh3::new();
-    // Two sources that exchange what they hold are not what they were.
+    // Two sources of a session that exchange their content have changed.
     hasher.update(replica.source.as_bytes());
     if chunks.is_none() {
         // The texts of a source that is streamed are not at hand: whatever touched the file may have changed them.

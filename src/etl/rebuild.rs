@@ -253,9 +253,9 @@ impl Rebuilt {
         self.sources.iter().map(|source| source.read.planned.print.bytes).sum()
     }
 
-    /// What the sources that were read say of it beside its rows, and whether the one that counts most is among them. A
-    /// source that owns rows counts more than one that does not, then a transcript, then an original, then the one with the
-    /// latest message. The others add what it does not say.
+    /// Returns the facts from the sources that were read, and whether the most important source is among them. A
+    /// source that owns rows goes first, then a transcript, then an original, then the one with the latest message. The
+    /// others fill in what it lacks.
     pub(super) fn facts(&self) -> (Option<Facts>, bool) {
         let rank = |replica: &Replica| {
             let said = replica.records.len() + replica.facts.len();

@@ -177,7 +177,8 @@ impl<'s> KnownSessions<'s> {
         Self { shared, parts: BTreeMap::new() }
     }
 
-    /// What the lake knows of a session, next to nothing where it does not have it; and whether its own source summed it up.
+    /// Returns the facts that the lake has of a session (defaults for an unknown one), and whether its own source gave the
+    /// summary.
     pub(super) fn facts(&mut self, part: Option<&PartName>, session: &str) -> Result<(Facts, bool)> {
         let nothing = Facts { session_id: session.to_owned(), kind: "session", ..Facts::default() };
         let Some(name) = part else { return Ok((nothing, false)) };

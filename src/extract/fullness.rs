@@ -35,8 +35,8 @@ pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
     with_columns((parts << 42) | size([row.input, row.output]), &columns)
 }
 
-/// Returns how much a source says of a response. A sum over a session may be told in kinds that change; of a response only
-/// the output grows.
+/// Returns how much a source says of a response. Of a sum over a session all kinds of tokens count; of a single response
+/// only the output grows.
 pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
     let tokens = if row.grain == "session" { copy.total() } else { row.output_tokens };
     let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
@@ -56,7 +56,7 @@ fn with_columns(content: u64, columns: &[bool]) -> u64 {
     (content << COLUMN_BITS) | known as u64
 }
 
-/// Returns the size of texts, at most what fits beside other parts of a fullness. Bytes.
+/// Returns the size of texts, limited to the bits that a fullness has for it. Bytes.
 fn size(texts: [Option<&str>; 2]) -> u64 {
     let bytes: usize = texts.into_iter().flatten().map(str::len).sum();
     (bytes as u64).min((1 << 42) - 1)

@@ -20,7 +20,7 @@ use crate::source::records::take_out_of_range;
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 use crate::time::plausible;
 
-/// What a first look at a source tells of the rows that a second look hands on.
+/// What the first reading of a source finds out for the second, which hands rows on.
 #[derive(Debug, Default)]
 pub struct Foreseen {
     /// Places of the messages on branches that were left.
@@ -56,7 +56,7 @@ pub struct Sink<'a> {
     ended: KeyMap<usize>,
     /// Facts about rows of other sources.
     pub notes: Vec<Note>,
-    /// What was found beside rows.
+    /// Counts and problems of the source.
     pub report: Report,
     /// Secrets replaced in rows, by kind.
     pub redacted_in_rows: Counts,
@@ -258,7 +258,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Adds a tool call, claimed by its id; one that the source repeats is there once.
-    /// The hashes of what it asked for and of its result are made here.
+    /// Computes the hashes of its input and output.
     pub fn tool_call(&mut self, row: ToolCallRow<'_>, weak: bool) -> Result<(), Reject> {
         let key = key(self.context.agent, Kind::ToolCall, row.call_id);
         if !self.is_first(key) {
@@ -389,7 +389,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Whether the source has told all records of a session before.
+    /// Returns true if the source had all records of a session before.
     fn is_repeat(&mut self, rows: &SessionRows) -> bool {
         let place = self.sessions.len();
         let first = *self.ended.entry(session_key(self.context.agent, &rows.facts.session_id)).or_insert(place);
@@ -401,7 +401,7 @@ impl<'a> Sink<'a> {
         self.current.get_or_insert_default()
     }
 
-    /// Whether the session has no record of that key yet.
+    /// Returns true if the session has no record of that key yet.
     fn is_first(&mut self, key: u64) -> bool {
         self.session().seen.insert(key)
     }
@@ -438,8 +438,8 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Whether the row of a message or tool call is taken now. Where rows are handed on in chunks, one that comes far too
-    /// late is taken at the first look, all others at the second.
+    /// Returns true if this reading takes the row of a message or tool call. Where rows are handed on in chunks, the first
+    /// reading takes those that come far too late, and the second all others.
     fn keeps(&mut self, seq: i64) -> bool {
         let is_late = self.session().is_late(seq);
         match self.mode {

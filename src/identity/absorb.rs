@@ -71,15 +71,15 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: boo
                 }
             }
         }
-        if keeps_fuller {
-            leave_out_poorer(&mut seen, before, &mut left_out);
-        }
+    }
+    let mut superseded = superseded(seen.iter().map(|it| &it.replica).chain(before.iter().copied()));
+    if keeps_fuller {
+        leave_out_poorer(&mut seen, before, &superseded, &mut left_out);
     }
     let mut unread = Vec::new();
     let kept: KeySet = left_out.iter().flatten().map(|record: &Record| record.key).collect();
     let held: KeySet = seen.iter().flat_map(|it| &it.replica.records).map(|record| record.key).collect();
-    let replicas = seen.iter().map(|it| &it.replica).chain(before.iter().copied());
-    let superseded = superseded(replicas, &kept);
+    superseded.retain(|key| !kept.contains(key));
     for old in before {
         match seen.iter_mut().find(|it| it.replica.source == old.source) {
             Some(it) => {
@@ -117,12 +117,12 @@ fn carry_over(seen: &mut Seen, old: &Replica, held: &KeySet, kept: &KeySet) {
     replica.facts.extend(dropped.map(|fact| Fact { is_gone: true, ..*fact }));
 }
 
-/// Keeps the yields of records that are superseded by them, though the source no longer says so: what it said that by may
-/// have been dropped.
+/// Keeps the yields that supersede a record which the source still has: it may have dropped what they were read from.
 fn keep_superseded(read: &mut Replica, old: &Replica, superseded: &KeySet) {
     let held: KeySet = read.records.iter().map(|record| record.key).filter(|key| superseded.contains(key)).collect();
-    let known = read.yields.clone();
-    read.yields.extend(old.yields.iter().filter(|it| held.contains(&it.record) && !known.contains(it)));
+    let known: HashSet<(u64, u64)> = read.yields.iter().map(|it| (it.record, it.fact)).collect();
+    let dropped = old.yields.iter().filter(|it| held.contains(&it.record) && !known.contains(&(it.record, it.fact)));
+    read.yields.extend(dropped);
 }
 
 /// Keeps what was known of a replica before its source dropped lines: when it began, which records are copies, that it is
@@ -159,11 +159,9 @@ fn demote_rest_of_reply(read: &mut Replica, old: &Replica) {
     }
 }
 
-/// Takes records out of the readings of which the lake's row says more.
-fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], left_out: &mut [Vec<Record>]) {
-    // What supersedes a record says more.
-    let replicas = seen.iter().map(|it| &it.replica).chain(before.iter().copied());
-    let superseded = superseded(replicas, &KeySet::default());
+/// Takes records out of the readings of which the lake's row says more; none of `superseded`, of which another record says
+/// more.
+fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], superseded: &KeySet, left_out: &mut [Vec<Record>]) {
     let held: Vec<KeyMap<u64>> = seen.iter().map(|it| fullness_of(&it.replica)).collect();
     let mut poorer: Vec<KeySet> = vec![KeySet::default(); seen.len()];
     for old in before {
@@ -241,8 +239,8 @@ fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
     read.responses.retain(|copy| !hints.contains(&copy.key));
 }
 
-/// Returns the records that are superseded by what the session's own sources say; none of `kept`, whose rows are the lake's.
-fn superseded<'r>(replicas: impl Iterator<Item = &'r Replica> + Clone, kept: &KeySet) -> KeySet {
+/// Returns the records that are superseded by what the session's own sources say.
+fn superseded<'r>(replicas: impl Iterator<Item = &'r Replica> + Clone) -> KeySet {
     let yields: Vec<_> = replicas.clone().flat_map(|replica| &replica.yields).collect();
     let mut present: KeyMap<i64> = KeyMap::default();
     for fact in replicas.flat_map(|replica| &replica.facts).filter(|_| !yields.is_empty()) {
@@ -250,7 +248,7 @@ fn superseded<'r>(replicas: impl Iterator<Item = &'r Replica> + Clone, kept: &Ke
         *since = fact.since.min(*since);
     }
     let superseding = yields.iter().filter(|it| present.get(&it.fact).is_some_and(|since| it.yields_to_since(*since)));
-    superseding.map(|it| it.record).filter(|record| !kept.contains(record)).collect()
+    superseding.map(|it| it.record).collect()
 }
 
 #[cfg(test)]

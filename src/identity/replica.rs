@@ -15,7 +15,7 @@ pub enum State {
     Gone = 2,
 }
 
-/// The lowest bits of a record's fullness, which count the columns that are known beside its content.
+/// Number of the lowest bits of a record's fullness: they count its known columns, the bits above measure its content.
 pub(crate) const COLUMN_BITS: u32 = 4;
 
 /// A record that a replica holds, or once held.

@@ -164,7 +164,7 @@ impl Marks {
         self.0 & Self::HAS_TITLE != 0
     }
 
-    /// Whether its own source gives it a summary.
+    /// Returns true if the summary is from its own source.
     pub(crate) fn has_summary(self) -> bool {
         self.0 & Self::HAS_SUMMARY != 0
     }

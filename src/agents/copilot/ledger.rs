@@ -177,7 +177,7 @@ impl Ledger {
     }
 }
 
-/// What tells in finer grain, by its key, and since when it has to be there: see [`crate::extract::Sink::yields_to`].
+/// Key of the fact that the same tokens are recorded in finer grain, and the moment since which it has to be present: see [`crate::extract::Sink::yields_to`].
 type Finer = (u64, Option<i64>);
 
 fn cost_of(billed: &Object<Billed<'_>>) -> Option<f64> {
