@@ -14,7 +14,7 @@ use super::children::with_children;
 use super::old::{OldClaims, OldReplica};
 use super::read::{Planned, ReadSession};
 use super::totals::Totals;
-use super::turns::{self, Numbers, Turns};
+use super::turns::{self, Turns};
 use super::usage::{priced_anew, with_fullest_copies};
 use crate::error::Result;
 use crate::extract::{Chunk, Facts};
@@ -303,7 +303,8 @@ impl Rebuilt {
                 turns.keep(turns::LAKE, &batches);
                 gathered.push((turns::LAKE, batches));
             }
-            let batches = in_order(gathered, &turns.numbered())?;
+            turns.numbered().apply(&mut gathered)?;
+            let batches = in_order(gathered)?;
             totals.add(&batches);
             take(&batches)?;
         }
@@ -372,12 +373,10 @@ fn placed(batch: RecordBatch, table: &crate::tables::TableDef, places: &HashMap<
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
-fn in_order(gathered: Vec<(usize, [RecordBatch; 3])>, turns: &Numbers) -> Result<[RecordBatch; 3]> {
+fn in_order(gathered: Vec<(usize, [RecordBatch; 3])>) -> Result<[RecordBatch; 3]> {
     let mut tables: [Vec<RecordBatch>; 3] = Default::default();
-    for (source, batches) in gathered {
-        for ((place, table), batch) in (1..).zip(&mut tables).zip(batches) {
-            table.push(turns.apply(source, place, batch)?);
-        }
+    for (_, batches) in gathered {
+        tables.iter_mut().zip(batches).for_each(|(table, batch)| table.push(batch));
     }
     let order = |place: usize, batches: &Vec<RecordBatch>| -> Result<RecordBatch> {
         let Some(table) = LAKE_TABLES.get(place) else { return Ok(RecordBatch::new_empty(MESSAGES.schema())) };

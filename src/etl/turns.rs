@@ -1,6 +1,7 @@
-//! Turns of a session that several sources tell of: each counts its own from 1, and the session goes on.
+//! Turns of a session that several sources tell of: each counts its own from 1, and the session goes on. A prompt that
+//! only the lake still has begins its turn nevertheless, and what follows it is of that turn.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
@@ -8,7 +9,7 @@ use arrow::datatypes::Int64Type;
 
 use crate::error::Result;
 use crate::extract::Chunk;
-use crate::tables::{LAKE_TABLES, MESSAGES, MessageColumns, TOOL_CALLS, TableDef};
+use crate::tables::{MESSAGES, MessageColumns, TOOL_CALLS, TableDef, USAGE, UsageColumns};
 
 /// Stands for the rows that only the lake has, among the sources.
 pub(super) const LAKE: usize = usize::MAX;
@@ -21,6 +22,8 @@ pub(super) struct Turns {
     /// Turn of the record at each place in the session.
     at_place: HashMap<i64, usize>,
     turns: Vec<Turn>,
+    /// Prompts that only the lake has, by their places.
+    lost: BTreeMap<i64, LostPrompt>,
 }
 
 struct Turn {
@@ -30,6 +33,12 @@ struct Turn {
     first: Option<i64>,
     /// Whether that row began it; of what the lake has of a turn, the beginning may be a source's.
     begins: bool,
+}
+
+struct LostPrompt {
+    turn: i64,
+    /// A side chain's may belong to the turn of the main one.
+    is_sidechain: bool,
 }
 
 impl Turns {
@@ -43,17 +52,29 @@ impl Turns {
 
     /// Takes the rows of a source that the session has, each in its place; those of the lake after all others.
     pub(super) fn keep(&mut self, source: usize, [messages, calls, _]: &[RecordBatch; 3]) {
+        let columns = MessageColumns::of(messages);
+        let is_prompt = |row: usize| matches!(columns.kind(row), "prompt" | "command");
         if source == LAKE {
+            for row in (0..messages.num_rows()).filter(|row| is_prompt(*row)) {
+                self.lose(columns.seq(row), columns.turn(row), columns.is_sidechain(row));
+            }
             let told = turns_of(messages, &MESSAGES).chain(turns_of(calls, &TOOL_CALLS));
             self.recognise(source, &told.filter_map(|(place, turn)| Some((turn?, place))).collect::<Vec<_>>());
         }
-        let columns = MessageColumns::of(messages);
         for row in 0..messages.num_rows() {
-            let begins = source != LAKE || matches!(columns.kind(row), "prompt" | "command");
-            self.put(source, columns.turn(row), columns.seq(row), begins);
+            let place = columns.seq(row);
+            let begins = source != LAKE || (is_prompt(row) && !self.lost.contains_key(&place));
+            self.put(source, columns.turn(row), place, begins);
         }
         for (place, turn) in turns_of(calls, &TOOL_CALLS) {
             self.put(source, turn, place, source != LAKE);
+        }
+    }
+
+    /// Notes a prompt of the lake, unless a source has told of it.
+    fn lose(&mut self, place: i64, turn: Option<i64>, is_sidechain: bool) {
+        if let Some(turn) = turn.filter(|_| !self.at_place.contains_key(&place)) {
+            self.lost.insert(place, LostPrompt { turn, is_sidechain });
         }
     }
 
@@ -84,18 +105,29 @@ impl Turns {
 
     /// The number of each turn, in the order of the session's rows: its own, unless that is taken.
     pub(super) fn numbered(self) -> Numbers {
-        let mut order: Vec<(usize, &Turn)> = self.turns.iter().enumerate().collect();
-        order.retain(|(_, turn)| turn.first.is_some());
-        order.sort_by_key(|(_, turn)| turn.first);
+        let turns = self.turns.iter().enumerate().filter_map(|(at, turn)| Some((turn.first?, Some(at))));
+        let mut order: Vec<(i64, Option<usize>)> = turns.chain(self.lost.keys().map(|place| (*place, None))).collect();
+        order.sort_unstable();
         let mut numbers: HashMap<usize, i64> = HashMap::new();
+        let mut begun = BTreeMap::new();
         let mut last = 0;
-        for (at, turn) in order {
-            if turn.begins || last == 0 {
-                last = turn.own.max(last + 1);
+        for (place, at) in order {
+            if let Some((at, turn)) = at.and_then(|at| Some((at, self.turns.get(at)?))) {
+                if turn.begins || last == 0 {
+                    last = turn.own.max(last + 1);
+                    begun.insert(place, None);
+                }
+                numbers.insert(at, last);
+            } else if let Some(prompt) = self.lost.get(&place)
+                && (!prompt.is_sidechain || prompt.turn > last)
+            {
+                last = prompt.turn.max(last + 1);
+                begun.insert(place, Some(last));
             }
-            numbers.insert(at, last);
         }
-        Numbers(self.told.into_iter().filter_map(|(told, at)| Some((told, *numbers.get(&at)?))).collect())
+        let first = |at: usize| self.turns.get(at)?.first;
+        let numbers = self.told.into_iter().filter_map(|(told, at)| Some((told, (first(at)?, *numbers.get(&at)?))));
+        Numbers { turns: numbers.collect(), begun }
     }
 }
 
@@ -107,22 +139,58 @@ fn turns_of(batch: &RecordBatch, table: &TableDef) -> impl Iterator<Item = (i64,
     places.into_iter().flat_map(Int64Array::values).copied().zip(turns.into_iter().flatten())
 }
 
-/// Numbers of the session's turns, by source and the source's own number.
-pub(super) struct Numbers(HashMap<(usize, i64), i64>);
+/// Numbers of the session's turns.
+pub(super) struct Numbers {
+    /// Place of the first row, and the number, of each turn, by source and the source's own number.
+    turns: HashMap<(usize, i64), (i64, i64)>,
+    /// Places where turns begin, with the number of those whose prompt only the lake has.
+    begun: BTreeMap<i64, Option<i64>>,
+}
 
 impl Numbers {
-    /// Gives rows of a source the session's turns. `table`: place in `LAKE_TABLES`.
-    pub(super) fn apply(&self, source: usize, table: usize, batch: RecordBatch) -> Result<RecordBatch> {
-        let Some(index) = LAKE_TABLES.get(table).and_then(|table| table.index_of("turn")) else { return Ok(batch) };
-        let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
-        if let Some(column) = columns.get_mut(index)
-            && let Some(turns) = column.as_primitive_opt::<Int64Type>()
-        {
-            let number = |turn: i64| self.0.get(&(source, turn)).copied().unwrap_or(turn);
-            *column = Arc::new(turns.iter().map(|turn| turn.map(number)).collect::<Int64Array>());
+    /// Returns the turn of a row of a source, given the source's own number of it.
+    fn at(&self, source: usize, place: i64, own: Option<i64>) -> Option<i64> {
+        let told = own.map(|own| self.turns.get(&(source, own)).copied().unwrap_or((place, own)));
+        match self.begun.range(..=place).next_back() {
+            Some((begin, Some(lost))) if told.is_none_or(|(first, _)| first < *begin) => Some(*lost),
+            _ => told.map(|(_, number)| number),
         }
-        Ok(RecordBatch::try_new(batch.schema(), columns)?)
     }
+
+    /// Gives the rows of all sources the session's turns: messages, tool calls and usage.
+    pub(super) fn apply(&self, gathered: &mut [(usize, [RecordBatch; 3])]) -> Result<()> {
+        let mut of_messages: HashMap<String, Option<i64>> = HashMap::new();
+        let has_lost = self.begun.values().any(Option::is_some);
+        for (source, [messages, calls, _]) in &mut *gathered {
+            for (batch, table) in [(&mut *messages, &MESSAGES), (calls, &TOOL_CALLS)] {
+                let turns = turns_of(batch, table).map(|(place, own)| self.at(*source, place, own)).collect();
+                *batch = with_turns(batch, table, turns)?;
+            }
+            let columns = MessageColumns::of(messages);
+            let rows = (0..messages.num_rows()).filter(|_| has_lost);
+            of_messages.extend(rows.map(|row| (columns.message_id(row).to_owned(), columns.turn(row))));
+        }
+        for (source, [_, _, usage]) in gathered {
+            let columns = UsageColumns::of(usage);
+            let turn = |row| {
+                // A response has no place of its own; its message has.
+                let of_message = columns.message_id(row).and_then(|id| of_messages.get(id).copied());
+                let number = |own| self.turns.get(&(*source, own)).map_or(own, |(_, number)| *number);
+                of_message.unwrap_or_else(|| columns.turn(row).map(number))
+            };
+            let turns = (0..usage.num_rows()).map(turn).collect();
+            *usage = with_turns(usage, &USAGE, turns)?;
+        }
+        Ok(())
+    }
+}
+
+fn with_turns(batch: &RecordBatch, table: &TableDef, turns: Int64Array) -> Result<RecordBatch> {
+    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+    if let Some(column) = table.index_of("turn").and_then(|index| columns.get_mut(index)) {
+        *column = Arc::new(turns);
+    }
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
 #[cfg(test)]
@@ -132,15 +200,22 @@ mod tests {
     /// What a source tells of a record: its turn, its place, whether the session has a row of it there.
     type Told = (i64, i64, bool);
 
-    fn numbers(sources: &[(usize, &[Told])]) -> HashMap<(usize, i64), i64> {
+    fn turns(sources: &[(usize, &[Told])], prompts: &[(i64, i64, bool)]) -> Numbers {
         let mut turns = Turns::default();
         for (source, records) in sources {
+            if *source == LAKE {
+                prompts.iter().for_each(|(turn, place, is_sidechain)| turns.lose(*place, Some(*turn), *is_sidechain));
+            }
             turns.recognise(*source, &records.iter().map(|(turn, place, _)| (*turn, *place)).collect::<Vec<_>>());
             for (turn, place, _) in records.iter().filter(|(.., is_kept)| *is_kept) {
                 turns.put(*source, Some(*turn), *place, *source != LAKE);
             }
         }
-        turns.numbered().0
+        turns.numbered()
+    }
+
+    fn numbers(sources: &[(usize, &[Told])]) -> HashMap<(usize, i64), i64> {
+        turns(sources, &[]).turns.into_iter().map(|(told, (_, number))| (told, number)).collect()
     }
 
     #[test]
@@ -160,12 +235,39 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_lake_has_keeps_its_number_or_belongs_to_the_turn_before() {
+    fn what_only_the_lake_has_belongs_to_the_turn_before() {
         let source: &[Told] = &[(1, 0, true), (2, 5, true)];
         let lake: &[Told] = &[(1, 1, true), (4, 0, true)];
         let expected = HashMap::from([((0, 1), 1), ((0, 2), 2), ((LAKE, 1), 1), ((LAKE, 4), 1)]);
         assert_eq!(numbers(&[(0, source), (LAKE, lake)]), expected);
         let after_all: &[Told] = &[(4, 7, true)];
         assert_eq!(numbers(&[(LAKE, after_all)]), HashMap::from([((LAKE, 4), 4)]));
+    }
+
+    #[test]
+    fn what_follows_a_prompt_that_only_the_lake_has_is_of_its_turn() {
+        let source: &[Told] = &[(1, 0, true), (1, 3, true), (2, 5, true)];
+        let lake: &[Told] = &[(2, 1, true), (2, 2, true)];
+        let turns = turns(&[(0, source), (LAKE, lake)], &[(2, 1, false)]);
+        let of_source = [(0, 1), (3, 1), (5, 2)].map(|(place, own)| turns.at(0, place, Some(own)));
+        assert_eq!(of_source, [Some(1), Some(2), Some(3)]);
+        assert_eq!([1, 2].map(|place| turns.at(LAKE, place, Some(2))), [Some(2), Some(2)]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_turn_without_its_prompt_stays_in_it() {
+        let source: &[Told] = &[(1, 4, true)];
+        let lake: &[Told] = &[(1, 0, true), (2, 1, true)];
+        let turns = turns(&[(0, source), (LAKE, lake)], &[(1, 0, false), (2, 1, false)]);
+        assert_eq!([turns.at(0, 2, None), turns.at(0, 4, Some(1))], [Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn a_prompt_of_a_side_chain_begins_no_turn_within_one() {
+        let source: &[Told] = &[(1, 0, true), (1, 3, true), (2, 5, true)];
+        let lake: &[Told] = &[(1, 1, true)];
+        let turns = turns(&[(0, source), (LAKE, lake)], &[(1, 1, true)]);
+        assert_eq!([(3, 1), (5, 2)].map(|(place, own)| turns.at(0, place, Some(own))), [Some(1), Some(2)]);
+        assert_eq!(turns.at(LAKE, 1, Some(1)), Some(1));
     }
 }

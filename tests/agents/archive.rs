@@ -85,6 +85,37 @@ fn a_shared_head_stays_with_its_origin_when_both_files_drop_it() {
     }
 }
 
+/// Agents drop the head of a file in the middle of a turn, or a prompt from among what follows.
+#[test]
+fn turns_stay_when_their_prompts_are_dropped() {
+    let numbers = |lake: &Built<'_>| -> BTreeSet<(String, i64)> {
+        let row = |row: &Value, id: &str| (row[id].to_string(), row["turn"].as_i64().unwrap());
+        let messages = lake.rows().values("messages");
+        let usage = lake.usage();
+        messages.iter().map(|it| row(it, "message_id")).chain(usage.iter().map(|it| row(it, "response_id"))).collect()
+    };
+    for dropped in [0..5, 0..1, 4..5, 2..5, 6..7] {
+        for moves in [false, true] {
+            let home = Home::empty();
+            let lines = turns(ORIGIN, "o", 0..4);
+            put(&transcript(&home, "p", ORIGIN), &lines);
+            let lake = Built::full(&home);
+            let before = numbers(&lake);
+            if moves {
+                std::fs::remove_file(transcript(&home, "p", ORIGIN)).unwrap();
+            }
+            let mut left = lines;
+            left.drain(dropped.clone());
+            put(&transcript(&home, if moves { "q" } else { "p" }, ORIGIN), &left);
+            for full in [false, true] {
+                lake.run_with(|options| options.full = full);
+                assert_eq!(numbers(&lake), before, "lines {dropped:?}, moves: {moves}, full: {full}");
+                assert_eq!(lake.rows().values("sessions")[0]["turns"], 4);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_moved_session_keeps_what_its_file_drops_later() {
     let home = Home::empty();

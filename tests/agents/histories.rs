@@ -188,7 +188,8 @@ fn records(rows: &Rows) -> Records {
 
 /// True if a full run took something from a row: a value that a record may not lose.
 fn is_poorer(before: &Value, after: &Value) -> bool {
-    KEPT.iter().any(|column| !before[column].is_null() && after[column] != before[column])
+    let mut kept = KEPT.iter().filter(|column| **column != "turn");
+    kept.any(|column| !before[column].is_null() && after[column] != before[column])
 }
 
 /// True if two rows tell of the same: copies of a record may have names of their own, of which one is in the lake.
@@ -202,7 +203,7 @@ fn is_same(table: &str, a: &Value, b: &Value) -> bool {
 }
 
 /// What a record may not lose, and what may not become smaller.
-const KEPT: [&str; 15] = [
+const KEPT: [&str; 16] = [
     "text",
     "thinking",
     "input",
@@ -218,6 +219,7 @@ const KEPT: [&str; 15] = [
     "git_commit",
     "git_repo",
     "parent_session_id",
+    "turn",
 ];
 /// Number of columns that are the content of a record.
 const CONTENT: usize = 4;
