@@ -36,7 +36,7 @@ pub(super) const PART_SOURCES: usize = 1000;
 pub(super) struct Group {
     pub(super) agent: &'static str,
     pub(super) parts: BTreeSet<PartName>,
-    pub(super) sources: BTreeMap<String, Planned>,
+    pub(super) sources: BTreeMap<String, Arc<Planned>>,
     /// Sessions that are put together anew although no source of theirs has changed.
     pub(super) forced: BTreeSet<String>,
     /// Whether its parts are written anew although no session of theirs has changed.
@@ -46,7 +46,7 @@ pub(super) struct Group {
 impl Group {
     /// What it takes to work on it, in bytes that are read.
     pub(super) fn cost(&self) -> u64 {
-        self.sources.values().map(Planned::cost).sum()
+        self.sources.values().map(|planned| planned.cost()).sum()
     }
 
     /// Whether a folded part is read anew: its rows take as much memory as those of several groups.
@@ -111,11 +111,11 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
     let mut reads = Vec::new();
     let mut sessions: BTreeMap<String, Vec<ReadSession>> = BTreeMap::new();
     let mut childless = KeySet::default();
-    let read_one = |planned: &Planned| {
+    let read_one = |planned: &Arc<Planned>| {
         check_interrupt()?;
         read(shared, planned)
     };
-    let sources: Vec<&Planned> = group.sources.values().collect();
+    let sources: Vec<&Arc<Planned>> = group.sources.values().collect();
     let found: Vec<(Read, Vec<ReadSession>)> = match work {
         Work::InTurn => sources.into_iter().map(read_one).collect::<Result<_>>()?,
         Work::SideBySide => sources.into_par_iter().map(read_one).collect::<Result<_>>()?,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use walkdir::WalkDir;
@@ -32,7 +33,7 @@ const SOURCE_DEPTH: usize = 16;
 /// All sources of the run.
 pub(super) struct Plan {
     /// Everything found, whether it is to be read or not.
-    pub(super) found: Vec<Planned>,
+    pub(super) found: Vec<Arc<Planned>>,
     /// Names of what is to be read.
     pub(super) changed: HashSet<String>,
     /// Names of what is to be read in a pass of its own.
@@ -85,7 +86,7 @@ pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Pla
 }
 
 /// What was found, whether it is to be read or not, and the names of what is.
-fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<String>) {
+fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, HashSet<String>) {
     let Planning { options, manifest, policy, pass, .. } = with;
     let is_other_policy = Policy::of_lake(manifest) != *policy;
     let home = real_home(options);
@@ -128,7 +129,7 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Planned>, HashSet<
         with.breadcrumbs.note(&planned.name);
         planned.hint = started_hint(planned);
     });
-    (found, changed)
+    (found.into_iter().map(Arc::new).collect(), changed)
 }
 
 /// The home that was given, without links.
@@ -238,7 +239,7 @@ fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) ->
     })
 }
 
-fn vanished(options: &Options, manifest: &Manifest, found: &[Planned]) -> Vec<String> {
+fn vanished(options: &Options, manifest: &Manifest, found: &[Arc<Planned>]) -> Vec<String> {
     let here: HashSet<&str> = found.iter().map(|planned| planned.name.as_str()).collect();
     let candidates = manifest.sources.iter().filter(|(name, entry)| {
         entry.state != SourceState::Gone
@@ -358,7 +359,7 @@ fn started_hint(planned: &Planned) -> Option<i64> {
 pub(super) fn groups(plan: &Plan, with: Planning<'_>, damaged: &Damaged, now: i64) -> Vec<Group> {
     let manifest = with.manifest;
     let found = plan.found.iter().filter(|planned| !with.pass.leaves(&planned.name));
-    let by_name: HashMap<&str, &Planned> = found.map(|planned| (planned.name.as_str(), planned)).collect();
+    let by_name: HashMap<&str, &Arc<Planned>> = found.map(|planned| (planned.name.as_str(), planned)).collect();
     let mut groups = Groups::default();
     if !manifest.parts.is_empty() {
         add_known(plan, manifest, &by_name, &mut groups);
@@ -372,7 +373,7 @@ pub(super) fn groups(plan: &Plan, with: Planning<'_>, damaged: &Damaged, now: i6
 }
 
 /// Sources whose sessions the lake has: with them go the parts, and the other sources of the same sessions.
-fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Planned>, groups: &mut Groups) {
+fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Arc<Planned>>, groups: &mut Groups) {
     for (name, part) in &manifest.parts {
         for session in &part.sessions {
             if !session.sources.iter().any(|source| plan.changed.contains(source)) {
@@ -430,7 +431,8 @@ fn add_all(manifest: &Manifest, groups: &mut Groups) {
 }
 
 fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
-    let mut new: Vec<&Planned> = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name)).collect();
+    let mut new: Vec<&Arc<Planned>> =
+        plan.found.iter().filter(|planned| plan.changed.contains(&planned.name)).collect();
     new.retain(|planned| !groups.has_source(&planned.name));
     add_chunks(new, now, |first, weight| part_with_room(manifest, first, weight), groups);
 }
@@ -438,7 +440,7 @@ fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
 /// Adds sources that the lake does not have, those that begin about the same time together. `room` is the part that takes
 /// some of such a weight in, given the first.
 fn add_chunks<'m>(
-    mut new: Vec<&Planned>,
+    mut new: Vec<&Arc<Planned>>,
     now: i64,
     room: impl Fn(&Planned, u64) -> Option<&'m PartName>,
     groups: &mut Groups,
@@ -452,7 +454,7 @@ fn add_chunks<'m>(
         (planned.agent_id(), span)
     };
     for sources in new.chunk_by(|a, b| span(a) == span(b)) {
-        let mut chunk: Vec<Planned> = Vec::new();
+        let mut chunk: Vec<Arc<Planned>> = Vec::new();
         let mut weight = 0;
         for planned in sources {
             // A copy of a session begins with the same moment: read in another group, it would make this one read twice.
@@ -464,7 +466,7 @@ fn add_chunks<'m>(
                 weight = 0;
             }
             weight += planned.print.bytes;
-            chunk.push((*planned).clone());
+            chunk.push(Arc::clone(planned));
         }
         let part = chunk.first().and_then(|first| room(first, weight));
         groups.add(part, chunk);
@@ -496,8 +498,8 @@ impl Groups {
         self.by_source.contains_key(name)
     }
 
-    fn add(&mut self, part: Option<&PartName>, sources: Vec<Planned>) {
-        let Some(agent) = sources.first().map(Planned::agent_id) else { return };
+    fn add(&mut self, part: Option<&PartName>, sources: Vec<Arc<Planned>>) {
+        let Some(agent) = sources.first().map(|planned| planned.agent_id()) else { return };
         let sources = sources.into_iter().map(|planned| (planned.name.clone(), planned)).collect();
         self.merge(Group { agent, parts: part.into_iter().cloned().collect(), sources, ..Group::default() });
     }

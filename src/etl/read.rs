@@ -85,7 +85,7 @@ impl Planned {
 
 /// A source as read.
 pub(super) struct Read {
-    pub(super) planned: Planned,
+    pub(super) planned: Arc<Planned>,
     pub(super) report: Report,
     pub(super) notes: Vec<Note>,
     pub(super) state: SourceState,
@@ -93,7 +93,7 @@ pub(super) struct Read {
 
 /// One session of a source as read.
 pub(super) struct ReadSession {
-    pub(super) planned: Planned,
+    pub(super) planned: Arc<Planned>,
     pub(super) replica: Replica,
     pub(super) facts: Facts,
     /// Messages, tool calls, usage; none when they are to be streamed.
@@ -112,7 +112,7 @@ pub(super) struct ReadSession {
 }
 
 /// Reads a source; what is wrong with it is in the result, and costs nothing else.
-pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<ReadSession>)> {
+pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read, Vec<ReadSession>)> {
     let context = shared.context(planned.agent_id());
     let mut is_streamed = planned.is_streamed();
     let most = usize::try_from(streamed_from()).unwrap_or(usize::MAX).saturating_mul(MOST_COLLECTED);
@@ -130,7 +130,7 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Planned) -> Result<(Read, Vec<
     report.redactions.merge(&redacted_in_rows);
     let earlier = shared.manifest.sources.get(&planned.name).filter(|_| shared.reading(planned) != Reading::Reparsed);
     let notes = with_earlier(notes, earlier.map_or(&[], |entry| &entry.notes));
-    let mut read = Read { planned: planned.clone(), report, notes, state: SourceState::Ok };
+    let mut read = Read { planned: Arc::clone(planned), report, notes, state: SourceState::Ok };
     settle(&mut read, outcome)?;
     let sessions = sessions.into_iter().map(|rows| read_session(planned, rows, is_streamed)).collect::<Result<_>>()?;
     shared.progress.advance(1, 0);
@@ -219,7 +219,7 @@ fn state(is_rejected: bool, report: &Report, is_common: bool) -> SourceState {
     }
 }
 
-fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool) -> Result<ReadSession> {
+fn read_session(planned: &Arc<Planned>, mut rows: Box<SessionRows>, is_streamed: bool) -> Result<ReadSession> {
     let replica = Replica {
         session: rows.facts.session_id.clone(),
         source: planned.name.clone(),
@@ -242,7 +242,7 @@ fn read_session(planned: &Planned, mut rows: Box<SessionRows>, is_streamed: bool
     let digest = digest(planned, &facts, &replica, chunks.as_ref());
     let childless = std::mem::take(&mut rows.childless);
     Ok(ReadSession {
-        planned: planned.clone(),
+        planned: Arc::clone(planned),
         record_count: replica.records.len(),
         replica,
         facts,

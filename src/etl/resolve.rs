@@ -19,7 +19,11 @@ use crate::lake::manifest::PartEntry;
 use crate::source::{Fingerprint, path_of};
 
 /// Takes the outcomes that no longer hold out of the list; gives the groups that are to be done anew.
-pub(super) fn stale(shared: &Shared<'_>, outcomes: &mut Vec<Outcome>, known: &HashMap<String, Planned>) -> Vec<Group> {
+pub(super) fn stale(
+    shared: &Shared<'_>,
+    outcomes: &mut Vec<Outcome>,
+    known: &HashMap<String, Arc<Planned>>,
+) -> Vec<Group> {
     let mut wider: BTreeMap<usize, Group> = BTreeMap::new();
     let mut loose: Vec<Group> = Vec::new();
     add_changed_verdicts(shared, outcomes, &mut wider);
@@ -139,7 +143,7 @@ fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTr
 fn add_other_sources(
     shared: &Shared<'_>,
     outcomes: &[Outcome],
-    known: &HashMap<String, Planned>,
+    known: &HashMap<String, Arc<Planned>>,
     wider: &mut BTreeMap<usize, Group>,
 ) {
     for (place, outcome) in outcomes.iter().enumerate() {
@@ -161,7 +165,7 @@ fn add_other_sources(
 }
 
 /// A source that the lake knows and the run did not look for.
-fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Planned> {
+fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
     let entry = shared.manifest.sources.get(name).filter(|_| !shared.pass.leaves(name))?;
     let (agent, path) = (crate::agents::by_id(&entry.agent)?, path_of(entry.file(name)).into_owned());
     let kind = agent.takes(Path::new(entry.file(name))).filter(|kind| *kind == entry.kind)?;
@@ -169,7 +173,8 @@ fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Planned> {
     let print = if entry.section.is_some() { entry.print } else { of_file };
     let section = entry.section.as_deref().map(Into::into);
     let is_foreign = leads_to_others(&path, real_home(shared.options).as_deref());
-    Some(Planned { agent, path, name: name.to_owned(), section, kind, print, is_new: false, is_foreign, hint: None })
+    let name = name.to_owned();
+    Some(Arc::new(Planned { agent, path, name, section, kind, print, is_new: false, is_foreign, hint: None }))
 }
 
 fn drafts(outcome: &Outcome) -> impl Iterator<Item = &Draft> {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -222,7 +222,7 @@ fn extract(
         return Ok((summary, plan.apart));
     }
     let (pricer, redactor, groups, old) = prepare(planning, &plan, &damaged, layout, own_prices, now)?;
-    let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
+    let sources: Vec<&Arc<Planned>> = groups.iter().flat_map(|group| group.sources.values()).collect();
     let to_read = Amount::of(&sources);
     progress.start(to_read.files, to_read.bytes);
     progress.stage("extracting");
@@ -297,13 +297,13 @@ fn process_until_settled(
     let (options, pass) = (shared.options, shared.pass);
     let mut outcomes = process_all(shared, groups)?;
     let mut known_projects = shared.manifest.project_paths.clone();
-    let mut known: HashMap<String, Planned> = by_name(&plan.found, pass).collect();
+    let mut known: HashMap<String, Arc<Planned>> = by_name(&plan.found, pass).collect();
     for round in 0.. {
         let mut next = Vec::new();
         let projects = projects::add_new(&outcomes, &mut known_projects);
         if options.looks_into_projects() && !projects.is_empty() {
             next = plan::look_into(&projects, planning, plan, shared.now);
-            let sources: Vec<&Planned> = next.iter().flat_map(|group| group.sources.values()).collect();
+            let sources: Vec<&Arc<Planned>> = next.iter().flat_map(|group| group.sources.values()).collect();
             to_read.add(&Amount::of(&sources));
             shared.progress.start(to_read.files, to_read.bytes);
             known.extend(by_name(&plan.found, pass));
@@ -371,7 +371,7 @@ fn prepare(
 }
 
 fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
-    let sources: Vec<&Planned> = groups.iter().flat_map(|group| group.sources.values()).collect();
+    let sources: Vec<&Arc<Planned>> = groups.iter().flat_map(|group| group.sources.values()).collect();
     let to_read = shared.bytes.load(Ordering::Relaxed) + Amount::of(&sources).bytes;
     process_groups(shared, groups).map_err(with_need(shared, to_read))
 }
@@ -396,8 +396,9 @@ fn process_groups(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome
     Ok(outcomes)
 }
 
-fn by_name(found: &[Planned], pass: &Pass) -> impl Iterator<Item = (String, Planned)> {
-    found.iter().filter(|planned| !pass.leaves(&planned.name)).map(|planned| (planned.name.clone(), planned.clone()))
+fn by_name(found: &[Arc<Planned>], pass: &Pass) -> impl Iterator<Item = (String, Arc<Planned>)> {
+    let here = found.iter().filter(|planned| !pass.leaves(&planned.name));
+    here.map(|planned| (planned.name.clone(), Arc::clone(planned)))
 }
 
 /// How much there is to be read.
@@ -407,7 +408,7 @@ struct Amount {
 }
 
 impl Amount {
-    fn of(sources: &[&Planned]) -> Self {
+    fn of(sources: &[&Arc<Planned>]) -> Self {
         Self { files: sources.len() as u64, bytes: sources.iter().map(|planned| planned.bytes()).sum() }
     }
 

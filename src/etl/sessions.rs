@@ -125,7 +125,7 @@ fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
         ended_at: totals.ended_at,
         active_ms: draft.active_ms,
         models: totals.models(),
-        turns: totals.turns(),
+        turns: totals.turns,
         prompts: totals.prompts,
         messages: totals.messages,
         responses: totals.responses,

@@ -1,6 +1,6 @@
 //! The sums and counts of a session, from its rows in the other three tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 
@@ -19,7 +19,8 @@ pub(super) struct Totals {
     pub(super) ended_at: Option<i64>,
     /// The turn of the message before.
     turn: Option<i64>,
-    turns: std::collections::BTreeSet<i64>,
+    turns_seen: BTreeSet<i64>,
+    pub(super) turns: i64,
     pub(super) prompts: i64,
     pub(super) messages: i64,
     pub(super) responses: i64,
@@ -37,7 +38,8 @@ pub(super) struct Totals {
     pub(super) reasoning: Option<i64>,
     pub(super) total: Option<i64>,
     pub(super) cost_usd: Option<f64>,
-    models: BTreeMap<String, i64>,
+    /// A session has few.
+    models: Vec<(String, i64)>,
     pub(super) unpriced: BTreeMap<String, u64>,
     first_prompt: Option<(i64, String)>,
 }
@@ -57,7 +59,7 @@ impl Totals {
         self.messages += 1;
         let turn = columns.turn(row);
         if turn != self.turn {
-            self.turns.extend(turn);
+            self.turns_seen.extend(turn);
             self.turn = turn;
         }
         let moment = columns.timestamp(row);
@@ -123,22 +125,16 @@ impl Totals {
             }
             (None, _) => {}
         }
-        match model.map(|model| (model, self.models.get_mut(model))) {
-            Some((_, Some(tokens))) => *tokens = tokens.saturating_add(total.unwrap_or(0)),
-            Some((model, None)) => drop(self.models.insert(model.to_owned(), total.unwrap_or(0))),
-            None => {}
+        let Some(model) = model else { return };
+        match self.models.iter_mut().find(|(known, _)| known == model) {
+            Some((_, tokens)) => *tokens = tokens.saturating_add(total.unwrap_or(0)),
+            None => self.models.push((model.to_owned(), total.unwrap_or(0))),
         }
-    }
-
-    /// Number of turns.
-    pub(super) fn turns(&self) -> i64 {
-        i64::try_from(self.turns.len()).unwrap_or(i64::MAX)
     }
 
     /// Models, the one with most tokens first.
     pub(super) fn models(&self) -> Vec<&str> {
-        let mut models: Vec<(&str, i64)> =
-            self.models.iter().map(|(model, tokens)| (model.as_str(), *tokens)).collect();
+        let mut models: Vec<(&str, i64)> = self.models.iter().map(|(model, tokens)| (&**model, *tokens)).collect();
         models.sort_by_key(|(model, tokens)| (std::cmp::Reverse(*tokens), *model));
         models.into_iter().map(|(model, _)| model).collect()
     }
@@ -156,9 +152,11 @@ impl Totals {
         self.first_prompt.as_ref().map(|(_, title)| title.as_str())
     }
 
-    /// Lets go of what is only needed while rows come in.
+    /// Lets go of what is only needed while rows come in. Returns the active time. Milliseconds.
     pub(super) fn seal(&mut self) -> i64 {
         let active = self.active_ms();
+        self.turns = i64::try_from(self.turns_seen.len()).unwrap_or(i64::MAX);
+        self.turns_seen = BTreeSet::new();
         self.moments = Vec::new();
         active
     }

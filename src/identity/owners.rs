@@ -25,8 +25,8 @@ use super::{COLUMN_BITS, KeyMap, Kind, Record, Replica, ResponseCopy};
 #[derive(Default)]
 pub(crate) struct Owners {
     members: Vec<Member>,
-    /// Number of each replica, by agent, session and source.
-    numbers: HashMap<(String, String, String), u32>,
+    /// Number of each replica, by the number of its session and by source.
+    numbers: HashMap<(u32, String), u32>,
     sessions: Vec<Session>,
     /// Number of each session, by agent and id.
     session_numbers: HashMap<(String, String), u32>,
@@ -100,21 +100,21 @@ pub(crate) struct Verdict {
 impl Owners {
     /// Adds a replica, or replaces what was known of it by what was read. Returns its number.
     pub(crate) fn add(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
-        let name = (agent.to_owned(), replica.session.clone(), replica.source.clone());
+        let session = self.session_number(agent, &replica.session);
+        let name = (session, replica.source.clone());
         match self.numbers.get(&name).copied() {
             Some(number) if is_read => self.update(number, &replica),
             Some(number) => number,
             None => {
-                let number = self.insert(agent, replica, is_read, can_gain);
+                let number = self.insert(agent, session, replica, is_read, can_gain);
                 self.numbers.insert(name, number);
                 number
             }
         }
     }
 
-    fn insert(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
+    fn insert(&mut self, agent: &str, session: u32, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let number = number(self.members.len());
-        let session = self.session_number(agent, &replica.session);
         self.index(number, &replica, None);
         self.members.push(Member { agent: agent.to_owned(), replica, session, is_read, can_gain, keys: None });
         if let Some(session) = self.sessions.get_mut(session as usize) {

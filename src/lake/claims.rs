@@ -8,6 +8,7 @@ use std::path::Path;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use zstd::bulk::Compressor;
 
 use super::fs;
 use crate::error::{Error, Result};
@@ -163,6 +164,12 @@ impl StoredReplica {
     }
 }
 
+fn bytes_of(keys: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(8 * keys.len());
+    keys.for_each(|key| bytes.extend_from_slice(&key.to_le_bytes()));
+    bytes
+}
+
 fn keys_in(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.as_chunks::<8>().0.iter().map(|key| u64::from_le_bytes(*key))
 }
@@ -246,9 +253,9 @@ fn state(flags: u8) -> State {
     }
 }
 
-fn pack_details(replica: &Replica) -> Result<Vec<u8>> {
+fn pack_details(replica: &Replica, compressor: &mut Compressor<'_>) -> Result<Vec<u8>> {
     let details = postcard::to_stdvec(&Details::of(replica)).map_err(|error| unwritten(&error))?;
-    zstd::bulk::compress(&details, ZSTD_LEVEL).map_err(|error| unwritten(&error))
+    compressor.compress(&details).map_err(|error| unwritten(&error))
 }
 
 fn unpack_details(packed: &[u8]) -> Option<Details> {
@@ -257,16 +264,16 @@ fn unpack_details(packed: &[u8]) -> Option<Details> {
 
 /// The content of a claims file, after its hash.
 pub(crate) fn encode(replicas: &[Replica]) -> Result<Vec<u8>> {
-    let keys = |keys: &mut dyn Iterator<Item = u64>| keys.flat_map(u64::to_le_bytes).collect::<Vec<u8>>();
+    let mut compressor = Compressor::new(ZSTD_LEVEL).map_err(|error| unwritten(&error))?;
     let packed: Vec<([Vec<u8>; 3], Vec<u8>)> = replicas
         .iter()
         .map(|replica| {
             let columns = [
-                keys(&mut replica.records.iter().map(|record| record.key)),
-                keys(&mut replica.facts.iter().map(|fact| fact.key)),
-                keys(&mut replica.yields.iter().map(|it| it.fact)),
+                bytes_of(replica.records.iter().map(|record| record.key)),
+                bytes_of(replica.facts.iter().map(|fact| fact.key)),
+                bytes_of(replica.yields.iter().map(|it| it.fact)),
             ];
-            Ok((columns, pack_details(replica)?))
+            Ok((columns, pack_details(replica, &mut compressor)?))
         })
         .collect::<Result<_>>()?;
     let stored = replicas.iter().zip(&packed).map(|(replica, ([records, facts, yields], details))| Stored {
