@@ -283,8 +283,6 @@ impl Rebuilt {
         let mut turns = Turns::default();
         for (number, source) in self.sources.iter_mut().enumerate() {
             let owned = Owned::of(source);
-            let dropped = source.member.replica.records.iter().filter(|record| record.is_of_lake());
-            turns.drop_places(number, dropped.map(|record| i64::from(record.seq)));
             let places = std::mem::take(&mut source.places);
             source.read.each_chunk(shared, |chunks| {
                 if !is_simple {

@@ -1,7 +1,7 @@
 //! Turns of a session that several sources tell of: each counts its own from 1, and the session goes on. A prompt that
-//! only the lake still has begins its turn nevertheless, and what follows it in the source that dropped it is of that turn.
+//! only the lake still has begins its turn nevertheless, and what follows it is of that turn.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
@@ -24,8 +24,6 @@ pub(super) struct Turns {
     turns: Vec<Turn>,
     /// Prompts that only the lake has, by their places.
     lost: BTreeMap<i64, LostPrompt>,
-    /// Places of the records that each source dropped.
-    dropped: HashSet<(usize, i64)>,
 }
 
 struct Turn {
@@ -50,11 +48,6 @@ impl Turns {
         let told = turns_of(&messages.batch, &MESSAGES).chain(turns_of(&calls.batch, &TOOL_CALLS));
         let told = told.filter_map(|(own, turn)| Some((turn?, *places.get(&own)?)));
         self.recognise(source, &told.collect::<Vec<_>>());
-    }
-
-    /// Takes the places of the records that a source dropped.
-    pub(super) fn drop_places(&mut self, source: usize, places: impl Iterator<Item = i64>) {
-        self.dropped.extend(places.map(|place| (source, place)));
     }
 
     /// Takes the rows of a source that the session has, each in its place; those of the lake after all others.
@@ -133,12 +126,7 @@ impl Turns {
             }
         }
         let number = |at: &usize| Some((self.turns.get(*at)?.first?, *numbers.get(at)?));
-        Numbers {
-            turns: self.told.iter().filter_map(|(told, at)| Some((*told, number(at)?))).collect(),
-            at_place: self.at_place.iter().filter_map(|(place, at)| Some((*place, number(at)?))).collect(),
-            begun,
-            dropped: self.dropped,
-        }
+        Numbers { turns: self.told.iter().filter_map(|(told, at)| Some((*told, number(at)?))).collect(), begun }
     }
 }
 
@@ -154,91 +142,44 @@ fn turns_of(batch: &RecordBatch, table: &TableDef) -> impl Iterator<Item = (i64,
 pub(super) struct Numbers {
     /// Place of the first row, and the number, of each turn, by source and the source's own number.
     turns: HashMap<(usize, i64), (i64, i64)>,
-    /// Likewise of the turn of the record at each place, of which another source may know more.
-    at_place: HashMap<i64, (i64, i64)>,
     /// Places where turns begin, with the number of those whose prompt only the lake has.
     begun: BTreeMap<i64, Option<i64>>,
-    /// Places of the records that each source dropped.
-    dropped: HashSet<(usize, i64)>,
 }
 
 impl Numbers {
-    /// Returns the turn of a source's message or tool call, given the source's own number of it. Another source may know
-    /// it of a record of which this one knows no turn.
-    fn at(&self, source: usize, place: i64, own: Option<i64>) -> Option<i64> {
-        let told = own.map(|own| self.told(source, place, own));
-        self.after_lost(source, place, told.or_else(|| self.at_place.get(&place).copied()))
-    }
-
-    fn told(&self, source: usize, place: i64, own: i64) -> (i64, i64) {
-        self.turns.get(&(source, own)).copied().unwrap_or((place, own))
-    }
-
-    /// Returns the number of the turn that begins last before a place, if the source dropped its prompt; else the turn
-    /// that is told.
-    fn after_lost(&self, source: usize, place: i64, told: Option<(i64, i64)>) -> Option<i64> {
-        let had_prompt = |begin| if source == LAKE { told.is_some() } else { self.dropped.contains(&(source, begin)) };
+    /// Returns the turn of a row of a source, given the source's own number of it.
+    fn at(&self, source: usize, place: i64, own: i64) -> i64 {
+        let (first, number) = self.turns.get(&(source, own)).copied().unwrap_or((place, own));
         match self.begun.range(..=place).next_back() {
-            Some((begin, Some(lost))) if told.is_none_or(|(first, _)| first < *begin) && had_prompt(*begin) => {
-                Some(*lost)
-            }
-            _ => told.map(|(_, number)| number),
+            Some((begin, Some(lost))) if first < *begin => *lost,
+            _ => number,
         }
     }
 
     /// Gives the rows of all sources the session's turns: messages, tool calls and usage.
     pub(super) fn apply(&self, gathered: &mut [(usize, [RecordBatch; 3])]) -> Result<()> {
+        let has_lost = self.begun.values().any(Option::is_some);
+        // A response has no place of its own; its message has.
+        let mut of_messages: HashMap<String, Option<i64>> = HashMap::new();
         for (source, [messages, calls, _]) in &mut *gathered {
-            for (batch, table) in [(messages, &MESSAGES), (calls, &TOOL_CALLS)] {
-                let turns = turns_of(batch, table).map(|(place, own)| self.at(*source, place, own)).collect();
+            for (batch, table) in [(&mut *messages, &MESSAGES), (calls, &TOOL_CALLS)] {
+                let turns = turns_of(batch, table).map(|(place, own)| Some(self.at(*source, place, own?))).collect();
                 *batch = with_turns(batch, table, turns)?;
             }
+            let columns = MessageColumns::of(messages);
+            let rows = (0..messages.num_rows()).filter(|_| has_lost);
+            of_messages.extend(rows.map(|row| (columns.message_id(row).to_owned(), columns.turn(row))));
         }
-        let has_lost = self.begun.values().any(Option::is_some);
-        let messages = if has_lost { Messages::of(gathered) } else { Messages::default() };
         for (source, [_, _, usage]) in gathered {
             let columns = UsageColumns::of(usage);
-            let turns = (0..usage.num_rows()).map(|row| {
-                let own = columns.turn(row);
-                if let Some(turn) = columns.message_id(row).and_then(|id| messages.turns.get(id)) {
-                    return *turn;
-                }
-                let place = messages.place_at(columns.timestamp(row)).unwrap_or(i64::MIN);
-                self.after_lost(*source, place, own.map(|own| self.told(*source, place, own)))
-            });
-            *usage = with_turns(usage, &USAGE, turns.collect())?;
+            let number = |own| self.turns.get(&(*source, own)).map_or(own, |(_, number)| *number);
+            let turn = |row| {
+                let of_message = columns.message_id(row).and_then(|id| of_messages.get(id).copied().flatten());
+                of_message.or_else(|| columns.turn(row).map(number))
+            };
+            *usage = with_turns(usage, &USAGE, (0..usage.num_rows()).map(turn).collect())?;
         }
         Ok(())
-    }
-}
-
-/// What tells the turn of a response, which has no place of its own.
-#[derive(Default)]
-struct Messages {
-    /// By the id of the message.
-    turns: HashMap<String, Option<i64>>,
-    /// Moments of messages, in order, with their places.
-    places: Vec<(i64, i64)>,
-}
-
-impl Messages {
-    fn of(gathered: &[(usize, [RecordBatch; 3])]) -> Self {
-        let mut messages = Self::default();
-        for (_, [batch, ..]) in gathered {
-            let columns = MessageColumns::of(batch);
-            for row in 0..batch.num_rows() {
-                messages.turns.insert(columns.message_id(row).to_owned(), columns.turn(row));
-                messages.places.extend(columns.timestamp(row).map(|moment| (moment, columns.seq(row))));
-            }
-        }
-        messages.places.sort_unstable();
-        messages
-    }
-
-    /// Returns the place of the last message up to a moment.
-    fn place_at(&self, moment: Option<i64>) -> Option<i64> {
-        let end = self.places.partition_point(|(other, _)| Some(*other) <= moment);
-        self.places.get(..end)?.last().map(|(_, place)| *place)
     }
 }
 
@@ -268,7 +209,6 @@ mod tests {
                 turns.put(*source, Some(*turn), *place, *source != LAKE);
             }
         }
-        turns.drop_places(0, prompts.iter().map(|(_, place, _)| *place));
         turns.numbered()
     }
 
@@ -307,25 +247,9 @@ mod tests {
         let source: &[Told] = &[(1, 0, true), (1, 3, true), (2, 5, true)];
         let lake: &[Told] = &[(2, 1, true), (2, 2, true)];
         let turns = turns(&[(0, source), (LAKE, lake)], &[(2, 1, false)]);
-        let of_source = [(0, 1), (3, 1), (5, 2)].map(|(place, own)| turns.at(0, place, Some(own)));
-        assert_eq!(of_source, [Some(1), Some(2), Some(3)]);
-        assert_eq!([1, 2].map(|place| turns.at(LAKE, place, Some(2))), [Some(2), Some(2)]);
-    }
-
-    #[test]
-    fn what_is_left_of_a_turn_without_its_prompt_stays_in_it() {
-        let source: &[Told] = &[(1, 4, true)];
-        let lake: &[Told] = &[(1, 0, true), (2, 1, true)];
-        let turns = turns(&[(0, source), (LAKE, lake)], &[(1, 0, false), (2, 1, false)]);
-        assert_eq!([turns.at(0, 2, None), turns.at(0, 4, Some(1))], [Some(2), Some(3)]);
-    }
-
-    #[test]
-    fn what_another_source_says_is_not_of_the_turn_of_a_prompt_that_it_never_had() {
-        let source: &[Told] = &[(1, 4, true)];
-        let lake: &[Told] = &[(1, 0, true)];
-        let turns = turns(&[(0, &[]), (1, source), (LAKE, lake)], &[(1, 0, false)]);
-        assert_eq!([turns.at(0, 2, None), turns.at(1, 2, None), turns.at(LAKE, 2, None)], [Some(1), None, None]);
+        let of_source = [(0, 1), (3, 1), (5, 2)].map(|(place, own)| turns.at(0, place, own));
+        assert_eq!(of_source, [1, 2, 3]);
+        assert_eq!([1, 2].map(|place| turns.at(LAKE, place, 2)), [2, 2]);
     }
 
     #[test]
@@ -333,7 +257,7 @@ mod tests {
         let source: &[Told] = &[(1, 0, true), (1, 3, true), (2, 5, true)];
         let lake: &[Told] = &[(1, 1, true)];
         let turns = turns(&[(0, source), (LAKE, lake)], &[(1, 1, true)]);
-        assert_eq!([(3, 1), (5, 2)].map(|(place, own)| turns.at(0, place, Some(own))), [Some(1), Some(2)]);
-        assert_eq!(turns.at(LAKE, 1, Some(1)), Some(1));
+        assert_eq!([(3, 1), (5, 2)].map(|(place, own)| turns.at(0, place, own)), [1, 2]);
+        assert_eq!(turns.at(LAKE, 1, 1), 1);
     }
 }

@@ -8,6 +8,7 @@ use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 /// Returns how much a source says of a message.
 pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
     let columns = [
+        row.turn.is_some(),
         row.timestamp.is_some(),
         row.model.is_some(),
         row.response_id.is_some(),
@@ -24,6 +25,7 @@ pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
     let parts = u64::from(row.input.is_some()) + u64::from(row.status != "pending");
     let columns = [
         row.message_id.is_some(),
+        row.turn.is_some(),
         row.command.is_some(),
         row.file_path.is_some(),
         row.exit_code.is_some(),
@@ -41,6 +43,7 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
     let tokens = if row.grain == "session" { copy.total() } else { row.output_tokens };
     let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
     let columns = [
+        row.turn.is_some(),
         row.timestamp.is_some(),
         row.model.is_some(),
         row.provider.is_some(),
