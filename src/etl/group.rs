@@ -36,7 +36,7 @@ pub(super) const PART_SOURCES: usize = 1000;
 pub(super) struct Group {
     pub(super) agent: &'static str,
     pub(super) parts: BTreeSet<PartName>,
-    pub(super) sources: BTreeMap<String, Arc<Planned>>,
+    pub(super) sources: BTreeMap<Arc<str>, Arc<Planned>>,
     /// Sessions that are put together anew although no source of theirs has changed.
     pub(super) forced: BTreeSet<String>,
     /// Whether its parts are written anew although no session of theirs has changed.
@@ -155,7 +155,7 @@ fn rebuild(
     }
     // A source that no longer gives a session: its rows stay, as gone.
     for (id, (_, entry)) in &old {
-        let is_read = entry.sources.iter().any(|source| group.sources.contains_key(source));
+        let is_read = entry.sources.iter().any(|source| group.sources.contains_key(source.as_str()));
         if is_read && !sessions.contains_key(*id) {
             sessions.insert((*id).to_owned(), Vec::new());
         }
@@ -454,7 +454,7 @@ impl PartOutput<'_, '_> {
     /// The file of one of a session's sources.
     fn file_of(&self, session: &Rebuilt, source: &str) -> String {
         let read = session.sources.iter().map(|source| &source.read.planned);
-        let read = read.filter(|planned| planned.name == source).map(|planned| name_of(&planned.path));
+        let read = read.filter(|planned| &*planned.name == source).map(|planned| name_of(&planned.path));
         let known = self.shared.manifest.sources.get(source).map(|entry| entry.file(source).into());
         read.chain(known).next().map_or_else(|| source.to_owned(), std::borrow::Cow::into_owned)
     }

@@ -32,7 +32,7 @@ mod usage;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use crate::extract::Content;
 pub use options::{AgentSummary, Options, Progress, Silent, Summary};
@@ -74,7 +74,7 @@ struct Shared<'a> {
     /// Where it is noted what is read.
     breadcrumbs: &'a Breadcrumbs,
     /// Names of the sources that the run reads.
-    read_again: HashSet<String>,
+    read_again: HashSet<Arc<str>>,
     /// Parts of which files are lost or damaged.
     damaged_parts: &'a BTreeSet<PartName>,
     /// Names of the sources that have vanished.
@@ -130,7 +130,7 @@ impl<'a> Shared<'a> {
 
     /// How the reading of a source in this run relates to the one before.
     fn reading(&self, planned: &Planned) -> Reading {
-        let Some(entry) = self.manifest.sources.get(&planned.name) else { return Reading::Changed };
+        let Some(entry) = self.manifest.sources.get(&*planned.name) else { return Reading::Changed };
         let is_same = match planned.section {
             Some(_) => entry.print.inode == planned.print.inode,
             None => entry.print == planned.print,

@@ -90,15 +90,15 @@ impl OldClaims {
     }
 
     /// Returns the replicas of all sessions of which one shares any of the keys, but for those whose source is read again.
-    pub(super) fn sharers(&self, keys: &Keys, read_again: &HashSet<String>) -> Vec<&OldReplica> {
+    pub(super) fn sharers(&self, keys: &Keys, read_again: &HashSet<Arc<str>>) -> Vec<&OldReplica> {
         if keys.is_empty() {
             return Vec::new();
         }
-        let shares = |old: &&OldReplica| !read_again.contains(&old.stored.source) && old.stored.shares(keys);
+        let shares = |old: &&OldReplica| !read_again.contains(old.stored.source.as_str()) && old.stored.shares(keys);
         let sharing: Vec<&OldReplica> = self.replicas.par_iter().filter(shares).collect();
         let sessions: HashSet<(&str, &str)> =
             sharing.iter().map(|old| (old.part.agent.as_str(), old.stored.session.as_str())).collect();
         let all = sessions.into_iter().flat_map(|(agent, session)| self.of_session(agent, session));
-        all.filter(|old| !read_again.contains(&old.stored.source)).collect()
+        all.filter(|old| !read_again.contains(old.stored.source.as_str())).collect()
     }
 }

@@ -35,9 +35,9 @@ pub(super) struct Plan {
     /// Everything found, whether it is to be read or not.
     pub(super) found: Vec<Arc<Planned>>,
     /// Names of what is to be read.
-    pub(super) changed: HashSet<String>,
+    pub(super) changed: HashSet<Arc<str>>,
     /// Names of what is to be read in a pass of its own.
-    pub(super) apart: HashSet<String>,
+    pub(super) apart: HashSet<Arc<str>>,
     /// Names of sources that have vanished since they were last read.
     pub(super) vanished: Vec<String>,
 }
@@ -69,7 +69,7 @@ pub(super) fn plan(with: Planning<'_>) -> Result<Plan> {
 /// Adds to a plan what lies in projects that no session had named when it was made. Gives the groups that it is read in:
 /// they touch no part of the lake.
 pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Plan, now: i64) -> Vec<Group> {
-    let known: HashSet<&str> = plan.found.iter().map(|planned| planned.name.as_str()).collect();
+    let known: HashSet<&str> = plan.found.iter().map(|planned| &*planned.name).collect();
     let is_new = |(_, path, _): &Located| {
         let name = name_of(path);
         !known.contains(&*name) && !with.manifest.sources.contains_key(&*name)
@@ -86,7 +86,7 @@ pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Pla
 }
 
 /// What was found, whether it is to be read or not, and the names of what is.
-fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, HashSet<String>) {
+fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, HashSet<Arc<str>>) {
     let Planning { options, manifest, policy, pass, .. } = with;
     let is_other_policy = Policy::of_lake(manifest) != *policy;
     let home = real_home(options);
@@ -95,8 +95,8 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, Has
         .map(|(agent, path, kind)| {
             let print = Fingerprint::of(&path, &agent.companions(&path));
             let print = print.ok().filter(|_| !interrupted()).unwrap_or_default();
-            let name = name_of(&path).into_owned();
-            let is_new = !manifest.sources.contains_key(&name);
+            let name: Arc<str> = name_of(&path).into();
+            let is_new = !manifest.sources.contains_key(&*name);
             let is_foreign = leads_to_others(&path, home.as_deref());
             Planned { agent, is_new, is_foreign, path, name, section: None, kind, print, hint: None }
         })
@@ -123,7 +123,7 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, Has
     found.extend(sections.collect::<Vec<Planned>>());
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found.dedup_by(|a, b| a.name == b.name);
-    let changed: HashSet<String> = found.iter().filter(is_due).map(|planned| planned.name.clone()).collect();
+    let changed: HashSet<Arc<str>> = found.iter().filter(is_due).map(|planned| planned.name.clone()).collect();
     let wants_hint = |planned: &&mut Planned| planned.is_new && planned.section.is_none() && is_looked_into(planned);
     found.par_iter_mut().filter(wants_hint).for_each(|planned| {
         with.breadcrumbs.note(&planned.name);
@@ -165,7 +165,7 @@ fn drop_seen_twice(found: &mut Vec<Planned>) {
         }
     }
     let mut kept: HashMap<PathBuf, &Planned> = HashMap::new();
-    let mut dropped: HashSet<String> = HashSet::new();
+    let mut dropped: HashSet<Arc<str>> = HashSet::new();
     for planned in alike {
         let Ok(real) = planned.path.canonicalize() else { continue };
         let rank = |planned: &Planned| (planned.path != real, planned.path.clone());
@@ -195,10 +195,10 @@ fn listed_sections(whole: &Planned, with: Planning<'_>) -> Option<Vec<Planned>> 
     let listed = if databases.have_changed(false) { list() } else { listed };
     let sections = listed.ok()?.ok()?;
     let planned = sections.into_iter().map(|section| {
-        let name = format!("{}#{}", whole.name, section.id);
+        let name: Arc<str> = format!("{}#{}", whole.name, section.id).into();
         let modified_ns = section.modified.map_or(whole.print.modified_ns, |moment| moment.saturating_mul(1000));
         Planned {
-            is_new: !manifest.sources.contains_key(&name),
+            is_new: !manifest.sources.contains_key(&*name),
             name,
             section: Some(section.id.into()),
             // Its stamp alone tells whether it has changed.
@@ -215,7 +215,7 @@ fn known_sections(whole: &Planned, manifest: &Manifest) -> Vec<Planned> {
     let known = manifest.sections_of(&whole.name).filter(|(_, entry)| entry.state != SourceState::Gone);
     let planned = known.map(|(name, entry)| Planned {
         is_new: false,
-        name: name.to_owned(),
+        name: name.into(),
         section: entry.section.as_deref().map(Into::into),
         print: entry.print,
         hint: None,
@@ -225,7 +225,7 @@ fn known_sections(whole: &Planned, manifest: &Manifest) -> Vec<Planned> {
 }
 
 fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) -> bool {
-    manifest.sources.get(&planned.name).is_none_or(|entry| {
+    manifest.sources.get(&*planned.name).is_none_or(|entry| {
         let is_other = match planned.section {
             Some(_) => entry.print.inode != planned.print.inode,
             None => entry.print != planned.print,
@@ -240,7 +240,7 @@ fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) ->
 }
 
 fn vanished(options: &Options, manifest: &Manifest, found: &[Arc<Planned>]) -> Vec<String> {
-    let here: HashSet<&str> = found.iter().map(|planned| planned.name.as_str()).collect();
+    let here: HashSet<&str> = found.iter().map(|planned| &*planned.name).collect();
     let candidates = manifest.sources.iter().filter(|(name, entry)| {
         entry.state != SourceState::Gone
             && !here.contains(name.as_str())
@@ -359,7 +359,7 @@ fn started_hint(planned: &Planned) -> Option<i64> {
 pub(super) fn groups(plan: &Plan, with: Planning<'_>, damaged: &Damaged, now: i64) -> Vec<Group> {
     let manifest = with.manifest;
     let found = plan.found.iter().filter(|planned| !with.pass.leaves(&planned.name));
-    let by_name: HashMap<&str, &Arc<Planned>> = found.map(|planned| (planned.name.as_str(), planned)).collect();
+    let by_name: HashMap<&str, &Arc<Planned>> = found.map(|planned| (&*planned.name, planned)).collect();
     let mut groups = Groups::default();
     if !manifest.parts.is_empty() {
         add_known(plan, manifest, &by_name, &mut groups);
@@ -376,7 +376,7 @@ pub(super) fn groups(plan: &Plan, with: Planning<'_>, damaged: &Damaged, now: i6
 fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Arc<Planned>>, groups: &mut Groups) {
     for (name, part) in &manifest.parts {
         for session in &part.sessions {
-            if !session.sources.iter().any(|source| plan.changed.contains(source)) {
+            if !session.sources.iter().any(|source| plan.changed.contains(source.as_str())) {
                 continue;
             }
             let sources = session.sources.iter().filter_map(|source| by_name.get(source.as_str()).copied().cloned());
@@ -402,7 +402,7 @@ fn add_unread(plan: &Plan, with: Planning<'_>, damaged: &Damaged, groups: &mut G
     let vanished: HashSet<&str> = plan.vanished.iter().map(String::as_str).collect();
     let is_gone = |source: &String| {
         vanished.contains(source.as_str())
-            || (!plan.changed.contains(source)
+            || (!plan.changed.contains(source.as_str())
                 && manifest.sources.get(source).is_some_and(|entry| entry.state == SourceState::Gone))
     };
     for (name, part) in &manifest.parts {
@@ -490,7 +490,7 @@ fn part_with_room<'m>(manifest: &'m Manifest, first: &Planned, weight: u64) -> O
 pub(super) struct Groups {
     groups: Vec<Option<Group>>,
     by_part: HashMap<PartName, usize>,
-    by_source: HashMap<String, usize>,
+    by_source: HashMap<Arc<str>, usize>,
 }
 
 impl Groups {

@@ -43,7 +43,7 @@ pub(super) struct Planned {
     pub(super) agent: &'static dyn Agent,
     pub(super) path: PathBuf,
     /// The path as the manifest has it; of a section, with its id.
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// Id of the section that it is.
     pub(super) section: Option<Arc<str>>,
     pub(super) kind: &'static str,
@@ -128,7 +128,7 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
     let (sink, outcome) = extracted;
     let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
     report.redactions.merge(&redacted_in_rows);
-    let earlier = shared.manifest.sources.get(&planned.name).filter(|_| shared.reading(planned) != Reading::Reparsed);
+    let earlier = shared.manifest.sources.get(&*planned.name).filter(|_| shared.reading(planned) != Reading::Reparsed);
     let notes = with_earlier(notes, earlier.map_or(&[], |entry| &entry.notes));
     let mut read = Read { planned: Arc::clone(planned), report, notes, state: SourceState::Ok };
     settle(&mut read, outcome)?;
@@ -222,7 +222,7 @@ fn state(is_rejected: bool, report: &Report, is_common: bool) -> SourceState {
 fn read_session(planned: &Arc<Planned>, mut rows: Box<SessionRows>, is_streamed: bool) -> Result<ReadSession> {
     let replica = Replica {
         session: rows.facts.session_id.clone(),
-        source: planned.name.clone(),
+        source: planned.name.to_string(),
         is_side: rows.facts.is_subagent,
         first_moment: rows.facts.first_moment,
         ..rows.take_claims()
@@ -275,7 +275,7 @@ impl ReadSession {
         let chunk = STREAM_CHUNK.min(usize::try_from(streamed_from()).unwrap_or(STREAM_CHUNK));
         let mut sink = Sink::stream(&context, std::mem::take(&mut self.foreseen), chunk, &mut consumer);
         let outcome = extract(shared, &self.planned, &mut sink);
-        shared.redactions().insert(self.planned.name.clone(), std::mem::take(&mut sink.redacted_in_rows));
+        shared.redactions().insert(self.planned.name.to_string(), std::mem::take(&mut sink.redacted_in_rows));
         match outcome {
             Ok(()) => Ok(()),
             Err(Reject::Failed(error)) => Err(error),

@@ -85,7 +85,7 @@ pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summa
         let all = found().count() as u64;
         if all + gone > 0 {
             let (new, changed) = (due(true), due(false));
-            let entry = |planned: &Planned| manifest.sources.get(&planned.name);
+            let entry = |planned: &Planned| manifest.sources.get(&*planned.name);
             let is_bad = |entry: &SourceEntry| entry.state.is_bad() && !is_being_written(entry, now);
             let of_agent = plan.found.iter().filter(|planned| planned.agent_id() == agent);
             let bad = of_agent.filter(|planned| entry(planned).is_some_and(is_bad)).count() as u64;

@@ -22,7 +22,7 @@ use crate::source::{Fingerprint, path_of};
 pub(super) fn stale(
     shared: &Shared<'_>,
     outcomes: &mut Vec<Outcome>,
-    known: &HashMap<String, Arc<Planned>>,
+    known: &HashMap<Arc<str>, Arc<Planned>>,
 ) -> Vec<Group> {
     let mut wider: BTreeMap<usize, Group> = BTreeMap::new();
     let mut loose: Vec<Group> = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn stale(
             .into_iter()
             .flat_map(|part| &part.sessions)
             .filter(|entry| entry.id == session);
-        let sources = sources.flat_map(|entry| &entry.sources).filter_map(|source| known.get(source).cloned());
+        let sources = sources.flat_map(|entry| &entry.sources).filter_map(|source| known.get(source.as_str()).cloned());
         let group = Group {
             agent,
             parts: BTreeSet::from([part.clone()]),
@@ -143,13 +143,15 @@ fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTr
 fn add_other_sources(
     shared: &Shared<'_>,
     outcomes: &[Outcome],
-    known: &HashMap<String, Arc<Planned>>,
+    known: &HashMap<Arc<str>, Arc<Planned>>,
     wider: &mut BTreeMap<usize, Group>,
 ) {
     for (place, outcome) in outcomes.iter().enumerate() {
         let sources: BTreeSet<&String> = drafts(outcome).flat_map(|draft| &draft.entry.sources).collect();
-        for source in sources.into_iter().filter(|source| !outcome.group.sources.contains_key(*source)) {
-            let Some(planned) = known.get(source).cloned().or_else(|| planned_again(shared, source)) else { continue };
+        for source in sources.into_iter().filter(|source| !outcome.group.sources.contains_key(source.as_str())) {
+            let Some(planned) = known.get(source.as_str()).cloned().or_else(|| planned_again(shared, source)) else {
+                continue;
+            };
             let holds = |part: &PartEntry| part.sessions.iter().any(|session| session.sources.contains(source));
             let parts = shared.manifest.parts.iter().filter(|(_, part)| holds(part));
             let parts: BTreeSet<PartName> = parts.map(|(name, _)| name.clone()).collect();
@@ -158,7 +160,7 @@ fn add_other_sources(
                     widen(wider, holder, outcomes, Group::default());
                 }
             }
-            let sources = BTreeMap::from([(source.clone(), planned)]);
+            let sources = BTreeMap::from([(Arc::clone(&planned.name), planned)]);
             widen(wider, place, outcomes, Group { agent: outcome.group.agent, parts, sources, ..Group::default() });
         }
     }
@@ -173,7 +175,7 @@ fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
     let print = if entry.section.is_some() { entry.print } else { of_file };
     let section = entry.section.as_deref().map(Into::into);
     let is_foreign = leads_to_others(&path, real_home(shared.options).as_deref());
-    let name = name.to_owned();
+    let name = name.into();
     Some(Arc::new(Planned { agent, path, name, section, kind, print, is_new: false, is_foreign, hint: None }))
 }
 
@@ -218,7 +220,7 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
     let mut calls = KeySet::default();
     for read in outcomes.iter().flat_map(|outcome| &outcome.reads) {
         let before =
-            shared.manifest.sources.get(&read.planned.name).map(|entry| entry.notes.as_slice()).unwrap_or_default();
+            shared.manifest.sources.get(&*read.planned.name).map(|entry| entry.notes.as_slice()).unwrap_or_default();
         let new = read.notes.iter().filter(|note| note.field == NoteField::ChildSession && !before.contains(note));
         calls.extend(new.map(|note| note.key));
     }

@@ -174,7 +174,8 @@ fn extract_all(
         extracted
     };
     let (mut summary, apart) = extract(&Pass::without(&suspects), manifest)?;
-    for name in suspects.untried().chain(&apart).collect::<BTreeSet<_>>() {
+    for name in suspects.untried().map(String::as_str).chain(apart.iter().map(|name| &**name)).collect::<BTreeSet<_>>()
+    {
         check_interrupt()?;
         let (more, _) = extract(&Pass::alone(name, &suspects), open_manifest(options, layout)?)?;
         summary.add(more);
@@ -196,7 +197,7 @@ fn extract(
     mut manifest: Manifest,
     pass: &Pass,
     breadcrumbs: &Breadcrumbs,
-) -> Result<(Summary, HashSet<String>)> {
+) -> Result<(Summary, HashSet<Arc<str>>)> {
     let clock = Instant::now();
     progress.stage("looking");
     let missing = manifest.ledger.differences_of_rows(manifest.parts.iter());
@@ -226,9 +227,9 @@ fn extract(
     let to_read = Amount::of(&sources);
     progress.start(to_read.files, to_read.bytes);
     progress.stage("extracting");
-    let read_again: HashSet<String> = sources.iter().map(|planned| planned.name.clone()).collect();
+    let read_again: HashSet<Arc<str>> = sources.iter().map(|planned| planned.name.clone()).collect();
     let mut notes = Notes::default();
-    for (_, entry) in manifest.sources.iter().filter(|(name, _)| !read_again.contains(*name)) {
+    for (_, entry) in manifest.sources.iter().filter(|(name, _)| !read_again.contains(name.as_str())) {
         notes.add(&entry.notes, entry.print.modified_ns);
     }
     let syncer = Syncer::start();
@@ -297,7 +298,7 @@ fn process_until_settled(
     let (options, pass) = (shared.options, shared.pass);
     let mut outcomes = process_all(shared, groups)?;
     let mut known_projects = shared.manifest.project_paths.clone();
-    let mut known: HashMap<String, Arc<Planned>> = by_name(&plan.found, pass).collect();
+    let mut known: HashMap<Arc<str>, Arc<Planned>> = by_name(&plan.found, pass).collect();
     for round in 0.. {
         let mut next = Vec::new();
         let projects = projects::add_new(&outcomes, &mut known_projects);
@@ -396,7 +397,7 @@ fn process_groups(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome
     Ok(outcomes)
 }
 
-fn by_name(found: &[Arc<Planned>], pass: &Pass) -> impl Iterator<Item = (String, Arc<Planned>)> {
+fn by_name(found: &[Arc<Planned>], pass: &Pass) -> impl Iterator<Item = (Arc<str>, Arc<Planned>)> {
     let here = found.iter().filter(|planned| !pass.leaves(&planned.name));
     here.map(|planned| (planned.name.clone(), Arc::clone(planned)))
 }
@@ -447,7 +448,7 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
     }
     let streamed = std::mem::take(&mut *shared.redactions());
     for read in &mut reads {
-        if let Some(counts) = streamed.get(&read.planned.name) {
+        if let Some(counts) = streamed.get(&*read.planned.name) {
             read.report.redactions.merge(counts);
         }
     }
@@ -478,7 +479,7 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
     }
     for read in &reads {
         let entry = source_entry(shared, read);
-        manifest.sources.insert(read.planned.name.clone(), entry);
+        manifest.sources.insert(read.planned.name.to_string(), entry);
     }
     count_rows(&mut manifest);
     Ok(Finished { steps, manifest, reads, written })

@@ -8,7 +8,6 @@ use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 /// Returns how much a source says of a message.
 pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
     let columns = [
-        row.turn.is_some(),
         row.timestamp.is_some(),
         row.model.is_some(),
         row.response_id.is_some(),
@@ -16,7 +15,7 @@ pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
         row.cwd.is_some(),
         row.git_branch.is_some(),
     ];
-    with_columns(size([row.text, row.thinking]), &columns)
+    with_columns(size([row.text, row.thinking]), row.turn, &columns)
 }
 
 /// Returns how much a source says of a call: whether both the call and its result are there, then their size before anything
@@ -25,7 +24,6 @@ pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
     let parts = u64::from(row.input.is_some()) + u64::from(row.status != "pending");
     let columns = [
         row.message_id.is_some(),
-        row.turn.is_some(),
         row.command.is_some(),
         row.file_path.is_some(),
         row.exit_code.is_some(),
@@ -34,7 +32,7 @@ pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
         row.duration_ms.is_some(),
         row.child_session_id.is_some(),
     ];
-    with_columns((parts << 42) | size([row.input, row.output]), &columns)
+    with_columns((parts << 42) | size([row.input, row.output]), row.turn, &columns)
 }
 
 /// Returns how much a source says of a response. Of a sum over a session all kinds of tokens count; of a single response
@@ -43,7 +41,6 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
     let tokens = if row.grain == "session" { copy.total() } else { row.output_tokens };
     let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
     let columns = [
-        row.turn.is_some(),
         row.timestamp.is_some(),
         row.model.is_some(),
         row.provider.is_some(),
@@ -51,12 +48,13 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
         row.service_tier.is_some(),
         row.duration_ms.is_some(),
     ];
-    with_columns(tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some()), &columns)
+    with_columns(tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some()), row.turn, &columns)
 }
 
-fn with_columns(content: u64, columns: &[bool]) -> u64 {
+/// The turn goes before all other columns: it is lost with the prompt, while others may be found in a repeated line.
+fn with_columns(content: u64, turn: Option<i64>, columns: &[bool]) -> u64 {
     let known = columns.iter().filter(|is_known| **is_known).count();
-    (content << COLUMN_BITS) | known as u64
+    (content << COLUMN_BITS) | (u64::from(turn.is_some()) << (COLUMN_BITS - 1)) | known as u64
 }
 
 /// Returns the size of texts, limited to the bits that a fullness has for it. Bytes.

@@ -15,8 +15,8 @@ pub enum State {
     Gone = 2,
 }
 
-/// Number of the lowest bits of a record's fullness: they count its known columns, the bits above measure its content.
-pub(crate) const COLUMN_BITS: u32 = 4;
+/// Number of the lowest bits of a record's fullness: they tell which columns are known, the bits above measure its content.
+pub(crate) const COLUMN_BITS: u32 = 5;
 
 /// A record that a replica holds, or once held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
