@@ -2,7 +2,7 @@
 //!
 //! Of the sessions that hold a record, the owner is the first by
 //! 1. whether it can show the record: one that dropped it before the lake had its row cannot;
-//! 2. provenance: an original before a copy;
+//! 2. provenance: one that has an original before one that only has copies;
 //! 3. kind: a main session before a subagent;
 //! 4. content of messages and tool calls: one that lost a part of the record goes after one that has all of it. Of a
 //!    response the owner's row has the numbers of the fullest copy anyway;
@@ -11,7 +11,8 @@
 //!    included. The first difference decides, so an origin goes before its forks;
 //! 7. its id.
 //!
-//! The order of two sessions depends on these two alone. A record that is superseded has no owner.
+//! The order of two sessions depends on these two alone. Of the replicas of the owner, the one that says most has the row.
+//! A record that is superseded has no owner.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -296,7 +297,13 @@ impl Owners {
         for number in &holders {
             claims.extend(self.claim(*number, key).map(|claim| (*number, claim)));
         }
-        let best = claims.iter().filter_map(|(number, claim)| Some((self.standing(*number, claim)?, *number, claim)));
+        let can_show = |(number, claim): &&(u32, Claim)| self.can_show(*number, claim);
+        let originals = claims.iter().filter(can_show).filter(|(_, claim)| !claim.is_copy);
+        let mut originals: Vec<u32> = originals.filter_map(|(number, _)| self.session(*number)).collect();
+        originals.sort_unstable();
+        let best = claims
+            .iter()
+            .filter_map(|(number, claim)| Some((self.standing(*number, claim, &originals)?, *number, claim)));
         let best = best.min_by(|(a, ..), (b, ..)| a.cmp(b));
         let owner = best.map(|(_, number, claim)| self.fuller_row(number, claim, &claims).unwrap_or(number));
         let hash = holders.iter().fold(0, |hash, number| hash ^ xxh3_64(&number.to_le_bytes()));
@@ -311,15 +318,27 @@ impl Owners {
         self.ranks.as_ref()?.get(session as usize).copied()
     }
 
-    /// Returns what decides between the replicas that have a key; the lowest owns it.
-    fn standing(&self, number: u32, claim: &Claim) -> Option<impl Ord + use<'_>> {
+    fn session(&self, number: u32) -> Option<u32> {
+        self.members.get(number as usize).map(|member| member.session)
+    }
+
+    /// True if a replica has a record, or the lake its row.
+    fn can_show(&self, number: u32, claim: &Claim) -> bool {
+        let holds = |member: &Member| !claim.is_gone && (member.is_read || member.can_gain);
+        claim.is_fact || claim.is_owned || self.members.get(number as usize).is_some_and(holds)
+    }
+
+    /// Returns what decides between the replicas that have a key; the lowest owns it. `originals` are the sessions that have
+    /// an original of it, in order.
+    fn standing(&self, number: u32, claim: &Claim, originals: &[u32]) -> Option<impl Ord + use<'_>> {
         let member = self.members.get(number as usize)?;
         let session = self.sessions.get(member.session as usize)?;
-        let holds = !claim.is_gone && (member.is_read || member.can_gain);
-        let can_show = claim.is_fact || holds || claim.is_owned;
+        let is_copy = originals.binary_search(&member.session).is_err();
+        let can_show = self.can_show(number, claim);
         let rank = self.rank_of(number)?;
         let replica = &member.replica;
-        let within_session = (Reverse(claim.fullness), Reverse(replica.records.len()), replica.source.as_str());
+        let source = (Reverse(replica.records.len()), replica.source.as_str());
+        let within_session = (Reverse(claim.fullness), claim.is_copy, source);
         // Memories of earlier versions, and those made again from the rows, do not know how much a row says.
         let is_unknown = claim.fullness == 0 && claim.is_owned && claim.is_of_lake;
         let content = match claim.is_response {
@@ -327,15 +346,14 @@ impl Owners {
             false if is_unknown => u64::MAX,
             false => claim.fullness >> COLUMN_BITS,
         };
-        Some((!can_show, claim.is_copy, self.is_side(session), Reverse(content), rank, within_session))
+        Some((!can_show, is_copy, self.is_side(session), Reverse(content), rank, within_session))
     }
 
     /// Returns the replica whose row in the lake says more than the owner's: one of the owner's session that was not read, or
     /// any that dropped the record.
     fn fuller_row(&self, owner: u32, claim: &Claim, claims: &[(u32, Claim)]) -> Option<u32> {
-        let session = |number: u32| self.members.get(number as usize).map(|member| member.session);
         let fuller = claims.iter().filter(|(number, other)| {
-            let stays = other.is_gone || (other.is_of_lake && session(*number) == session(owner));
+            let stays = other.is_gone || (other.is_of_lake && self.session(*number) == self.session(owner));
             other.is_owned && stays && other.fullness > claim.fullness
         });
         fuller.max_by_key(|(_, other)| other.fullness).map(|(number, _)| *number)

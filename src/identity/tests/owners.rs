@@ -151,12 +151,14 @@ fn naive(replicas: &[Arc<Replica>]) -> BTreeMap<u64, String> {
         let holders = replicas.iter().filter(|replica| replica.records.iter().any(|record| record.key == key));
         let standing = |replica: &&Arc<Replica>| {
             let session = replica.session.as_str();
-            let record = replica.records.iter().find(|record| record.key == key).unwrap();
+            let records: Vec<Record> = all(session).into_iter().filter(|record| record.key == key).collect();
+            let is_copy = records.iter().all(|record| record.is_copy);
+            let fullness = records.iter().map(|record| record.fullness).max();
             let is_side = of(session).iter().all(|replica| replica.is_side);
             let begun = all(session).iter().map(|record| record.moment).min();
             let word: BTreeSet<(i64, u64)> = all(session).iter().map(|record| (record.moment, record.key)).collect();
             let word: Vec<_> = word.into_iter().collect();
-            (record.is_copy, is_side, Reverse(record.fullness), begun, word, session.to_owned())
+            (is_copy, is_side, Reverse(fullness), begun, word, session.to_owned())
         };
         owners.extend(holders.min_by_key(standing).map(|replica| (key, replica.session.clone())));
     }
