@@ -202,7 +202,9 @@ mod tests {
         let mut turns = Turns::default();
         for (source, records) in sources {
             if *source == LAKE {
-                prompts.iter().for_each(|(turn, place, is_sidechain)| turns.lose(*place, Some(*turn), *is_sidechain));
+                for (turn, place, is_sidechain) in prompts {
+                    turns.lose(*place, Some(*turn), *is_sidechain);
+                }
             }
             turns.recognise(*source, &records.iter().map(|(turn, place, _)| (*turn, *place)).collect::<Vec<_>>());
             for (turn, place, _) in records.iter().filter(|(.., is_kept)| *is_kept) {
