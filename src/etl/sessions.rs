@@ -124,7 +124,7 @@ fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
         started_at: totals.started_at,
         ended_at: totals.ended_at,
         active_ms: draft.active_ms,
-        models: totals.models(),
+        models: totals.models.iter().map(String::as_str).collect(),
         turns: totals.turns,
         prompts: totals.prompts,
         messages: totals.messages,

@@ -38,8 +38,9 @@ pub(super) struct Totals {
     pub(super) reasoning: Option<i64>,
     pub(super) total: Option<i64>,
     pub(super) cost_usd: Option<f64>,
-    /// A session has few.
-    models: Vec<(String, i64)>,
+    tokens_of_models: BTreeMap<String, i64>,
+    /// The one with most tokens first.
+    pub(super) models: Vec<String>,
     pub(super) unpriced: BTreeMap<String, u64>,
     first_prompt: Option<(i64, String)>,
 }
@@ -126,17 +127,10 @@ impl Totals {
             (None, _) => {}
         }
         let Some(model) = model else { return };
-        match self.models.iter_mut().find(|(known, _)| known == model) {
-            Some((_, tokens)) => *tokens = tokens.saturating_add(total.unwrap_or(0)),
-            None => self.models.push((model.to_owned(), total.unwrap_or(0))),
+        match self.tokens_of_models.get_mut(model) {
+            Some(tokens) => *tokens = tokens.saturating_add(total.unwrap_or(0)),
+            None => drop(self.tokens_of_models.insert(model.to_owned(), total.unwrap_or(0))),
         }
-    }
-
-    /// Models, the one with most tokens first.
-    pub(super) fn models(&self) -> Vec<&str> {
-        let mut models: Vec<(&str, i64)> = self.models.iter().map(|(model, tokens)| (&**model, *tokens)).collect();
-        models.sort_by_key(|(model, tokens)| (std::cmp::Reverse(*tokens), *model));
-        models.into_iter().map(|(model, _)| model).collect()
     }
 
     /// Time with less than five minutes between records. Milliseconds.
@@ -157,6 +151,9 @@ impl Totals {
         let active = self.active_ms();
         self.turns = i64::try_from(self.turns_seen.len()).unwrap_or(i64::MAX);
         self.turns_seen = BTreeSet::new();
+        let mut models: Vec<(String, i64)> = std::mem::take(&mut self.tokens_of_models).into_iter().collect();
+        models.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
+        self.models = models.into_iter().map(|(model, _)| model).collect();
         self.moments = Vec::new();
         active
     }

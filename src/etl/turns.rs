@@ -71,7 +71,7 @@ impl Turns {
         }
     }
 
-    /// Notes a prompt of the lake, unless a source has told of it.
+    /// Records a prompt that only the lake has; does nothing if a source has it too.
     fn lose(&mut self, place: i64, turn: Option<i64>, is_sidechain: bool) {
         if let Some(turn) = turn.filter(|_| !self.at_place.contains_key(&place)) {
             self.lost.insert(place, LostPrompt { turn, is_sidechain });

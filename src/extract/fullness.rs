@@ -51,7 +51,8 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
     with_columns(tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some()), row.turn, &columns)
 }
 
-/// The turn goes before all other columns: it is lost with the prompt, while others may be found in a repeated line.
+/// Adds the known columns to the size of the content. The turn counts more than all others together: a source that dropped
+/// the prompt lost the turn, even if a repeated line gives another column.
 fn with_columns(content: u64, turn: Option<i64>, columns: &[bool]) -> u64 {
     let known = columns.iter().filter(|is_known| **is_known).count();
     (content << COLUMN_BITS) | (u64::from(turn.is_some()) << (COLUMN_BITS - 1)) | known as u64

@@ -20,7 +20,7 @@ use crate::source::records::take_out_of_range;
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 use crate::time::plausible;
 
-/// What the first reading of a source finds out for the second, which hands rows on.
+/// What the first reading of a source passes to the second, which hands its rows on in chunks.
 #[derive(Debug, Default)]
 pub struct Foreseen {
     /// Places of the messages on branches that were left.
