@@ -213,7 +213,7 @@ impl Error {
     pub(crate) fn io_source(&self) -> Option<&io::Error> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::Parquet { source: parquet::errors::ParquetError::External(source), .. } => source.downcast_ref(),
+            Self::Parquet { source, .. } => io_source(source),
             _ => None,
         }
     }
@@ -234,6 +234,14 @@ impl Error {
     /// Whether the reader of our output went away, which is no failure.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// An error maker for `map_err`: of a data file that could not be read, or is not what was written.
+    pub(crate) fn damaged_parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self + '_ {
+        move |source| match io_source(&source) {
+            Some(error) if error.kind() != io::ErrorKind::UnexpectedEof => Self::parquet(path)(source),
+            _ => Self::damaged(path)(source),
+        }
     }
 
     /// An [`Error::DamagedData`] maker for `map_err`.
@@ -295,6 +303,13 @@ fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.contains("://"))
 }
 
+fn io_source(error: &parquet::errors::ParquetError) -> Option<&io::Error> {
+    match error {
+        parquet::errors::ParquetError::External(source) => source.downcast_ref(),
+        _ => None,
+    }
+}
+
 fn io_hint(source: &io::Error, path: &Path) -> Option<String> {
     match source.kind() {
         io::ErrorKind::PermissionDenied => Some(format!("check who owns `{}` and its mode", path.display())),
@@ -334,4 +349,23 @@ fn room_hint(path: &Path, needed: u64, free: Option<u64>) -> String {
         mebibytes(needed),
         path.display()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::errors::ParquetError;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_opened_is_not_damaged() {
+        let path = Path::new("/lake/usage.parquet");
+        let reason = |errno: rustix::io::Errno| ParquetError::External(Box::new(io::Error::from(errno)));
+        let error = Error::damaged_parquet(path)(reason(rustix::io::Errno::MFILE));
+        assert!(matches!(error, Error::Parquet { .. }), "{error}");
+        assert!(error.hint().unwrap().contains("ulimit -n"), "{error}");
+        let cut = io::Error::from(io::ErrorKind::UnexpectedEof);
+        let error = Error::damaged_parquet(path)(ParquetError::External(Box::new(cut)));
+        assert!(matches!(error, Error::DamagedData { .. }), "{error}");
+    }
 }

@@ -14,8 +14,7 @@ use super::read::{Planned, Read, ReadSession, read};
 use super::rebuild::{Rebuilt, with_news};
 use super::renamed::find_renamed;
 use super::sessions::KnownSessions;
-use super::totals::Totals;
-use super::{Shared, check_interrupt};
+use super::{Shared, check_interrupt, sessions};
 use crate::error::Result;
 use crate::extract::Facts;
 use crate::identity::{KeyMap, KeySet, Replica};
@@ -25,11 +24,12 @@ use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
 use crate::lake::part::PartWriter;
 use crate::lake::table_writer::StagedFile;
 use crate::source::name_of;
+use crate::tables::Sessions;
 
 /// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
 pub(super) const PART_WEIGHT: u64 = 16 << 20;
 /// Sources whose sessions share a part, however small: each session has a price in memory of its own.
-pub(super) const PART_SOURCES: usize = 1000;
+pub(super) const PART_SOURCES: usize = 400;
 
 /// Sources to be read, and the parts that hold what the lake has of them.
 #[derive(Clone, Default)]
@@ -47,6 +47,14 @@ impl Group {
     /// What it takes to work on it, in bytes that are read.
     pub(super) fn cost(&self) -> u64 {
         self.sources.values().map(|planned| planned.cost()).sum()
+    }
+
+    /// Takes in what another has to be worked on.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.parts.extend(other.parts);
+        self.sources.extend(other.sources);
+        self.forced.extend(other.forced);
+        self.is_outdated |= other.is_outdated;
     }
 
     /// Whether a folded part is read anew: its rows take as much memory as those of several groups.
@@ -74,27 +82,21 @@ pub(super) struct NewPart {
     pub(super) claims: std::path::PathBuf,
     pub(super) claims_bytes: u64,
     pub(super) sessions: Vec<SessionOut>,
+    /// Rows of the sessions that were put together anew, without what other sources say of them.
+    pub(super) rows: RecordBatch,
+    /// Paths of projects that these sessions name.
+    pub(super) projects: BTreeSet<String>,
+    /// Responses without a price of these sessions, by model.
+    pub(super) unpriced: BTreeMap<String, u64>,
     /// The change of the ledger.
     pub(super) balance: Balance,
 }
 
 /// A session of a part that waits to be committed.
-pub(super) enum SessionOut {
-    /// As it was.
-    Old(SessionEntry),
-    /// Put together anew.
-    New(Box<Draft>),
-}
-
-/// A session put together anew, before its row is made.
-pub(super) struct Draft {
+pub(super) struct SessionOut {
     pub(super) entry: SessionEntry,
-    pub(super) facts: Facts,
-    pub(super) totals: Totals,
-    pub(super) active_ms: i64,
-    pub(super) forked_from: Option<String>,
-    /// File that holds most of it.
-    pub(super) file: String,
+    /// Whether it was put together anew.
+    pub(super) is_new: bool,
 }
 
 /// How a group's sources are read, and its files written.
@@ -200,7 +202,7 @@ fn rebuild(
 fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[String]) {
     let members = rebuilt.iter().flat_map(Rebuilt::members).filter(|_| !shared.old.is_empty());
     let keys = Keys::of(members.map(|member| &member.replica));
-    let sharers = shared.old.sharers(&keys, &shared.read_again);
+    let sharers = shared.old.sharers(&keys);
     let mut owners = shared.owners();
     let same = same.iter().flat_map(|session| shared.old.of_session(agent, session));
     for old in sharers.into_iter().chain(same) {
@@ -327,6 +329,9 @@ fn write_part(
         agent: &agent,
         writer: &mut writer,
         sessions: Vec::new(),
+        rows: Sessions::default(),
+        projects: BTreeSet::new(),
+        unpriced: BTreeMap::new(),
         replicas: Vec::new(),
         balance: Balance::default(),
         known: KnownSessions::new(shared),
@@ -340,12 +345,13 @@ fn write_part(
             Piece::New(session) => output.add_rebuilt(*session, carried)?,
         }
     }
-    let (sessions, replicas, mut balance) = (output.sessions, output.replicas, output.balance);
+    let PartOutput { sessions, mut rows, projects, unpriced, replicas, mut balance, .. } = output;
     balance.close(shared.old.of_part(&name), &replicas);
     let claims = shared.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
     shared.syncer.write(&claims, &bytes)?;
-    Ok(NewPart { name, files: writer.finish()?, claims, claims_bytes: bytes.len() as u64, sessions, balance })
+    let (files, claims_bytes, rows) = (writer.finish()?, bytes.len() as u64, rows.finish()?);
+    Ok(NewPart { name, files, claims, claims_bytes, sessions, rows, projects, unpriced, balance })
 }
 
 /// A session of a part that is being written.
@@ -387,6 +393,9 @@ struct PartOutput<'p, 's> {
     agent: &'p str,
     writer: &'p mut PartWriter<'s>,
     sessions: Vec<SessionOut>,
+    rows: Sessions,
+    projects: BTreeSet<String>,
+    unpriced: BTreeMap<String, u64>,
     replicas: Vec<Replica>,
     balance: Balance,
     known: KnownSessions<'p>,
@@ -402,7 +411,7 @@ impl PartOutput<'_, '_> {
         }
         let writer = &mut *self.writer;
         let mut totals = session.each_batch(self.shared, rows, |batches| writer.write_all(1, batches))?;
-        let active_ms = totals.seal();
+        let active_ms = totals.finish();
         let forked_from = session.members().find_map(|member| member.forked_from.clone());
         let (known, is_own_summary) = self.known.facts(session.old_part.as_ref(), &session.id)?;
         let facts = match session.facts() {
@@ -447,7 +456,15 @@ impl PartOutput<'_, '_> {
         self.balance.add_session(before, &session, is_damaged);
         let kept: Vec<Replica> = session.members_mut().map(|member| std::mem::take(&mut member.replica)).collect();
         self.replicas.extend(kept);
-        self.sessions.push(SessionOut::New(Box::new(Draft { entry, facts, totals, active_ms, forked_from, file })));
+        if entry.has_row() {
+            let forked_from = forked_from.as_deref();
+            self.rows.push(sessions::row(&entry, &facts, &totals, active_ms, forked_from, &file));
+        }
+        self.projects.extend(facts.project_path);
+        for (model, responses) in totals.unpriced {
+            *self.unpriced.entry(model).or_default() += responses;
+        }
+        self.sessions.push(SessionOut { entry, is_new: true });
         Ok(())
     }
 
@@ -464,7 +481,7 @@ impl PartOutput<'_, '_> {
         rows.copy(place, self.writer)?;
         let replicas = self.shared.old.of_session(&part.agent, &entry.id);
         self.replicas.extend(replicas.map(|old| Replica::clone(old.replica())));
-        self.sessions.push(SessionOut::Old(entry.clone()));
+        self.sessions.push(SessionOut { entry: entry.clone(), is_new: false });
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::check_interrupt;
 use crate::error::Result;
-use crate::identity::Replica;
+use crate::identity::{KeyMap, Replica, session_key};
 use crate::lake::claims::{self, Keys, StoredReplica};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::Manifest;
@@ -17,6 +17,8 @@ use crate::lake::manifest::Manifest;
 pub(super) struct OldReplica {
     pub(super) part: Arc<PartName>,
     pub(super) stored: StoredReplica,
+    /// Whether its source is read in this run.
+    is_read_again: bool,
     unpacked: OnceLock<Arc<Replica>>,
 }
 
@@ -31,7 +33,8 @@ impl OldReplica {
 #[derive(Default)]
 pub(super) struct OldClaims {
     replicas: Vec<OldReplica>,
-    by_session: HashMap<(String, String), Vec<usize>>,
+    /// Places of each session's, by its key.
+    by_session: KeyMap<Vec<usize>>,
     /// Those of each part are next to each other.
     by_part: HashMap<PartName, Range<usize>>,
 }
@@ -42,6 +45,7 @@ impl OldClaims {
         layout: &Layout,
         manifest: &Manifest,
         mut known: HashMap<PartName, Vec<Replica>>,
+        read_again: &HashSet<Arc<str>>,
     ) -> Result<Self> {
         let parts: Vec<(&PartName, Option<Vec<Replica>>)> =
             manifest.parts.keys().map(|part| (part, known.remove(part))).collect();
@@ -54,7 +58,12 @@ impl OldClaims {
                     None => claims::open(&layout.root().join(Layout::claims(part)))?,
                 };
                 let part = Arc::new(PartName::clone(part));
-                let old = |stored| OldReplica { part: Arc::clone(&part), stored, unpacked: OnceLock::new() };
+                let old = |stored: StoredReplica| OldReplica {
+                    part: Arc::clone(&part),
+                    is_read_again: read_again.contains(stored.source.as_str()),
+                    stored,
+                    unpacked: OnceLock::new(),
+                };
                 Ok(replicas.into_iter().map(old).collect())
             })
             .collect::<Result<_>>()?;
@@ -66,9 +75,9 @@ impl OldClaims {
             by_part.extend(loaded.first().map(|first| (PartName::clone(&first.part), range)));
         }
         let replicas: Vec<OldReplica> = loaded.into_iter().flatten().collect();
-        let mut by_session: HashMap<(String, String), Vec<usize>> = HashMap::new();
+        let mut by_session: KeyMap<Vec<usize>> = KeyMap::default();
         for (place, old) in replicas.iter().enumerate() {
-            by_session.entry((old.part.agent.clone(), old.stored.session.clone())).or_default().push(place);
+            by_session.entry(session_key(&old.part.agent, &old.stored.session)).or_default().push(place);
         }
         Ok(Self { replicas, by_session, by_part })
     }
@@ -80,7 +89,7 @@ impl OldClaims {
 
     /// The replicas of a session.
     pub(super) fn of_session(&self, agent: &str, session: &str) -> impl Iterator<Item = &OldReplica> {
-        let places = self.by_session.get(&(agent.to_owned(), session.to_owned()));
+        let places = self.by_session.get(&session_key(agent, session));
         places.into_iter().flatten().filter_map(|place| self.replicas.get(*place))
     }
 
@@ -90,15 +99,24 @@ impl OldClaims {
     }
 
     /// Returns the replicas of all sessions of which one shares any of the keys, but for those whose source is read again.
-    pub(super) fn sharers(&self, keys: &Keys, read_again: &HashSet<Arc<str>>) -> Vec<&OldReplica> {
+    pub(super) fn sharers(&self, keys: &Keys) -> Vec<&OldReplica> {
+        self.sharing(keys, |old| !old.is_read_again)
+    }
+
+    /// As [`OldClaims::sharers`], those whose source is read again included.
+    pub(super) fn all_sharers(&self, keys: &Keys) -> Vec<&OldReplica> {
+        self.sharing(keys, |_| true)
+    }
+
+    fn sharing(&self, keys: &Keys, is_wanted: impl Fn(&OldReplica) -> bool + Sync) -> Vec<&OldReplica> {
         if keys.is_empty() {
             return Vec::new();
         }
-        let shares = |old: &&OldReplica| !read_again.contains(old.stored.source.as_str()) && old.stored.shares(keys);
-        let sharing: Vec<&OldReplica> = self.replicas.par_iter().filter(shares).collect();
+        let sharing = self.replicas.par_iter().filter(|old| is_wanted(old) && old.stored.shares(keys));
+        let sharing: Vec<&OldReplica> = sharing.collect();
         let sessions: HashSet<(&str, &str)> =
             sharing.iter().map(|old| (old.part.agent.as_str(), old.stored.session.as_str())).collect();
         let all = sessions.into_iter().flat_map(|(agent, session)| self.of_session(agent, session));
-        all.filter(|old| !read_again.contains(old.stored.source.as_str())).collect()
+        all.filter(|old| is_wanted(old)).collect()
     }
 }

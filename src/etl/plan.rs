@@ -509,18 +509,20 @@ impl Groups {
         let parts = group.parts.iter().filter_map(|part| self.by_part.get(part));
         let sources = group.sources.keys().filter_map(|source| self.by_source.get(source));
         let touched: BTreeSet<usize> = parts.chain(sources).copied().collect();
-        for place in touched {
-            if let Some(other) = self.groups.get_mut(place).and_then(Option::take) {
-                group.parts.extend(other.parts);
-                group.sources.extend(other.sources);
-                group.forced.extend(other.forced);
-                group.is_outdated |= other.is_outdated;
+        // The largest stays where it is: of many that come one after the other, none moves each time.
+        let size = |place: &usize| self.groups.get(*place).and_then(Option::as_ref).map_or(0, |it| it.sources.len());
+        let place = touched.iter().copied().max_by_key(size).unwrap_or(self.groups.len());
+        for other in touched.into_iter().filter(|other| *other != place) {
+            if let Some(other) = self.groups.get_mut(other).and_then(Option::take) {
+                group.absorb(other);
             }
         }
-        let place = self.groups.len();
         self.by_part.extend(group.parts.iter().map(|part| (part.clone(), place)));
         self.by_source.extend(group.sources.keys().map(|source| (source.clone(), place)));
-        self.groups.push(Some(group));
+        match self.groups.get_mut(place).and_then(Option::as_mut) {
+            Some(largest) => largest.absorb(group),
+            None => self.groups.push(Some(group)),
+        }
     }
 
     /// The groups, the earliest first.

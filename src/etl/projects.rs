@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-use super::group::{NewPart, Outcome, SessionOut};
+use super::group::{NewPart, Outcome};
 use super::sessions::AllNotes;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SessionEntry};
@@ -20,26 +20,17 @@ pub(super) fn folders<'p>(paths: impl IntoIterator<Item = &'p String>) -> Vec<Pa
 /// Takes the projects of the sessions that a run has put together into those that are known. Gives those that were not.
 pub(super) fn add_new(outcomes: &[Outcome], known: &mut BTreeSet<String>) -> Vec<PathBuf> {
     let parts = outcomes.iter().flat_map(|outcome| &outcome.parts);
-    let named: BTreeSet<&String> = parts.flat_map(|part| &part.sessions).filter_map(project_of).collect();
+    let named: BTreeSet<&String> = parts.flat_map(|part| &part.projects).collect();
     let new: Vec<&String> = named.into_iter().filter(|path| !known.contains(*path)).collect();
     let folders = folders(new.iter().copied());
     known.extend(new.into_iter().cloned());
     folders
 }
 
-fn project_of(session: &SessionOut) -> Option<&String> {
-    match session {
-        SessionOut::New(draft) => draft.facts.project_path.as_ref(),
-        SessionOut::Old(_) => None,
-    }
-}
-
 /// Adds the paths of new sessions to those that are known, and tells each session its project's.
 pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNotes) {
-    let sessions = || new.iter().flat_map(|part| part.sessions.iter().map(move |session| (&part.name, session)));
-    let drafts = sessions().filter_map(|(_, session)| project_of(session).cloned());
-    manifest.project_paths.extend(drafts);
-    let written = sessions().map(|(part, session)| (part, entry_of(session)));
+    manifest.project_paths.extend(new.iter().flat_map(|part| &part.projects).cloned());
+    let written = new.iter().flat_map(|part| part.sessions.iter().map(move |session| (&part.name, &session.entry)));
     let replaced: HashSet<&PartName> = new.iter().map(|part| &part.name).collect();
     let kept = manifest.parts.iter().filter(|(name, _)| !replaced.contains(name));
     let kept = kept.flat_map(|(name, part)| part.sessions.iter().map(move |entry| (name, entry)));
@@ -56,13 +47,6 @@ pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNote
             let said = notes.entry((part.agent.clone(), entry.id.clone())).or_default();
             said.project_path = Some((*path).clone());
         }
-    }
-}
-
-fn entry_of(session: &SessionOut) -> &SessionEntry {
-    match session {
-        SessionOut::Old(entry) => entry,
-        SessionOut::New(draft) => &draft.entry,
     }
 }
 

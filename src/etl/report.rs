@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::group::SessionOut;
+use super::group::NewPart;
 use super::plan::Plan;
 use super::read::{Planned, Read};
 use super::{AgentSummary, Summary};
@@ -10,6 +10,7 @@ use crate::agents::AGENTS;
 use crate::lake::RunRecord;
 use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
 use crate::source::TORN_END;
+use crate::tables::SessionColumns;
 
 /// What was written, by agent.
 #[derive(Default)]
@@ -27,22 +28,24 @@ impl Written {
     }
 
     /// Counts the sessions that were put together anew.
-    pub(super) fn add_drafts(&mut self, agent: &str, sessions: &[SessionOut]) {
-        let counts = self.agents.entry(agent.to_owned()).or_default();
-        let rows = |rows: i64| u64::try_from(rows).unwrap_or(0);
-        for session in sessions {
-            let SessionOut::New(draft) = session else { continue };
-            counts.sessions += u64::from(draft.entry.has_row());
-            counts.messages += rows(draft.totals.messages);
-            counts.tool_calls += rows(draft.totals.tool_calls);
-            counts.usage += rows(draft.totals.usage);
-            counts.tokens = counts.tokens.saturating_add(draft.totals.total.unwrap_or(0));
-            if let Some(usd) = draft.totals.cost_usd {
+    pub(super) fn add_new_sessions(&mut self, part: &NewPart) {
+        let counts = self.agents.entry(part.name.agent.clone()).or_default();
+        for session in part.sessions.iter().filter(|session| session.is_new) {
+            let [messages, tool_calls, usage] = session.entry.rows;
+            counts.messages += messages;
+            counts.tool_calls += tool_calls;
+            counts.usage += usage;
+        }
+        let columns = SessionColumns::of(&part.rows);
+        for row in 0..part.rows.num_rows() {
+            counts.sessions += 1;
+            counts.tokens = counts.tokens.saturating_add(columns.total_tokens(row).unwrap_or(0));
+            if let Some(usd) = columns.cost_usd(row) {
                 *counts.cost_usd.get_or_insert(0.0) += usd;
             }
-            for (model, responses) in &draft.totals.unpriced {
-                *self.unpriced.entry(model.clone()).or_default() += responses;
-            }
+        }
+        for (model, responses) in &part.unpriced {
+            *self.unpriced.entry(model.clone()).or_default() += responses;
         }
     }
 

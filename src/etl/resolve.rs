@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Shared;
-use super::group::{Draft, Group, Outcome, SessionOut};
+use super::group::{Group, Outcome};
 use super::old::OldReplica;
 use super::plan::{Groups, leads_to_others, real_home};
 use super::read::Planned;
@@ -15,7 +15,7 @@ use crate::extract::NoteField;
 use crate::identity::{KeyMap, KeySet, Kind, Owners, Record, Replica, ResponseCopy};
 use crate::lake::claims::Keys;
 use crate::lake::layout::PartName;
-use crate::lake::manifest::PartEntry;
+use crate::lake::manifest::{PartEntry, SessionEntry};
 use crate::source::{Fingerprint, path_of};
 
 /// Takes the outcomes that no longer hold out of the list; gives the groups that are to be done anew.
@@ -36,7 +36,7 @@ pub(super) fn stale(
         .collect();
     let rebuilt: HashSet<(&str, String)> = outcomes
         .iter()
-        .flat_map(|outcome| new_sessions(outcome).map(|session| (outcome.group.agent, session)))
+        .flat_map(|outcome| new_sessions(outcome).map(|session| (outcome.group.agent, session.id.clone())))
         .collect();
     let mut changed = changed_old_sessions(shared);
     changed.extend(sessions_with_new_children(shared, outcomes));
@@ -64,9 +64,10 @@ pub(super) fn stale(
     }
     let mut groups = Groups::default();
     for (place, group) in wider.into_iter().rev() {
-        let outcome = outcomes.swap_remove(place);
+        let mut outcome = outcomes.swap_remove(place);
         discard(&outcome);
-        groups.merge(merged(outcome.group, group));
+        outcome.group.absorb(group);
+        groups.merge(outcome.group);
     }
     for group in loose {
         groups.merge(group);
@@ -74,17 +75,9 @@ pub(super) fn stale(
     groups.finish()
 }
 
-fn merged(mut group: Group, other: Group) -> Group {
-    group.parts.extend(other.parts);
-    group.sources.extend(other.sources);
-    group.forced.extend(other.forced);
-    group
-}
-
 fn widen(wider: &mut BTreeMap<usize, Group>, place: usize, outcomes: &[Outcome], group: Group) {
     let agent = outcomes.get(place).map_or(group.agent, |outcome| outcome.group.agent);
-    let entry = wider.remove(&place).unwrap_or(Group { agent, ..Group::default() });
-    wider.insert(place, merged(entry, group));
+    wider.entry(place).or_insert_with(|| Group { agent, ..Group::default() }).absorb(group);
 }
 
 /// What was staged for nothing goes away with the staging folder; the space is wanted back now.
@@ -108,11 +101,11 @@ fn add_changed_verdicts(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut B
 
 /// A session that two groups read, or that a part holds which its group does not have, is put together in one group.
 fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTreeMap<usize, Group>) {
-    let mut seen: HashMap<(&str, String), usize> = HashMap::new();
+    let mut seen: HashMap<(&str, &String), usize> = HashMap::new();
     for (place, outcome) in outcomes.iter().enumerate() {
-        for session in new_sessions(outcome) {
+        for session in new_sessions(outcome).map(|session| &session.id) {
             if let Some(other) =
-                seen.insert((outcome.group.agent, session.clone()), place).filter(|other| *other != place)
+                seen.insert((outcome.group.agent, session), place).filter(|other| *other != place)
             {
                 let group = outcomes.get(other).map(|other| other.group.clone()).unwrap_or_default();
                 widen(wider, place, outcomes, group);
@@ -120,7 +113,7 @@ fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTr
             }
             let stray = shared
                 .old
-                .of_session(outcome.group.agent, &session)
+                .of_session(outcome.group.agent, session)
                 .find(|old| !outcome.group.parts.contains(&old.part));
             if let Some(old) = stray {
                 let group = Group {
@@ -147,7 +140,7 @@ fn add_other_sources(
     wider: &mut BTreeMap<usize, Group>,
 ) {
     for (place, outcome) in outcomes.iter().enumerate() {
-        let sources: BTreeSet<&String> = drafts(outcome).flat_map(|draft| &draft.entry.sources).collect();
+        let sources: BTreeSet<&String> = new_sessions(outcome).flat_map(|session| &session.sources).collect();
         for source in sources.into_iter().filter(|source| !outcome.group.sources.contains_key(source.as_str())) {
             let Some(planned) = known.get(source.as_str()).cloned().or_else(|| planned_again(shared, source)) else {
                 continue;
@@ -179,15 +172,10 @@ fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
     Some(Arc::new(Planned { agent, path, name, section, kind, print, is_new: false, is_foreign, hint: None }))
 }
 
-fn drafts(outcome: &Outcome) -> impl Iterator<Item = &Draft> {
-    outcome.parts.iter().flat_map(|part| &part.sessions).filter_map(|session| match session {
-        SessionOut::New(draft) => Some(&**draft),
-        SessionOut::Old(_) => None,
-    })
-}
-
-fn new_sessions(outcome: &Outcome) -> impl Iterator<Item = String> {
-    drafts(outcome).map(|draft| draft.entry.id.clone())
+/// The sessions that were put together anew.
+fn new_sessions(outcome: &Outcome) -> impl Iterator<Item = &SessionEntry> {
+    let sessions = outcome.parts.iter().flat_map(|part| &part.sessions);
+    sessions.filter(|session| session.is_new).map(|session| &session.entry)
 }
 
 /// Returns the sessions of the lake that were not read, and whose rows are no longer what they should be.
@@ -224,7 +212,7 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
         let new = read.notes.iter().filter(|note| note.field == NoteField::ChildSession && !before.contains(note));
         calls.extend(new.map(|note| note.key));
     }
-    let holders = shared.old.sharers(&Keys::named(calls), &HashSet::new()).into_iter();
+    let holders = shared.old.all_sharers(&Keys::named(calls)).into_iter();
     holders
         .filter_map(|old| {
             let agent = crate::agents::by_id(&old.part.agent)?.about().id;
@@ -293,7 +281,7 @@ pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
     let keys = shared.notes().session_keys();
     let mut sessions: KeyMap<(String, String)> = KeyMap::default();
     let is_wanted = |key: &u64| keys.contains(key);
-    for old in shared.old.sharers(&Keys::named(keys.clone()), &shared.read_again) {
+    for old in shared.old.sharers(&Keys::named(keys.clone())) {
         let replica = old.replica();
         let owned = replica.records.iter().filter(|record| record.is_owned).map(|record| record.key);
         let facts = replica.facts.iter().map(|fact| fact.key);

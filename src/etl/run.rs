@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use arrow::array::RecordBatch;
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
@@ -35,7 +36,7 @@ use crate::pricing::{PriceTable, Pricer};
 use crate::redact::Redactor;
 use crate::shown;
 use crate::source::Databases;
-use crate::tables::LAKE_TABLES;
+use crate::tables::{LAKE_TABLES, SESSIONS};
 
 /// How often decisions may be taken anew before a run fails; one is what it takes.
 const ROUNDS: usize = 8;
@@ -222,12 +223,11 @@ fn extract(
         };
         return Ok((summary, plan.apart));
     }
-    let (pricer, redactor, groups, old) = prepare(planning, &plan, &damaged, layout, own_prices, now)?;
-    let sources: Vec<&Arc<Planned>> = groups.iter().flat_map(|group| group.sources.values()).collect();
-    let to_read = Amount::of(&sources);
+    let Prepared { pricer, redactor, groups, read_again, old } =
+        prepare(planning, &plan, &damaged, layout, own_prices, now)?;
+    let to_read = Amount::of(&groups);
     progress.start(to_read.files, to_read.bytes);
     progress.stage("extracting");
-    let read_again: HashSet<Arc<str>> = sources.iter().map(|planned| planned.name.clone()).collect();
     let mut notes = Notes::default();
     for (_, entry) in manifest.sources.iter().filter(|(name, _)| !read_again.contains(name.as_str())) {
         notes.add(&entry.notes, entry.print.modified_ns);
@@ -267,9 +267,9 @@ fn extract(
     finished.steps.extend(damaged.removals(&finished.steps));
     check_interrupt()?;
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
-    let Shared { owners, old, .. } = shared;
+    let Shared { old, .. } = shared;
     breadcrumbs.clear();
-    commit_beside(layout, syncer, &mut finished, (owners, old))?;
+    commit_beside(layout, syncer, &mut finished, old)?;
     let most = if is_new_lake { &Most::AT_FIRST } else { &Most::LATER };
     let tidied = tidy(layout, &mut finished.manifest, now, most);
     let reads: Vec<Read> = std::mem::take(&mut finished.reads);
@@ -304,8 +304,7 @@ fn process_until_settled(
         let projects = projects::add_new(&outcomes, &mut known_projects);
         if options.looks_into_projects() && !projects.is_empty() {
             next = plan::look_into(&projects, planning, plan, shared.now);
-            let sources: Vec<&Arc<Planned>> = next.iter().flat_map(|group| group.sources.values()).collect();
-            to_read.add(&Amount::of(&sources));
+            to_read.add(&Amount::of(&next));
             shared.progress.start(to_read.files, to_read.bytes);
             known.extend(by_name(&plan.found, pass));
         }
@@ -351,29 +350,38 @@ fn prepare(
     layout: &Layout,
     prices: Option<PriceTable>,
     now: i64,
-) -> Result<(Pricer, Redactor, Vec<Group>, OldClaims)> {
+) -> Result<Prepared> {
     let rules = || {
         let redactor = Redactor::new(planning.options.redact, planning.manifest.redaction_key);
         (Pricer::new(prices.unwrap_or_else(PriceTable::bundled)), redactor)
     };
     let work = || {
         let groups = groups(plan, planning, damaged, now);
+        let read_again: HashSet<Arc<str>> = groups.iter().flat_map(|group| group.sources.keys().cloned()).collect();
         let is_idle = groups.is_empty();
         let old = if is_idle {
-            Ok(OldClaims::default())
+            OldClaims::default()
         } else {
-            OldClaims::load(layout, planning.manifest, damaged.claims.clone())
+            OldClaims::load(layout, planning.manifest, damaged.claims.clone(), &read_again)?
         };
-        old.map(|old| (groups, old))
+        Ok::<_, Error>((groups, read_again, old))
     };
     let ((pricer, redactor), work) = rayon::join(rules, work);
-    let (groups, old) = work?;
-    Ok((pricer, redactor, groups, old))
+    let (groups, read_again, old) = work?;
+    Ok(Prepared { pricer, redactor, groups, read_again, old })
+}
+
+/// What a run works with, and what on.
+struct Prepared {
+    pricer: Pricer,
+    redactor: Redactor,
+    groups: Vec<Group>,
+    read_again: HashSet<Arc<str>>,
+    old: OldClaims,
 }
 
 fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
-    let sources: Vec<&Arc<Planned>> = groups.iter().flat_map(|group| group.sources.values()).collect();
-    let to_read = shared.bytes.load(Ordering::Relaxed) + Amount::of(&sources).bytes;
+    let to_read = shared.bytes.load(Ordering::Relaxed) + Amount::of(&groups).bytes;
     process_groups(shared, groups).map_err(with_need(shared, to_read))
 }
 
@@ -403,14 +411,16 @@ fn by_name(found: &[Arc<Planned>], pass: &Pass) -> impl Iterator<Item = (Arc<str
 }
 
 /// How much there is to be read.
+#[derive(Default)]
 struct Amount {
     files: u64,
     bytes: u64,
 }
 
 impl Amount {
-    fn of(sources: &[&Arc<Planned>]) -> Self {
-        Self { files: sources.len() as u64, bytes: sources.iter().map(|planned| planned.bytes()).sum() }
+    fn of(groups: &[Group]) -> Self {
+        let sources = groups.iter().flat_map(|group| group.sources.values());
+        sources.fold(Self::default(), |sum, planned| Self { files: sum.files + 1, bytes: sum.bytes + planned.bytes() })
     }
 
     fn add(&mut self, more: &Self) {
@@ -462,10 +472,13 @@ fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Fi
     let mut steps = Vec::new();
     let mut written = report::Written::default();
     for part in &parts {
-        written.add_drafts(&part.name.agent, &part.sessions);
+        written.add_new_sessions(part);
     }
-    let sessions = parts.par_iter_mut().map(|part| sessions::write(shared, part, &notes));
-    let sessions: Vec<_> = sessions.collect::<Result<_>>()?;
+    // The sessions' rows and the manifest are made where millions of claims were.
+    let spent = std::mem::take(&mut *shared.owners());
+    let write = || parts.par_iter_mut().map(|part| sessions::write(shared, part, &notes)).collect::<Result<Vec<_>>>();
+    let (sessions, ()) = rayon::join(write, || drop(spent));
+    let sessions = sessions?;
     for (mut part, (file, entries)) in parts.into_iter().zip(sessions) {
         if let Some(slot) = part.files.first_mut() {
             *slot = file;
@@ -502,7 +515,10 @@ fn told_parts(shared: &Shared<'_>, notes: &sessions::AllNotes, touched: &HashSet
         files: [const { None }; 4],
         claims: PathBuf::new(),
         claims_bytes: 0,
-        sessions: part.sessions.iter().cloned().map(SessionOut::Old).collect(),
+        sessions: part.sessions.iter().cloned().map(|entry| SessionOut { entry, is_new: false }).collect(),
+        rows: RecordBatch::new_empty(SESSIONS.schema()),
+        projects: BTreeSet::new(),
+        unpriced: BTreeMap::new(),
         balance: Balance::default(),
     });
     parts.collect()

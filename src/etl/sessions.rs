@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use arrow::array::RecordBatch;
 
 use super::Shared;
-use super::group::{Draft, NewPart, SessionOut};
+use super::group::{NewPart, SessionOut};
 use super::notes::SessionNotes;
+use super::totals::Totals;
 use crate::error::Result;
 use crate::extract::Facts;
 use crate::lake::layout::{Layout, PartName};
@@ -24,26 +25,19 @@ pub(super) fn write(
     part: &mut NewPart,
     notes: &AllNotes,
 ) -> Result<(Option<StagedFile>, Vec<SessionEntry>)> {
-    let old = old_rows(shared, &part.name)?;
+    let (mut old, mut new) = (SessionRows::new(), SessionRows::new());
+    if part.sessions.iter().any(|session| !session.is_new) {
+        old = old_rows(shared, &part.name)?;
+    }
+    add_rows(&mut new, &part.rows);
     let mut rows = Sessions::default();
     let mut entries = Vec::new();
-    for session in std::mem::take(&mut part.sessions) {
-        let (entry, said) = match session {
-            SessionOut::Old(entry) => {
-                let said = notes_of(notes, &part.name, &entry.id);
-                if let Some(row) = old.get(&entry.id).map(|(batch, row)| SessionColumns::of(batch).row(*row)) {
-                    rows.push(told(row, &entry, said));
-                }
-                (entry, said)
-            }
-            SessionOut::New(draft) => {
-                let said = notes_of(notes, &part.name, &draft.entry.id);
-                if draft.entry.has_row() {
-                    push(&mut rows, &draft, said);
-                }
-                (draft.entry, said)
-            }
-        };
+    for SessionOut { entry, is_new } in std::mem::take(&mut part.sessions) {
+        let said = notes.get(&(part.name.agent.clone(), entry.id.clone()));
+        let made = if is_new { &new } else { &old };
+        if let Some((batch, row)) = made.get(&entry.id) {
+            rows.push(told(SessionColumns::of(batch).row(*row), &entry, said));
+        }
         let notes = said.map_or(0, SessionNotes::hash);
         entries.push(SessionEntry { notes, ..entry });
     }
@@ -53,11 +47,7 @@ pub(super) fn write(
     Ok((file, entries))
 }
 
-fn notes_of<'n>(notes: &'n AllNotes, part: &PartName, session: &str) -> Option<&'n SessionNotes> {
-    notes.get(&(part.agent.clone(), session.to_owned()))
-}
-
-/// An old row with what is now said of it. A title of its own stays; a made one gives way.
+/// A row with what is now said of it. A title of its own stays; a made one gives way.
 fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionNotes>) -> SessionRow<'r> {
     let Some(said) = said else { return row };
     if said.hash() == entry.notes {
@@ -92,21 +82,21 @@ fn kind_of(kind: &str, is_spawned: bool) -> &str {
     if is_spawned && kind == "session" { "subagent" } else { kind }
 }
 
-fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
-    let (facts, totals) = (&draft.facts, &draft.totals);
-    let said_title = said.and_then(|said| said.title.as_deref());
-    let summary = said.and_then(|said| said.summary.as_deref()).or(facts.summary.as_deref());
-    let title = facts.title.as_deref().or(said_title).or(summary).or(totals.first_prompt());
-    let said_path = said.and_then(|said| said.project_path.as_deref());
-    let project_path = facts.project_path.as_deref().or(said_path);
-    let forked_from = facts.forked_from_session_id.as_deref().or(draft.forked_from.as_deref());
-    let said_parent = said.and_then(|said| said.parent_session_id.as_deref());
-    let said_root = said.and_then(|said| said.root_session_id.as_deref());
-    let is_spawned = facts.parent_session_id.is_none() && said_parent.is_some();
-    let is_subagent = facts.is_subagent || is_spawned;
-    rows.push(SessionRow {
-        session_id: &draft.entry.id,
-        kind: kind_of(facts.kind, is_spawned),
+/// The row of a session that was put together anew, without what other sources say of it.
+pub(super) fn row<'r>(
+    entry: &'r SessionEntry,
+    facts: &'r Facts,
+    totals: &'r Totals,
+    active_ms: i64,
+    forked_from: Option<&'r str>,
+    file: &'r str,
+) -> SessionRow<'r> {
+    let project_path = facts.project_path.as_deref();
+    let title = facts.title.as_deref().or(facts.summary.as_deref()).or(totals.first_prompt());
+    let forked_from = facts.forked_from_session_id.as_deref().or(forked_from);
+    SessionRow {
+        session_id: &entry.id,
+        kind: facts.kind,
         agent_version: facts.agent_version.as_deref(),
         user_name: project_path.and_then(user_of),
         project: facts.git_repo.as_deref().and_then(last_part).or(project_path.and_then(project_of)),
@@ -115,15 +105,15 @@ fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
         git_commit: facts.git_commit.as_deref(),
         git_repo: facts.git_repo.as_deref(),
         title,
-        summary,
-        parent_session_id: facts.parent_session_id.as_deref().or(said_parent),
-        root_session_id: facts.root_session_id.as_deref().or(said_root).unwrap_or(&draft.entry.id),
-        forked_from_session_id: forked_from.filter(|_| !is_subagent),
-        is_subagent,
-        subagent_type: facts.subagent_type.as_deref().or(said.and_then(|said| said.subagent_type.as_deref())),
+        summary: facts.summary.as_deref(),
+        parent_session_id: facts.parent_session_id.as_deref(),
+        root_session_id: facts.root_session_id.as_deref().unwrap_or(&entry.id),
+        forked_from_session_id: forked_from.filter(|_| !facts.is_subagent),
+        is_subagent: facts.is_subagent,
+        subagent_type: facts.subagent_type.as_deref(),
         started_at: totals.started_at,
         ended_at: totals.ended_at,
-        active_ms: draft.active_ms,
+        active_ms,
         models: totals.models.iter().map(String::as_str).collect(),
         turns: totals.turns,
         prompts: totals.prompts,
@@ -142,14 +132,14 @@ fn push(rows: &mut Sessions, draft: &Draft, said: Option<&SessionNotes>) {
         reasoning_tokens: totals.reasoning,
         total_tokens: totals.total,
         cost_usd: totals.cost_usd,
-        source_path: &draft.file,
-    });
+        source_path: file,
+    }
 }
 
-type OldRows = BTreeMap<String, (RecordBatch, usize)>;
+type SessionRows = BTreeMap<String, (RecordBatch, usize)>;
 
-fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<OldRows> {
-    let mut rows = OldRows::new();
+fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<SessionRows> {
+    let mut rows = SessionRows::new();
     let Some(part) = shared.manifest.parts.get(name) else { return Ok(rows) };
     if part.files.first().is_none_or(Option::is_none) {
         return Ok(rows);
@@ -157,13 +147,14 @@ fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<OldRows> {
     for batch in
         part::read(&shared.layout.root().join(Layout::part(&SESSIONS, &shared.manifest.machine, name)), &SESSIONS)?
     {
-        let batch = batch?;
-        let sessions = SessionColumns::of(&batch);
-        for row in 0..batch.num_rows() {
-            rows.insert(sessions.session_id(row).to_owned(), (batch.clone(), row));
-        }
+        add_rows(&mut rows, &batch?);
     }
     Ok(rows)
+}
+
+fn add_rows(rows: &mut SessionRows, batch: &RecordBatch) {
+    let sessions = SessionColumns::of(batch);
+    rows.extend((0..batch.num_rows()).map(|row| (sessions.session_id(row).to_owned(), (batch.clone(), row))));
 }
 
 /// The rows of `sessions` of an earlier run, each part's read when it is first needed.

@@ -146,16 +146,13 @@ impl Totals {
         self.first_prompt.as_ref().map(|(_, title)| title.as_str())
     }
 
-    /// Lets go of what is only needed while rows come in. Returns the active time. Milliseconds.
-    pub(super) fn seal(&mut self) -> i64 {
-        let active = self.active_ms();
+    /// Makes what is known once all rows are in. Returns the active time. Milliseconds.
+    pub(super) fn finish(&mut self) -> i64 {
         self.turns = i64::try_from(self.turns_seen.len()).unwrap_or(i64::MAX);
-        self.turns_seen = BTreeSet::new();
         let mut models: Vec<(String, i64)> = std::mem::take(&mut self.tokens_of_models).into_iter().collect();
         models.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
         self.models = models.into_iter().map(|(model, _)| model).collect();
-        self.moments = Vec::new();
-        active
+        self.active_ms()
     }
 }
 

@@ -15,22 +15,21 @@
 //! A record that is superseded has no owner.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
-use super::{COLUMN_BITS, KeyMap, Kind, Record, Replica, ResponseCopy};
+use super::{COLUMN_BITS, KeyMap, Kind, Record, Replica, ResponseCopy, session_key};
 
 /// All replicas that matter in a run, and what was decided of their records.
 #[derive(Default)]
 pub(crate) struct Owners {
     members: Vec<Member>,
-    /// Number of each replica, by the number of its session and by source.
-    numbers: HashMap<(u32, String), u32>,
+    /// Number of each replica, by a hash of its session's number and its source.
+    numbers: KeyMap<u32>,
     sessions: Vec<Session>,
-    /// Number of each session, by agent and id.
-    session_numbers: HashMap<(String, String), u32>,
+    /// Number of each session, by its key.
+    session_numbers: KeyMap<u32>,
     /// Rank of each session, by its number; none after a replica was added.
     ranks: Option<Vec<u32>>,
     /// Session numbers by rank, as far as they are sorted.
@@ -45,7 +44,6 @@ pub(crate) struct Owners {
 }
 
 struct Member {
-    agent: String,
     replica: Arc<Replica>,
     session: u32,
     /// True if its source was read in this run, so that its rows are at hand.
@@ -63,6 +61,7 @@ enum Place {
 }
 
 struct Session {
+    agent: String,
     id: String,
     members: Vec<u32>,
     /// Moment and key of each message, in order; made when it is first needed.
@@ -102,22 +101,22 @@ impl Owners {
     /// Adds a replica, or replaces what was known of it by what was read. Returns its number.
     pub(crate) fn add(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let session = self.session_number(agent, &replica.session);
-        let name = (session, replica.source.clone());
+        let name = xxh3_64_with_seed(replica.source.as_bytes(), session.into());
         match self.numbers.get(&name).copied() {
             Some(number) if is_read => self.update(number, &replica),
             Some(number) => number,
             None => {
-                let number = self.insert(agent, session, replica, is_read, can_gain);
+                let number = self.insert(session, replica, is_read, can_gain);
                 self.numbers.insert(name, number);
                 number
             }
         }
     }
 
-    fn insert(&mut self, agent: &str, session: u32, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
+    fn insert(&mut self, session: u32, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let number = number(self.members.len());
         self.index(number, &replica, None);
-        self.members.push(Member { agent: agent.to_owned(), replica, session, is_read, can_gain, keys: None });
+        self.members.push(Member { replica, session, is_read, can_gain, keys: None });
         if let Some(session) = self.sessions.get_mut(session as usize) {
             session.members.push(number);
             session.word = None;
@@ -128,9 +127,10 @@ impl Owners {
 
     fn session_number(&mut self, agent: &str, id: &str) -> u32 {
         let next = number(self.sessions.len());
-        let session = *self.session_numbers.entry((agent.to_owned(), id.to_owned())).or_insert(next);
+        let session = *self.session_numbers.entry(session_key(agent, id)).or_insert(next);
         if session == next {
-            self.sessions.push(Session { id: id.to_owned(), members: Vec::new(), word: None });
+            let (agent, id) = (agent.to_owned(), id.to_owned());
+            self.sessions.push(Session { agent, id, members: Vec::new(), word: None });
             self.order.push(session);
         }
         session
@@ -185,15 +185,16 @@ impl Owners {
 
     /// Returns the number of every replica with its agent, and whether its source was read in this run.
     pub(crate) fn members(&self) -> impl Iterator<Item = (u32, &str, &Arc<Replica>, bool)> {
+        let agent = |member: &Member| self.sessions.get(member.session as usize).map_or("", |it| it.agent.as_str());
         let members = self.members.iter().zip(0..);
-        members.map(|(member, number)| (number, member.agent.as_str(), &member.replica, member.is_read))
+        members.map(move |(member, number)| (number, agent(member), &member.replica, member.is_read))
     }
 
     /// Returns agent and id of the session that has a key.
     pub(crate) fn session_of(&mut self, key: u64) -> Option<(String, String)> {
-        let number = self.holder_of(key)?;
-        let member = self.members.get(number as usize)?;
-        Some((member.agent.clone(), member.replica.session.clone()))
+        let holder = self.holder_of(key)?;
+        let session = self.sessions.get(self.session(holder)? as usize)?;
+        Some((session.agent.clone(), session.id.clone()))
     }
 
     fn holder_of(&mut self, key: u64) -> Option<u32> {

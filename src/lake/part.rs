@@ -102,15 +102,15 @@ impl<'s> PartWriter<'s> {
 /// Reads the rows of a table's data file in order.
 pub(crate) fn read(path: &Path, table: &TableDef) -> Result<PartReader> {
     let file = stored::open(path)?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::damaged(path))?;
-    let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::damaged(path))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::damaged_parquet(path))?;
+    let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::damaged_parquet(path))?;
     Ok(PartReader { path: path.to_owned(), reader, schema: table.schema() })
 }
 
 /// Reads the rows of one row group of a table's data file.
 pub(crate) fn read_group(file: &StoredFile, group: usize, table: &TableDef) -> Result<PartReader> {
     let reader = file.reader()?.with_row_groups(vec![group]).with_batch_size(READ_ROWS).build();
-    let reader = reader.map_err(Error::damaged(file.path()))?;
+    let reader = reader.map_err(Error::damaged_parquet(file.path()))?;
     Ok(PartReader { path: file.path().to_owned(), reader, schema: table.schema() })
 }
 

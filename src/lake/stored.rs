@@ -34,7 +34,7 @@ impl StoredFile {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = open(path)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-        let footer = ArrowReaderMetadata::load(&file, options).map_err(Error::damaged(path))?;
+        let footer = ArrowReaderMetadata::load(&file, options).map_err(Error::damaged_parquet(path))?;
         Ok(Self { path: path.to_owned(), file, footer })
     }
 

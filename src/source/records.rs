@@ -53,7 +53,7 @@ thread_local! {
 }
 
 /// Counts a number that is left out because it is out of range. Whoever knows the line that it stands on asks for the count.
-pub(super) fn note_out_of_range() {
+pub(crate) fn note_out_of_range() {
     OUT_OF_RANGE.set(OUT_OF_RANGE.get().saturating_add(1));
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::corpus;
 use crate::lake::{self, Bench, Transcript, stderr, succeed};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn small(session: &str) -> Transcript {
     let mut transcript = Transcript::new(session, "2025-08-05T10:00:00Z");
@@ -119,6 +119,31 @@ fn numbers_out_of_range_cost_only_themselves() {
         assert_eq!(source["problem"], "line 2: a number out of range, which is left out");
     }
     assert_eq!(sources["plain.jsonl"]["state"], "ok");
+}
+
+#[test]
+fn costs_out_of_range_are_left_out() {
+    let bench = Bench::new();
+    for (name, cost) in [("negative", "-5"), ("huge", "1e308"), ("plain", "0.25")] {
+        let mut lines: Vec<Value> = small(name).lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let answers = lines.iter_mut().filter(|line| line["type"] == "assistant");
+        answers.for_each(|line| line["costUSD"] = cost.parse::<f64>().unwrap().into());
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        bench.transcript(&format!("{name}.jsonl"), lines.join("\n") + "\n");
+    }
+    bench.transcript("unsaid.jsonl", small("unsaid").text());
+    bench.extract();
+    bench.verify();
+    let costs = |session: &str| {
+        bench.sql(&format!("SELECT cost_source, cost_usd FROM usage WHERE session_id = '{session}' ORDER BY source_line"))
+    };
+    assert_eq!(costs("plain"), ["recorded,0.25", "recorded,0.25"]);
+    assert_eq!((costs("huge"), costs("negative")), (costs("unsaid"), costs("unsaid")));
+    assert!(costs("unsaid").iter().all(|cost| cost.starts_with("computed,0.00")), "{:?}", costs("unsaid"));
+    let sources = bench.sources();
+    assert_eq!(sources["huge.jsonl"]["problem"], sources["negative.jsonl"]["problem"]);
+    let states = ["huge", "negative", "plain"].map(|name| sources[&format!("{name}.jsonl")]["bad_lines"].clone());
+    assert_eq!(states, [json!(2), json!(2), json!(0)], "{sources:?}");
 }
 
 #[test]

@@ -214,7 +214,7 @@ impl Response {
             return;
         }
         self.request = self.request.take().or(line.request.get().map(Box::from));
-        self.cost = self.cost.or(line.cost.0.filter(|cost| *cost >= 0.0));
+        self.cost = self.cost.or(line.cost.0);
         self.duration_ms = self.duration_ms.or(line.duration.0.filter(|ms| *ms >= 0));
         self.ended |= message.stop_reason.get().is_some();
         self.never_final |= line.version.get().is_some_and(never_stores_final_count);

@@ -302,7 +302,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             cache_write_5m_tokens: cache_write,
             output_tokens: output,
             reasoning_tokens: reasoning,
-            cost_usd: response.cost.filter(|cost| *cost >= 0.0),
+            cost_usd: response.cost,
             duration_ms: response.duration_ms,
             stop_reason: response.stop_reason,
             grain: response.grain,
