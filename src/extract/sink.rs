@@ -16,12 +16,9 @@ use crate::identity::{Fact, KeyMap, Kind, Record, ResponseCopy, Yield, key, sess
 use crate::interrupt::interrupted;
 use crate::pricing::Recent;
 use crate::redact::Counts;
-use crate::source::records::{note_out_of_range, take_out_of_range};
+use crate::source::records::{Usd, take_out_of_range};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 use crate::time::plausible;
-
-/// A recorded cost from here on cannot be told from damage. USD.
-const MOST_USD: f64 = 1e6;
 
 /// What the first reading of a source passes to the second, which hands its rows on in chunks.
 #[derive(Debug, Default)]
@@ -319,10 +316,7 @@ impl<'a> Sink<'a> {
     /// `seq` is the place of the message that it became. One that the source repeats is there once, with the numbers of its
     /// fullest copy.
     pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
-        let cost_usd = row.cost_usd.filter(|usd| (0.0..MOST_USD).contains(usd));
-        if cost_usd != row.cost_usd {
-            note_out_of_range();
-        }
+        let Usd(cost_usd) = Usd::of(row.cost_usd);
         let row = UsageRow { timestamp: plausible(row.timestamp), cost_usd, ..row };
         let key = key(self.context.agent, Kind::Response, row.response_id);
         let claims_only = matches!(self.mode, Mode::ClaimsOnly);

@@ -48,12 +48,27 @@ impl TokenNumber {
     }
 }
 
+/// What a response cost: from 0 on; one that is out of range is absent, and counted. USD.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Usd(pub(crate) Option<f64>);
+
+impl Usd {
+    /// The cost that an agent recorded.
+    pub(crate) fn of(cost: Option<f64>) -> Self {
+        let in_range = cost.filter(|cost| (0.0..LARGEST_COST).contains(cost));
+        if in_range != cost {
+            note_out_of_range();
+        }
+        Self(in_range)
+    }
+}
+
 thread_local! {
     static OUT_OF_RANGE: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Counts a number that is left out because it is out of range. Whoever knows the line that it stands on asks for the count.
-pub(crate) fn note_out_of_range() {
+pub(super) fn note_out_of_range() {
     OUT_OF_RANGE.set(OUT_OF_RANGE.get().saturating_add(1));
 }
 
@@ -194,6 +209,15 @@ impl<'de> Deserialize<'de> for Fraction {
 
 /// Numbers beyond 2^53 cannot be told from damage: no agent counts so far.
 const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
+
+/// A response that costs as much cannot be told from damage. USD.
+const LARGEST_COST: f64 = 1e6;
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Fraction::deserialize(deserializer).map(|Fraction(cost)| Self::of(cost))
+    }
+}
 
 impl<'de> Deserialize<'de> for Number {
     #[expect(clippy::cast_possible_truncation, reason = "bounded by the filter before it")]

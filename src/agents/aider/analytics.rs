@@ -6,7 +6,7 @@ use super::{ANALYTICS, any_chat_key};
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::source::records::{Fraction, Moment, Object, Text, TokenNumber, record};
+use crate::source::records::{Moment, Object, Text, TokenNumber, Usd, record};
 use crate::tables::{MessageRow, UsageRow};
 
 record! {
@@ -25,7 +25,7 @@ record! {
     Properties<'a> {
         sent: TokenNumber = "prompt_tokens",
         received: TokenNumber = "completion_tokens",
-        cost: Fraction = "cost",
+        cost: Usd = "cost",
         model: Text<'a> = "main_model",
         version: Text<'a> = "aider_version",
         exception: Text<'a> = "exception",

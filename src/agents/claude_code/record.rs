@@ -1,7 +1,7 @@
 //! The shapes of Claude Code's records, 0.2 to 2.1.
 
 use super::content::{Content, Structured};
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
+use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
     /// One line of a transcript.
@@ -28,7 +28,7 @@ record! {
         result: Structured<'a> = "toolUseResult",
         denial: Text<'a> = "toolDenialKind",
         request: Text<'a> = "requestId",
-        cost: Fraction = "costUSD",
+        cost: Usd = "costUSD",
         duration: Number = "durationMs",
         advisor: Text<'a> = "advisorModel",
         origin: Object<Origin<'a>> = "origin",

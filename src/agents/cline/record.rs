@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::{Deserialize, Deserializer};
 
 use crate::agents::content::{self, TextBlock};
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
+use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
     /// One entry of `ui_messages.json`: what the person saw.
@@ -40,7 +40,7 @@ record! {
 record! {
     /// What a compaction of Roo Code or Kilo Code made of the context.
     Condense<'a> {
-        cost: Fraction = "cost",
+        cost: Usd = "cost",
         summary: Text<'a> = "summary",
     }
     ignores the rest
@@ -54,7 +54,7 @@ record! {
         output: TokenNumber = "tokensOut",
         cache_write: TokenNumber = "cacheWrites",
         cache_read: TokenNumber = "cacheReads",
-        cost: Fraction = "cost",
+        cost: Usd = "cost",
         cancelled: Text<'a> = "cancelReason",
         failure: Text<'a> = "streamingFailedMessage",
         protocol: Text<'a> = "apiProtocol",
@@ -107,7 +107,7 @@ record! {
         output: TokenNumber = "outputTokens",
         cache_read: TokenNumber = "cacheReadTokens",
         cache_write: TokenNumber = "cacheWriteTokens",
-        cost: Fraction = "cost",
+        cost: Usd = "cost",
         tokens: Object<PromptTokens<'a>> = "tokens",
     }
     ignores the rest
@@ -207,7 +207,7 @@ record! {
         model: Text<'a> = "model",
         input: TokenNumber = "totalTokensIn",
         output: TokenNumber = "totalTokensOut",
-        cost: Fraction = "totalCost",
+        cost: Usd = "totalCost",
     }
     ignores the rest
 }
@@ -241,7 +241,7 @@ record! {
         output: TokenNumber = "tokensOut",
         cache_write: TokenNumber = "cacheWrites",
         cache_read: TokenNumber = "cacheReads",
-        cost: Fraction = "totalCost",
+        cost: Usd = "totalCost",
         cwd: Text<'a> = "cwdOnTaskInitialization",
         workspace: Text<'a> = "workspace",
         model: Text<'a> = "modelId",

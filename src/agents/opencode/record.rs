@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::source::jsonl::Shape;
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
+use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 use crate::source::repair;
 
 record! {
@@ -65,7 +65,7 @@ record! {
         mode: Text<'a> = "mode",
         path: Object<Place<'a>> = "path",
         summary: Raw<'a> = "summary",
-        cost: Fraction = "cost",
+        cost: Usd = "cost",
         tokens: Object<Tokens<'a>> = "tokens",
         finish: Text<'a> = "finish",
         metadata: Object<Metadata<'a>> = "metadata",
@@ -92,7 +92,7 @@ record! {
         provider: Text<'a> = "providerID",
         path: Object<Place<'a>> = "path",
         summary: Raw<'a> = "summary",
-        cost: Fraction = "cost",
+        cost: Usd = "cost",
         tokens: Object<Tokens<'a>> = "tokens",
     }
     ignores the rest
@@ -185,7 +185,7 @@ record! {
         name: Text<'a> = "name",
         state: Object<State<'a>> = "state",
         reason: Text<'a> = "reason",
-        cost: Fraction = "cost",
+        cost: Usd = "cost",
         tokens: Object<Tokens<'a>> = "tokens",
         overflow: Flag = "overflow",
         prompt: Text<'a> = "prompt",
@@ -266,7 +266,7 @@ record! {
         model: Object<Model<'a>> = "model",
         content: Raw<'a> = "content",
         finish: Text<'a> = "finish",
-        cost: Fraction = "cost",
+        cost: Usd = "cost",
         tokens: Object<Tokens<'a>> = "tokens",
         error: Object<Failure<'a>> = "error",
         call: Text<'a> = "callID",

@@ -1,7 +1,7 @@
 //! The shapes of pi's lines, header versions 1 to 4, and of what its forks and OpenClaw add to them.
 
 use super::content::Content;
-use crate::source::records::{Flag, Fraction, Moment, Number, Object, Raw, Text, TokenNumber, record};
+use crate::source::records::{Flag, Fraction, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
     /// One line: the header, or an entry of the session's tree.
@@ -98,7 +98,7 @@ record! {
 record! {
     /// What it cost by the agent's own table. USD.
     Cost<'a> {
-        total: Fraction = "total",
+        total: Usd = "total",
     }
     ignores the rest
 }
