@@ -13,7 +13,7 @@ use crate::tables::{LAKE_TABLES, MessageColumns, ToolCallColumns, UsageColumns};
 use super::Shared;
 use super::group::NewPart;
 
-/// Records of a part before and after the run.
+/// Records of a part before and after the run; those of sessions that stay as they are, are left out of both.
 #[derive(Default)]
 pub(super) struct Balance {
     before: Sums,
@@ -36,6 +36,9 @@ impl Balance {
             let owned = replica.records.iter().filter(|record| record.is_owned);
             owned.map(|record| (record.kind, record.key)).collect()
         };
+        for member in session.members() {
+            self.now.add(&Sums::of(&member.replica.records));
+        }
         let before: Vec<(Kind, u64)> = before.flat_map(|old| owned(old.replica())).collect();
         if before.is_empty() {
             self.gained.extend(session.members().flat_map(|member| owned(&member.replica)).map(|(_, key)| key));
@@ -53,13 +56,10 @@ impl Balance {
         self.left.extend(left);
     }
 
-    /// Adds up what the part had, and what it has now.
-    pub(super) fn close(&mut self, before: &[OldReplica], now: &[Replica]) {
+    /// Adds up what the part had of sessions that do not stay as they are.
+    pub(super) fn close<'o>(&mut self, before: impl Iterator<Item = &'o OldReplica>) {
         for old in before {
             self.before.add(&Sums::of(&old.replica().records));
-        }
-        for replica in now {
-            self.now.add(&Sums::of(&replica.records));
         }
     }
 }

@@ -151,7 +151,7 @@ impl Writing<'_> {
         }
         let mut replicas = Vec::new();
         for (name, _) in &parts {
-            replicas.extend(claims::load(&layout.root().join(Layout::claims(name)))?);
+            replicas.extend(claims::open(&layout.root().join(Layout::claims(name)))?);
         }
         let staged_claims = layout.staging().join(format!("{stem}.claims"));
         syncer.write(&staged_claims, &claims::encode(&replicas)?)?;

@@ -1,6 +1,6 @@
 //! One unit of work: some sources that are read, and the parts of the lake that hold their sessions.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -18,7 +18,7 @@ use super::{Shared, check_interrupt, sessions};
 use crate::error::Result;
 use crate::extract::Facts;
 use crate::identity::{KeyMap, KeySet, Replica};
-use crate::lake::claims::{self, Keys};
+use crate::lake::claims::{self, Keys, StoredReplica};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
 use crate::lake::part::PartWriter;
@@ -29,7 +29,7 @@ use crate::tables::Sessions;
 /// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
 pub(super) const PART_WEIGHT: u64 = 16 << 20;
 /// Sources whose sessions share a part, however small: each session has a price in memory of its own.
-pub(super) const PART_SOURCES: usize = 400;
+pub(super) const PART_SOURCES: usize = 250;
 
 /// Sources to be read, and the parts that hold what the lake has of them.
 #[derive(Clone, Default)]
@@ -346,7 +346,8 @@ fn write_part(
         }
     }
     let PartOutput { sessions, mut rows, projects, unpriced, replicas, mut balance, .. } = output;
-    balance.close(shared.old.of_part(&name), &replicas);
+    let stays: HashSet<&str> = sessions.iter().filter(|it| !it.is_new).map(|it| it.entry.id.as_str()).collect();
+    balance.close(shared.old.of_part(&name).iter().filter(|old| !stays.contains(old.stored.session.as_str())));
     let claims = shared.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
     shared.syncer.write(&claims, &bytes)?;
@@ -396,7 +397,7 @@ struct PartOutput<'p, 's> {
     rows: Sessions,
     projects: BTreeSet<String>,
     unpriced: BTreeMap<String, u64>,
-    replicas: Vec<Replica>,
+    replicas: Vec<StoredReplica>,
     balance: Balance,
     known: KnownSessions<'p>,
 }
@@ -454,8 +455,8 @@ impl PartOutput<'_, '_> {
         session.place_kept();
         let before = self.shared.old.of_session(self.agent, &session.id);
         self.balance.add_session(before, &session, is_damaged);
-        let kept: Vec<Replica> = session.members_mut().map(|member| std::mem::take(&mut member.replica)).collect();
-        self.replicas.extend(kept);
+        let replicas = session.members_mut().map(|member| std::mem::take(&mut member.replica));
+        self.replicas.extend(replicas.map(StoredReplica::whole));
         if entry.has_row() {
             let forked_from = forked_from.as_deref();
             self.rows.push(sessions::row(&entry, &facts, &totals, active_ms, forked_from, &file));
@@ -480,7 +481,7 @@ impl PartOutput<'_, '_> {
         check_interrupt()?;
         rows.copy(place, self.writer)?;
         let replicas = self.shared.old.of_session(&part.agent, &entry.id);
-        self.replicas.extend(replicas.map(|old| Replica::clone(old.replica())));
+        self.replicas.extend(replicas.map(|old| old.stored.clone()));
         self.sessions.push(SessionOut { entry: entry.clone(), is_new: false });
         Ok(())
     }

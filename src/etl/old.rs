@@ -117,6 +117,8 @@ impl OldClaims {
         let sessions: HashSet<(&str, &str)> =
             sharing.iter().map(|old| (old.part.agent.as_str(), old.stored.session.as_str())).collect();
         let all = sessions.into_iter().flat_map(|(agent, session)| self.of_session(agent, session));
-        all.filter(|old| is_wanted(old)).collect()
+        let all: Vec<&OldReplica> = all.filter(|old| is_wanted(old)).collect();
+        all.par_iter().for_each(|old| drop(Arc::clone(old.replica())));
+        all
     }
 }

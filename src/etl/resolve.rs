@@ -104,9 +104,7 @@ fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTr
     let mut seen: HashMap<(&str, &String), usize> = HashMap::new();
     for (place, outcome) in outcomes.iter().enumerate() {
         for session in new_sessions(outcome).map(|session| &session.id) {
-            if let Some(other) =
-                seen.insert((outcome.group.agent, session), place).filter(|other| *other != place)
-            {
+            if let Some(other) = seen.insert((outcome.group.agent, session), place).filter(|other| *other != place) {
                 let group = outcomes.get(other).map(|other| other.group.clone()).unwrap_or_default();
                 widen(wider, place, outcomes, group);
                 widen(wider, other, outcomes, Group::default());
@@ -185,6 +183,9 @@ fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static 
         .members()
         .map(|(number, agent, replica, is_read)| (number, agent.to_owned(), Arc::clone(replica), is_read));
     let (read, unread): (Vec<_>, Vec<_>) = members.collect::<Vec<_>>().into_iter().partition(|(.., is_read)| *is_read);
+    if unread.is_empty() {
+        return Vec::new();
+    }
     let mut news = News::default();
     for (number, agent, replica, _) in read {
         news.add(shared, &mut owners, &agent, number, &replica);

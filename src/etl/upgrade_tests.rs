@@ -229,6 +229,7 @@ impl OldLake {
                 replica.responses.iter_mut().for_each(|copy| copy.key = name(copy.key));
                 replica.responses.sort_by_key(|copy| copy.key);
             }
+            let replicas: Vec<StoredReplica> = replicas.into_iter().map(StoredReplica::whole).collect();
             std::fs::write(path, claims::encode(&replicas).unwrap()).unwrap();
         }
         manifest.sources.values_mut().for_each(|source| source.parser_version = 0);

@@ -21,7 +21,7 @@ const HASH: usize = 8;
 /// Seed of the hash, which tells this version of the file from the first, whose seed is 0.
 const SEED: u64 = 2;
 /// Fast, and good enough for columns of small numbers.
-const ZSTD_LEVEL: i32 = 1;
+const ZSTD_LEVEL: i32 = -1;
 
 #[derive(Serialize, Deserialize)]
 struct Stored<'a> {
@@ -63,6 +63,7 @@ fn in_one_piece<S: Serializer>(bytes: &&[u8], serializer: S) -> Result<S::Ok, S:
 }
 
 /// A replica as stored: a run looks at all their keys, and at the rest of a few.
+#[derive(Clone)]
 pub(crate) struct StoredReplica {
     /// The session.
     pub(crate) session: String,
@@ -73,15 +74,32 @@ pub(crate) struct StoredReplica {
     content: Content,
 }
 
+#[derive(Clone)]
 enum Content {
-    Packed {
-        records: Bytes,
-        facts: Bytes,
-        yields: Bytes,
-        details: Bytes,
-    },
-    /// As read from a file of the first version.
+    Packed(Packed),
+    /// As read from a source, or from a file of the first version.
     Whole(Box<Replica>),
+}
+
+/// The columns of [`Stored`].
+#[derive(Clone)]
+struct Packed {
+    records: Bytes,
+    facts: Bytes,
+    yields: Bytes,
+    details: Bytes,
+}
+
+impl Packed {
+    fn of(replica: &Replica, compressor: &mut Compressor<'_>) -> Result<Self> {
+        let details = postcard::to_stdvec(&Details::of(replica)).map_err(|error| unwritten(&error))?;
+        Ok(Self {
+            records: bytes_of(replica.records.iter().map(|record| record.key)),
+            facts: bytes_of(replica.facts.iter().map(|fact| fact.key)),
+            yields: bytes_of(replica.yields.iter().map(|it| it.fact)),
+            details: compressor.compress(&details).map_err(|error| unwritten(&error))?.into(),
+        })
+    }
 }
 
 /// Keys by which replicas that matter for each other are found.
@@ -127,7 +145,7 @@ impl StoredReplica {
     /// True if it shares a record, or if one of its facts or records and one of the others' may supersede each other.
     pub(crate) fn shares(&self, keys: &Keys) -> bool {
         match &self.content {
-            Content::Packed { records, facts, yields, .. } => {
+            Content::Packed(Packed { records, facts, yields, .. }) => {
                 any_of(records, |key| keys.records.contains(&key) || keys.facts.contains(&key))
                     || any_of(facts, |key| keys.yields.contains(&key) || keys.records.contains(&key))
                     || any_of(yields, |key| keys.facts.contains(&key))
@@ -143,12 +161,19 @@ impl StoredReplica {
         }
     }
 
+    fn packed(&self, compressor: &mut Compressor<'_>) -> Result<Packed> {
+        match &self.content {
+            Content::Packed(packed) => Ok(packed.clone()),
+            Content::Whole(replica) => Packed::of(replica, compressor),
+        }
+    }
+
     /// All of it.
     pub(crate) fn unpack(&self) -> Replica {
         let Self { session, source, is_side, first_moment, content } = self;
         match content {
             Content::Whole(replica) => Replica::clone(replica),
-            Content::Packed { records, facts, yields, details } => {
+            Content::Packed(Packed { records, facts, yields, details }) => {
                 // The file's hash was right, so this is what was written.
                 let details = unpack_details(details).unwrap_or_default();
                 let replica = Replica {
@@ -164,10 +189,10 @@ impl StoredReplica {
     }
 }
 
-fn bytes_of(keys: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
+fn bytes_of(keys: impl ExactSizeIterator<Item = u64>) -> Bytes {
     let mut bytes = Vec::with_capacity(8 * keys.len());
     keys.for_each(|key| bytes.extend_from_slice(&key.to_le_bytes()));
-    bytes
+    bytes.into()
 }
 
 fn keys_in(bytes: &[u8]) -> impl Iterator<Item = u64> {
@@ -253,38 +278,23 @@ fn state(flags: u8) -> State {
     }
 }
 
-fn pack_details(replica: &Replica, compressor: &mut Compressor<'_>) -> Result<Vec<u8>> {
-    let details = postcard::to_stdvec(&Details::of(replica)).map_err(|error| unwritten(&error))?;
-    compressor.compress(&details).map_err(|error| unwritten(&error))
-}
-
 fn unpack_details(packed: &[u8]) -> Option<Details> {
     postcard::from_bytes(&zstd::stream::decode_all(packed).ok()?).ok()
 }
 
-/// The content of a claims file, after its hash.
-pub(crate) fn encode(replicas: &[Replica]) -> Result<Vec<u8>> {
+/// The content of a claims file. What is stored already stays packed as it is.
+pub(crate) fn encode(replicas: &[StoredReplica]) -> Result<Vec<u8>> {
     let mut compressor = Compressor::new(ZSTD_LEVEL).map_err(|error| unwritten(&error))?;
-    let packed: Vec<([Vec<u8>; 3], Vec<u8>)> = replicas
-        .iter()
-        .map(|replica| {
-            let columns = [
-                bytes_of(replica.records.iter().map(|record| record.key)),
-                bytes_of(replica.facts.iter().map(|fact| fact.key)),
-                bytes_of(replica.yields.iter().map(|it| it.fact)),
-            ];
-            Ok((columns, pack_details(replica, &mut compressor)?))
-        })
-        .collect::<Result<_>>()?;
-    let stored = replicas.iter().zip(&packed).map(|(replica, ([records, facts, yields], details))| Stored {
+    let contents: Vec<Packed> = replicas.iter().map(|it| it.packed(&mut compressor)).collect::<Result<_>>()?;
+    let stored = replicas.iter().zip(&contents).map(|(replica, packed)| Stored {
         session: &replica.session,
         source: &replica.source,
         is_side: replica.is_side,
         first_moment: replica.first_moment,
-        records,
-        facts,
-        yields,
-        details,
+        records: &packed.records,
+        facts: &packed.facts,
+        yields: &packed.yields,
+        details: &packed.details,
     });
     let mut file =
         postcard::to_extend(&stored.collect::<Vec<_>>(), vec![0; HASH]).map_err(|error| unwritten(&error))?;
@@ -320,12 +330,12 @@ fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
         source: stored.source.to_owned(),
         is_side: stored.is_side,
         first_moment: stored.first_moment,
-        content: Content::Packed {
+        content: Content::Packed(Packed {
             records: file.slice_ref(stored.records),
             facts: file.slice_ref(stored.facts),
             yields: file.slice_ref(stored.yields),
             details: file.slice_ref(stored.details),
-        },
+        }),
     });
     Ok(replicas.collect())
 }
@@ -367,7 +377,9 @@ mod tests {
         };
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.claims");
-        fs::write(&path, &encode(std::slice::from_ref(&replica)).expect("encodes")).expect("writes");
+        let file = encode(&[StoredReplica::whole(replica.clone())]).expect("encodes");
+        fs::write(&path, &file).expect("writes");
         assert_eq!(load(&path).expect("loads"), [replica]);
+        assert_eq!(encode(&open(&path).expect("opens")).expect("encodes"), file);
     }
 }

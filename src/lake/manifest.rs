@@ -246,13 +246,16 @@ impl Manifest {
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         let unwritten = |error| Error::Query(format!("cannot write the manifest: {error}"));
-        let content = postcard::to_stdvec(self).map_err(unwritten)?;
-        let content = postcard::to_extend(&self.ledger, content).map_err(unwritten)?;
-        let mut bytes = Vec::with_capacity(content.len() + 44);
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(blake3::hash(&content).as_bytes());
-        bytes.extend_from_slice(&content);
+        let mut head = [MAGIC.as_slice(), &VERSION.to_le_bytes()].concat();
+        head.resize(head.len() + 32, 0);
+        let content = head.len();
+        let bytes = postcard::to_extend(self, head).map_err(unwritten)?;
+        let mut bytes = postcard::to_extend(&self.ledger, bytes).map_err(unwritten)?;
+        if let Some((head, content)) = bytes.split_at_mut_checked(content)
+            && let Some(hash) = head.last_chunk_mut()
+        {
+            *hash = *blake3::hash(content).as_bytes();
+        }
         Ok(bytes)
     }
 }

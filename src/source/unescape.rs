@@ -9,29 +9,34 @@ pub(crate) fn unescape(literal: &str) -> Option<Cow<'_, str>> {
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));
     }
-    let mut text = Vec::with_capacity(inner.len() + BLOCK);
-    let mut rest = inner.as_bytes();
-    while let Some(block) = rest.first_chunk::<BLOCK>() {
-        // A block is taken whole, and what of it is behind a backslash is left again: less work than to take the few
-        // bytes before.
-        text.extend_from_slice(block);
-        let Some(plain) = first_backslash(*block) else {
-            rest = rest.get(BLOCK..)?;
-            continue;
+    let mut text = String::with_capacity(inner.len() + BLOCK);
+    let mut rest = inner;
+    while let Some(block) = rest.as_bytes().first_chunk::<BLOCK>() {
+        let plain = first_backslash(*block);
+        if let Some((block, behind)) = rest.split_at_checked(BLOCK) {
+            // A block is taken whole, and what of it is behind a backslash is left again: less work than to take the few
+            // bytes before.
+            text.push_str(block);
+            let Some(plain) = plain else {
+                rest = behind;
+                continue;
+            };
+            text.truncate(text.len() - BLOCK + plain);
+        } else {
+            // A letter stands across its end.
+            text.push_str(rest.get(..plain.unwrap_or_else(|| rest.floor_char_boundary(BLOCK)))?);
+        }
+        rest = match plain {
+            Some(plain) => unescape_one(rest.get(plain..)?, &mut text)?,
+            None => rest.get(rest.floor_char_boundary(BLOCK)..)?,
         };
-        text.truncate(text.len() - BLOCK + plain);
+    }
+    while let Some(plain) = memchr::memchr(b'\\', rest.as_bytes()) {
+        text.push_str(rest.get(..plain)?);
         rest = unescape_one(rest.get(plain..)?, &mut text)?;
     }
-    while let Some((byte, behind)) = rest.split_first() {
-        rest = match byte {
-            b'\\' => unescape_one(rest, &mut text)?,
-            byte => {
-                text.push(*byte);
-                behind
-            }
-        };
-    }
-    String::from_utf8(text).ok().map(Cow::Owned)
+    text.push_str(rest);
+    Some(Cow::Owned(text))
 }
 
 /// Bytes that are looked at in one go.
@@ -48,18 +53,19 @@ fn first_backslash(block: [u8; BLOCK]) -> Option<usize> {
 
 /// Adds what an escape stands for; gives what is behind it.
 #[inline]
-fn unescape_one<'t>(escape: &'t [u8], text: &mut Vec<u8>) -> Option<&'t [u8]> {
-    let [b'\\', letter, rest @ ..] = escape else { return None };
+fn unescape_one<'t>(escape: &'t str, text: &mut String) -> Option<&'t str> {
+    let letter = *escape.as_bytes().get(1)?;
+    let rest = escape.get(2..)?;
     text.push(match letter {
-        b'n' => b'\n',
-        b'"' | b'\\' | b'/' => *letter,
-        b't' => b'\t',
-        b'r' => b'\r',
-        b'b' => 8,
-        b'f' => 12,
+        b'n' => '\n',
+        b'"' | b'\\' | b'/' => letter.into(),
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
         b'u' => {
-            let (letter, length) = code_point(rest)?;
-            text.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+            let (letter, length) = code_point(rest.as_bytes())?;
+            text.push(letter);
             return rest.get(length..);
         }
         _ => return None,

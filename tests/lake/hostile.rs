@@ -135,7 +135,9 @@ fn costs_out_of_range_are_left_out() {
     bench.extract();
     bench.verify();
     let costs = |session: &str| {
-        bench.sql(&format!("SELECT cost_source, cost_usd FROM usage WHERE session_id = '{session}' ORDER BY source_line"))
+        bench.sql(&format!(
+            "SELECT cost_source, cost_usd FROM usage WHERE session_id = '{session}' ORDER BY source_line"
+        ))
     };
     assert_eq!(costs("plain"), ["recorded,0.25", "recorded,0.25"]);
     assert_eq!((costs("huge"), costs("negative")), (costs("unsaid"), costs("unsaid")));
