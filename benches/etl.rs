@@ -229,5 +229,66 @@ fn growth(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, parse, extract, write, run, many_sources, growth);
+/// What a home is full of, and the file of a number.
+type Kind = (&'static str, fn(usize) -> String);
+
+/// Homes that took time by the square of their files once.
+const KINDS: [Kind; 3] = [("forks of one session", fork), ("copies of one session", copy), ("small sessions", small)];
+
+fn said(session: &str, numbers: std::ops::Range<usize>) -> String {
+    let line = |number: usize| {
+        let (kind, second) = (["user", "assistant"][number % 2], number % 60);
+        let usage = "\"usage\":{\"input_tokens\":5,\"output_tokens\":3}";
+        format!(
+            "{{\"type\":\"{kind}\",\"uuid\":\"u{number}\",\"sessionId\":\"{session}\",\
+             \"timestamp\":\"2026-01-01T10:00:{second:02}Z\",\"message\":{{\"role\":\"{kind}\",\"id\":\"m{number}\",\
+             \"model\":\"claude-sonnet-4-5\",\"content\":\"message {number}\",{usage}}}}}\n"
+        )
+    };
+    numbers.map(line).collect()
+}
+
+/// All have the first messages.
+fn fork(number: usize) -> String {
+    let session = format!("fork-{number}");
+    said(&session, 0..50) + &said(&session, 1000 + 2 * number..1002 + 2 * number)
+}
+
+fn copy(_: usize) -> String {
+    said("one", 0..50)
+}
+
+fn small(number: usize) -> String {
+    said(&format!("small-{number}"), 2 * number..2 * number + 2)
+}
+
+/// Twice the files take twice the time, in the first run and when all are read anew.
+fn growth_by_files(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("growth by files");
+    group.sample_size(10);
+    for (kind, text) in KINDS {
+        for count in [1000, 2000, 4000] {
+            let (home, lake) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let folder = home.path().join(".claude/projects/-p");
+            std::fs::create_dir_all(&folder).unwrap();
+            for number in 0..count {
+                std::fs::write(folder.join(format!("{number:08x}-0000-4000-8000-000000000000.jsonl")), text(number))
+                    .unwrap();
+            }
+            group.throughput(Throughput::Elements(count as u64));
+            let first = |lake: TempDir| etl::run(&options(home.path(), lake.path()), &Silent).map(|_| lake).unwrap();
+            group.bench_function(BenchmarkId::new(kind, count), |bencher| {
+                bencher.iter_batched(|| tempfile::tempdir().unwrap(), first, BatchSize::PerIteration);
+            });
+            let lake = first(lake);
+            let all = Options { full: true, ..options(home.path(), lake.path()) };
+            group.bench_function(BenchmarkId::new(format!("{kind}, --full"), count), |bencher| {
+                bencher.iter(|| etl::run(&all, &Silent).unwrap());
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, parse, extract, write, run, many_sources, growth, growth_by_files);
 criterion_main!(benches);
