@@ -11,7 +11,9 @@ fn is_unsafe(letter: char) -> bool {
         return letter.is_control();
     }
     let category = GeneralCategory::for_char(letter);
-    DefaultIgnorableCodePoint::for_char(letter)
+    // A Braille cell without dots, and what joins consonants of Tifinagh.
+    matches!(letter, '\u{2800}' | '\u{2d7f}')
+        || DefaultIgnorableCodePoint::for_char(letter)
         || matches!(
             category,
             GeneralCategory::Control
@@ -19,6 +21,15 @@ fn is_unsafe(letter: char) -> bool {
                 | GeneralCategory::LineSeparator
                 | GeneralCategory::ParagraphSeparator
         )
+}
+
+/// True for vowels and finals of Hangul, which have no width of their own.
+fn is_joined_hangul(letter: char) -> bool {
+    matches!(letter, '\u{1160}'..='\u{11ff}' | '\u{d7b0}'..='\u{d7fb}')
+}
+
+fn is_hangul(letter: char) -> bool {
+    matches!(letter, '\u{1100}'..='\u{11ff}' | '\u{a960}'..='\u{a97c}' | '\u{ac00}'..='\u{d7fb}')
 }
 
 /// Escapes text as it comes.
@@ -52,13 +63,15 @@ impl Escaper {
     fn is_unsafe(&mut self, letter: char) -> bool {
         let before = self.before.replace(letter);
         let selects = letter == '\u{fe0f}' && before.is_some_and(|sign| !sign.is_ascii() && Emoji::for_char(sign));
-        is_unsafe(letter) && !selects
+        let hangs = is_joined_hangul(letter) && !before.is_some_and(is_hangul);
+        hangs || is_unsafe(letter) && !selects
     }
 }
 
 /// The text on one line: line breaks and tabs are escaped, too.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    let mut escaper = Escaper::default();
+    if !text.chars().any(|letter| escaper.is_unsafe(letter)) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 8);
@@ -171,6 +184,10 @@ mod tests {
             '\u{fff9}',
             '\u{feff}',
             '\u{ad}',
+            '\u{2800}',
+            '\u{2d7f}',
+            '\u{1161}',
+            '\u{d7b0}',
         ];
         for letter in hidden {
             assert_eq!(visible(&format!("a{letter}b")), format!("a{}b", letter.escape_unicode()));

@@ -118,6 +118,7 @@ impl OldClaims {
             sharing.iter().map(|old| (old.part.agent.as_str(), old.stored.session.as_str())).collect();
         let all = sessions.into_iter().flat_map(|(agent, session)| self.of_session(agent, session));
         let all: Vec<&OldReplica> = all.filter(|old| is_wanted(old)).collect();
+        // Whoever asks for them looks at each, one after the other.
         all.par_iter().for_each(|old| drop(Arc::clone(old.replica())));
         all
     }

@@ -173,7 +173,7 @@ impl Rule {
 
     fn find_from(&self, regex: &Regex, text: &str, start: usize) -> Option<Range<usize>> {
         let is_joined = self.is_joined_to_what_precedes(text.as_bytes(), start);
-        if is_joined && self.edge == Edge::Token {
+        if is_joined && (self.edge == Edge::Token || is_in_data(text.as_bytes(), start)) {
             return None;
         }
         let window = text.get(start..text.floor_char_boundary(start + self.reach))?;
@@ -193,8 +193,8 @@ impl Rule {
         let Some(belongs) = self.run_before else { return Some(hit) };
         let (before, after) = bytes.split_at_checked(hit)?;
         let before_hit = before.iter().rev().take(LONGEST_RUN).take_while(|byte| belongs(**byte)).count();
-        let after_hit = after.iter().take(LONGEST_RUN).take_while(|byte| belongs(**byte)).count();
-        (before_hit.max(after_hit) < LONGEST_RUN).then_some(hit - before_hit)
+        let is_short = || after.iter().take(LONGEST_RUN).any(|byte| !belongs(*byte)) || after.len() < LONGEST_RUN;
+        (before_hit < LONGEST_RUN && is_short()).then_some(hit - before_hit)
     }
 
     fn is_joined_to_what_precedes(&self, bytes: &[u8], start: usize) -> bool {
@@ -222,6 +222,12 @@ impl Rule {
         };
         !placeholder && random && (self.entropy <= 0.0 || entropy(secret.as_bytes()) >= self.entropy)
     }
+}
+
+/// Returns true behind a run longer than names are: a literal in it is one of many, and each pattern looks far.
+fn is_in_data(bytes: &[u8], start: usize) -> bool {
+    let run = start.checked_sub(LONGEST_RUN).and_then(|from| bytes.get(from..start));
+    run.is_some_and(|run| run.iter().rev().all(|byte| is_base64url(*byte)))
 }
 
 const fn is_base64url(byte: u8) -> bool {
