@@ -95,7 +95,7 @@ pub(super) struct NewPart {
 /// A session of a part that waits to be committed.
 pub(super) struct SessionOut {
     pub(super) entry: SessionEntry,
-    /// Whether it was put together anew.
+    /// True if this run put it together anew.
     pub(super) is_new: bool,
 }
 

@@ -4,6 +4,7 @@ mod balance;
 mod carry;
 mod children;
 mod damaged;
+mod finish;
 mod fold;
 mod group;
 mod notes;

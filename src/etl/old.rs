@@ -17,7 +17,7 @@ use crate::lake::manifest::Manifest;
 pub(super) struct OldReplica {
     pub(super) part: Arc<PartName>,
     pub(super) stored: StoredReplica,
-    /// Whether its source is read in this run.
+    /// True if this run reads its source.
     is_read_again: bool,
     unpacked: OnceLock<Arc<Replica>>,
 }

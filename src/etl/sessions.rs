@@ -47,7 +47,8 @@ pub(super) fn write(
     Ok((file, entries))
 }
 
-/// A row with what is now said of it. A title of its own stays; a made one gives way.
+/// Adds to a row what other sources say of its session. A title that its own source gave stays; one made of a prompt is
+/// replaced.
 fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionNotes>) -> SessionRow<'r> {
     let Some(said) = said else { return row };
     if said.hash() == entry.notes {

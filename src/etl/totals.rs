@@ -146,7 +146,7 @@ impl Totals {
         self.first_prompt.as_ref().map(|(_, title)| title.as_str())
     }
 
-    /// Makes what is known once all rows are in. Returns the active time. Milliseconds.
+    /// Counts turns and sorts models, after the last row. Returns the active time. Milliseconds.
     pub(super) fn finish(&mut self) -> i64 {
         self.turns = i64::try_from(self.turns_seen.len()).unwrap_or(i64::MAX);
         let mut models: Vec<(String, i64)> = std::mem::take(&mut self.tokens_of_models).into_iter().collect();

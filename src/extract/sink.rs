@@ -20,7 +20,7 @@ use crate::source::records::{Usd, take_out_of_range};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 use crate::time::plausible;
 
-/// What the first reading of a source passes to the second, which hands its rows on in chunks.
+/// Facts that the first reading of a source collects, and that the second needs to give rows in chunks.
 #[derive(Debug, Default)]
 pub struct Foreseen {
     /// Places of the messages on branches that were left.

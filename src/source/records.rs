@@ -48,7 +48,7 @@ impl TokenNumber {
     }
 }
 
-/// What a response cost: from 0 on; one that is out of range is absent, and counted. USD.
+/// Cost of a response, 0 or more. A cost out of range is left out, and counted as a problem. USD.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Usd(pub(crate) Option<f64>);
 
@@ -210,7 +210,7 @@ impl<'de> Deserialize<'de> for Fraction {
 /// Numbers beyond 2^53 cannot be told from damage: no agent counts so far.
 const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
 
-/// A response that costs as much cannot be told from damage. USD.
+/// No response costs this much: such a number is damage. USD.
 const LARGEST_COST: f64 = 1e6;
 
 impl<'de> Deserialize<'de> for Usd {

@@ -1,0 +1,197 @@
+//! The end of a run: the sessions' files, the new manifest, and the steps that make them the lake's.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
+
+use arrow::array::RecordBatch;
+use rayon::prelude::*;
+
+use super::balance::{self, Balance};
+use super::group::{NewPart, Outcome, SessionOut};
+use super::plan::Plan;
+use super::policy::Policy;
+use super::read::Read;
+use super::{Shared, projects, report, resolve, sessions};
+use crate::error::{Error, Result};
+use crate::lake::commit::Step;
+use crate::lake::layout::{Layout, PartName};
+use crate::lake::manifest::{Manifest, PartEntry, SourceEntry, SourceState};
+use crate::tables::{LAKE_TABLES, SESSIONS};
+
+/// All that a commit needs.
+pub(super) struct Finished {
+    pub(super) steps: Vec<Step>,
+    pub(super) manifest: Manifest,
+    pub(super) reads: Vec<Read>,
+    pub(super) written: report::Written,
+}
+
+/// Writes the sessions' files and the new manifest, and lists the steps that make them the lake's.
+pub(super) fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Finished> {
+    let mut manifest = shared.manifest.clone();
+    manifest.generation += 1;
+    // A run that looks at a part of the sources leaves the others to be read by the new policy.
+    if manifest.policy.is_empty() || shared.options.looks_at_everything() {
+        manifest.policy = Policy::of(shared.options).stored();
+    }
+    let mut notes = resolve::session_notes(shared);
+    let mut parts: Vec<NewPart> = Vec::new();
+    let mut reads: Vec<Read> = Vec::new();
+    for outcome in outcomes {
+        parts.extend(outcome.parts);
+        reads.extend(outcome.reads);
+    }
+    let streamed = std::mem::take(&mut *shared.redactions());
+    for read in &mut reads {
+        if let Some(counts) = streamed.get(&*read.planned.name) {
+            read.report.redactions.merge(counts);
+        }
+    }
+    reads.sort_by(|a, b| a.planned.name.cmp(&b.planned.name));
+    reads.dedup_by(|a, b| a.planned.name == b.planned.name);
+    manifest.ledger = balance::settled(shared, &parts)?;
+    projects::tell(&mut manifest, &parts, &mut notes);
+    let touched: HashSet<PartName> = parts.iter().map(|part| part.name.clone()).collect();
+    parts.extend(told_parts(shared, &notes, &touched));
+    parts.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut steps = Vec::new();
+    let mut written = report::Written::default();
+    for part in &parts {
+        written.add_new_sessions(part);
+    }
+    // The sessions' rows and the manifest are made where millions of claims were.
+    let spent = std::mem::take(&mut *shared.owners());
+    let write = || parts.par_iter_mut().map(|part| sessions::write(shared, part, &notes)).collect::<Result<Vec<_>>>();
+    let (sessions, ()) = rayon::join(write, || drop(spent));
+    let sessions = sessions?;
+    for (mut part, (file, entries)) in parts.into_iter().zip(sessions) {
+        if let Some(slot) = part.files.first_mut() {
+            *slot = file;
+        }
+        place_part(shared, part, entries, &mut manifest, &mut steps, &mut written)?;
+    }
+    for name in &plan.vanished {
+        if let Some(entry) = manifest.sources.get_mut(name) {
+            entry.state = SourceState::Gone;
+        }
+    }
+    for read in &reads {
+        let entry = source_entry(shared, read);
+        manifest.sources.insert(read.planned.name.to_string(), entry);
+    }
+    count_rows(&mut manifest);
+    Ok(Finished { steps, manifest, reads, written })
+}
+
+/// Parts whose sessions are told something new, but whose rows stay.
+fn told_parts(shared: &Shared<'_>, notes: &sessions::AllNotes, touched: &HashSet<PartName>) -> Vec<NewPart> {
+    let said = |part: &PartName, session: &str| {
+        notes.get(&(part.agent.clone(), session.to_owned())).map_or(0, super::notes::SessionNotes::hash)
+    };
+    let untouched = shared.manifest.parts.iter().filter(|(name, _)| !touched.contains(*name));
+    let told = untouched.filter(|(name, part)| {
+        part.sessions.iter().any(|session| {
+            let hash = said(name, &session.id);
+            hash != 0 && hash != session.notes
+        })
+    });
+    let parts = told.map(|(name, part)| NewPart {
+        name: name.clone(),
+        files: [const { None }; 4],
+        claims: PathBuf::new(),
+        claims_bytes: 0,
+        sessions: part.sessions.iter().cloned().map(|entry| SessionOut { entry, is_new: false }).collect(),
+        rows: RecordBatch::new_empty(SESSIONS.schema()),
+        projects: BTreeSet::new(),
+        unpriced: BTreeMap::new(),
+        balance: Balance::default(),
+    });
+    parts.collect()
+}
+
+fn place_part(
+    shared: &Shared<'_>,
+    part: NewPart,
+    sessions: Vec<crate::lake::manifest::SessionEntry>,
+    manifest: &mut Manifest,
+    steps: &mut Vec<Step>,
+    written: &mut report::Written,
+) -> Result<()> {
+    let relative = |path: &std::path::Path| {
+        path.strip_prefix(shared.layout.root())
+            .map(|path| path.to_string_lossy().into_owned())
+            .map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
+    };
+    let keeps_rows = part.claims.as_os_str().is_empty();
+    let mut entry = manifest.parts.remove(&part.name).unwrap_or_default();
+    for ((place, table), staged) in LAKE_TABLES.iter().enumerate().zip(part.files) {
+        let Some(slot) = entry.files.get_mut(place) else { continue };
+        let to = Layout::part(table, &manifest.machine, &part.name);
+        match staged {
+            Some(staged) => {
+                written.add_file(staged.entry.bytes);
+                steps.push(Step::Place { from: relative(&staged.path)?, to });
+                *slot = Some(staged.entry);
+            }
+            None if keeps_rows && place > 0 => {}
+            None => {
+                if slot.take().is_some() {
+                    steps.push(Step::Remove { path: to });
+                }
+            }
+        }
+    }
+    let claims = Layout::claims(&part.name);
+    if sessions.is_empty() {
+        steps.push(Step::Remove { path: claims });
+        return Ok(());
+    }
+    if !keeps_rows {
+        written.add_file(part.claims_bytes);
+        steps.push(Step::Place { from: relative(&part.claims)?, to: claims });
+    }
+    manifest.parts.insert(part.name, PartEntry { sessions, ..entry });
+    Ok(())
+}
+
+fn source_entry(shared: &Shared<'_>, read: &Read) -> SourceEntry {
+    let report = &read.report;
+    let list = |pairs: Vec<(String, u64)>| {
+        let texts: Vec<String> = pairs.into_iter().map(|(name, count)| format!("{name}: {count}")).collect();
+        (!texts.is_empty()).then(|| texts.join(", "))
+    };
+    SourceEntry {
+        agent: read.planned.agent_id().to_owned(),
+        kind: read.planned.kind.to_owned(),
+        section: read.planned.section.as_deref().map(str::to_owned),
+        print: read.planned.print,
+        parser_version: read.planned.agent.about().parser_version,
+        state: read.state,
+        lines: report.lines,
+        bad_lines: report.bad_lines,
+        first_bad_line: report.first_bad_line,
+        problem: (!report.problems.is_empty()).then(|| report.problems.join("; ")),
+        unknown: list(report.unknown.clone().into_iter().collect()),
+        redactions: list(report.redactions.iter().map(|(kind, count)| (kind.to_owned(), count)).collect()),
+        rows: [0; 4],
+        extracted_at: shared.now,
+        llrem_version: env!("CARGO_PKG_VERSION").to_owned(),
+        notes: read.notes.clone(),
+    }
+}
+
+/// Counts the rows made of each source: a session's belong to the source that holds most of it.
+fn count_rows(manifest: &mut Manifest) {
+    let mut counts: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
+    for session in manifest.parts.values().flat_map(|part| &part.sessions) {
+        let Some(source) = session.sources.first() else { continue };
+        let [messages, tool_calls, usage] = session.rows;
+        let sums = counts.entry(source).or_default();
+        for (sum, rows) in sums.iter_mut().zip([u64::from(session.has_row()), messages, tool_calls, usage]) {
+            *sum += rows;
+        }
+    }
+    for (name, entry) in &mut manifest.sources {
+        entry.rows = counts.get(name.as_str()).copied().unwrap_or_default();
+    }
+}
