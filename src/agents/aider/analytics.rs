@@ -77,12 +77,14 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 struct Log<'s, 'o> {
     out: &'o mut Sink<'s>,
     launch: Option<Launch>,
-    /// How often each name of an event was given.
+    /// How often each name of a start or an event was given.
     named: HashMap<String, u32>,
 }
 
 /// One start of Aider.
 struct Launch {
+    /// Who started it, and the second.
+    name: String,
     session: String,
     began: Option<i64>,
     version: Option<String>,
@@ -122,23 +124,28 @@ impl<'s> RecordReader<'s> for Log<'s, '_> {
 
 impl Log<'_, '_> {
     fn launch(&mut self, record: &Line<'_>, line: u64, event: &str) -> Result<(), Reject> {
-        let session = name_of(record);
+        let name = name_of(record);
         // Started twice within a second.
-        if self.launch.as_ref().is_some_and(|launch| launch.session == session) {
+        if self.launch.as_ref().is_some_and(|launch| launch.name == name) {
             return Ok(());
         }
         self.end()?;
+        let session = self.numbered(name.clone());
         let id = format!("{session}:start");
-        self.launch = Some(Launch { session, began: record.time.0, version: None, seq: 0 });
+        self.launch = Some(Launch { name, session, began: record.time.0, version: None, seq: 0 });
         self.tell(record, line, &id, ("meta", event))
     }
 
     /// What an event is called: by itself and its moment, so that it is still the same one when lines before it are gone.
     fn id_of(&mut self, record: &Line<'_>, what: &str) -> String {
-        let id = format!("{}:{what}", name_of(record));
-        let count = self.named.entry(id.clone()).or_default();
+        self.numbered(format!("{}:{what}", name_of(record)))
+    }
+
+    /// The name, numbered from the second time on: a log that was joined from two may tell of a moment again.
+    fn numbered(&mut self, name: String) -> String {
+        let count = self.named.entry(name.clone()).or_default();
         *count += 1;
-        if *count == 1 { id } else { format!("{id}.{count}") }
+        if *count == 1 { name } else { format!("{name}.{count}") }
     }
 
     fn tell(
