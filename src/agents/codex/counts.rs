@@ -116,6 +116,9 @@ pub(super) struct Billed {
     pub(super) turn: Option<i64>,
     pub(super) timestamp: Option<i64>,
     pub(super) model: Option<Rc<str>>,
+    pub(super) service_tier: Option<Rc<str>>,
+    /// Web searches that the provider ran. Count.
+    pub(super) web_searches: i64,
     pub(super) numbers: Numbers,
     pub(super) source_line: Option<i64>,
     pub(super) copies: i64,
@@ -145,6 +148,8 @@ impl Billed {
             cache_write_1h_tokens: Some(0),
             output_tokens: Some(output),
             reasoning_tokens: reasoning.map(|reasoning| reasoning.min(output)),
+            web_searches: Some(self.web_searches).filter(|count| *count > 0),
+            service_tier: self.service_tier.as_deref(),
             grain: "response",
             copies: self.copies,
             source_line: self.source_line,

@@ -118,6 +118,7 @@ record! {
         turn: Text<'a> = "turn_id",
         cwd: Text<'a> = "cwd",
         model: Text<'a> = "model",
+        service_tier: Text<'a> = "service_tier",
     }
     ignores the rest
 }
@@ -203,6 +204,7 @@ record! {
     Settings<'a> {
         model: Text<'a> = "model",
         cwd: Text<'a> = "cwd",
+        service_tier: Text<'a> = "service_tier",
     }
     ignores the rest
 }
@@ -311,6 +313,14 @@ record! {
         path: Text<'a> = "path" | "file_path",
         patch: Text<'a> = "patch" | "input",
         session: Number = "session_id",
+    }
+    ignores the rest
+}
+
+record! {
+    /// What a hosted web call did.
+    Action<'a> {
+        kind: Text<'a> = "type",
     }
     ignores the rest
 }

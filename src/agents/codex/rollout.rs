@@ -74,6 +74,7 @@ pub(super) struct Rollout<'o, 'a> {
     moment: Option<i64>,
     model: Option<Rc<str>>,
     provider: Option<String>,
+    service_tier: Option<Rc<str>>,
     cwd: Option<String>,
     seq: i64,
     turn: Option<i64>,
@@ -87,6 +88,8 @@ pub(super) struct Rollout<'o, 'a> {
     totals: Totals,
     /// The last billed response.
     billed: Option<Billed>,
+    /// Web searches since the last billed response. Count.
+    web_searches: i64,
     /// Whether counts stand before the reply that they are of; none until the turn's first count tells.
     counts_come_first: Option<bool>,
     /// Whether records of responses were there since the turn began, so that running totals tell nothing new.
@@ -172,6 +175,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
             moment: None,
             model: None,
             provider: None,
+            service_tier: None,
             cwd: None,
             seq: 0,
             turn: None,
@@ -182,6 +186,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
             calls: Calls::default(),
             totals: Totals::default(),
             billed: None,
+            web_searches: 0,
             counts_come_first: None,
             turn_has_records: false,
             responses: KeySet::default(),
@@ -258,6 +263,9 @@ impl<'o, 'a> Rollout<'o, 'a> {
         }
         self.set_model(context.model.get());
         self.set_cwd(context.cwd.get());
+        if let Some(tier) = context.service_tier.get() {
+            self.set_service_tier(Some(tier));
+        }
         Ok(())
     }
 
@@ -277,6 +285,11 @@ impl<'o, 'a> Rollout<'o, 'a> {
         {
             self.model = Some(model.into());
         }
+    }
+
+    /// What Codex calls its fast mode is the provider's tier `priority`.
+    fn set_service_tier(&mut self, tier: Option<&str>) {
+        self.service_tier = tier.map(|tier| if tier == "fast" { "priority" } else { tier }.into());
     }
 
     fn set_cwd(&mut self, cwd: Option<&str>) {

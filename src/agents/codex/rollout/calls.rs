@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use super::super::AGENT;
 use super::super::content::Content;
 use super::super::outcome::{End, Outcome};
-use super::super::record::{Item, Structured};
+use super::super::record::{Action, Item, Structured};
 use super::super::tools::{self, Request};
 use super::replies::Reply;
 use super::{Rollout, Spot, blank};
 use crate::agents::ids::{Given, is_global, is_uuid};
 use crate::agents::mcp;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
-use crate::source::records::Text;
+use crate::source::records::{Raw, Text};
 use crate::tables::{MessageRow, ToolCallRow};
 
 /// The calls of a rollout that are not yet handed on.
@@ -114,6 +114,9 @@ impl Rollout<'_, '_> {
         };
         let outcome = Outcome::of_end(End::of(item.status.get(), None));
         if !matches!(item.status.get(), Some("in_progress" | "searching" | "generating")) {
+            if name == "web_search" && outcome.status == "ok" && is_search(item.action) {
+                self.count_web_search();
+            }
             self.answer(call, Answer { outcome, output: None, ended_at: spot.moment })?;
         }
         Ok(())
@@ -333,4 +336,10 @@ fn child_in(output: &str) -> Option<String> {
     let structured: Structured<'_> = serde_json::from_str(output).ok()?;
     let thread = |text: &Text<'_>| text.get().filter(|id| is_uuid(id)).map(str::to_owned);
     thread(&structured.agent)
+}
+
+/// Whether the provider bills what a hosted web call did: a search, not a page that it opened or looked through.
+fn is_search(action: Raw<'_>) -> bool {
+    let action: Action<'_> = action.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+    action.kind.get().is_none_or(|kind| kind == "search")
 }

@@ -61,6 +61,7 @@ impl Rollout<'_, '_> {
                 if let Some(settings) = &event.settings.0 {
                     self.set_model(settings.model.get());
                     self.set_cwd(settings.cwd.get());
+                    self.set_service_tier(settings.service_tier.get());
                 }
                 Ok(())
             }

@@ -110,6 +110,8 @@ impl Rollout<'_, '_> {
             turn: self.turn,
             timestamp: spot.moment,
             model: self.model.clone(),
+            service_tier: self.service_tier.clone(),
+            web_searches: std::mem::take(&mut self.web_searches),
             numbers,
             source_line: i64::try_from(spot.number).ok(),
             copies: 0,
@@ -127,6 +129,15 @@ impl Rollout<'_, '_> {
         billed.message_id = Some(message.to_owned());
         billed.seq = seq;
         Some(billed.response_id.clone())
+    }
+
+    /// Notes a web search: of the open reply's response, where that was counted before it, else of the next one.
+    pub(super) fn count_web_search(&mut self) {
+        let reply = self.reply.as_ref().and_then(|reply| reply.response_id.as_ref());
+        match self.billed.as_mut().filter(|billed| Some(&billed.response_id) == reply) {
+            Some(billed) => billed.web_searches += 1,
+            None => self.web_searches += 1,
+        }
     }
 
     /// What comes now is of another response than the last one that was counted.
