@@ -8,7 +8,7 @@ use super::call::Call;
 use super::metrics::{Counters, Numbers, Total};
 use super::record::{Billed, CompactionTokens, Shutdown, UsageRecord};
 use super::transcript::{Spot, Transcript};
-use super::{AGENT, dollars, metrics, stored_key};
+use super::{AGENT, NANO_PER_DOLLAR, dollars, metrics, stored_key};
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Object, TokenNumber};
 
@@ -23,6 +23,8 @@ struct Leg {
     places: KeyMap<usize>,
     compactions: Vec<Call>,
     has_compaction_record: bool,
+    /// Replies and compactions whose cost the last checkpoint has told.
+    priced: [usize; 2],
 }
 
 /// The processes of a session.
@@ -35,12 +37,16 @@ pub(super) struct Ledger {
     pub(super) recorded_since: Option<i64>,
     /// Whether the program keeps what was billed over all processes.
     pub(super) has_checkpoint: bool,
+    /// What was billed for the session by the last checkpoint or shutdown that says so.
+    billed: f64,
     record_ids: KeySet,
     pub(super) outputs: Outputs,
     /// What the last shutdown said of each model.
     pub(super) previous: BTreeMap<String, Counters>,
     /// What it said that all models cost together.
     pub(super) previous_nano: Option<f64>,
+    /// What rows tell of each model: records, and totals of shutdowns.
+    told: BTreeMap<String, Counters>,
     /// Replies that no shutdown or record told of yet, in order.
     untold: Vec<Untold>,
     last_leg: Option<LastLeg>,
@@ -52,6 +58,7 @@ struct Untold {
     response: String,
     model: Option<String>,
     output: i64,
+    cost: Option<f64>,
 }
 
 /// What a shutdown has to know of the process that it ends.
@@ -87,22 +94,31 @@ impl Outputs {
 impl Ledger {
     /// The replies that a shutdown counts: all of its own process, which are the last, whatever model they name; of those
     /// before, as many as its output tokens are enough for. It does not know of those before a crash, nor (from 1.0.78 on)
-    /// of those before a compaction.
-    fn told_by(&mut self, totals: &[Total], own: usize) -> Vec<String> {
-        let output = |total: &Total| total.numbers.output.unwrap_or(0);
+    /// of those before a compaction; what checkpoints say that these cost is taken out of what it says of all processes.
+    fn told_by(&mut self, totals: &mut [Total], own: usize) -> Vec<String> {
+        let output = |total: &Total| total.numbers().output.unwrap_or(0);
         let mut left: BTreeMap<&str, i64> = totals.iter().map(|total| (total.model.as_str(), output(total))).collect();
-        let mut told = Vec::new();
+        let (mut told, mut others): (_, Vec<(String, f64)>) = (Vec::new(), Vec::new());
         for (place, reply) in std::mem::take(&mut self.untold).into_iter().rev().enumerate() {
             let is_own = place < own;
             let named = reply.model.as_deref().filter(|model| left.contains_key(model));
             let only = left.first_key_value().filter(|_| left.len() == 1).map(|(model, _)| *model);
             let left = named.or(only).and_then(|model| left.get_mut(model));
+            let model = named.or(only).map(str::to_owned);
             let is_enough = left.as_deref().is_some_and(|left| left.saturating_mul(2) >= reply.output);
             if let Some(left) = left {
                 *left = (*left - reply.output).max(0);
             }
             if is_own || is_enough {
                 told.push(reply.response);
+            } else {
+                others.extend(model.zip(reply.cost));
+            }
+        }
+        for (model, cost) in others {
+            let nano = totals.iter_mut().find(|total| total.model == model).and_then(|total| total.counters.nano.as_mut());
+            if let Some(nano) = nano {
+                *nano = (*nano - cost * NANO_PER_DOLLAR).max(0.0);
             }
         }
         told
@@ -119,6 +135,24 @@ impl Ledger {
     pub(super) fn begin(&mut self, at: Option<i64>, version: Option<&str>) {
         self.version = version.and_then(metrics::version).or(self.version);
         self.open().began = at;
+    }
+
+    fn count_told(&mut self, call: &Call) {
+        let model = call.model.clone().unwrap_or_default();
+        self.told.entry(model).or_default().add(&Counters::of_call(call));
+    }
+
+    /// What a shutdown tells of each model beyond what rows tell: calls of which the record is missing.
+    fn rest(&self, shutdown: &Shutdown<'_>) -> Option<Vec<Total>> {
+        let all = metrics::of_shutdown(shutdown);
+        let sum = |counters: &BTreeMap<String, Counters>| counters.values().map(Counters::total).sum::<i64>();
+        // The same calls under another name of their model are not missing.
+        let is_more = sum(&all) > sum(&self.told);
+        let rest = all.into_iter().filter_map(|(model, now)| {
+            let counters = self.told.get(&model).map_or(now, |told| now.beyond(told));
+            Some(Total { model, counters }).filter(|rest| !rest.numbers().is_zero())
+        });
+        is_more.then(|| rest.collect())
     }
 
     /// Whether anything was billed.
@@ -164,16 +198,45 @@ impl Ledger {
         self.open().compactions.push(Call { model, numbers, cost, duration_ms, request, ..call });
     }
 
+    /// What was billed for the session so far: what was added since the last time is the cost of the replies since then, by
+    /// their output. Where the calls are recorded, the records tell it.
+    pub(super) fn note_checkpoint(&mut self, nano: Option<f64>) {
+        self.has_checkpoint = true;
+        let Some(nano) = nano else { return };
+        let added = nano - self.billed;
+        let last = self.last;
+        let leg = self.open();
+        let [replies, compactions] = std::mem::replace(&mut leg.priced, [leg.replies.len(), leg.compactions.len()]);
+        if leg.recorded.is_empty() && last >= Some(metrics::UNITS_HAVE_A_PRICE) {
+            let compacted: f64 = leg.compactions.iter().skip(compactions).filter_map(|call| call.cost).sum();
+            let new = leg.replies.get_mut(replies..).unwrap_or_default();
+            share(new, added / NANO_PER_DOLLAR - compacted);
+        }
+        self.billed = nano;
+    }
+
     /// Adds the record of a call, unless it is there already.
     fn note_record(&mut self, call: Call, is_compaction: bool) {
         if !self.record_ids.insert(key(AGENT, Kind::Response, &call.response)) {
             return;
         }
+        self.count_told(&call);
         let leg = self.open();
         leg.has_compaction_record |= is_compaction;
         leg.recorded.push(call);
         let began = leg.began.unwrap_or(0);
         self.recorded_since.get_or_insert(began);
+    }
+}
+
+/// Gives replies their shares of what they cost together. USD.
+fn share(replies: &mut [Call], cost: f64) {
+    let output = |reply: &Call| reply.numbers.output.unwrap_or(0) as f64;
+    let all: f64 = replies.iter().map(output).sum();
+    if cost > 0.0 && all > 0.0 {
+        for reply in replies {
+            reply.cost = Some(cost * output(reply) / all);
+        }
     }
 }
 
@@ -264,13 +327,15 @@ impl Transcript<'_, '_> {
                 self.claim_told(&call.response);
             } else {
                 let (response, model) = (call.response.clone(), call.model.clone());
-                self.ledger.untold.push(Untold { response, model, output });
+                self.ledger.untold.push(Untold { response, model, output, cost: call.cost });
             }
         }
         for call in &compactions {
             self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
             if has_compaction_record {
                 self.claim_told(&call.response);
+            } else if has_records {
+                self.ledger.count_told(call);
             }
         }
         let compactions = compactions.into_iter().map(|call| call.response).collect();
@@ -310,28 +375,44 @@ impl Transcript<'_, '_> {
         self.close_leg()?;
         let last = self.ledger.last_leg.take().unwrap_or_default();
         let timestamp = spot.timestamp.or(self.ledger.last);
-        let totals = self.ledger.totals(shutdown);
+        let rest = self.ledger.rest(shutdown).filter(|_| last.has_records);
+        let mut totals = self.ledger.totals(shutdown);
         self.ledger.outputs.since_shutdown.clear();
+        self.ledger.billed = shutdown.nano.0.map_or(self.ledger.billed, |nano| nano.max(self.ledger.billed));
         if last.has_records {
-            self.ledger.untold.clear();
-            return Ok(());
+            let mut rest = rest.unwrap_or_default();
+            for response in self.ledger.told_by(&mut rest, 0) {
+                self.claim_told(&response);
+            }
+            return self.push_totals(spot, timestamp, rest, false);
         }
         let may_count_compactions = !totals.is_empty() && self.ledger.version >= Some(COUNTS_COMPACTIONS);
         let is_partial = !last.compactions.is_empty() && self.ledger.version >= Some(COMPACTION_RESETS);
         let own = if totals.is_empty() || is_partial { 0 } else { last.untold };
-        let mut told = self.ledger.told_by(&totals, own);
+        let mut told = self.ledger.told_by(&mut totals, own);
         if may_count_compactions {
             told.extend(last.compactions);
         }
         for response in told {
             self.claim_told(&response);
         }
+        self.push_totals(spot, timestamp, totals, is_partial)
+    }
+
+    fn push_totals(
+        &mut self,
+        spot: &Spot<'_>,
+        timestamp: Option<i64>,
+        totals: Vec<Total>,
+        is_partial: bool,
+    ) -> Result<(), Reject> {
         for total in totals {
+            self.ledger.told.entry(total.model.clone()).or_default().add(&total.counters);
             let response = format!("shutdown:{}:{}", spot.id, total.model);
             let call = Call {
+                numbers: total.numbers(),
                 model: Some(total.model),
-                numbers: total.numbers,
-                cost: dollars(total.nano).filter(|_| timestamp >= Some(metrics::UNITS_HAVE_A_PRICE)),
+                cost: dollars(total.counters.nano).filter(|_| timestamp >= Some(metrics::UNITS_HAVE_A_PRICE)),
                 timestamp,
                 is_partial,
                 grain: "session",

@@ -86,7 +86,8 @@ impl Transcript<'_, '_> {
             self.open_requested(thread, spot, request, &message_id, response);
         }
         let (timestamp, line, is_named) = (spot.timestamp, spot.line, message.api_call.get().is_some());
-        let call = Call { seq, turn, timestamp, line, model, is_named, ..Call::new(thread, response) };
+        let request = message.request.get().map(str::to_owned);
+        let call = Call { seq, turn, timestamp, line, model, request, is_named, ..Call::new(thread, response) };
         self.ledger.note_reply(&call, &message_id, message.output);
         Ok(())
     }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::NANO_PER_DOLLAR;
+use super::call::Call;
 use super::ledger::Ledger;
 use super::record::{Metric, Shutdown};
 use crate::source::records::{Object, Raw, TokenNumber};
@@ -39,7 +41,7 @@ impl Numbers {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counters {
     tokens: [Option<i64>; 5],
-    nano: Option<f64>,
+    pub(super) nano: Option<f64>,
 }
 
 impl Counters {
@@ -47,12 +49,42 @@ impl Counters {
         Self { tokens: tokens.map(|number| number.0), nano }
     }
 
+    pub(super) fn of_call(call: &Call) -> Self {
+        let Numbers { input, cache_read, cache_write, output, reasoning } = call.numbers;
+        let cache = cache_read.unwrap_or(0).saturating_add(cache_write.unwrap_or(0));
+        let input = input.map(|input| input.saturating_add(cache));
+        Self {
+            tokens: [input, output, cache_read, cache_write, reasoning],
+            nano: call.cost.map(|usd| usd * NANO_PER_DOLLAR),
+        }
+    }
+
+    pub(super) fn add(&mut self, more: &Self) {
+        for (sum, more) in self.tokens.iter_mut().zip(&more.tokens) {
+            *sum = Some(sum.unwrap_or(0).saturating_add(more.unwrap_or(0)));
+        }
+        self.nano = Some(self.nano.unwrap_or(0.0) + more.nano.unwrap_or(f64::NAN));
+    }
+
+    /// Input and output.
+    pub(super) fn total(&self) -> i64 {
+        let [input, output, ..] = self.tokens;
+        input.unwrap_or(0).saturating_add(output.unwrap_or(0))
+    }
+
+    /// What it counts beyond others; the cost only where that of all of these is known.
+    pub(super) fn beyond(&self, others: &Self) -> Self {
+        let rest = self.minus(others);
+        let nano = self.nano.zip(others.nano).map(|(now, then)| now - then).filter(|nano| *nano > 0.0);
+        Self { tokens: rest.tokens.map(|tokens| tokens.map(|tokens| tokens.max(0))), nano }
+    }
+
     fn output(&self) -> i64 {
         let [_, output, ..] = self.tokens;
         output.unwrap_or(0)
     }
 
-    fn numbers(&self) -> Numbers {
+    pub(super) fn numbers(&self) -> Numbers {
         let [input, output, read, write, reasoning] = self.tokens;
         let is_told = input.is_some() || read.is_some() || write.is_some();
         let cached = |tokens: Option<i64>| is_told.then(|| tokens.unwrap_or(0));
@@ -83,8 +115,13 @@ impl Counters {
 /// What one model was used for by the processes that a shutdown tells of, and by no earlier one.
 pub(super) struct Total {
     pub(super) model: String,
-    pub(super) numbers: Numbers,
-    pub(super) nano: Option<f64>,
+    pub(super) counters: Counters,
+}
+
+impl Total {
+    pub(super) fn numbers(&self) -> Numbers {
+        self.counters.numbers()
+    }
 }
 
 /// The version's numbers.
@@ -102,9 +139,8 @@ const FIRST_GOING_ON: [u32; 3] = [1, 0, 80];
 impl Ledger {
     /// What a shutdown adds to those before it, by model.
     pub(super) fn totals(&mut self, shutdown: &Shutdown<'_>) -> Vec<Total> {
-        let own = counters(&shutdown.metrics);
-        let snapshot = shutdown.snapshot.0.as_ref().filter(|_| own.is_empty());
-        let metrics = snapshot.map_or(own, |snapshot| counters(&snapshot.metrics));
+        let snapshot = shutdown.snapshot.0.as_ref().filter(|_| counters(&shutdown.metrics).is_empty());
+        let metrics = of_shutdown(shutdown);
         let mut totals = Vec::new();
         let mut all_go_on = self.has_checkpoint;
         for (model, now) in metrics {
@@ -115,18 +151,18 @@ impl Ledger {
             let cost_goes_on = goes_on.is_some() || self.has_checkpoint;
             all_go_on |= goes_on.is_some();
             let nano = now.nano.map(|nano| added(nano, earlier.filter(|_| cost_goes_on).and_then(|then| then.nano)));
-            let numbers = goes_on.map_or(now, |earlier| now.minus(&earlier)).numbers();
-            if !numbers.is_zero() {
-                totals.push(Total { model, numbers, nano });
+            let counters = Counters { nano, ..goes_on.map_or(now, |earlier| now.minus(&earlier)) };
+            if !counters.numbers().is_zero() {
+                totals.push(Total { model, counters });
             }
         }
         let earlier = self.previous_nano;
         self.previous_nano = shutdown.nano.0.or(earlier);
         // What several models cost together does not say what each did.
         if let [only] = totals.as_mut_slice()
-            && only.nano.is_none()
+            && only.counters.nano.is_none()
         {
-            only.nano = shutdown.nano.0.map(|nano| added(nano, earlier.filter(|_| all_go_on)));
+            only.counters.nano = shutdown.nano.0.map(|nano| added(nano, earlier.filter(|_| all_go_on)));
         }
         totals
     }
@@ -150,6 +186,13 @@ impl Ledger {
 /// What a sum that goes on has grown by; one that has fallen began anew.
 fn added(now: f64, earlier: Option<f64>) -> f64 {
     earlier.filter(|earlier| *earlier <= now).map_or(now, |earlier| now - earlier)
+}
+
+/// What a shutdown says of each model.
+pub(super) fn of_shutdown(shutdown: &Shutdown<'_>) -> BTreeMap<String, Counters> {
+    let own = counters(&shutdown.metrics);
+    let snapshot = shutdown.snapshot.0.as_ref().filter(|_| own.is_empty());
+    snapshot.map_or(own, |snapshot| counters(&snapshot.metrics))
 }
 
 /// The models of a shutdown, in the order of their names.

@@ -46,7 +46,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 6,
+    parser_version: 7,
 };
 
 /// The central database.
@@ -169,5 +169,8 @@ fn recorded_key(session: &str) -> u64 {
 
 /// What is billed in units of 10^-9 "AI units" of a cent each; nothing was, or nothing is said, where it is 0. USD.
 fn dollars(nano: Option<f64>) -> Option<f64> {
-    nano.filter(|nano| *nano > 0.0).map(|nano| nano / 1e11)
+    nano.filter(|nano| *nano > 0.0).map(|nano| nano / NANO_PER_DOLLAR)
 }
+
+/// What a US dollar is in the units that calls are billed in.
+const NANO_PER_DOLLAR: f64 = 1e11;

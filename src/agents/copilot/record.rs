@@ -280,6 +280,14 @@ record! {
 }
 
 record! {
+    /// `session.usage_checkpoint`: what was billed for the session so far, over all its processes.
+    Checkpoint<'a> {
+        nano: Fraction = "totalNanoAiu",
+    }
+    ignores the rest
+}
+
+record! {
     /// `session.shutdown`.
     Shutdown<'a> {
         metrics: Raw<'a> = "modelMetrics",

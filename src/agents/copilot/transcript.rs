@@ -8,8 +8,8 @@ use super::agents::Thread;
 use super::calls::Calls;
 use super::ledger::Ledger;
 use super::messages::Asked;
-use super::record::{AssistantMessage, Compaction, Context, Event, Model, Notice, Permission, Shutdown, Start};
-use super::record::{Subagent, ToolComplete, ToolStart, UsageRecord, UserMessage};
+use super::record::{AssistantMessage, Checkpoint, Compaction, Context, Event, Model, Notice, Permission, Shutdown};
+use super::record::{Start, Subagent, ToolComplete, ToolStart, UsageRecord, UserMessage};
 use super::{AGENT, EVENTS, sidecars};
 use crate::agents::ids::{Prints, is_uuid};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
@@ -210,10 +210,10 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 self.take_usage_record(spot, record);
                 Ok(())
             }),
-            "session.usage_checkpoint" => {
-                self.ledger.has_checkpoint = true;
-                return Ok(true);
-            }
+            "session.usage_checkpoint" => with::<Checkpoint<'static>>(data, |checkpoint| {
+                self.ledger.note_checkpoint(checkpoint.nano.0);
+                Ok(())
+            }),
             "session.shutdown" => with::<Shutdown<'static>>(data, |shutdown| self.take_shutdown(spot, shutdown)),
             "session.error"
             | "session.info"
