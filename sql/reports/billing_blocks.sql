@@ -10,7 +10,7 @@
 -- column: agent -- Coding agent.
 -- column: block -- When the block began.
 -- column: last_used -- When its last response began.
--- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: responses -- API responses; null where the agent records only turns or sessions. Count.
 -- column: sessions -- Sessions that used tokens in it. Count.
 -- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
@@ -24,6 +24,7 @@ with recursive used as (
     floor(extract(epoch from date_trunc('hour', u.timestamp)) / 3600.0) as hour,
     u.machine || '/' || u.session_id as session,
     u.timestamp,
+    u.grain,
     u.input_tokens,
     u.cache_read_tokens,
     coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens,
@@ -70,7 +71,7 @@ select
   u.agent,
   date_trunc('hour', min(u.timestamp)) as block,
   max(u.timestamp) as last_used,
-  count(*) as responses,
+  nullif(count(*) filter (where u.grain = 'response'), 0) as responses,
   count(distinct u.session) as sessions,
   sum(u.input_tokens) as input_tokens,
   sum(u.cache_read_tokens) as cache_read_tokens,

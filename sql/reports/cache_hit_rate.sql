@@ -8,7 +8,7 @@
 -- param: agent text = null -- Only this agent.
 -- column: project -- Short name of the project; null when the agent recorded none.
 -- column: model -- Model as priced; as stored where no price is known.
--- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: responses -- API responses; null where the agent records only turns or sessions. Count.
 -- column: all_input_tokens -- Input of all kinds: uncached, read from and written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
@@ -18,6 +18,7 @@ with counted as (
   select
     s.project,
     coalesce(u.model_key, u.model) as model,
+    u.grain,
     coalesce(u.input_tokens, 0) as input_tokens,
     u.cache_read_tokens,
     coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens
@@ -33,7 +34,7 @@ summed as (
   select
     project,
     model,
-    count(*) as responses,
+    nullif(count(*) filter (where grain = 'response'), 0) as responses,
     sum(input_tokens + cache_read_tokens + cache_write_tokens) as all_input_tokens,
     sum(cache_read_tokens) as cache_read_tokens,
     sum(cache_write_tokens) as cache_write_tokens

@@ -7,7 +7,7 @@
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: day -- Day on which the responses began; where the agent recorded no time of one, its session. Null for neither.
--- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: responses -- API responses; null where the agent records only turns or sessions. Count.
 -- column: all_input_tokens -- Input of all kinds: uncached, read from and written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
@@ -15,6 +15,7 @@
 with counted as (
   select
     cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,
+    u.grain,
     coalesce(u.input_tokens, 0) as input_tokens,
     u.cache_read_tokens,
     coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens
@@ -29,7 +30,7 @@ with counted as (
 summed as (
   select
     day,
-    count(*) as responses,
+    nullif(count(*) filter (where grain = 'response'), 0) as responses,
     sum(input_tokens + cache_read_tokens + cache_write_tokens) as all_input_tokens,
     sum(cache_read_tokens) as cache_read_tokens,
     sum(cache_write_tokens) as cache_write_tokens

@@ -7,10 +7,10 @@
 -- param: agent text = null -- Only this agent.
 -- column: agent -- Coding agent.
 -- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
--- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
--- column: partial_responses -- Responses of which only a running count was recorded, so that they cost at least this much. Count.
+-- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
+-- column: partial_responses -- Responses whose counts are not exact: rounded, estimated, or those of a running response. Count.
 -- column: sessions -- Sessions that used tokens; the sessions of subagents are counted within theirs. Count.
--- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: responses -- API responses; null where the agent records only turns or sessions. Count.
 -- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
@@ -24,7 +24,7 @@ with by_agent as (
     count(*) filter (where u.cost_usd is null) as unpriced_responses,
     count(*) filter (where u.is_partial) as partial_responses,
     count(distinct s.machine || '/' || s.root_session_id) as sessions,
-    count(*) as responses,
+    nullif(count(*) filter (where u.grain = 'response'), 0) as responses,
     sum(u.input_tokens) as input_tokens,
     sum(u.cache_read_tokens) as cache_read_tokens,
     sum(coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0)) as cache_write_tokens,

@@ -8,9 +8,9 @@
 -- column: day -- Day on which the responses began; where the agent recorded no time of one, its session. Null for neither.
 -- column: agent -- Coding agent.
 -- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
--- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
+-- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
 -- column: sessions -- Sessions that used tokens; the sessions of subagents are counted within theirs. Count.
--- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: responses -- API responses; null where the agent records only turns or sessions. Count.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 with by_day as (
   select
@@ -20,7 +20,7 @@ with by_day as (
     sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
     count(*) filter (where u.cost_usd is null) as unpriced_responses,
     count(distinct s.machine || '/' || s.root_session_id) as sessions,
-    count(*) as responses,
+    nullif(count(*) filter (where u.grain = 'response'), 0) as responses,
     sum(u.total_tokens) as total_tokens
   from usage u
   join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id

@@ -9,8 +9,8 @@
 -- column: project -- Short name of the project; null when the agent recorded none.
 -- column: title -- Title of the session.
 -- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
--- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
--- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
+-- column: responses -- API responses; null where the agent records only turns or sessions. Count.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 -- column: agent -- Coding agent.
 -- column: session_id -- Identity of the session, together with machine and agent.
@@ -21,7 +21,7 @@ with by_session as (
     u.machine,
     u.agent,
     u.session_id,
-    count(*) as responses,
+    nullif(count(*) filter (where u.grain = 'response'), 0) as responses,
     sum(u.total_tokens) as total_tokens,
     -- Whole nano-dollars add up to the same sum in any order.
     sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,

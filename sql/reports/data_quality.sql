@@ -1,44 +1,64 @@
 -- name: data_quality
 -- title: What is missing or uncertain
--- about: What the figures leave out, by agent: sources that could not be read in full, and usage without a price, a time or a final count.
+-- about: What the figures leave out, by agent: sources that could not be read in full, and usage without a price, a time or
+-- about: an exact count. A cost that was recorded as 0, as subscriptions do, stands beside what its tokens cost by list price.
 -- param: agent text = null -- Only this agent.
 -- column: agent -- Coding agent.
 -- column: problem -- What is wrong or unknown.
 -- column: what -- The state, model or grain that it is about; null where it is about all.
 -- column: items -- Sources, lines or responses. Count.
 -- column: tokens -- Tokens that are concerned; null where they are not known. Tokens.
+-- column: list_cost_usd -- What they cost by list price, where a cost of 0 was recorded. USD.
 with problems as (
-  select agent, 'source could not be read' as problem, state as what, count(*) as items, cast(null as bigint) as tokens
+  select agent, 'source could not be read' as problem, state as what, count(*) as items, cast(null as bigint) as tokens,
+    cast(null as double) as list_cost_usd
   from sources
   where state in ('unreadable', 'partial', 'encrypted')
   group by agent, state
   union all
-  select agent, 'line could not be read', cast(null as text), sum(bad_lines), cast(null as bigint)
+  select agent, 'line could not be read', cast(null as text), sum(bad_lines), cast(null as bigint), cast(null as double)
   from sources
   where bad_lines > 0
   group by agent
   union all
-  select agent, 'model without a known price', coalesce(model, '(no model)'), count(*), sum(total_tokens)
+  select agent, 'model without a known price', coalesce(model, '(no model)'), count(*), sum(total_tokens), cast(null as double)
   from usage
-  where cost_usd is null
+  where cost_usd is null and total_tokens > 0
   group by agent, coalesce(model, '(no model)')
   union all
-  select agent, 'only a running count was recorded', grain, count(*), sum(total_tokens)
+  select agent, 'no tokens were recorded', coalesce(model, '(no model)'), count(*), sum(total_tokens), cast(null as double)
   from usage
-  where is_partial
+  where cost_usd is null and coalesce(total_tokens, 0) = 0
+  group by agent, coalesce(model, '(no model)')
+  union all
+  select agent, 'cost recorded as 0', coalesce(model, '(no model)'), count(*), sum(total_tokens),
+    sum(round(list_cost_usd * 1e9)) / 1e9
+  from usage
+  where cost_source = 'recorded' and cost_usd = 0 and list_cost_usd > 0
+  group by agent, coalesce(model, '(no model)')
+  union all
+  select agent, 'input was not recorded', grain, count(*), sum(total_tokens), cast(null as double)
+  from usage
+  where input_tokens is null and output_tokens is not null
   group by agent, grain
   union all
-  select agent, 'no finer than a turn or session', grain, count(*), sum(total_tokens)
+  select agent, 'counts are rounded, estimated or those of a running response', grain, count(*), sum(total_tokens),
+    cast(null as double)
+  from usage
+  where is_partial and input_tokens is not null
+  group by agent, grain
+  union all
+  select agent, 'no finer than a turn or session', grain, count(*), sum(total_tokens), cast(null as double)
   from usage
   where grain <> 'response'
   group by agent, grain
   union all
-  select agent, 'no time was recorded', cast(null as text), count(*), sum(total_tokens)
+  select agent, 'no time was recorded', cast(null as text), count(*), sum(total_tokens), cast(null as double)
   from usage
   where timestamp is null
   group by agent
 )
-select agent, problem, what, items, tokens
+select agent, problem, what, items, tokens, list_cost_usd
 from problems
 where $agent is null or agent = $agent
 order by agent, problem, items desc nulls last, what nulls last

@@ -7,7 +7,7 @@
 -- param: agent text = null -- Only this agent.
 -- column: weekday -- 1 Monday to 7 Sunday.
 -- column: hour -- 0 to 23.
--- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: responses -- API responses; null where the agent records only turns or sessions. Count.
 -- column: sessions -- Sessions that used tokens in it. Count.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 -- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
@@ -16,6 +16,7 @@ with placed as (
     extract(isodow from u.timestamp) as weekday,
     extract(hour from u.timestamp) as hour,
     u.machine || '/' || u.agent || '/' || u.session_id as session,
+    u.grain,
     u.total_tokens,
     u.cost_usd
   from usage u
@@ -29,7 +30,7 @@ with placed as (
 select
   weekday,
   hour,
-  count(*) as responses,
+  nullif(count(*) filter (where grain = 'response'), 0) as responses,
   count(distinct session) as sessions,
   sum(total_tokens) as total_tokens,
   sum(round(cost_usd * 1e9)) / 1e9 as cost_usd

@@ -7,10 +7,10 @@
 -- param: agent text = null -- Only this agent.
 -- column: sessions -- Sessions in which something was said or billed; those of subagents are counted within theirs. Count.
 -- column: prompts -- Prompts of people; what agents ask their subagents is left out. Count.
--- column: responses -- API responses, or the finest grain that the agent stores. Count.
+-- column: responses -- API responses; null where the agent records only turns or sessions. Count.
 -- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
--- column: unpriced_responses -- Responses without a known price, which cost_usd leaves out. Count.
--- column: partial_responses -- Responses of which only a running count was recorded, so that they cost at least this much. Count.
+-- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
+-- column: partial_responses -- Responses whose counts are not exact: rounded, estimated, or those of a running response. Count.
 -- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
@@ -26,7 +26,7 @@ with chosen as (
 ),
 billed as (
   select
-    c.machine, c.agent, c.root_session_id, u.timestamp, u.cost_usd, u.is_partial, u.input_tokens, u.cache_read_tokens,
+    c.machine, c.agent, c.root_session_id, u.timestamp, u.grain, u.cost_usd, u.is_partial, u.input_tokens, u.cache_read_tokens,
     coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens,
     u.output_tokens, u.total_tokens
   from usage u
@@ -52,7 +52,7 @@ worked as (
 select
   (select count(*) from worked) as sessions,
   (select coalesce(sum(prompts), 0) from said) as prompts,
-  count(*) as responses,
+  nullif(count(*) filter (where grain = 'response'), 0) as responses,
   -- Whole nano-dollars add up to the same sum in any order.
   sum(round(cost_usd * 1e9)) / 1e9 as cost_usd,
   count(*) filter (where cost_usd is null) as unpriced_responses,

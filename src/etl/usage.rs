@@ -5,7 +5,7 @@ use arrow::array::RecordBatch;
 use crate::error::Result;
 use crate::extract::Chunk;
 use crate::identity::{Owners, ResponseCopy};
-use crate::pricing::{Pricer, Recent};
+use crate::pricing::{Pricer, Recent, with_costs};
 use crate::tables::{Usage, UsageColumns, UsageRow};
 
 /// Rows that only the lake still has, with what their models cost by the prices of this run.
@@ -72,11 +72,7 @@ fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pri
         ..own.shorten()
     };
     let computed = pricer.cost(&merged);
-    let (cost_usd, cost_source) = match (recorded, computed) {
-        (Some(usd), _) => (Some(usd), Some("recorded")),
-        (None, Some((usd, _))) => (Some(usd), Some("computed")),
-        (None, None) => (None, None),
-    };
-    let model_key = computed.map(|(_, key)| key).or(merged.model_key);
-    rows.push(UsageRow { cost_usd, cost_source, model_key, ..merged.shorten() });
+    let (list_cost_usd, model_key) = computed.unzip();
+    let model_key = model_key.or(merged.model_key);
+    rows.push(with_costs(UsageRow { cost_usd: recorded, list_cost_usd, model_key, ..merged.shorten() }));
 }

@@ -47,7 +47,7 @@ use std::sync::LazyLock;
 use chrono::{DateTime, NaiveDate};
 
 pub use cost::{Cost, Tokens};
-pub use pricer::{Pricer, Recent};
+pub use pricer::{Pricer, Recent, with_costs};
 pub use rows::PriceRow;
 pub use table::{ModelPrice, RateCard, Rates, Tier};
 

@@ -47,15 +47,10 @@ impl Pricer {
         let row = UsageRow { total_tokens: total_of(&row), ..row };
         let model = row.model.and_then(|model| recent.find(&self.table, model, row.provider));
         let price = model.and_then(|model| self.table.price_of(model, row.timestamp.and_then(utc_day)));
-        let model_key = price.map(|price| price.model_key);
-        if row.cost_usd.is_some() {
-            return UsageRow { cost_source: Some("recorded"), model_key, ..row };
-        }
-        if !tells_use(&row) {
-            return UsageRow { model_key, ..row };
-        }
-        let Some(usd) = price.and_then(|price| price.cost(&tokens_of(&row))) else { return row };
-        UsageRow { cost_usd: Some(usd), cost_source: Some("computed"), model_key, ..row }
+        let list_cost_usd = price.filter(|_| tells_use(&row)).and_then(|price| price.cost(&tokens_of(&row)));
+        let is_named = row.cost_usd.is_some() || list_cost_usd.is_some() || !tells_use(&row);
+        let model_key = price.filter(|_| is_named).map(|price| price.model_key);
+        with_costs(UsageRow { list_cost_usd, model_key, ..row })
     }
 
     /// Cost of a response in USD, and the model as priced; none when the model is unknown, or nothing of what it used.
@@ -91,6 +86,16 @@ impl Pricer {
         }
         Ok(rows.finish()?)
     }
+}
+
+/// A row with its cost: as recorded, where it has one, else that of the list.
+pub fn with_costs(row: UsageRow<'_>) -> UsageRow<'_> {
+    let cost_source = match (row.cost_usd, row.list_cost_usd) {
+        (Some(_), _) => Some("recorded"),
+        (None, Some(_)) => Some("computed"),
+        (None, None) => None,
+    };
+    UsageRow { cost_usd: row.cost_usd.or(row.list_cost_usd), cost_source, ..row }
 }
 
 fn tokens_of<'r>(row: &UsageRow<'r>) -> Tokens<'r> {

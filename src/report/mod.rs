@@ -156,8 +156,8 @@ impl Page<'_> {
             }
             @if partial > 0.0 {
                 p.warn {
-                    "Of " (shown(Kind::Number, Some(partial)))
-                    " responses only a running count was recorded: they cost at least what is said here."
+                    "The counts of " (shown(Kind::Number, Some(partial)))
+                    " responses are not exact: rounded, estimated, or without what came later. Most cost more than is said here."
                 }
             }
         })

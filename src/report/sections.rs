@@ -137,7 +137,7 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         query: "data_quality",
-        columns: &["agent", "problem", "what", "items", "tokens"],
+        columns: &["agent", "problem", "what", "items", "tokens", "list_cost_usd"],
         bar: None,
         most: 50,
         plotted: None,

@@ -41,6 +41,8 @@ table! {
         cost_usd: Opt<F64>,
         /// Where the cost comes from: recorded or computed; null with a null cost.
         cost_source: Opt<Str>,
+        /// What the tokens cost by the prices of that day, whatever the agent recorded; null when the model is unknown. USD.
+        list_cost_usd: Opt<F64>,
         /// Time that the response took, where recorded. Milliseconds.
         duration_ms: Opt<I64>,
         /// Why the model stopped.

@@ -30,6 +30,49 @@ fn a_cost_that_nobody_knows_is_not_told_as_nothing() {
 }
 
 #[test]
+fn a_cost_recorded_as_0_stands_beside_the_list_price() {
+    let home = Home::new();
+    let sent = |model: &str, sent: i64| {
+        let properties = serde_json::json!({
+            "main_model": model, "prompt_tokens": sent, "completion_tokens": 100, "cost": 0,
+        });
+        let event = |event: &str, time: i64, properties: serde_json::Value| serde_json::json!({"event": event, "properties": properties, "user_id": "u", "time": time});
+        let launched = event("launched", 1_770_717_600 + sent, serde_json::json!({}));
+        format!("{launched}\n{}\n", event("message_send", 1_770_717_601 + sent, properties))
+    };
+    let log = [sent("gpt-5", 1000), sent("gpt-5", 3000), sent("house-model", 50)].concat();
+    home.write("aider-analytics.jsonl", &log);
+    home.run(&["etl", "--source", "aider=aider-analytics.jsonl"]);
+    insta::assert_snapshot!(home.run(&["query", "data_quality"]), @r#"
+    exit 0
+    --- stdout
+    agent,problem,what,items,tokens,list_cost_usd
+    aider,cost recorded as 0,gpt-5,2,4200,0.007
+    aider,"counts are rounded, estimated or those of a running response",turn,3,4350,
+    aider,no finer than a turn or session,turn,3,4350,
+    --- stderr
+    "#);
+    let responses =
+        "select s.responses, u.grain, u.cost_usd, u.list_cost_usd from usage u join sessions s using (session_id)";
+    insta::assert_snapshot!(home.run(&["sql", responses]), @r"
+    exit 0
+    --- stdout
+    responses,grain,cost_usd,list_cost_usd
+    0,turn,0.0,
+    0,turn,0.0,0.00225
+    0,turn,0.0,0.00475
+    --- stderr
+    ");
+    insta::assert_snapshot!(home.run(&["query", "cost_by_agent"]), @r"
+    exit 0
+    --- stdout
+    agent,cost_usd,unpriced_responses,partial_responses,sessions,responses,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,last_used
+    aider,0.0,0,3,3,,4050,,0,300,2026-02-10T10:50:01Z
+    --- stderr
+    ");
+}
+
+#[test]
 fn a_file_that_cannot_be_made_is_told_by_its_folder() {
     let home = Home::new();
     home.write("a.txt", "");
@@ -232,25 +275,25 @@ fn what_is_uncertain_is_told_of_an_uploaded_lake_too() {
     home.run(&["etl"]);
     let url = format!("file://{}", home.path().join("team").display());
     assert!(home.run(&["upload", &url]).starts_with("exit 0\n"));
-    insta::assert_snapshot!(home.run(&["query", "data_quality"]), @r"
+    insta::assert_snapshot!(home.run(&["query", "data_quality"]), @r#"
     exit 0
     --- stdout
-    agent,problem,what,items,tokens
-    claude-code,line could not be read,,1,
-    claude-code,model without a known price,house-model,1,15
-    claude-code,only a running count was recorded,response,1,15
-    claude-code,source could not be read,partial,1,
+    agent,problem,what,items,tokens,list_cost_usd
+    claude-code,"counts are rounded, estimated or those of a running response",response,1,15,
+    claude-code,line could not be read,,1,,
+    claude-code,model without a known price,house-model,1,15,
+    claude-code,source could not be read,partial,1,,
     --- stderr
-    ");
-    insta::assert_snapshot!(home.run(&["query", "data_quality", "--lake", &url]), @r"
+    "#);
+    insta::assert_snapshot!(home.run(&["query", "data_quality", "--lake", &url]), @r#"
     exit 0
     --- stdout
-    agent,problem,what,items,tokens
-    claude-code,model without a known price,house-model,1,15
-    claude-code,only a running count was recorded,response,1,15
+    agent,problem,what,items,tokens,list_cost_usd
+    claude-code,"counts are rounded, estimated or those of a running response",response,1,15,
+    claude-code,model without a known price,house-model,1,15,
     --- stderr
     warning: `sources` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself
-    ");
+    "#);
     insta::assert_snapshot!(home.run(&["sql", "select path from sources", "--lake", &url]), @r"
     exit 0
     --- stdout

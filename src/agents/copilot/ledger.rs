@@ -116,7 +116,8 @@ impl Ledger {
             }
         }
         for (model, cost) in others {
-            let nano = totals.iter_mut().find(|total| total.model == model).and_then(|total| total.counters.nano.as_mut());
+            let nano =
+                totals.iter_mut().find(|total| total.model == model).and_then(|total| total.counters.nano.as_mut());
             if let Some(nano) = nano {
                 *nano = (*nano - cost * NANO_PER_DOLLAR).max(0.0);
             }
