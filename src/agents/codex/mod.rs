@@ -50,7 +50,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 7,
+    parser_version: 8,
 };
 
 /// Folders below `sessions/`: year, month, day.
