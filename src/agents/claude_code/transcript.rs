@@ -306,6 +306,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
     fn finish(mut self, description: Option<&[u8]>) -> Result<(), Reject> {
         self.close_replies(false)?;
         self.close_replies(true)?;
+        for early in self.calls.drain_early() {
+            self.push_early(early, None)?;
+        }
         for call in self.calls.drain() {
             self.push_unanswered(&call)?;
         }

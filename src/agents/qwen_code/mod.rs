@@ -37,7 +37,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 impl Agent for QwenCode {
