@@ -24,7 +24,7 @@ static ABOUT: About = About {
     versions: "2025-03 to 5; 7 by its source",
     records: Records { durations: Grain::Exact, ..cline::RECORDS },
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {
