@@ -61,7 +61,7 @@ static ABOUT: About = About {
     versions: "2024-07 to 4.1, CLI 3",
     records: RECORDS,
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {
