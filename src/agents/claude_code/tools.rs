@@ -101,8 +101,9 @@ impl Evidence<'_> {
     /// as if the person had said no.
     fn found_nobody(&self) -> bool {
         let text = self.output.trim_start();
-        let needs_approval =
-            || text.starts_with("This ") && ["command ", " approval"].iter().all(|word| first_line(text).contains(word));
+        let needs_approval = || {
+            text.starts_with("This ") && ["command ", " approval"].iter().all(|word| first_line(text).contains(word))
+        };
         self.is_error && (text.starts_with(NOT_GRANTED) || needs_approval())
     }
 

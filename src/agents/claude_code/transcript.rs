@@ -13,7 +13,6 @@ use super::record::{Block, Description, Line};
 use super::responses::Responses;
 use super::tree::Tree;
 use super::user::UserText;
-use progress::Progress;
 use crate::agents::content::join;
 use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
@@ -21,6 +20,7 @@ use crate::source::jsonl::RecordReader;
 use crate::source::records::TokenNumber;
 use crate::source::{self, Source, repair};
 use crate::tables::MessageRow;
+use progress::Progress;
 
 use super::{AGENT, call_key};
 

@@ -41,7 +41,7 @@ static ABOUT: About = About {
     title: "Factory Droid",
     paths: &["~/.factory/sessions", "~/.factory/projects"],
     environment: &[],
-    versions: "2025-10 to 2026",
+    versions: "2025-10 to 0.215",
     records: Records {
         messages: Grain::Exact,
         tool_calls: Grain::Exact,

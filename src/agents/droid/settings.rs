@@ -104,7 +104,8 @@ impl Total {
         let thinking = tokens(usage.thinking);
         let output = tokens(usage.output).or(thinking);
         let (input, cache_read) = (tokens(usage.input), tokens(usage.cache_read));
-        let total = Self { input, cache_read, cache_write: tokens(usage.cache_write), output, reasoning: thinking.min(output) };
+        let total =
+            Self { input, cache_read, cache_write: tokens(usage.cache_write), output, reasoning: thinking.min(output) };
         let counts = [total.input, total.cache_read, total.cache_write, total.output];
         counts.into_iter().flatten().any(|count| count > 0).then_some(total)
     }

@@ -86,7 +86,8 @@ mod tests {
     use super::*;
 
     fn of(json: &str, provider: &str, version: &str) -> [Option<i64>; 5] {
-        let counter = Counter { provider: Some(provider), version: Some(version), counts_apart: false, writes_cache: false };
+        let counter =
+            Counter { provider: Some(provider), version: Some(version), counts_apart: false, writes_cache: false };
         let billed = Billed::of(&serde_json::from_str(json).unwrap(), counter);
         [billed.input, billed.cache_read, billed.cache_write, billed.output, billed.reasoning]
     }
