@@ -13,5 +13,6 @@ pub(super) fn category(name: &str) -> &'static str {
 
 /// Whether a name is that of a server or tool that works a browser.
 pub(super) fn drives_browser(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
     ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word))
 }

@@ -231,7 +231,7 @@ fn read_session(planned: &Arc<Planned>, mut rows: Box<SessionRows>, is_streamed:
     let mut foreseen = Foreseen::default();
     let mut chunks = rows.finish()?;
     chunks.iter_mut().try_for_each(|chunk| chunk.give_to(&facts.session_id))?;
-    let chunks = if is_streamed {
+    let chunks = if is_streamed && !rows.is_secondary {
         foreseen.abandoned = std::mem::take(&mut rows.abandoned);
         let [messages, tool_calls, _] = chunks;
         foreseen.late = Some([messages, tool_calls]);

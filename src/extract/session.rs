@@ -118,6 +118,8 @@ pub struct SessionRows {
     pub(super) places: Option<Vec<usize>>,
     /// Whether nothing more will come.
     pub(super) has_ended: bool,
+    /// True if its source was turned to it, away from the session that the source is of.
+    pub(crate) is_secondary: bool,
     /// The highest `seq` so far.
     pub(super) highest: i64,
     /// Messages and tool calls that wait for others to go before them.

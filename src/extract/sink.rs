@@ -319,7 +319,7 @@ impl<'a> Sink<'a> {
         let Usd(cost_usd) = Usd::of(row.cost_usd);
         let row = UsageRow { timestamp: plausible(row.timestamp), cost_usd, ..row };
         let key = key(self.context.agent, Kind::Response, row.response_id);
-        let claims_only = matches!(self.mode, Mode::ClaimsOnly);
+        let claims_only = matches!(self.mode, Mode::ClaimsOnly) && !self.is_in_secondary();
         let copy = ResponseCopy {
             request: row.request_id.map(|id| crate::identity::key(self.context.agent, Kind::Presence, id)),
             ..ResponseCopy::of(key, &row)
@@ -380,6 +380,10 @@ impl<'a> Sink<'a> {
         }
         let Some(mut rows) = self.current.take() else { return Ok(()) };
         rows.facts = facts;
+        rows.is_secondary = self.is_in_secondary();
+        if rows.is_secondary && matches!(self.mode, Mode::Stream { .. }) {
+            return Ok(());
+        }
         if let Mode::Stream { consumer, .. } = &mut self.mode {
             rows.has_ended = true;
             consumer(&mut rows)?;
@@ -396,6 +400,12 @@ impl<'a> Sink<'a> {
         let first = *self.ended.entry(session_key(self.context.agent, &rows.facts.session_id)).or_insert(place);
         let told = self.sessions.get(first).filter(|_| !rows.seen.is_empty());
         told.is_some_and(|told| rows.seen.is_subset(&told.seen))
+    }
+
+    /// Returns true if the source was turned to a session that is not its first. The first look at a source takes the rows of
+    /// such a session, which are few.
+    fn is_in_secondary(&self) -> bool {
+        !self.current_name.is_empty()
     }
 
     fn session(&mut self) -> &mut SessionRows {
@@ -428,7 +438,8 @@ impl<'a> Sink<'a> {
         {
             return Err(Reject::TooLarge);
         }
-        if let (Mode::Stream { consumer, chunk }, Some(rows)) = (&mut self.mode, &mut self.current)
+        if let (Mode::Stream { consumer, chunk }, Some(rows), "") =
+            (&mut self.mode, &mut self.current, &*self.current_name)
             && rows.text_bytes() > *chunk
         {
             consumer(rows)?;
@@ -445,7 +456,7 @@ impl<'a> Sink<'a> {
         let is_late = self.session().is_late(seq);
         match self.mode {
             Mode::Collect { .. } => true,
-            Mode::ClaimsOnly => is_late,
+            Mode::ClaimsOnly => is_late || self.is_in_secondary(),
             Mode::Stream { .. } => !is_late,
         }
     }

@@ -120,6 +120,16 @@ def advisor(record, usage):
     return text(record.get("advisorModel")) or text(found[0].get("model")), total
 
 
+def told_by(record):
+    """The line of a subagent that a progress line repeats, if it does."""
+    data = record.get("data")
+    if record.get("type") != "progress" or not isinstance(data, dict) or data.get("type") != "agent_progress":
+        return None
+    line = data.get("message")
+    message = line.get("message") if isinstance(line, dict) and text(data.get("agentId")) else None
+    return line if isinstance(message, dict) and text(message.get("id")) else None
+
+
 def billed(record):
     """The Line of a record, or None if nobody paid for it."""
     message = record.get("message")
@@ -187,6 +197,7 @@ def total(home):
     for root in roots:
         for path in sorted(transcripts(root)):
             for record in records(path):
+                record = told_by(record) or record
                 keep.append(record)
                 in_files.add(identity(record))
                 line = billed(record)

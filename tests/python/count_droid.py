@@ -174,7 +174,7 @@ def total(settings):
         count(usage.get("cacheReadTokens")) or 0,
         count(usage.get("cacheCreationTokens")) or 0,
         0,
-        (count(usage.get("outputTokens")) or 0) + (count(usage.get("thinkingTokens")) or 0),
+        count(usage.get("thinkingTokens") if count(usage.get("outputTokens")) is None else usage.get("outputTokens")) or 0,
     ]))
     return tokens if any(tokens.values()) else None
 

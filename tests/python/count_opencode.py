@@ -6,7 +6,7 @@
 Databases (1.2 and later, 2.x, the Go program's), files in `storage`, and the older ones in `project`. Standard library only.
 
 A call is a `step-finish` part, else a message with tokens or a cost. Copies in forks have new ids, and the moments, model,
-tokens and cost of the original: they are counted in the session that began first.
+tokens and cost of the original, or a cost of 0: they are counted in the session that began first.
 """
 import json
 import math
@@ -201,7 +201,7 @@ def read_go(home, connection):
 
 # ---------------------------------------------------------------- what was billed
 
-def billed(tokens, provider, version, is_event=False):
+def billed(tokens, provider, version, is_event=False, writers=()):
     cache = child(tokens, "cache")
     i, o, r = count(tokens.get("input")), count(tokens.get("output")), count(tokens.get("reasoning"))
     cr, cw, total = count(cache.get("read")), count(cache.get("write")), count(tokens.get("total"))
@@ -213,7 +213,7 @@ def billed(tokens, provider, version, is_event=False):
     elif not anthropic and not is_event:  # events have the reasoning beside the output
         within = (r or 0) <= (o or 0)
     output = (o or 0) + (0 if within else (r or 0))
-    if total is None and not anthropic and (cr or 0) <= (i or 0) and isinstance(version, str):
+    if total is None and not anthropic and provider not in writers and (cr or 0) <= (i or 0) and isinstance(version, str):
         head = version.split(".")
         if head[0] == "0" and len(head) > 1 and head[1].isdigit() and int(head[1]) <= 5:
             i = (i or 0) - (cr or 0)
@@ -221,7 +221,8 @@ def billed(tokens, provider, version, is_event=False):
 
 
 def calls(session):
-    """Each call of a session: name, fingerprint, model, tokens."""
+    """Each call of a session: name, fingerprint, cost, model, tokens."""
+    writers = set()  # providers that wrote to a cache, which only Anthropic's protocol tells
     for name, (data, parts) in session.messages.items():
         meta = child(data, "metadata")
         first = child(meta, "assistant")
@@ -234,24 +235,30 @@ def calls(session):
         created = moment(times.get("created"))
         steps = [(part, value) for part, value in sorted(parts.items()) if value.get("type") == "step-finish"]
         steps = [(part, value) for part, value in steps if isinstance(value.get("tokens"), dict) or (number(value.get("cost")) or 0) > 0]
-        told = [(part, billed(child(value, "tokens"), provider, session.version), number(value.get("cost"))) for part, value in steps]
+        for tokens in [child(data, "tokens") or child(first, "tokens")] + [child(value, "tokens") for _, value in steps]:
+            if (count(child(tokens, "cache").get("write")) or 0) > 0:
+                writers.add(provider)
+        told = [(part, billed(child(value, "tokens"), provider, session.version, writers=writers), number(value.get("cost"))) for part, value in steps]
         if not told:
             tokens = child(data, "tokens") or child(first, "tokens")
             cost = number(data.get("cost") if data.get("cost") is not None else first.get("cost"))
-            numbers = billed(tokens, provider, session.version, data.get("isEvent") is True)
+            numbers = billed(tokens, provider, session.version, data.get("isEvent") is True, writers)
             if sum(numbers) or (cost or 0) > 0:
                 told = [(name, numbers, cost)]
         for place, (part, numbers, cost) in enumerate(told):
-            print_of = (created, provider, model, place, numbers, cost)
-            yield (name, part), print_of if created and sum(numbers) else None, model, numbers
+            print_of = (created, provider, model, place, numbers)
+            yield (name, part), print_of if created and sum(numbers) else None, cost, model, numbers
 
 
 def total(home):
     owners, result = {}, {}
     for session in sorted(home.sessions.values(), key=Session.order):
-        for _, fingerprint, model, numbers in calls(session):
-            if fingerprint is not None and owners.setdefault(fingerprint, session.name) != session.name:
-                continue
+        for _, fingerprint, cost, model, numbers in calls(session):
+            if fingerprint is not None:
+                earlier = owners.setdefault(fingerprint, [])
+                if any(name != session.name and cost in (0, paid) for name, paid in earlier):
+                    continue
+                earlier.append((session.name, cost))
             row = result.setdefault(model if isinstance(model, str) else "null", dict.fromkeys(("responses",) + KINDS, 0))
             row["responses"] += 1
             for kind, value in zip(KINDS, numbers):

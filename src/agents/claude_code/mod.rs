@@ -3,6 +3,7 @@
 mod content;
 mod pending;
 mod prompts;
+mod provider;
 mod record;
 mod responses;
 mod store;
@@ -30,7 +31,7 @@ static ABOUT: About = About {
     title: "Claude Code",
     paths: &["~/.claude/projects", "~/.config/claude/projects", "~/.claude/__store.db", "~/.claude/history.jsonl"],
     environment: &["CLAUDE_CONFIG_DIR"],
-    versions: "0.2.90 to 2.1.329",
+    versions: "0.2.90 to 2.1.330",
     records: Records {
         messages: Grain::Exact,
         tool_calls: Grain::Exact,
@@ -39,7 +40,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: Some(30),
-    parser_version: 5,
+    parser_version: 6,
 };
 
 /// Records that hold nothing for the tables.

@@ -3,6 +3,7 @@
 use super::call_key;
 use super::content::output_text;
 use super::record::{Block, Message};
+use super::tools::{Outcome, is_shell};
 use crate::extract::{KeyMap, KeySet};
 use crate::tables::{MessageRow, ToolCallRow};
 
@@ -238,6 +239,24 @@ impl PendingCall {
     }
 }
 
+/// A result that came before its call did.
+pub(super) struct EarlyResult {
+    /// Stands for the call if none comes.
+    pub(super) call: PendingCall,
+    /// How the call ended if it is a shell's, and if it is another tool's.
+    pub(super) outcomes: [Outcome; 2],
+    pub(super) output: Option<String>,
+    pub(super) ended_at: Option<i64>,
+}
+
+impl EarlyResult {
+    /// How a call ended whose result this is.
+    pub(super) fn outcome_of(&self, call: &PendingCall) -> Outcome {
+        let [of_shell, of_other] = self.outcomes;
+        if is_shell(&call.name) { of_shell } else { of_other }
+    }
+}
+
 /// The calls of a transcript. Results name them by ids that need not be unique.
 #[derive(Default)]
 pub(super) struct PendingCalls {
@@ -250,7 +269,12 @@ pub(super) struct PendingCalls {
     /// Calls that were answered, but may have started a subagent that was not named yet.
     childless: KeyMap<PendingCall>,
     answered: KeySet,
+    /// Results whose calls may still come, in order.
+    early: Vec<(u64, EarlyResult)>,
 }
+
+/// Results that wait for their calls at a time. Those of a damaged file may all have none.
+const MOST_EARLY: usize = 64;
 
 impl PendingCalls {
     /// Opens a call, unless it is there already. Gives the one whose name it takes without that having had a result.
@@ -285,6 +309,24 @@ impl PendingCalls {
         if call.child.is_none() && call.category == "task" {
             self.childless.insert(name, PendingCall { input: None, ..call });
         }
+    }
+
+    /// Keeps a result until its call comes. Gives the oldest one when too many wait.
+    pub(super) fn hold(&mut self, name: u64, result: EarlyResult) -> Option<EarlyResult> {
+        self.early.push((name, result));
+        (self.early.len() > MOST_EARLY).then(|| self.early.remove(0).1)
+    }
+
+    /// Takes out the result that came before this call.
+    pub(super) fn take_early(&mut self, name: u64, call_id: &str) -> Option<EarlyResult> {
+        let is_its = |(of, result): &(u64, EarlyResult)| *of == name && result.call.call_id == call_id;
+        let place = self.early.iter().position(is_its)?;
+        Some(self.early.remove(place).1)
+    }
+
+    /// Takes out the results whose calls never came, in order.
+    pub(super) fn drain_early(&mut self) -> Vec<EarlyResult> {
+        std::mem::take(&mut self.early).into_iter().map(|(_, result)| result).collect()
     }
 
     /// Notes a call that is known by its result alone.

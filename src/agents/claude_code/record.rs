@@ -170,6 +170,7 @@ record! {
     ProgressData<'a> {
         kind: Text<'a> = "type",
         agent: Text<'a> = "agentId",
+        line: Raw<'a> = "message",
     }
     ignores the rest
 }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::AGENT;
+use super::provider::provider_of;
 use super::record::{CacheCreation, Iteration, Line, Message, Usage};
 use super::transcript::tokens;
 use crate::extract::{KeyMap, Kind, key};
@@ -253,7 +254,7 @@ impl Response {
             turn: self.turn,
             timestamp: self.timestamp,
             model: self.model.as_deref(),
-            provider: Some("anthropic"),
+            provider: self.model.as_deref().and_then(provider_of),
             input_tokens: Some(self.numbers.input),
             cache_read_tokens: Some(self.numbers.cache_read),
             cache_write_5m_tokens: Some(self.numbers.cache_write_5m),
@@ -280,6 +281,7 @@ impl Response {
         (!numbers.is_zero()).then(|| UsageRow {
             response_id: id,
             model: model.as_deref(),
+            provider: model.as_deref().and_then(provider_of),
             input_tokens: Some(numbers.input),
             cache_read_tokens: Some(numbers.cache_read),
             cache_write_5m_tokens: Some(numbers.cache_write_5m),

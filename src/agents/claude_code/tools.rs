@@ -42,7 +42,6 @@ pub(super) struct Outcome {
 
 /// What the lines of a result say of the call.
 pub(super) struct Evidence<'a> {
-    pub(super) name: &'a str,
     pub(super) output: &'a str,
     pub(super) is_error: bool,
     pub(super) denial: Option<&'a str>,
@@ -66,27 +65,46 @@ const NOT_COMPLETED: [&str; 4] =
     ["[Tool call interrupted:", "[Agent call interrupted:", "[Tool call skipped:", "[Tool call not completed:"];
 /// What they write where the result is known, but elsewhere.
 const NOT_HERE: &str = "[Tool call result not in this copy:";
-const SIBLING_ERRORED: &str = "<tool_use_error>Sibling tool call errored";
+/// What they write of calls that were not run because another of the same reply failed.
+const SIBLING_ERRORED: [&str; 3] = [
+    "<tool_use_error>Sibling tool call errored",
+    "<tool_use_error>Cancelled: parallel tool call",
+    "Cancelled: parallel tool call",
+];
 
 impl Evidence<'_> {
-    pub(super) fn outcome(&self) -> Outcome {
-        let exit_code = self.exit_code();
+    /// How a call ended; `is_command` if it ran a command line.
+    pub(super) fn outcome(&self, is_command: bool) -> Outcome {
+        let exit_code = is_command.then(|| self.exit_code()).flatten();
         let failed_command = exit_code.is_some_and(|code| code != 0);
         let status = match self.special_status() {
             Some(status) => status,
             None if self.is_error || failed_command => "error",
             None => "ok",
         };
-        let exit_code = exit_code.or_else(|| (status == "ok" && self.exits_with_zero()).then_some(0));
-        Outcome { status, is_denied: status == "error" && self.is_denied(), exit_code, duration_ms: self.duration_ms() }
+        let exit_code = exit_code.or_else(|| (is_command && status == "ok" && self.exits_with_zero()).then_some(0));
+        let is_denied = match status {
+            "rejected" => self.found_nobody(),
+            "error" => self.denial.is_some() || self.is_forbidden(),
+            _ => false,
+        };
+        Outcome { status, is_denied, exit_code, duration_ms: self.duration_ms() }
     }
 
-    /// Whether a call that failed was refused. Newer versions say of each refused call by whom; before there were texts.
-    fn is_denied(&self) -> bool {
+    /// True if a rule refused the call, by the text that versions wrote before they named the kind of a denial.
+    fn is_forbidden(&self) -> bool {
         let text = self.output.trim_start();
-        let by_a_rule =
-            || text.starts_with("Permission to ") && text.lines().next().is_some_and(|line| line.contains(DENIED));
-        self.denial.is_some() || self.is_error && (by_a_rule() || text.starts_with(NOT_GRANTED))
+        self.is_error && text.starts_with("Permission to ") && first_line(text).contains(DENIED)
+    }
+
+    /// True if the call needed an approval and nobody could be asked. Versions that name the kind of a denial name this one
+    /// as if the person had said no.
+    fn found_nobody(&self) -> bool {
+        let text = self.output.trim_start();
+        let needs_approval = || {
+            text.starts_with("This ") && ["command ", " approval"].iter().all(|word| first_line(text).contains(word))
+        };
+        self.is_error && (text.starts_with(NOT_GRANTED) || needs_approval())
     }
 
     fn special_status(&self) -> Option<&'static str> {
@@ -102,23 +120,20 @@ impl Evidence<'_> {
             let was_running = text.contains(STOPPED_WHILE_RUNNING);
             return Some(if was_running { "interrupted" } else { "rejected" });
         }
-        if text.starts_with(PLAN_REJECTED) {
+        if text.starts_with(PLAN_REJECTED) || self.found_nobody() {
             return Some("rejected");
         }
         if text.starts_with(NOT_HERE) {
             return Some("pending");
         }
-        let was_stopped = [CANCELLED, INTERRUPTED, SIBLING_ERRORED].iter().any(|start| text.starts_with(start))
-            || NOT_COMPLETED.iter().any(|start| text.starts_with(start))
+        let stops = [CANCELLED, INTERRUPTED].iter().chain(&SIBLING_ERRORED).chain(&NOT_COMPLETED);
+        let was_stopped = stops.into_iter().any(|start| text.starts_with(start))
             || self.result.is_some_and(|result| result.interrupted.0);
         was_stopped.then_some("interrupted")
     }
 
     /// The exit code that a failed command's text names: its first line since 2.0.30, the end of its error output before.
     fn exit_code(&self) -> Option<i64> {
-        if !is_shell(self.name) {
-            return None;
-        }
         if let Some(code) = self.result.and_then(|result| result.exit_code.0) {
             return Some(code);
         }
@@ -139,10 +154,9 @@ impl Evidence<'_> {
 
     /// Whether a command that did not fail is known to have exited with 0.
     fn exits_with_zero(&self) -> bool {
-        is_shell(self.name)
-            && self.result.is_some_and(|result| {
-                result.interpretation.get().is_none() && result.background.get().is_none() && !result.interrupted.0
-            })
+        self.result.is_some_and(|result| {
+            result.interpretation.get().is_none() && result.background.get().is_none() && !result.interrupted.0
+        })
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a call")]
@@ -159,15 +173,39 @@ impl Evidence<'_> {
     }
 }
 
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_that_nobody_approved_are_denied() {
+        let of = |output, is_error| {
+            let denial = None;
+            let Outcome { status, is_denied, .. } =
+                Evidence { output, is_error, denial, result: None, result_text: None }.outcome(true);
+            (status, is_denied)
+        };
+        let parts = "This Bash command contains multiple operations. The following part requires approval: rm a";
+        for refused in ["This command requires approval", parts, "Claude requested permissions to use Edit, but"] {
+            assert_eq!(of(refused, true), ("rejected", true), "{refused}");
+            assert_eq!(of(refused, false), ("ok", false), "{refused}");
+        }
+        assert_eq!(of("This pull request needs approval", true), ("error", false));
+        assert_eq!(of("Exit code 1\nThis command requires approval", true), ("error", false));
+        assert_eq!(of(REJECTED, true), ("rejected", false));
+        assert_eq!(of("Permission to use Bash has been denied.", true), ("error", true));
+    }
 
     #[test]
     fn servers_of_mcp_names() {
         assert_eq!(mcp::server("mcp__github__create_issue"), Some("github"));
         assert_eq!(mcp::server("Bash"), None);
         assert_eq!(category("mcp__playwright__click"), "browser");
+        assert_eq!(category("mcp__Claude_Browser__preview"), "browser");
         assert_eq!(category("mcp__github__create_issue"), "mcp");
     }
 }

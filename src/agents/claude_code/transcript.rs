@@ -3,6 +3,7 @@
 mod calls;
 mod facts;
 mod notices;
+mod progress;
 mod replies;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ use crate::source::jsonl::RecordReader;
 use crate::source::records::TokenNumber;
 use crate::source::{self, Source, repair};
 use crate::tables::MessageRow;
+use progress::Progress;
 
 use super::{AGENT, call_key};
 
@@ -63,6 +65,7 @@ struct Transcript<'o, 'a> {
     replies: Replies,
     calls: PendingCalls,
     responses: Responses,
+    progress: Progress,
     /// Names lines and calls that have no id.
     prints: Prints,
     /// Whether a line of the person or the model was there that says something; without one there is no session, or it
@@ -98,7 +101,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
         }
         match kind {
             "user" | "assistant" | "system" | "attachment" => self.take_chained(line, number)?,
-            "progress" => self.take_progress(line),
+            "progress" => self.take_progress(line, number),
             "summary" => {
                 if let (Some(summary), Some(leaf)) = (line.summary.get(), line.leaf.get()) {
                     let rank = i64::try_from(number).unwrap_or(i64::MAX);
@@ -135,6 +138,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             replies: Replies::default(),
             calls: PendingCalls::default(),
             responses: Responses::default(),
+            progress: Progress::default(),
             prints: Prints::default(),
             has_conversation: false,
             has_boundary: false,
@@ -152,22 +156,6 @@ impl<'o, 'a> Transcript<'o, 'a> {
             (None, Some(agent)) => format!("agent-{agent}"),
             (None, None) => "unknown".to_owned(),
         };
-    }
-
-    fn take_progress(&mut self, line: &Line<'_>) {
-        let data = line.data.0.as_ref().filter(|data| data.kind.is("agent_progress"));
-        if let (Some(agent), Some(call)) = (data.and_then(|data| data.agent.get()), line.parent_tool.get()) {
-            let child = self.child_session(agent);
-            if let Some(call) = self.calls.link(call_key(call), child) {
-                self.note_child(&call);
-                let child = call.child.as_deref().unwrap_or_default();
-                self.out.note(NoteField::ChildSession, call_key(&call.call_id), 0, child);
-            }
-        }
-        if let Some(uuid) = line.uuid.get() {
-            let parent = line.parent.get().map(message_key);
-            self.tree.add(message_key(uuid), parent, false, line.is_sidechain.0);
-        }
     }
 
     fn take_chained(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
@@ -306,6 +294,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
     fn finish(mut self, description: Option<&[u8]>) -> Result<(), Reject> {
         self.close_replies(false)?;
         self.close_replies(true)?;
+        for early in self.calls.drain_early() {
+            self.push_early(early, None)?;
+        }
         for call in self.calls.drain() {
             self.push_unanswered(&call)?;
         }
@@ -314,7 +305,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
         if !self.has_conversation {
             self.out.discard_session();
-            return Ok(());
+            return self.end_progress();
         }
         self.out.claim(session_key(&self.session_id), false);
         let abandoned = self.tree.abandoned_rows();
@@ -325,7 +316,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
         if let Some(call) = description.call.get() {
             self.out.note(NoteField::ChildSession, call_key(call), 0, &facts.session_id);
         }
-        self.out.end_session(facts)
+        self.out.end_session(facts)?;
+        self.end_progress()
     }
 }
 

@@ -197,7 +197,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         self.rows.end_call(call, &CallResult { output: Some(output), is_error, at, child, ..CallResult::default() })
     }
 
-    /// The first call of that name that stands in a text and waits for its result.
+    /// The first call of that name that waits for its result.
     fn open_named(&mut self, name: &str) -> Option<Call> {
         self.open.take(&format!("name {name}"))
     }
@@ -303,12 +303,8 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             if !is_global(&call.own_id) {
                 self.yields_to(Kind::ToolCall, &call.id, place);
             }
-            let own_id = format!("id {}", call.own_id);
-            if call.own_id.is_empty() {
-                self.open.push([&own_id, &format!("name {}", call.name)], call);
-            } else {
-                self.open.push([&own_id], call);
-            }
+            // Results of calls that have an id may also come as texts that name the tool alone.
+            self.open.push([&format!("id {}", call.own_id), &format!("name {}", call.name)], call);
         }
         self.parent = Some(id);
         Ok(())

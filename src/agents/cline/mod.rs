@@ -58,10 +58,10 @@ static ABOUT: About = About {
         "~/.cline/data",
     ],
     environment: &["CLINE_DATA_DIR", "CLINE_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME", "APPDATA"],
-    versions: "2024-07 to 4.1, CLI 3",
+    versions: "2024-07 to 4.1, CLI up to 3.0.65",
     records: RECORDS,
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {

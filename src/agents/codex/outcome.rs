@@ -65,9 +65,10 @@ impl Outcome {
         let failed = end.failed || head.failed || exit_code.is_some_and(|code| code != 0);
         // A command that ended well may print what it likes: it often looks for such words.
         let said = if exit_code == Some(0) { None } else { said(&head.body) };
-        let is_denied = matches!(said, Some(Said::Forbidden));
+        let is_denied = matches!(said, Some(Said::Forbidden | Said::NotAsked));
         let status = match said {
             Some(Said::Forbidden) => "error",
+            Some(Said::NotAsked) => "rejected",
             Some(Said::Status(status)) => status,
             None if end.declined => "rejected",
             None if failed => "error",
@@ -87,6 +88,8 @@ enum Said {
     Status(&'static str),
     /// That a rule did not allow it.
     Forbidden,
+    /// That it needs an approval, for which the policy lets it ask nobody.
+    NotAsked,
 }
 
 fn said(body: &str) -> Option<Said> {
@@ -94,6 +97,9 @@ fn said(body: &str) -> Option<Said> {
     // Every phrase has the word; most results do not, and are long.
     let has_word = memchr::memmem::find(body.as_bytes(), b"rejected").is_some();
     let has_any = |phrases: [&str; 2]| has_word && phrases.iter().any(|phrase| body.contains(phrase));
+    if body.starts_with("approval policy is ") && body.contains("; reject command") {
+        return Some(Said::NotAsked);
+    }
     if has_any(FORBIDDEN) {
         return Some(Said::Forbidden);
     }
@@ -129,7 +135,7 @@ impl<'a> Head<'a> {
             };
         }
         let mut head = Self::default();
-        let mut rest = output;
+        let mut rest = after_command(output);
         while let Some((line, behind)) = rest.split_once('\n').or((!rest.is_empty()).then_some((rest, ""))) {
             let line = line.trim_end();
             if line == "Output:" {
@@ -167,6 +173,14 @@ impl<'a> Head<'a> {
     }
 }
 
+/// What follows the command that 0.115 to 0.118 repeat first, over as many lines as it has.
+fn after_command(output: &str) -> &str {
+    let heads = ["\nChunk ID: ", "\nWall time: "];
+    let begins = |head: &&str| memchr::memmem::find(output.as_bytes(), head.as_bytes());
+    let head = output.starts_with("Command: ").then(|| heads.iter().find_map(begins)).flatten();
+    head.and_then(|at| output.get(at + 1..)).unwrap_or(output)
+}
+
 /// The exit code that a command's failure in a sandbox names (until about 0.45).
 fn code_in_sandbox(text: &str) -> Option<i64> {
     let behind = text.strip_prefix("failed in sandbox")?.split_once("exit code: ")?.1;
@@ -202,6 +216,15 @@ mod tests {
                 "Chunk ID: 1\nWall time: 10.0 seconds\nProcess running with session ID 7\nOutput:\n",
                 ("ok", None, Some(10_000)),
             ),
+            (
+                "Command: /bin/bash -lc 'ls x'\nChunk ID: 1\nWall time: 0.5 seconds\nProcess exited with code 2\nOutput:\nx",
+                ("error", Some(2), Some(500)),
+            ),
+            (
+                "Command: /bin/bash -lc 'cat <<E\nOutput:\nE'\nChunk ID: 1\nWall time: 0.5 seconds\nProcess exited with code 0\nOutput:\nx",
+                ("ok", Some(0), Some(500)),
+            ),
+            ("Command: /bin/bash\nerror: x", ("ok", None, None)),
             ("Script completed\nWall time 2.5 seconds\nOutput:\nx", ("ok", None, Some(2500))),
             ("Script failed\nWall time 1.0 seconds\nOutput:\nx", ("error", None, Some(1000))),
             ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nerror: no such file", ("ok", Some(0), Some(200))),
@@ -228,8 +251,10 @@ mod tests {
 
     #[test]
     fn what_a_rule_refused_is_denied() {
+        const NEVER: &str = "approval policy is Never; reject command — you cannot ask for escalated permissions";
         let is_denied = |output| Outcome::of(output, End::default()).is_denied;
         assert!(is_denied("rejected by user approval settings"));
+        assert!(is_denied(NEVER) && outcome(NEVER).0 == "rejected");
         assert!(is_denied("This action was rejected due to unacceptable risk.\nReason: it deletes files"));
         assert!(!is_denied("Exit code: 0\nOutput:\na.rs: \"rejected by user approval settings\""));
         assert!(!is_denied("exec command rejected by user") && !is_denied("sandbox denied exec error"));

@@ -55,7 +55,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 6,
+    parser_version: 7,
 };
 
 /// The databases' name, in the folder of all workspaces and in that of each.

@@ -41,7 +41,7 @@ static ABOUT: About = About {
     title: "Factory Droid",
     paths: &["~/.factory/sessions", "~/.factory/projects"],
     environment: &[],
-    versions: "2025-10 to 2026",
+    versions: "2025-10 to 0.215",
     records: Records {
         messages: Grain::Exact,
         tool_calls: Grain::Exact,
@@ -50,7 +50,7 @@ static ABOUT: About = About {
         durations: Grain::Session,
     },
     retention_days: None,
-    parser_version: 7,
+    parser_version: 8,
 };
 
 impl Agent for Droid {

@@ -99,13 +99,13 @@ fn provider_of<'s>(settings: &'s Settings<'_>) -> Option<&'s str> {
 
 impl Total {
     fn of(usage: &TokenUsage<'_>) -> Option<Self> {
+        // Whoever the provider is, the output holds the thinking: Droid adds Google's itself. Of most providers it estimates
+        // how much that is from the length of the text.
         let thinking = tokens(usage.thinking);
-        let output = match (tokens(usage.output), thinking) {
-            (Some(output), Some(thinking)) => Some(output.saturating_add(thinking)),
-            (output, thinking) => output.or(thinking),
-        };
+        let output = tokens(usage.output).or(thinking);
         let (input, cache_read) = (tokens(usage.input), tokens(usage.cache_read));
-        let total = Self { input, cache_read, cache_write: tokens(usage.cache_write), output, reasoning: thinking };
+        let total =
+            Self { input, cache_read, cache_write: tokens(usage.cache_write), output, reasoning: thinking.min(output) };
         let counts = [total.input, total.cache_read, total.cache_write, total.output];
         counts.into_iter().flatten().any(|count| count > 0).then_some(total)
     }

@@ -21,10 +21,10 @@ static ABOUT: About = About {
         "~/.local/share/kilo/storage",
     ],
     environment: &["KILO_DB", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA"],
-    versions: "2025-03 to 5; 7 by its source",
+    versions: "2025-03 to 5, CLI 7.7.9",
     records: Records { durations: Grain::Exact, ..cline::RECORDS },
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::agents::amazon_q::{Thread, blank_usage, tokens};
 use crate::extract::{Facts, Reject};
-use crate::source::records::{List, Moment, Object, Text, TokenNumber, record};
+use crate::source::records::{List, Moment, Number, Object, Text, TokenNumber, record};
 use crate::source::{Source, repair};
 use crate::tables::UsageRow;
 
@@ -62,6 +62,16 @@ record! {
         end: Moment = "end_timestamp",
         messages: List<Text<'a>> = "message_ids",
         model: Text<'a> = "model",
+        duration: Object<Duration<'a>> = "turn_duration",
+    }
+    ignores the rest
+}
+
+record! {
+    /// How long a turn took.
+    Duration<'a> {
+        seconds: Number = "secs",
+        nanoseconds: Number = "nanos",
     }
     ignores the rest
 }
@@ -86,6 +96,7 @@ struct NotedTurn {
     end: Option<i64>,
     messages: Vec<String>,
     model: Option<String>,
+    duration_ms: Option<i64>,
 }
 
 impl NotedTurn {
@@ -114,6 +125,7 @@ impl State {
             end: turn.end.0,
             messages: turn.messages.0.iter().filter_map(own).collect(),
             model: own(&turn.model).or_else(|| model.clone()),
+            duration_ms: turn.duration.0.as_ref().and_then(milliseconds),
         };
         let turns: Vec<NotedTurn> = turns.into_iter().map(|turn| noted(turn.0.unwrap_or_default())).collect();
         let mut turn_of = HashMap::new();
@@ -176,12 +188,18 @@ impl State {
                 model: turn.model.as_deref(),
                 input_tokens: turn.input,
                 output_tokens: turn.output,
+                duration_ms: turn.duration_ms,
                 ..blank_usage(&id, "turn")
             };
             thread.push_usage(row, place)?;
         }
         Ok(())
     }
+}
+
+fn milliseconds(duration: &Duration<'_>) -> Option<i64> {
+    let whole = duration.seconds.0.filter(|seconds| *seconds >= 0)?.checked_mul(1000)?;
+    whole.checked_add(duration.nanoseconds.0.unwrap_or(0).max(0) / 1_000_000)
 }
 
 /// Counts are 0 also in turns that used tokens, so that 0 says nothing.

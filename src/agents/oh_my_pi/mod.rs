@@ -16,7 +16,7 @@ static ABOUT: About = About {
     title: "Oh My Pi",
     paths: &["~/.omp/agent/sessions"],
     environment: &["OMP_CODING_AGENT_DIR"],
-    versions: "header version 3, up to 17.2",
+    versions: "header version 3, up to 18.2.3",
     records: Records { durations: Grain::Exact, ..pi::RECORDS },
     retention_days: None,
     parser_version: 6,

@@ -4,7 +4,7 @@ use super::ids::{Finished, Identity, Traits, steps_key};
 use super::record::{self, Event, Part};
 use super::rows::{Known, Response, Rows, Said};
 use super::tokens::{Billed, Counter};
-use super::tools::{Call, between};
+use super::tools::{Call, answer_end, between};
 use super::transcript::append;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::{List, Object};
@@ -130,8 +130,12 @@ impl<'o, 'a> Events<'o, 'a> {
         let model = model.and_then(|model| model.id.get()).or(self.model.as_deref()).map(str::to_owned);
         let error = event.error.0.as_ref();
         let is_aborted = error.is_some_and(|error| error.name.get().is_some_and(|name| name.contains("bort")));
-        let counter =
-            Counter { provider: provider.as_deref(), version: self.rows.known.version.as_deref(), counts_apart: true };
+        let counter = Counter {
+            provider: provider.as_deref(),
+            version: self.rows.known.version.as_deref(),
+            counts_apart: true,
+            writes_cache: false,
+        };
         let billed = event.tokens.0.as_ref().map(|tokens| Billed::of(tokens, counter));
         let is_billed = billed.is_some_and(|billed| !billed.is_zero()) || event.cost.0.is_some_and(|cost| cost > 0.0);
         let response = is_billed.then(|| identity.id());
@@ -166,7 +170,7 @@ impl<'o, 'a> Events<'o, 'a> {
         }
         let Some(id) = response else { return Ok(()) };
         let completed = event.time.0.as_ref().and_then(|times| times.completed.0);
-        let ended = content.calls.iter().filter_map(|call| call.start).max().or(completed);
+        let ended = answer_end(&content.calls, completed);
         self.rows.response(
             &identity,
             &Response {

@@ -19,6 +19,8 @@ pub(super) struct Identity {
     original: Option<u64>,
     /// The same for a finished message, with what it cost.
     finished: Option<u64>,
+    /// The same without the money: since 7.7.9, Kilo Code sets what a copy cost to 0.
+    unpaid: Option<u64>,
     /// What stands for the session that it was copied from, where the program says so.
     origin: Option<u64>,
     is_copy: bool,
@@ -70,10 +72,12 @@ impl Identity {
         let provider = traits.provider.unwrap_or_default();
         let shared = format!("{}@{created}:{provider}/{}", traits.role, traits.model.unwrap_or_default());
         let original = key(agent, Kind::Presence, &format!("original:{shared}"));
-        let finished =
-            traits.finished.map(|finished| key(agent, Kind::Presence, &format!("original:{shared} {finished:?}")));
+        let key_of = |finished: Finished| key(agent, Kind::Presence, &format!("original:{shared} {finished:?}"));
+        let finished = traits.finished.map(key_of);
+        let paid = traits.finished.filter(|finished| !is_copy && finished.cost.is_some_and(|cost| cost > 0.0));
+        let unpaid = paid.map(|finished| key_of(Finished { cost: Some(0.0), ..finished }));
         let id = if is_copy { shared } else { id.to_owned() };
-        Self { id, original: Some(original), finished, origin: None, is_copy }
+        Self { id, original: Some(original), finished, unpaid, origin: None, is_copy }
     }
 
     /// Of a message that the program says was copied from the session of that key.
@@ -127,7 +131,8 @@ impl Identity {
 
     /// Says that the message is there, for its copies.
     pub(super) fn claim(&self, out: &mut Sink<'_>) {
-        for known_by in self.original.into_iter().chain(self.finished).filter(|_| !self.is_copy) {
+        let keys = [self.original, self.finished, self.unpaid];
+        for known_by in keys.into_iter().flatten().filter(|_| !self.is_copy) {
             out.claim(known_by, false);
         }
     }

@@ -23,6 +23,8 @@ pub(super) struct Counter<'c> {
     pub(super) version: Option<&'c str>,
     /// Whether it always counts reasoning beside the output, and never writes a total: so do the events of 2.x.
     pub(super) counts_apart: bool,
+    /// True if an earlier call of the session to this provider wrote to a cache.
+    pub(super) writes_cache: bool,
 }
 
 impl Billed {
@@ -45,7 +47,10 @@ impl Billed {
         };
         let within = if is_within { reasoning.map(|reasoning| reasoning.min(known(output))) } else { reasoning };
         let beside = if is_within { 0 } else { known(reasoning) };
-        let holds_cached = total.is_none() && counter.holds_cached_input() && known(cache_read) <= known(input);
+        let holds_cached = total.is_none()
+            && counter.holds_cached_input()
+            && known(cache_write) == 0
+            && known(cache_read) <= known(input);
         Self {
             input: input.map(|input| if holds_cached { input - known(cache_read) } else { input }),
             cache_read,
@@ -67,11 +72,12 @@ impl Counter<'_> {
         self.provider.is_some_and(|provider| provider.contains("anthropic") || provider.contains("bedrock"))
     }
 
-    /// Whether `input` holds what was read from the cache: so it was until 0.5 with providers other than Anthropic.
+    /// Whether `input` holds what was read from the cache: so it was until 0.5 with providers other than Anthropic. Of a
+    /// provider that the user named, writes to the cache prove that it speaks Anthropic's protocol: no other counts them.
     fn holds_cached_input(self) -> bool {
         let mut parts = self.version.unwrap_or_default().split('.');
         let is_old = parts.next() == Some("0") && parts.next().and_then(|minor| minor.parse().ok()) <= Some(5_u32);
-        is_old && self.version.is_some() && !self.counts_like_anthropic()
+        is_old && self.version.is_some() && !self.counts_like_anthropic() && !self.writes_cache
     }
 }
 
@@ -80,7 +86,8 @@ mod tests {
     use super::*;
 
     fn of(json: &str, provider: &str, version: &str) -> [Option<i64>; 5] {
-        let counter = Counter { provider: Some(provider), version: Some(version), counts_apart: false };
+        let counter =
+            Counter { provider: Some(provider), version: Some(version), counts_apart: false, writes_cache: false };
         let billed = Billed::of(&serde_json::from_str(json).unwrap(), counter);
         [billed.input, billed.cache_read, billed.cache_write, billed.output, billed.reasoning]
     }
@@ -108,7 +115,8 @@ mod tests {
     fn events_count_reasoning_apart_whoever_the_provider_is() {
         let json = r#"{"input":100,"output":20,"reasoning":15,"cache":{"read":50,"write":7}}"#;
         for provider in ["openai", "anthropic"] {
-            let counter = Counter { provider: Some(provider), version: Some("2.0.1"), counts_apart: true };
+            let counter =
+                Counter { provider: Some(provider), version: Some("2.0.1"), counts_apart: true, writes_cache: false };
             let billed = Billed::of(&serde_json::from_str(json).unwrap(), counter);
             assert_eq!((billed.output, billed.reasoning), (Some(35), Some(15)), "{provider}");
             assert_eq!((billed.input, billed.cache_read, billed.cache_write), (Some(100), Some(50), Some(7)));
@@ -121,6 +129,16 @@ mod tests {
         assert_eq!(of(json, "openai", "0.5.29"), [Some(100), Some(600), Some(0), Some(1), Some(0)]);
         assert_eq!(of(json, "anthropic", "0.5.29"), [Some(700), Some(600), Some(0), Some(1), Some(0)]);
         assert_eq!(of(json, "openai", "1.1.65"), [Some(700), Some(600), Some(0), Some(1), Some(0)]);
+    }
+
+    #[test]
+    fn who_writes_to_a_cache_counts_cached_input_apart() {
+        let writes = r#"{"input":700,"output":1,"reasoning":0,"cache":{"read":600,"write":9}}"#;
+        assert_eq!(of(writes, "mine", "0.5.29"), [Some(700), Some(600), Some(9), Some(1), Some(0)]);
+        let reads = r#"{"input":700,"output":1,"reasoning":0,"cache":{"read":600,"write":0}}"#;
+        let counter =
+            Counter { provider: Some("mine"), version: Some("0.5.29"), counts_apart: false, writes_cache: true };
+        assert_eq!(Billed::of(&serde_json::from_str(reads).unwrap(), counter).input, Some(700));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::ids::moment_of;
 use super::record::{Arguments, Failure, Invocation, Part, State};
 use crate::agents::patch::file_of_patch;
 use crate::agents::{content, mcp};
@@ -59,6 +60,8 @@ pub(super) struct Call {
     pub(super) start: Option<i64>,
     /// Microseconds since 1970.
     pub(super) end: Option<i64>,
+    /// True if `start` need not be when the call began.
+    pub(super) is_start_lost: bool,
     /// Milliseconds.
     pub(super) duration_ms: Option<i64>,
     pub(super) child: Option<String>,
@@ -85,7 +88,11 @@ impl Call {
             is_aborted,
         });
         let is_denied = status == "error" && output.as_deref().is_some_and(|text| text.starts_with(FORBIDDEN));
+        let is_start_lost = name == REWRITES_START && times.is_some_and(|times| times.start.0.is_some());
         let start = times.and_then(|times| times.start.0.or(times.ran.0).or(times.created.0));
+        // The part is made while the model still writes the call.
+        let made = moment_of(id).filter(|made| is_start_lost && Some(*made) <= start);
+        let start = made.or(start);
         let end = times.and_then(|times| times.end.0.or(times.completed.0));
         Self {
             part: id.to_owned(),
@@ -103,7 +110,8 @@ impl Call {
             exit_code,
             start,
             end,
-            duration_ms: between(start, end),
+            is_start_lost,
+            duration_ms: between(start, end).filter(|_| !is_start_lost),
             child: state.metadata.0.as_ref().and_then(|told| told.child.get()).map(str::to_owned),
         }
     }
@@ -123,6 +131,18 @@ impl Call {
             ..Self::default()
         }
     }
+}
+
+/// The tool whose `time.start` the program sets anew each time that its command writes something.
+const REWRITES_START: &str = "bash";
+
+/// When the model's answer ended that made these calls. The program notes when its message ended, which is after the calls:
+/// the last of them began when the answer had ended.
+pub(super) fn answer_end(calls: &[Call], completed: Option<i64>) -> Option<i64> {
+    if calls.iter().any(|call| call.is_start_lost) {
+        return None;
+    }
+    calls.iter().filter_map(|call| call.start).max().or(completed)
 }
 
 /// Milliseconds between two moments in microseconds.
@@ -213,6 +233,22 @@ mod tests {
         assert_eq!(of(r#"{"tool":"invalid","state":{"status":"completed","output":"x"}}"#).0, "error");
         let stopped = r#"{"tool":"bash","state":{"status":"completed","output":"x\n<metadata>User aborted the command</metadata>","metadata":{"exit":null}}}"#;
         assert_eq!(of(stopped).0, "interrupted");
+    }
+
+    #[test]
+    fn a_command_whose_start_was_rewritten_has_no_duration() {
+        let call = |tool: &str, id: &str| {
+            let time = r#""time":{"start":1773194700000,"end":1773194701000}"#;
+            let json = format!(r#"{{"tool":"{tool}","state":{{"status":"completed","output":"",{time}}}}}"#);
+            let call = Call::of_part(id, &serde_json::from_str(&json).unwrap(), false);
+            let end = answer_end(std::slice::from_ref(&call), Some(9));
+            (call.start.map(|start| start / 1_000_000), call.duration_ms, end.map(|end| end / 1_000_000))
+        };
+        assert_eq!(call("read", "prt_1"), (Some(1_773_194_700), Some(1000), Some(1_773_194_700)));
+        assert_eq!(call("bash", "prt_1"), (Some(1_773_194_700), None, None));
+        // The part's id tells when it was made.
+        assert_eq!(call("bash", "prt_cdaa31899001IlL9LhHSDnPk7S"), (Some(1_773_194_647), None, None));
+        assert_eq!(answer_end(&[], Some(9)), Some(9));
     }
 
     #[test]

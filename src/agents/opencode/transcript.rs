@@ -1,13 +1,15 @@
 //! Messages and their parts, as the files and the tables `message` and `part` hold them.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::ids::{Finished, Identity, Traits, moment_of, steps_key};
 use super::inline::Inline;
-use super::record::{self, Message, Part};
+use super::record::{self, Message, Part, Tokens};
 use super::rows::{Known, Response, Rows, Said};
 use super::tokens::{Billed, Counter};
-use super::tools::{Call, between};
+use super::tools::{Call, answer_end, between};
 use crate::agents::torn::Torn;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::Text;
@@ -21,6 +23,8 @@ pub(super) struct Transcript<'o, 'a> {
     /// The text of the last prompt; after a compaction that made room for it, it is given once more.
     last_prompt: String,
     may_repeat: bool,
+    /// Providers that wrote to a cache.
+    cache_writers: BTreeSet<String>,
 }
 
 /// A message whose record is damaged. Whether it is one, its parts tell.
@@ -85,13 +89,20 @@ struct Step {
     billed: Billed,
     /// Microseconds since 1970.
     began: Option<i64>,
-    /// When the last of its tools began. Microseconds since 1970.
-    last_call: Option<i64>,
+    /// When the model's answer ended. Microseconds since 1970.
+    ended: Option<i64>,
 }
 
 impl<'o, 'a> Transcript<'o, 'a> {
     pub(super) fn new(known: Known, out: &'o mut Sink<'a>) -> Self {
-        Self { rows: Rows::new(known, out), open: None, lost: None, last_prompt: String::new(), may_repeat: false }
+        Self {
+            rows: Rows::new(known, out),
+            open: None,
+            lost: None,
+            last_prompt: String::new(),
+            may_repeat: false,
+            cache_writers: BTreeSet::new(),
+        }
     }
 
     /// Takes a message. `created` is when its store says that it was written; the message itself knows better.
@@ -179,8 +190,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let error = message.error.0.as_ref().or_else(|| metadata?.error.0.as_ref());
         let error =
             error.map(|error| (error.name.get().unwrap_or_default().to_owned(), error.text().map(str::to_owned)));
-        let counter = Counter { provider, version: self.rows.known.version.as_deref(), counts_apart: false };
-        let billed = tokens.map(|tokens| Billed::of(tokens, counter));
+        let billed = self.billed(provider, tokens);
         let summary = message.summary.json().or_else(|| first?.summary.json());
         Open {
             id: id.to_owned(),
@@ -262,15 +272,10 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     /// Takes the end of an API call: what it was billed for, and that the calls so far are its.
     fn step(&mut self, id: &str, part: &Part<'_>) -> Result<(), Reject> {
-        let Some(open) = &mut self.open else { return Ok(()) };
-        let counter = Counter {
-            provider: open.provider.as_deref(),
-            version: self.rows.known.version.as_deref(),
-            counts_apart: false,
-        };
-        let tokens = part.tokens.0.as_ref().map(|tokens| Billed::of(tokens, counter));
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        let tokens = self.billed(open.provider.as_deref(), part.tokens.0.as_ref());
         let response = open.identity.of_part(id, open.steps.len() + 1).into_owned();
-        let last_call = open.calls.iter().filter_map(|call| call.start).max();
+        let ended = answer_end(&open.calls, open.completed);
         let last_end = open.calls.iter().filter_map(|call| call.end).max();
         let is_told = tokens.is_some() || part.cost.0.is_some_and(|cost| cost > 0.0);
         open.push_calls(is_told.then_some(response.as_str()), &mut self.rows)?;
@@ -281,11 +286,27 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 cost: part.cost.0,
                 billed: tokens.unwrap_or_default(),
                 began: open.step_began,
-                last_call,
+                ended,
             });
         }
         open.step_began = last_end.or(open.step_began);
+        self.open = Some(open);
         Ok(())
+    }
+
+    /// What a call to a provider was billed for.
+    fn billed(&mut self, provider: Option<&str>, tokens: Option<&Tokens<'_>>) -> Option<Billed> {
+        let counter = Counter {
+            provider,
+            version: self.rows.known.version.as_deref(),
+            counts_apart: false,
+            writes_cache: provider.is_some_and(|provider| self.cache_writers.contains(provider)),
+        };
+        let billed = Billed::of(tokens?, counter);
+        if let Some(provider) = provider.filter(|_| !counter.writes_cache && billed.cache_write > Some(0)) {
+            self.cache_writers.insert(provider.to_owned());
+        }
+        Some(billed)
     }
 
     /// Completes the message that was taken last.
@@ -298,6 +319,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             Some(step) => Some(step.id.clone()),
             None => has_message_usage.then(|| open.identity.id().to_owned()),
         };
+        let ended = answer_end(&open.calls, open.completed);
         open.push_calls(response.as_deref(), &mut self.rows)?;
         let kind = self.kind(&open);
         let (identity, seq) = (&open.identity, open.seq);
@@ -339,7 +361,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 cost: open.cost,
                 billed: open.billed.unwrap_or_default(),
                 began: open.created,
-                last_call: None,
+                ended,
             };
             let response = Response { is_partial: open.begun_steps > 1, ..open.response_of(&step, seq) };
             self.rows.response(identity, &response)?;
@@ -431,8 +453,6 @@ impl Open {
     }
 
     fn response_of<'s>(&'s self, step: &'s Step, seq: i64) -> Response<'s> {
-        // The program notes when a message ended: after the tools that its answer called.
-        let ended = step.last_call.or(self.completed);
         Response {
             id: &step.id,
             seq,
@@ -441,7 +461,7 @@ impl Open {
             model: self.model.as_deref(),
             billed: step.billed,
             cost: step.cost,
-            duration_ms: if self.steps.len() > 1 || self.begun_steps > 1 { None } else { between(self.created, ended) },
+            duration_ms: between(self.created, step.ended).filter(|_| self.steps.len() <= 1 && self.begun_steps <= 1),
             stop_reason: step.reason.as_deref(),
             is_partial: false,
             grain: "response",

@@ -27,7 +27,7 @@ static ABOUT: About = About {
     title: "pi",
     paths: &["~/.pi/agent/sessions"],
     environment: &["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"],
-    versions: "header versions 1 to 4, up to 0.87",
+    versions: "header versions 1 to 4, up to 1.5.2",
     records: RECORDS,
     retention_days: None,
     parser_version: 6,

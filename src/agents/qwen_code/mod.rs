@@ -28,7 +28,7 @@ static ABOUT: About = About {
     title: "Qwen Code",
     paths: &["~/.qwen/projects"],
     environment: &["QWEN_RUNTIME_DIR", "QWEN_HOME"],
-    versions: "2026, up to 0.21",
+    versions: "2026, up to 0.24",
     records: Records {
         messages: Grain::Exact,
         tool_calls: Grain::Exact,
@@ -37,7 +37,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 impl Agent for QwenCode {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::super::call_key;
 use super::super::content::{Structured, output_text};
-use super::super::pending::PendingCall;
+use super::super::pending::{EarlyResult, PendingCall};
 use super::super::record::{Block, Input};
-use super::super::tools::{self, Evidence};
+use super::super::tools::{self, Evidence, Outcome};
 use super::{Spot, Transcript, session_key};
 use crate::agents::ids;
 use crate::agents::mcp;
@@ -73,10 +73,6 @@ impl Transcript<'_, '_> {
         if self.calls.is_answered(name) && !id.is_empty() {
             return Ok(());
         }
-        let mut call = match self.calls.close(name) {
-            Some(call) => call,
-            None => self.unknown_call(spot, id),
-        };
         let output = output_text(block.content.json());
         let (result, result_text) = match &line.result {
             Structured::Object(result) if alone => (Some(&**result), None),
@@ -84,31 +80,61 @@ impl Transcript<'_, '_> {
             _ => (None, None),
         };
         let evidence = Evidence {
-            name: &call.name,
             output: output.as_deref().unwrap_or_default(),
             is_error: block.is_error.0,
             denial: line.denial.get(),
             result,
             result_text,
         };
-        let outcome = evidence.outcome();
-        if let Some(agent) = result.and_then(|result| result.agent.get()) {
-            call.child = Some(self.child_session(agent));
+        let child = result.and_then(|result| result.agent.get()).map(|agent| self.child_session(agent));
+        let ended_at = line.timestamp.0;
+        if let Some(mut call) = self.calls.close(name) {
+            call.child = child.or(call.child);
+            let outcome = evidence.outcome(tools::is_shell(&call.name));
+            return self.push_answered(name, call, outcome, output.as_deref(), ended_at);
         }
+        let outcomes = [evidence.outcome(true), evidence.outcome(false)];
+        let call = PendingCall { child, ..self.unknown_call(spot, id) };
+        if id.is_empty() {
+            return self.push_answered(name, call, evidence.outcome(false), output.as_deref(), ended_at);
+        }
+        let early = EarlyResult { call, outcomes, output: output.map(Cow::into_owned), ended_at };
+        self.calls.hold(name, early).map_or(Ok(()), |oldest| self.push_early(oldest, None))
+    }
+
+    /// Hands on a call with its result.
+    fn push_answered(
+        &mut self,
+        name: u64,
+        call: PendingCall,
+        outcome: Outcome,
+        output: Option<&str>,
+        ended_at: Option<i64>,
+    ) -> Result<(), Reject> {
         self.note_child(&call);
         let row = ToolCallRow {
             status: outcome.status,
             is_denied: Some(outcome.is_denied),
             exit_code: outcome.exit_code,
             duration_ms: outcome.duration_ms,
-            output: output.as_deref(),
-            output_bytes: output.as_deref().and_then(|output| i64::try_from(output.len()).ok()),
-            ended_at: line.timestamp.0,
+            output,
+            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
+            ended_at,
             ..call.row(&self.session_id)
         };
         self.out.tool_call(row, call.weak)?;
         self.calls.await_child(name, call);
         Ok(())
+    }
+
+    /// Hands on a result that came before its call. `call`: the call, if it has come.
+    pub(super) fn push_early(&mut self, early: EarlyResult, call: Option<PendingCall>) -> Result<(), Reject> {
+        let outcome = early.outcome_of(call.as_ref().unwrap_or(&early.call));
+        let call = match call {
+            Some(call) => PendingCall { child: early.call.child, ..call },
+            None => early.call,
+        };
+        self.push_answered(call_key(&call.call_id), call, outcome, early.output.as_deref(), early.ended_at)
     }
 
     /// Stands for the call that a result answers and that no line holds; it would stand on the line above.

@@ -87,7 +87,7 @@ fn replace(value: &mut Option<String>, new: Option<&str>) {
 }
 
 /// Helper agents of the program itself are called `a<label>-<hex>`.
-fn is_side_agent(agent: &str) -> bool {
+pub(super) fn is_side_agent(agent: &str) -> bool {
     agent.split_once('-').is_some_and(|(label, _)| {
         matches!(label, "acompact" | "aprompt_suggestion" | "aside_question" | "asession_memory" | "aspeculation")
     })

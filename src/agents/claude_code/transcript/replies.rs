@@ -84,7 +84,9 @@ impl Transcript<'_, '_> {
                 let message_id = self.replies.message_id(response, sidechain).unwrap_or(spot.uuid).to_owned();
                 let call = self.new_call(spot, block, &message_id, (!is_synthetic).then_some(response));
                 let name = call_key(block.id.get().unwrap_or(&call.call_id));
-                if let Some(unanswered) = self.calls.open(name, call) {
+                if let Some(early) = self.calls.take_early(name, &call.call_id) {
+                    self.push_early(early, Some(call))?;
+                } else if let Some(unanswered) = self.calls.open(name, call) {
                     self.push_unanswered(&unanswered)?;
                 }
             }

@@ -1,0 +1,84 @@
+//! What progress lines repeat of subagents' transcripts, 2.0.76 to 2.1.49: the only trace of them once their files are gone.
+
+use std::collections::BTreeMap;
+
+use super::super::record::{Line, ProgressData};
+use super::super::responses::Responses;
+use super::facts::is_side_agent;
+use super::{Transcript, message_key};
+use crate::extract::{Facts, NoteField, Reject};
+use crate::tables::UsageRow;
+
+/// The subagents that progress lines tell of, by their ids.
+#[derive(Default)]
+pub(super) struct Progress(BTreeMap<String, Subagent>);
+
+/// A subagent as far as progress lines tell.
+#[derive(Default)]
+struct Subagent {
+    responses: Responses,
+    facts: Facts,
+}
+
+impl Transcript<'_, '_> {
+    pub(super) fn take_progress(&mut self, line: &Line<'_>, number: u64) {
+        if let Some(data) = line.data.0.as_ref().filter(|data| data.kind.is("agent_progress"))
+            && let Some(agent) = data.agent.get()
+        {
+            self.link_child(line, agent);
+            self.bill_progress(line, data, agent, number);
+        }
+        if let Some(uuid) = line.uuid.get() {
+            let parent = line.parent.get().map(message_key);
+            self.tree.add(message_key(uuid), parent, false, line.is_sidechain.0);
+        }
+    }
+
+    /// Tells a call of the subagent that it started.
+    fn link_child(&mut self, line: &Line<'_>, agent: &str) {
+        let Some(call) = line.parent_tool.get() else { return };
+        let child = self.child_session(agent);
+        if let Some(call) = self.calls.link(super::call_key(call), child) {
+            self.note_child(&call);
+            let child = call.child.as_deref().unwrap_or_default();
+            self.out.note(NoteField::ChildSession, super::call_key(&call.call_id), 0, child);
+        }
+    }
+
+    /// Notes the response that a progress line repeats.
+    fn bill_progress(&mut self, line: &Line<'_>, data: &ProgressData<'_>, agent: &str, number: u64) {
+        let told = data.line.json().and_then(|json| serde_json::from_str::<Line<'_>>(json).ok());
+        let Some(told) = told.filter(|told| told.kind.is("assistant")) else { return };
+        let Some(message) = told.message.0.as_ref().filter(|message| !message.model.is("<synthetic>")) else { return };
+        let Some(response) = message.id.get().filter(|_| !told.is_api_error.0) else { return };
+        let subagent = self.progress.0.entry(agent.to_owned()).or_default();
+        subagent.responses.add(response, "", &told, message, number, 0, None, true);
+        let facts = &mut subagent.facts;
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        facts.first_moment = facts.first_moment.into_iter().chain(told.timestamp.0).min();
+        facts.project_path = facts.project_path.take().or_else(|| own(line.cwd.get()));
+        facts.git_branch = facts.git_branch.take().or_else(|| own(line.branch.get().filter(|it| *it != "HEAD")));
+        facts.agent_version = own(line.version.get()).or(facts.agent_version.take());
+    }
+
+    /// Hands on the sessions of these subagents. Their own files, where they are there, say more.
+    pub(super) fn end_progress(&mut self) -> Result<(), Reject> {
+        let main = self.identity.main.clone();
+        for (agent, subagent) in std::mem::take(&mut self.progress.0) {
+            let session_id = self.child_session(&agent);
+            self.out.turn_to(&agent);
+            for (response, row) in subagent.responses.rows(&session_id) {
+                self.out.usage(UsageRow { message_id: None, is_sidechain: true, ..row }, response.seq, true)?;
+            }
+            self.out.end_session(Facts {
+                session_id,
+                kind: if is_side_agent(&agent) { "side_agent" } else { "subagent" },
+                parent_session_id: main.clone(),
+                root_session_id: main.clone(),
+                is_subagent: true,
+                ..subagent.facts
+            })?;
+        }
+        Ok(())
+    }
+}
