@@ -225,6 +225,18 @@ fn names_are_found_in_all_their_forms() {
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
         ("bedrock/us.anthropic.claude-opus-4-1-20250805-v1:0", "us.anthropic.claude-opus-4-1-20250805-v1:0"),
         ("ca.anthropic.claude-fable-5-20990101-v1:0", "claude-fable-5"),
+        (
+            "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0[1m]",
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        ),
+        (
+            "bedrock/arn:aws-us-gov:bedrock:us-gov-west-1:123456789012:inference-profile/us-gov.anthropic.claude-opus-5",
+            "us-gov.anthropic.claude-opus-5",
+        ),
+        (
+            "arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-opus-4-1-20250805-v1:0",
+            "anthropic.claude-opus-4-1-20250805-v1:0",
+        ),
         ("vertex_ai/claude-sonnet-4@20250514", "vertex_ai/claude-sonnet-4@20250514"),
         ("models/gemini-2.5-pro", "gemini-2.5-pro"),
         ("google/gemini-3-flash-preview", "gemini/gemini-3-flash-preview"),
@@ -280,6 +292,10 @@ fn a_name_never_gets_the_price_of_another_model() {
         "openrouter/anthropic/claude-9",
         "/",
         "a/b/c",
+        "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3d4e5f6",
+        "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/claude-opus-5",
+        "arn:aws:bedrock:us-east-1:123456789012:inference-profile",
+        "arn:claude-opus-5",
     ];
     for model in unknown {
         assert_eq!(table.price(model, None, None).map(|price| price.model_key), None, "{model}");
