@@ -3,6 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod refresh;
+
 const MILLION: u64 = 1_000_000;
 
 #[test]
