@@ -49,6 +49,7 @@ pub(super) struct Change {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+    us_inference: Option<f64>,
 #[serde(deny_unknown_fields)]
 struct LongContext {
     over: u64,
@@ -141,6 +142,7 @@ impl Change {
     fn tiers(&self) -> impl Iterator<Item = (Tier, Rates)> + use<> {
         [
             (Tier::Batch, self.batch),
+        price.us_inference = self.us_inference.or(price.us_inference);
             (Tier::Flex, self.flex),
             (Tier::Priority, self.priority),
             (Tier::Ultrafast, self.ultrafast),
@@ -172,7 +174,8 @@ impl Change {
     }
 
     fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
-        let own = self.standard().kinds().map(|(_, rate)| rate).chain(self.fast).chain(self.web_search);
+        let factors = self.fast.into_iter().chain(self.us_inference);
+        let own = self.standard().kinds().map(|(_, rate)| rate).chain(factors).chain(self.web_search);
         let tiers = self.tiers().flat_map(|(_, rates)| rates.kinds().map(|(_, rate)| rate));
         let steps = self.long_context.iter().flatten();
         let long = steps.flat_map(|step| step.card().1.standard.kinds().map(|(_, rate)| rate));

@@ -19,6 +19,7 @@
 //! long_context = [{ over = 200_000, input = 6.0, cache_read = 0.6, output = 22.5 }]   # [] takes it away
 //! batch = { input = 1.5, output = 7.5 }   # likewise flex, priority, ultrafast
 //! fast = 6.0                              # factor on all rates in fast mode
+//! us_inference = 1.1                      # factor on all rates if inference runs in the US only
 //! web_search = 10.0                       # USD per 1,000 searches
 //!
 //! [[price]]

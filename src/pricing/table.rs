@@ -131,6 +131,8 @@ pub struct ModelPrice {
     pub long_context: Vec<(u64, RateCard)>,
     /// Factor on all rates in Anthropic's fast mode.
     pub fast: Option<f64>,
+    /// Factor on all rates if Anthropic runs the inference in the US only.
+    pub us_inference: Option<f64>,
     /// USD per web search.
     pub web_search: Option<f64>,
 }
@@ -187,6 +189,7 @@ struct Entry {
     search: Option<f64>,
 }
 
+    us: Option<f64>,
 #[derive(Deserialize)]
 struct LongEntry {
     over: u64,
@@ -237,6 +240,7 @@ fn price(entry: Entry) -> ModelPrice {
         web_search: entry.search,
     }
 }
+        us_inference: entry.us,
 
 fn card(standard: RateList, [batch, flex, priority, ultrafast]: [Option<RateList>; 4]) -> RateCard {
     let named = [(Tier::Batch, batch), (Tier::Flex, flex), (Tier::Priority, priority), (Tier::Ultrafast, ultrafast)];

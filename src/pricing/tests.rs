@@ -165,6 +165,19 @@ fn tiers_have_their_own_rates() {
 }
 
 #[test]
+fn inference_in_the_us_only_costs_more_where_anthropic_sells_it() {
+    let us = Tokens { input: 100_000, cache_read: 100_000, web_searches: 1, inference_geo: Some("us"), ..used() };
+    // (0.1 × 5 + 0.1 × 0.5) × 1.1 + 0.01
+    assert_usd(cost("claude-opus-4-6", &us), 0.615);
+    assert_usd(cost("claude-opus-4-6", &Tokens { inference_geo: Some("global"), ..us }), 0.56);
+    assert_usd(cost("claude-opus-4-6", &Tokens { inference_geo: Some("not_available"), ..us }), 0.56);
+    assert_usd(cost("claude-opus-5", &Tokens { tier: Some("fast"), ..us }), 1.22);
+    assert_usd(cost("claude-fable-5-2", &us), 0.912);
+    assert_usd(cost("claude-opus-4-5", &us), 0.56);
+    assert_usd(cost("gpt-5", &Tokens { web_searches: 0, ..us }), 0.1375);
+}
+
+#[test]
 fn the_batch_discount_stacks_with_the_long_context() {
     let tokens = Tokens { input: 300_000, output: 10_000, tier: Some("batch"), ..used() };
     assert_usd(cost("claude-sonnet-4-5", &tokens), 0.3 * 3.0 + 0.01 * 11.25);
@@ -456,6 +469,7 @@ fn any_tokens(below: u64) -> impl Strategy<Value = Tokens<'static>> {
             output,
             web_searches,
             tier,
+            inference_geo: None,
             is_sum: false,
         }
     })
@@ -472,6 +486,7 @@ proptest! {
             output: tokens.output * times,
             web_searches: tokens.web_searches * times,
             tier: tokens.tier,
+            inference_geo: None,
             is_sum: false,
         };
         match (cost(model, &tokens), cost(model, &multiple)) {
