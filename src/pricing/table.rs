@@ -172,6 +172,9 @@ pub(super) struct Period {
     pub(super) price: Option<ModelPrice>,
 }
 
+/// A [`Period`], or the whole of time: first day, first day after it, price.
+pub(super) type PricePeriod<'a> = (Option<NaiveDate>, Option<NaiveDate>, Option<&'a ModelPrice>);
+
 type RateList = [Option<f64>; 5];
 
 #[derive(Deserialize)]
@@ -186,10 +189,10 @@ struct Entry {
     #[serde(default)]
     long: Vec<LongEntry>,
     fast: Option<f64>,
+    us: Option<f64>,
     search: Option<f64>,
 }
 
-    us: Option<f64>,
 #[derive(Deserialize)]
 struct LongEntry {
     over: u64,
@@ -237,10 +240,10 @@ fn price(entry: Entry) -> ModelPrice {
         card: card(entry.std, tiers),
         long_context: long_context.collect(),
         fast: entry.fast,
+        us_inference: entry.us,
         web_search: entry.search,
     }
 }
-        us_inference: entry.us,
 
 fn card(standard: RateList, [batch, flex, priority, ultrafast]: [Option<RateList>; 4]) -> RateCard {
     let named = [(Tier::Batch, batch), (Tier::Flex, flex), (Tier::Priority, priority), (Tier::Ultrafast, ultrafast)];

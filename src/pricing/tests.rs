@@ -390,6 +390,8 @@ fn a_bad_file_is_refused() {
         "[[price]]\nmodels = [\"a\"]\nfrom = 2026-02-01\nuntil = 2026-01-01\nunpriced = true",
         "[[price]]\nmodels = [\"a\"]\ninput = nan\noutput = 1.0",
         "[[price]]\nmodels = [\"gpt-5\"]\nbatch = { input = 1.0 }",
+        "[[price]]\nmodels = [\"a\"]\nsame_as = \"no-such-model\"",
+        "[[price]]\nmodels = [\"a\"]\nsame_as = \"gpt-5\"\ncache_read = 1.0",
         "[aliases]\na = \"no-such-model\"",
         "not toml",
     ];
