@@ -3,6 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod dated;
+mod known;
 mod refresh;
 
 const MILLION: u64 = 1_000_000;
@@ -178,6 +180,15 @@ fn inference_in_the_us_only_costs_more_where_anthropic_sells_it() {
 }
 
 #[test]
+fn codex_models_have_a_priority_tier() {
+    let tokens = Tokens { input: MILLION, cache_read: MILLION, output: MILLION, tier: Some("priority"), ..used() };
+    assert_usd(cost("gpt-5-codex", &tokens), 22.75);
+    assert_usd(cost("gpt-5.1-codex", &tokens), 22.75);
+    assert_usd(cost("gpt-5.1-codex-mini", &tokens), 4.095);
+    assert_usd(cost("gpt-5.2-codex", &tokens), 31.85);
+}
+
+#[test]
 fn the_batch_discount_stacks_with_the_long_context() {
     let tokens = Tokens { input: 300_000, output: 10_000, tier: Some("batch"), ..used() };
     assert_usd(cost("claude-sonnet-4-5", &tokens), 0.3 * 3.0 + 0.01 * 11.25);
@@ -188,33 +199,7 @@ fn web_searches_cost_a_cent() {
     let tokens = Tokens { input: 100_000, web_searches: 3, ..used() };
     assert_usd(cost("claude-opus-4-5", &tokens), 0.53);
     assert_usd(cost("claude-haiku-4-5", &tokens), 0.13);
-}
-
-#[test]
-fn the_day_decides() {
-    let tokens = Tokens { input: MILLION, output: MILLION, ..used() };
-    assert_usd(cost_on("o3", &tokens, "2025-06-09"), 50.0);
-    assert_usd(cost_on("o3", &tokens, "2025-06-10"), 10.0);
-    assert_usd(cost("o3", &tokens), 10.0);
-    assert_usd(cost_on("deepseek-chat", &tokens, "2025-09-05"), 1.37);
-    assert_usd(cost_on("deepseek-chat", &tokens, "2025-09-06"), 2.24);
-    assert_usd(cost_on("deepseek/deepseek-chat", &tokens, "2025-09-29"), 0.7);
-    assert_usd(cost_on("grok-code-fast-1", &tokens, "2025-10-01"), 1.7);
-    let reads = Tokens { cache_read: MILLION, ..used() };
-    assert_usd(cost_on("claude-sonnet-5-5", &reads, "2026-10-06"), 0.2);
-    assert_usd(cost_on("claude-sonnet-5-5", &reads, "2026-10-07"), 0.1);
-    let long = Tokens { input: 300_000, ..used() };
-    assert_usd(cost_on("claude-sonnet-4-6", &long, "2026-03-12"), 1.8);
-    assert_usd(cost_on("claude-sonnet-4-6", &long, "2026-03-13"), 0.9);
-}
-
-#[test]
-fn a_price_names_the_days_that_it_holds() {
-    let table = PriceTable::bundled();
-    let before = table.price("o3", None, day("2025-05-01")).expect("o3 is priced");
-    let after = table.price("o3", None, None).expect("o3 is priced");
-    assert_eq!((before.valid_from, before.valid_until), (None, day("2025-06-10")));
-    assert_eq!((after.valid_from, after.valid_until), (day("2025-06-10"), None));
+    assert_usd(cost("gpt-5.2-codex", &tokens), 0.205);
 }
 
 #[test]
@@ -413,17 +398,6 @@ fn rows_show_rates_by_time_tier_and_threshold() {
     assert_eq!(rate("claude-opus-5", "output", "fast", None), Some((None, 50.0)));
     assert_eq!(rate("claude-opus-5", "web_search", "standard", None), Some((None, 10_000.0)));
     assert!(table.rows().all(|row| row.usd_per_million >= 0.0 && row.usd_per_million.is_finite()));
-}
-
-#[test]
-fn periods_join_without_gap_or_overlap() {
-    for model in &PriceTable::bundled().models {
-        for pair in model.periods.windows(2) {
-            assert_eq!(pair[0].until, pair[1].from, "{}", model.key);
-        }
-        assert!(model.periods.first().is_none_or(|first| first.from.is_none()));
-        assert!(model.periods.last().is_none_or(|last| last.until.is_none()));
-    }
 }
 
 #[test]
