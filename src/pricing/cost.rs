@@ -20,6 +20,8 @@ pub struct Tokens<'a> {
     pub web_searches: u64,
     /// The service tier as recorded (`standard`, `priority`, `flex`, `batch`), or `fast` for fast mode.
     pub tier: Option<&'a str>,
+    /// Where the inference ran, as recorded; Anthropic charges more for `us`.
+    pub inference_geo: Option<&'a str>,
     /// Whether it is a sum over several requests, of which none is known to have had a long context.
     pub is_sum: bool,
 }
@@ -65,7 +67,12 @@ impl Price<'_> {
             + tokens.cache_write_1h as f64 * rates.cache_write_1h
             + tokens.output as f64 * rates.output;
         let searches = tokens.web_searches as f64 * self.price.web_search.unwrap_or(0.0);
-        Some(millionths / 1e6 + searches)
+        Some(millionths / 1e6 * self.geo_factor(tokens.inference_geo) + searches)
+    }
+
+    fn geo_factor(&self, inference_geo: Option<&str>) -> f64 {
+        let us_only = inference_geo.is_some_and(|geo| geo.eq_ignore_ascii_case("us"));
+        self.price.us_inference.filter(|_| us_only).unwrap_or(1.0)
     }
 
     fn rates_for(&self, prompt: u64, tier: Tier) -> Option<FullRates> {

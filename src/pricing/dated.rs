@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::value::Datetime;
 
 use super::PriceError;
-use super::table::{ModelPrice, Period, RateCard, Rates, Tier};
+use super::table::{ModelPrice, Period, PricePeriod, RateCard, Rates, Tier};
 
 /// A file of overrides; the format is in the documentation of [`super`].
 #[derive(Deserialize)]
@@ -20,7 +20,7 @@ pub(super) struct Overrides {
 }
 
 /// One `[[price]]` of an override file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
     pub(super) models: Vec<String>,
@@ -33,6 +33,11 @@ pub(super) struct Change {
     _note: Option<String>,
     #[serde(default)]
     unpriced: bool,
+    /// Another model, whose price these models share.
+    pub(super) same_as: Option<String>,
+    /// That model's price in these days.
+    #[serde(skip)]
+    shared: Option<ModelPrice>,
     input: Option<f64>,
     cache_read: Option<f64>,
     cache_write_5m: Option<f64>,
@@ -44,6 +49,7 @@ pub(super) struct Change {
     ultrafast: Option<Rates>,
     long_context: Option<Vec<LongContext>>,
     fast: Option<f64>,
+    us_inference: Option<f64>,
     /// USD per 1,000 searches, as providers advertise it.
     web_search: Option<f64>,
 }
@@ -94,9 +100,21 @@ impl Change {
         begun && not_ended
     }
 
-    fn over(&self, price: Option<ModelPrice>) -> Option<ModelPrice> {
-        if self.unpriced {
+    /// The change that gives these models the price that another model had in one period; `None` if this change is not
+    /// valid in that period.
+    pub(super) fn sharing(&self, (from, until, price): PricePeriod<'_>) -> Option<Self> {
+        let from = self.from.max(from);
+        let until = self.until.into_iter().chain(until).min();
+        if from.zip(until).is_some_and(|(from, until)| until <= from) {
             return None;
+        }
+        let (models, shared, unpriced) = (self.models.clone(), price.cloned(), price.is_none());
+        Some(Self { models, from, until, shared, unpriced, ..Self::default() })
+    }
+
+    fn over(&self, price: Option<ModelPrice>) -> Option<ModelPrice> {
+        if self.unpriced || self.shared.is_some() {
+            return self.shared.clone();
         }
         if self.input.is_some() {
             let web_search = price.and_then(|price| price.web_search);
@@ -124,6 +142,7 @@ impl Change {
             price.long_context.sort_by_key(|(over, _)| *over);
         }
         price.fast = self.fast.or(price.fast);
+        price.us_inference = self.us_inference.or(price.us_inference);
         price.web_search = self.web_search.map(|thousand| thousand / 1000.0).or(price.web_search);
         price
     }
@@ -154,6 +173,9 @@ impl Change {
         if self.models.is_empty() {
             return refuse("`models` names no model");
         }
+        if self.same_as.is_some() && (self.unpriced || self.numbers().next().is_some()) {
+            return refuse("`same_as` takes the whole price of another model");
+        }
         if self.input.is_some() != self.output.is_some() {
             return refuse("`input` and `output` belong together");
         }
@@ -172,7 +194,8 @@ impl Change {
     }
 
     fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
-        let own = self.standard().kinds().map(|(_, rate)| rate).chain(self.fast).chain(self.web_search);
+        let factors = self.fast.into_iter().chain(self.us_inference);
+        let own = self.standard().kinds().map(|(_, rate)| rate).chain(factors).chain(self.web_search);
         let tiers = self.tiers().flat_map(|(_, rates)| rates.kinds().map(|(_, rate)| rate));
         let steps = self.long_context.iter().flatten();
         let long = steps.flat_map(|step| step.card().1.standard.kinds().map(|(_, rate)| rate));

@@ -207,8 +207,19 @@ impl Index {
 /// Lower case, without the `[1m]` that marks the context window; `None` for what is no model's name.
 fn bare(model: &str) -> Option<String> {
     let name = model.trim().to_ascii_lowercase();
-    let name = name.strip_suffix("[1m]").unwrap_or(&name);
+    let name = without_arn(name.strip_suffix("[1m]").unwrap_or(&name))?;
     (!name.is_empty() && !name.starts_with('<')).then(|| name.to_owned())
+}
+
+/// `arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-…`
+///
+/// `None` for the ARN of a profile that a customer made: only AWS knows the model of it.
+fn without_arn(name: &str) -> Option<&str> {
+    let Some((_, resource)) = name.split_once("arn:").filter(|(path, _)| path.is_empty() || path.ends_with('/')) else {
+        return Some(name);
+    };
+    let (kind, model) = resource.splitn(5, ':').nth(4)?.split_once('/')?;
+    matches!(kind, "inference-profile" | "foundation-model").then_some(model)
 }
 
 fn table_provider(recorded: &str) -> String {

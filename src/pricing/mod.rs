@@ -19,7 +19,13 @@
 //! long_context = [{ over = 200_000, input = 6.0, cache_read = 0.6, output = 22.5 }]   # [] takes it away
 //! batch = { input = 1.5, output = 7.5 }   # likewise flex, priority, ultrafast
 //! fast = 6.0                              # factor on all rates in fast mode
+//! us_inference = 1.1                      # factor on all rates if inference runs in the US only
 //! web_search = 10.0                       # USD per 1,000 searches
+//!
+//! [[price]]
+//! models = ["some-model-latest"]
+//! until = 2026-01-21
+//! same_as = "gpt-5.4"                # the price of another model, as the entries above leave it
 //!
 //! [[price]]
 //! models = ["some-model"]
@@ -53,7 +59,7 @@ pub use table::{ModelPrice, RateCard, Rates, Tier};
 
 use dated::{Change, Overrides};
 use lookup::Index;
-use table::{Listing, Model};
+use table::{Listing, Model, PricePeriod};
 
 const DATED: &str = include_str!("dated.toml");
 
@@ -128,7 +134,7 @@ impl PriceTable {
     pub fn with_overrides(mut self, toml_text: &str) -> Result<Self, PriceError> {
         let Overrides { price, aliases } = dated::parse(toml_text)?;
         for change in price {
-            self.lay_over(&change);
+            self.lay_over(&change)?;
         }
         for (name, target) in aliases {
             self.index.alias(&name, &target)?;
@@ -136,16 +142,30 @@ impl PriceTable {
         Ok(self)
     }
 
-    fn lay_over(&mut self, change: &Change) {
+    fn lay_over(&mut self, change: &Change) -> Result<(), PriceError> {
+        let changes = match &change.same_as {
+            Some(other) => self.sharing(change, other)?,
+            None => vec![change.clone()],
+        };
         for name in &change.models {
             let at = self.index.exact(name).unwrap_or_else(|| self.add(name));
             let Some(model) = self.models.get_mut(at) else { continue };
             if let Some(provider) = &change.provider {
                 model.seller = Some(provider.clone());
             }
-            model.changes.push(change.clone());
+            model.changes.extend_from_slice(&changes);
             model.periods = dated::timeline(model.listed_price(), &model.changes);
         }
+        Ok(())
+    }
+
+    /// The change as one for each price of the other model.
+    fn sharing(&self, change: &Change, other: &str) -> Result<Vec<Change>, PriceError> {
+        let Some(model) = self.index.exact(other).and_then(|at| self.models.get(at)) else {
+            let why = format!("it is to cost the same as {other}, which is in no table");
+            return Err(PriceError::Entry { model: change.models.join(", "), why });
+        };
+        Ok(model.price_periods().filter_map(|period| change.sharing(period)).collect())
     }
 
     fn add(&mut self, name: &str) -> usize {
@@ -203,6 +223,12 @@ impl Model {
 
     fn listed_price(&self) -> Option<&ModelPrice> {
         self.listing.get().map(|listed| &listed.price)
+    }
+
+    fn price_periods(&self) -> impl Iterator<Item = PricePeriod<'_>> {
+        let always = self.periods.is_empty().then_some((None, None, self.listed_price()));
+        let dated = self.periods.iter().map(|period| (period.from, period.until, period.price.as_ref()));
+        always.into_iter().chain(dated)
     }
 
     fn provider(&self) -> &str {

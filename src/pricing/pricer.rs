@@ -108,6 +108,7 @@ fn tokens_of<'r>(row: &UsageRow<'r>) -> Tokens<'r> {
         output: count(row.output_tokens),
         web_searches: count(row.web_searches),
         tier: row.service_tier,
+        inference_geo: None,
         is_sum: row.grain != "response",
     }
 }

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Refreshes prices.json from the price table that the PyPI package `litellm` carries.
 
-    python3 src/pricing/refresh.py              the newest release
-    python3 src/pricing/refresh.py --rebuild    from nothing, through the releases in ARCHIVE
+    python3 src/pricing/refresh.py                        compares with the newest release
+    python3 src/pricing/refresh.py --accept               and writes what changed
+    python3 src/pricing/refresh.py --table 1.110.2.json   reads that release's table from a file, without a network
+    python3 src/pricing/refresh.py --rebuild              starts from nothing, through the releases in ARCHIVE
 
-Only the wheel is downloaded; nothing of it is run. Models that the new table no longer lists keep
-their last known price and say in "gone" which release listed them last, so that old sessions stay
-priced. Changes with a date belong into dated.toml, which this script does not touch.
+Only the wheel is downloaded; nothing of it is run. Every price that changed and every model or kind of price that
+disappeared is listed, and nothing is written then: add each change with its day to dated.toml, which this script does
+not touch, so that old sessions keep their price. Then run it again with --accept. Models that the new table no longer
+prices keep their last known price and say in "gone" which release priced them last.
 
 prices.json holds one model a line, sorted, in USD per million tokens. A rate list is
 [input, cache read, 5-minute cache write, 1-hour cache write, output]; null is unknown.
@@ -14,6 +17,7 @@ prices.json holds one model a line, sorted, in USD per million tokens. A rate li
     std              standard rates; batch, flex, priority, ultrafast: the rates of those tiers
     long             [{over, std, ...}]: rates of the whole request once its prompt is over so many tokens
     fast             factor on all rates in Anthropic's fast mode
+    us               factor on all rates if Anthropic runs the inference in the US only
     search           USD per web search
 A model that litellm lists without a price is null.
 """
@@ -29,12 +33,13 @@ import sys
 import tempfile
 import zipfile
 
-OUTPUT = pathlib.Path(__file__).with_name("prices.json")
+PRICES = pathlib.Path(__file__).with_name("prices.json")
 TABLE = "litellm/model_prices_and_context_window_backup.json"
 # Releases whose tables list models that later ones dropped, oldest first.
 ARCHIVE = ["1.65.0", "1.74.0", "1.80.0", "1.83.0", "1.95.1"]
 TEXT_MODES = {"chat", "completion", "responses"}
 TIERS = {"std": "", "batch": "_batches", "flex": "_flex", "priority": "_priority", "ultrafast": "_ultrafast"}
+KINDS = ["input", "cache read", "5-minute cache write", "1-hour cache write", "output"]
 THRESHOLD = re.compile(r"^input_cost_per_token_above_(\d+)k_tokens$")
 # Where a price of zero means free; elsewhere litellm writes zero for prices that it does not know.
 FREE_PROVIDERS = {"ollama", "lemonade", "gemini", "openrouter", "opencode_go", "publicai", "vertex_ai-language-models", "zai"}
@@ -46,16 +51,31 @@ NOT_TEXT = re.compile(r"audio|realtime|-tts|-live-|lyria|image|transcribe|/conta
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--rebuild", action="store_true", help="start from nothing, through the archived releases")
-    if arguments.parse_args().rebuild:
+    arguments.add_argument("--table", type=pathlib.Path, help="litellm's table, in a file named after its release")
+    arguments.add_argument("--prices", type=pathlib.Path, default=PRICES, help="the file to refresh")
+    arguments.add_argument("--accept", action="store_true", help="write the prices although some changed")
+    options = arguments.parse_args()
+
+    stored = json.loads(options.prices.read_text(encoding="utf-8"))
+    known, last = stored["models"], stored["litellm"]
+    if options.rebuild:
         known, last = {}, None
         for release in ARCHIVE:
             version, table = download(f"litellm=={release}")
             known, last = merged(known, last, models_of(table)), version
-    else:
-        stored = json.loads(OUTPUT.read_text(encoding="utf-8"))
-        known, last = stored["models"], stored["litellm"]
-    version, table = download("litellm")
-    write(version, merged(known, last, models_of(table)))
+    version, table = read_table(options.table) if options.table else download("litellm")
+    models = merged(known, last, models_of(table))
+
+    changes = list(differences(stored["models"], models))
+    for change in changes:
+        print(change)
+    if changes and not options.accept:
+        sys.exit(f"{len(changes)} changes; {options.prices} is as it was. Date them in dated.toml, then use --accept.")
+    write(options.prices, version, models)
+
+
+def read_table(path):
+    return path.stem, json.loads(path.read_text(encoding="utf-8"))
 
 
 def download(requirement):
@@ -72,9 +92,34 @@ def merged(known, known_version, new):
     gone = {
         name: model if model is None or "gone" in model else model | {"gone": known_version}
         for name, model in known.items()
-        if name not in new and not name.startswith(PASSED_ON)
+        if new.get(name) is None and not name.startswith(PASSED_ON)
     }
-    return gone | new
+    return new | gone
+
+
+def differences(old, new):
+    """A line for every model that disappeared, and for every tier of one that changed or lost a price."""
+    for name, model in old.items():
+        if model is None:
+            continue
+        if name not in new:
+            yield f"{name}: dropped"
+            continue
+        if "gone" in new[name] and "gone" not in model:
+            yield f"{name}: no longer priced, keeps its price"
+        after = rates_by_tier(new[name])
+        for tier, rates in rates_by_tier(model).items():
+            now = after.get(tier, {})
+            changed = [f"{kind} {rate} -> {now.get(kind, 'lost')}" for kind, rate in rates.items() if rate != now.get(kind)]
+            if changed:
+                yield f"{name}: {tier}: {', '.join(changed)}"
+
+
+def rates_by_tier(model):
+    cards = {"": model} | {f"over {step['over']} ": step for step in model.get("long", [])}
+    lists = {over + tier: card[tier] for over, card in cards.items() for tier in TIERS if card.get(tier)}
+    tiers = {tier: {kind: rate for kind, rate in zip(KINDS, rates) if rate is not None} for tier, rates in lists.items()}
+    return tiers | {"factors and searches": {kind: model[kind] for kind in ("fast", "us", "search") if kind in model}}
 
 
 def models_of(table):
@@ -102,8 +147,9 @@ def model_of(name, entry):
             model[tier] = tier_rates
     if long:
         model["long"] = long
-    if fast := (entry.get("provider_specific_entry") or {}).get("fast"):
-        model["fast"] = tidy(fast)
+    for factor in ("fast", "us"):
+        if value := (entry.get("provider_specific_entry") or {}).get(factor):
+            model[factor] = tidy(value)
     if search := (entry.get("search_context_cost_per_query") or {}).get("search_context_size_medium"):
         model["search"] = search
     if "claude" in name:
@@ -173,13 +219,13 @@ def tidy(number):
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def write(version, models):
+def write(path, version, models):
     compact = {"separators": (",", ":"), "ensure_ascii": False}
     lines = [f"{json.dumps(name)}:{json.dumps(models[name], **compact)}" for name in sorted(models)]
     header = f'"source":"litellm","litellm":"{version}","date":"{datetime.date.today()}"'
-    OUTPUT.write_text(f"{{{header},\"models\":{{\n" + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+    path.write_text(f"{{{header},\"models\":{{\n" + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
     priced = sum(model is not None for model in models.values())
-    print(f"{OUTPUT}: litellm {version}, {priced} priced of {len(models)} models, {OUTPUT.stat().st_size:,} bytes")
+    print(f"{path}: litellm {version}, {priced} priced of {len(models)} models, {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

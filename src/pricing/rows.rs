@@ -34,10 +34,8 @@ impl PriceTable {
 }
 
 fn rows_of_model(model: &Model) -> Vec<PriceRow<'_>> {
-    let always = model.periods.is_empty().then_some((None, None, model.listed_price()));
-    let dated = model.periods.iter().map(|period| (period.from, period.until, period.price.as_ref()));
     let mut rows = Vec::new();
-    for (valid_from, valid_until, price) in always.into_iter().chain(dated) {
+    for (valid_from, valid_until, price) in model.price_periods() {
         for (kind, tier, threshold, usd_per_million) in price.map(rates_of).unwrap_or_default() {
             let (model, provider) = (&*model.key, model.provider());
             rows.push(PriceRow { model, provider, valid_from, valid_until, kind, tier, threshold, usd_per_million });

@@ -131,6 +131,8 @@ pub struct ModelPrice {
     pub long_context: Vec<(u64, RateCard)>,
     /// Factor on all rates in Anthropic's fast mode.
     pub fast: Option<f64>,
+    /// Factor on all rates if Anthropic runs the inference in the US only.
+    pub us_inference: Option<f64>,
     /// USD per web search.
     pub web_search: Option<f64>,
 }
@@ -170,6 +172,9 @@ pub(super) struct Period {
     pub(super) price: Option<ModelPrice>,
 }
 
+/// A [`Period`], or the whole of time: first day, first day after it, price.
+pub(super) type PricePeriod<'a> = (Option<NaiveDate>, Option<NaiveDate>, Option<&'a ModelPrice>);
+
 type RateList = [Option<f64>; 5];
 
 #[derive(Deserialize)]
@@ -184,6 +189,7 @@ struct Entry {
     #[serde(default)]
     long: Vec<LongEntry>,
     fast: Option<f64>,
+    us: Option<f64>,
     search: Option<f64>,
 }
 
@@ -234,6 +240,7 @@ fn price(entry: Entry) -> ModelPrice {
         card: card(entry.std, tiers),
         long_context: long_context.collect(),
         fast: entry.fast,
+        us_inference: entry.us,
         web_search: entry.search,
     }
 }

@@ -3,6 +3,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod dated;
+mod known;
+mod refresh;
+
 const MILLION: u64 = 1_000_000;
 
 #[test]
@@ -163,6 +167,28 @@ fn tiers_have_their_own_rates() {
 }
 
 #[test]
+fn inference_in_the_us_only_costs_more_where_anthropic_sells_it() {
+    let us = Tokens { input: 100_000, cache_read: 100_000, web_searches: 1, inference_geo: Some("us"), ..used() };
+    // (0.1 × 5 + 0.1 × 0.5) × 1.1 + 0.01
+    assert_usd(cost("claude-opus-4-6", &us), 0.615);
+    assert_usd(cost("claude-opus-4-6", &Tokens { inference_geo: Some("global"), ..us }), 0.56);
+    assert_usd(cost("claude-opus-4-6", &Tokens { inference_geo: Some("not_available"), ..us }), 0.56);
+    assert_usd(cost("claude-opus-5", &Tokens { tier: Some("fast"), ..us }), 1.22);
+    assert_usd(cost("claude-fable-5-2", &us), 0.912);
+    assert_usd(cost("claude-opus-4-5", &us), 0.56);
+    assert_usd(cost("gpt-5", &Tokens { web_searches: 0, ..us }), 0.1375);
+}
+
+#[test]
+fn codex_models_have_a_priority_tier() {
+    let tokens = Tokens { input: MILLION, cache_read: MILLION, output: MILLION, tier: Some("priority"), ..used() };
+    assert_usd(cost("gpt-5-codex", &tokens), 22.75);
+    assert_usd(cost("gpt-5.1-codex", &tokens), 22.75);
+    assert_usd(cost("gpt-5.1-codex-mini", &tokens), 4.095);
+    assert_usd(cost("gpt-5.2-codex", &tokens), 31.85);
+}
+
+#[test]
 fn the_batch_discount_stacks_with_the_long_context() {
     let tokens = Tokens { input: 300_000, output: 10_000, tier: Some("batch"), ..used() };
     assert_usd(cost("claude-sonnet-4-5", &tokens), 0.3 * 3.0 + 0.01 * 11.25);
@@ -173,33 +199,7 @@ fn web_searches_cost_a_cent() {
     let tokens = Tokens { input: 100_000, web_searches: 3, ..used() };
     assert_usd(cost("claude-opus-4-5", &tokens), 0.53);
     assert_usd(cost("claude-haiku-4-5", &tokens), 0.13);
-}
-
-#[test]
-fn the_day_decides() {
-    let tokens = Tokens { input: MILLION, output: MILLION, ..used() };
-    assert_usd(cost_on("o3", &tokens, "2025-06-09"), 50.0);
-    assert_usd(cost_on("o3", &tokens, "2025-06-10"), 10.0);
-    assert_usd(cost("o3", &tokens), 10.0);
-    assert_usd(cost_on("deepseek-chat", &tokens, "2025-09-05"), 1.37);
-    assert_usd(cost_on("deepseek-chat", &tokens, "2025-09-06"), 2.24);
-    assert_usd(cost_on("deepseek/deepseek-chat", &tokens, "2025-09-29"), 0.7);
-    assert_usd(cost_on("grok-code-fast-1", &tokens, "2025-10-01"), 1.7);
-    let reads = Tokens { cache_read: MILLION, ..used() };
-    assert_usd(cost_on("claude-sonnet-5-5", &reads, "2026-10-06"), 0.2);
-    assert_usd(cost_on("claude-sonnet-5-5", &reads, "2026-10-07"), 0.1);
-    let long = Tokens { input: 300_000, ..used() };
-    assert_usd(cost_on("claude-sonnet-4-6", &long, "2026-03-12"), 1.8);
-    assert_usd(cost_on("claude-sonnet-4-6", &long, "2026-03-13"), 0.9);
-}
-
-#[test]
-fn a_price_names_the_days_that_it_holds() {
-    let table = PriceTable::bundled();
-    let before = table.price("o3", None, day("2025-05-01")).expect("o3 is priced");
-    let after = table.price("o3", None, None).expect("o3 is priced");
-    assert_eq!((before.valid_from, before.valid_until), (None, day("2025-06-10")));
-    assert_eq!((after.valid_from, after.valid_until), (day("2025-06-10"), None));
+    assert_usd(cost("gpt-5.2-codex", &tokens), 0.205);
 }
 
 #[test]
@@ -225,6 +225,18 @@ fn names_are_found_in_all_their_forms() {
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
         ("bedrock/us.anthropic.claude-opus-4-1-20250805-v1:0", "us.anthropic.claude-opus-4-1-20250805-v1:0"),
         ("ca.anthropic.claude-fable-5-20990101-v1:0", "claude-fable-5"),
+        (
+            "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0[1m]",
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        ),
+        (
+            "bedrock/arn:aws-us-gov:bedrock:us-gov-west-1:123456789012:inference-profile/us-gov.anthropic.claude-opus-5",
+            "us-gov.anthropic.claude-opus-5",
+        ),
+        (
+            "arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-opus-4-1-20250805-v1:0",
+            "anthropic.claude-opus-4-1-20250805-v1:0",
+        ),
         ("vertex_ai/claude-sonnet-4@20250514", "vertex_ai/claude-sonnet-4@20250514"),
         ("models/gemini-2.5-pro", "gemini-2.5-pro"),
         ("google/gemini-3-flash-preview", "gemini/gemini-3-flash-preview"),
@@ -280,6 +292,10 @@ fn a_name_never_gets_the_price_of_another_model() {
         "openrouter/anthropic/claude-9",
         "/",
         "a/b/c",
+        "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3d4e5f6",
+        "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/claude-opus-5",
+        "arn:aws:bedrock:us-east-1:123456789012:inference-profile",
+        "arn:claude-opus-5",
     ];
     for model in unknown {
         assert_eq!(table.price(model, None, None).map(|price| price.model_key), None, "{model}");
@@ -359,6 +375,8 @@ fn a_bad_file_is_refused() {
         "[[price]]\nmodels = [\"a\"]\nfrom = 2026-02-01\nuntil = 2026-01-01\nunpriced = true",
         "[[price]]\nmodels = [\"a\"]\ninput = nan\noutput = 1.0",
         "[[price]]\nmodels = [\"gpt-5\"]\nbatch = { input = 1.0 }",
+        "[[price]]\nmodels = [\"a\"]\nsame_as = \"no-such-model\"",
+        "[[price]]\nmodels = [\"a\"]\nsame_as = \"gpt-5\"\ncache_read = 1.0",
         "[aliases]\na = \"no-such-model\"",
         "not toml",
     ];
@@ -380,17 +398,6 @@ fn rows_show_rates_by_time_tier_and_threshold() {
     assert_eq!(rate("claude-opus-5", "output", "fast", None), Some((None, 50.0)));
     assert_eq!(rate("claude-opus-5", "web_search", "standard", None), Some((None, 10_000.0)));
     assert!(table.rows().all(|row| row.usd_per_million >= 0.0 && row.usd_per_million.is_finite()));
-}
-
-#[test]
-fn periods_join_without_gap_or_overlap() {
-    for model in &PriceTable::bundled().models {
-        for pair in model.periods.windows(2) {
-            assert_eq!(pair[0].until, pair[1].from, "{}", model.key);
-        }
-        assert!(model.periods.first().is_none_or(|first| first.from.is_none()));
-        assert!(model.periods.last().is_none_or(|last| last.until.is_none()));
-    }
 }
 
 #[test]
@@ -438,6 +445,7 @@ fn any_tokens(below: u64) -> impl Strategy<Value = Tokens<'static>> {
             output,
             web_searches,
             tier,
+            inference_geo: None,
             is_sum: false,
         }
     })
@@ -454,6 +462,7 @@ proptest! {
             output: tokens.output * times,
             web_searches: tokens.web_searches * times,
             tier: tokens.tier,
+            inference_geo: None,
             is_sum: false,
         };
         match (cost(model, &tokens), cost(model, &multiple)) {
