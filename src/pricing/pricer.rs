@@ -108,7 +108,7 @@ fn tokens_of<'r>(row: &UsageRow<'r>) -> Tokens<'r> {
         output: count(row.output_tokens),
         web_searches: count(row.web_searches),
         tier: row.service_tier,
-        inference_geo: None,
+        inference_geo: row.inference_geo,
         is_sum: row.grain != "response",
     }
 }

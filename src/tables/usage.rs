@@ -49,6 +49,8 @@ table! {
         stop_reason: Opt<Str>,
         /// Tier that the request was served in: standard, priority, batch, fast, …
         service_tier: Opt<Str>,
+        /// Where the inference ran, where the agent says so: `us` costs more.
+        inference_geo: Opt<Str>,
         /// What the row stands for: response, turn or session; never two grains for the same tokens.
         grain: Str,
         /// Whether the counts are not exact: only a running count was recorded, so that the true output is larger, or the

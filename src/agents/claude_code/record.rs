@@ -90,9 +90,10 @@ record! {
         server_tools: Object<ServerTools<'a>> = "server_tool_use",
         service_tier: Text<'a> = "service_tier",
         speed: Text<'a> = "speed",
+        inference_geo: Text<'a> = "inference_geo",
         iterations: List<Iteration<'a>> = "iterations",
     }
-    ignores ["inference_geo"]
+    ignores []
 }
 
 record! {

@@ -23,6 +23,7 @@ pub(super) struct Response {
     web_searches: Option<i64>,
     reasoning: Option<i64>,
     tier: Option<Rc<str>>,
+    inference_geo: Option<Rc<str>>,
     cost: Option<f64>,
     duration_ms: Option<i64>,
     stop_reason: Option<Rc<str>>,
@@ -187,6 +188,7 @@ impl Response {
             web_searches: None,
             reasoning: None,
             tier: None,
+            inference_geo: None,
             cost: None,
             duration_ms: None,
             stop_reason: None,
@@ -236,6 +238,7 @@ impl Response {
             .map(|thinking| thinking.min(numbers.output));
         self.web_searches = usage.server_tools.0.as_ref().and_then(|tools| tokens(tools.web_searches));
         self.tier = names.keep(if usage.speed.is("fast") { &usage.speed } else { &usage.service_tier });
+        self.inference_geo = names.keep(&usage.inference_geo).filter(|geo| &**geo != "not_available");
         let own = |text: &Text<'_>| text.get().map(str::to_owned);
         let advised = usage.iterations.0.iter().filter(|iteration| iteration.kind.is("advisor_message"));
         let advised = advised.fold(None, |sum, iteration| {
@@ -266,6 +269,7 @@ impl Response {
             duration_ms: self.duration_ms,
             stop_reason: self.stop_reason.as_deref(),
             service_tier: self.tier.as_deref(),
+            inference_geo: self.inference_geo.as_deref(),
             grain: "response",
             is_partial: !self.ended || self.never_final,
             copies: self.lines - 1,

@@ -39,7 +39,7 @@ const IDS: [&str; 10] = [
 /// Hashes without a key: who guesses what was hashed can see that he is right.
 const KEYS: [&str; 4] = ["input_key", "input_shape", "output_key", "error_key"];
 /// Names of models, tools and subagents, and words of a fixed set.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "kind",
     "agent_version",
     "subagent_type",
@@ -55,6 +55,7 @@ const NAMES: [&str; 19] = [
     "provider",
     "cost_source",
     "service_tier",
+    "inference_geo",
     "grain",
     "machine",
     "agent",
