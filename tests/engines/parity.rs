@@ -155,13 +155,16 @@ pub(crate) fn assert_same_rows_on(
 /// A folder's name that no pattern or text may take for its own.
 const ODD: &str = if cfg!(windows) { "lake" } else { "it's a [lake] of *?, {x,y} and \"z\"" };
 
-/// Over every fixture and every session that the detectors are tested with, in which each query has to say something.
+/// Over every fixture and every session and case that the detectors are tested with, in which each query has to say something.
 fn assert_same_rows_of(purpose: Purpose, others: Vec<(String, Statement)>) {
     let home = Home::empty();
     let lake = Built::new(&home, ODD);
     lake_of_all_fixtures(&lake);
     for (name, scripts) in scripts() {
         scripts.prefixed(&name).write_below(home.path());
+    }
+    for (name, cases) in Scripts::all(&root().join("tests/detectors/cases")) {
+        cases.prefixed(&format!("{name}-case")).write_below(home.path());
     }
     lake.run();
     let filters = filters(&lake.path);
