@@ -130,7 +130,7 @@ named as (
       || coalesce(
         nullif(trim(substr(split_part(
           regexp_replace(
-            regexp_replace(substr(t.output, 1, 600), '^[\s\S]*\n(Output|Error):\n', ''),
+            regexp_replace(substr(t.output, 1, 600), '^[\s\S]*\n(Output|Error):\n|</tool_use_error>', ''),
             '^(Exit code:? [0-9]+|<tool_use_error>|Error:|\s)+', ''
           ), chr(10), 1), 1, 80)), ''),
         'exit code ' || cast(t.exit_code as text),
