@@ -23,6 +23,21 @@ with chosen as (
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
 ),
+-- Failed commands without arguments, or with only a subcommand, whose output shows how to use them.
+usages as (
+  select c.number, t.seq
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.status = 'error'
+    and t.category = 'shell'
+    and length(t.command) <= 500
+    and regexp_replace(substr(t.command, 1, 500), '^([\s\S]*(&&|[|;\n]))? *[^ \n]+( [a-z][a-z-]*)? *(2>&1)? *$', '') = ''
+    and (
+      lower(substr(t.output, 1, 600)) like '%usage:%'
+      or lower(substr(t.output, 1, 600)) like '%options:%'
+      or lower(substr(t.output, 1, 600)) like '%commands:%'
+    )
+),
 calls as (
   select
     c.number, t.is_sidechain, t.seq, t.status, t.error_key,
@@ -35,24 +50,19 @@ calls as (
         '^([\s\S]*(&&|[|;\n]))? *([A-Za-z0-9_]+=[^ \n]* +)*', '')
       else ''
     end as last_command,
-    case when t.status = 'error' and t.category = 'shell' then lower(substr(t.output, 1, 600)) end as begin_of_output,
+    u.number is not null as shows_usage,
     coalesce(t.response_id, t.message_id, t.call_id) as try_id
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  left join usages u on u.number = c.number and u.seq = t.seq
   where t.status in ('ok', 'error') and t.category <> 'todo'
 ),
 judged as (
   select
     *,
     status = 'error'
-    and not (
-      regexp_replace(last_command, '( --help([ \n]|$)|^[^ \n]+( [a-z-]+)* (-h|help) *$)', '') <> last_command
-      or (
-        last_command <> ''
-        and regexp_replace(last_command, '^[^ \n]+( [a-z][a-z-]*)? *(2>&1)? *$', '') = ''
-        and (begin_of_output like '%usage:%' or begin_of_output like '%options:%' or begin_of_output like '%commands:%')
-      )
-    )
+    and not shows_usage
+    and regexp_replace(last_command, '( --help([ \n]|$)|^[^ \n]+( [a-z-]+)* (-h|help) *$)', '') = last_command
     and not (
       may_say_no
       and (
@@ -121,7 +131,7 @@ named as (
       || coalesce(
         nullif(trim(substr(split_part(
           regexp_replace(
-            regexp_replace(substr(t.output, 1, 600), '^[\s\S]*\n(Output|Error):\n', ''),
+            regexp_replace(substr(t.output, 1, 600), '^[\s\S]*\n(Output|Error):\n|</tool_use_error>', ''),
             '^(Exit code:? [0-9]+|<tool_use_error>|Error:|\s)+', ''
           ), chr(10), 1), 1, 80)), ''),
         'exit code ' || cast(t.exit_code as text),
@@ -132,6 +142,7 @@ named as (
   join chosen c on c.number = r.number
   join tool_calls t
     on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = f.first_seq
+  where t.status = 'error'
 ),
 listed as (
   select
