@@ -5,11 +5,14 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::indexing_slicing,
     reason = "what fails here fails a test; files are the test's own"
 )]
 
+#[path = "detectors/precision.rs"]
+mod precision;
 #[path = "common/script.rs"]
 mod script;
 
@@ -52,10 +55,9 @@ fn folder(name: &str) -> PathBuf {
     Path::new(&project).join(name)
 }
 
-fn files(folder: &Path, extension: &str) -> BTreeMap<String, PathBuf> {
-    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let paths = paths.filter(|path| path.extension().is_some_and(|found| found == extension));
-    paths.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path)).collect()
+/// Paths of the scripts, by detector.
+fn scripts() -> BTreeMap<String, PathBuf> {
+    script::paths(&folder("tests/detectors"))
 }
 
 #[derive(Default)]
@@ -219,7 +221,7 @@ fn told_of_spending(lake: &Path, found: &[Value], told: &mut impl FnMut(String))
 fn detectors_find_what_they_say_and_nothing_else() {
     let mut problems = String::new();
     let only = std::env::var("LLREM_TEST_DETECTOR").ok();
-    let scripts = files(&folder("tests/detectors"), "toml");
+    let scripts = scripts();
     std::thread::scope(|scope| {
         let checks: Vec<_> = scripts
             .iter()
@@ -241,14 +243,14 @@ fn detectors_find_what_they_say_and_nothing_else() {
 
 #[test]
 fn every_detector_has_scripts() {
-    let detectors: BTreeSet<String> = files(&folder("sql/detectors"), "sql").into_keys().collect();
-    let scripts: BTreeSet<String> = files(&folder("tests/detectors"), "toml").into_keys().collect();
-    assert_eq!(detectors, scripts);
+    let detectors: BTreeSet<&str> = llrem::query::canned::detector_names().into_iter().collect();
+    let scripts = scripts();
+    assert_eq!(detectors, scripts.keys().map(String::as_str).collect());
 }
 
 /// A lake of the sessions of all scripts.
 fn lake_of_all(folder_of_test: &Path) -> PathBuf {
-    let scripts = files(&folder("tests/detectors"), "toml");
+    let scripts = scripts();
     let scripts: Vec<Scripts> = scripts.iter().map(|(name, path)| Scripts::load(path).prefixed(name)).collect();
     lake_of(&scripts, folder_of_test)
 }
@@ -257,7 +259,7 @@ fn lake_of_all(folder_of_test: &Path) -> PathBuf {
 fn findings_count_each_token_and_dollar_once() {
     let folder_of_test = tempfile::tempdir().unwrap();
     let lake = lake_of_all(folder_of_test.path());
-    let detectors: Vec<Detector> = files(&folder("tests/detectors"), "toml")
+    let detectors: Vec<Detector> = scripts()
         .into_iter()
         .map(|(name, path)| Detector { statement: bound(&name, &Scripts::load(&path)), name })
         .collect();

@@ -1,12 +1,14 @@
 -- name: runaway_subagents
 -- title: Subagents whose cost is far from what they brought back
--- about: Subagents that changed nothing and answered with little for what they used: more than `max_ratio` tokens for each token
--- about: of the answer (the longest text that they wrote or their caller received, four letters a token). What is above is the
--- about: waste, estimated as that share of the subagent's cost. The finding belongs to the subagent, never to its caller, so no
--- about: dollar counts twice; but the threshold is on all subagents of one caller together, so that many small ones count as
--- about: one large one. Not judged: subagents that edited, committed or returned data by a tool, and those that left no text.
--- param: max_ratio int = 2000 -- Tokens used for a token brought back that are still fair. Tokens.
--- param: min_wasted_usd float = 0.5 -- Waste of all subagents of one caller that makes findings. USD.
+-- about: Subagents that only looked around and answered with little for what they used: more than `max_ratio` tokens for
+-- about: each token of their answers (all texts that they wrote, or all that their caller received, if that is more; four
+-- about: letters a token). Tokens above that are the waste, estimated as that share of the subagent's cost. The finding
+-- about: belongs to the subagent, never to its caller, so no dollar counts twice. The threshold is on all subagents of one
+-- about: caller together, so that many small ones count as one large one. Not judged: helpers that the program starts by
+-- about: itself (guardians, compaction), reviews and checks, whose answer is short by nature, subagents that edited,
+-- about: committed, built, tested, worked a browser or another service, or returned data by a tool, and those without text.
+-- param: max_ratio int = 5000 -- Tokens that may be used for each token of the answers. Tokens.
+-- param: min_wasted_usd float = 0.5 -- Waste of all subagents of one caller together, at least. USD.
 -- param: min_wasted_tokens int = 2000000 -- The same for those whose price is unknown. Tokens.
 -- param: since timestamp = null -- Only sessions that started then or later.
 -- param: until timestamp = null -- Only sessions that started before then.
@@ -23,8 +25,12 @@ with subagents as (
       partition by s.machine, s.agent, coalesce(s.parent_session_id, s.session_id)
     ) as unpriced_of_all
   from sessions s
-  where s.is_subagent
+  where s.kind = 'subagent'
     and s.total_tokens > 0
+    and regexp_replace(
+      lower(coalesce(s.subagent_type, '') || ' ' || substr(coalesce(s.title, ''), 1, 200)),
+      'guardian|review|audit|verif|validat', ''
+    ) = lower(coalesce(s.subagent_type, '') || ' ' || substr(coalesce(s.title, ''), 1, 200))
     and ($since is null or s.started_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
@@ -38,17 +44,21 @@ done as (
     t.machine, t.agent, t.session_id,
     max(t.seq) as last_seq,
     bool_or(t.name = 'StructuredOutput' or (t.status = 'ok' and (
-      t.category in ('edit', 'write')
-      or (t.category = 'shell' and (
-        t.command like '%apply_patch%' or t.command like '%git commit%' or t.command like '%git push%'
-        or t.command like '%sed -i%' or t.command like '%cat >%' or t.command like '%tee %'))
-    ))) as has_changed
+      t.category in ('edit', 'write', 'browser', 'mcp')
+      or (t.category = 'shell' and regexp_replace(
+        ' ' || substr(t.command, 1, 2000),
+        'apply_patch|git +(commit|push)|sed -i|cat *>|tee |[^0-9&<>=-]>>? *[^/&> ]'
+          || '|[ ;&|](cargo|npm|npx|pnpm|yarn|bun|make|gradle|mvn|pytest|tox|docker|kubectl|terraform|gh) '
+          || '|go (test|build|vet)|(run|unit|e2e)[-_ ]?tests?',
+        ''
+      ) <> ' ' || substr(t.command, 1, 2000))
+    ))) as has_worked
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   group by t.machine, t.agent, t.session_id
 ),
 received as (
-  select t.machine, t.agent, t.child_session_id, max(t.output_bytes) as bytes
+  select t.machine, t.agent, t.child_session_id, sum(t.output_bytes) as bytes
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.child_session_id
   where t.child_session_id is not null and t.status = 'ok'
@@ -59,7 +69,7 @@ written as (
     m.machine, m.agent, m.session_id,
     min(m.seq) as first_seq,
     max(m.seq) as last_seq,
-    max(case when m.kind = 'reply' then length(m.text) end) as letters
+    sum(case when m.kind = 'reply' then length(m.text) end) as letters
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
   group by m.machine, m.agent, m.session_id
@@ -74,7 +84,7 @@ yields as (
   join written w on w.machine = c.machine and w.agent = c.agent and w.session_id = c.session_id
   left join received r on r.machine = c.machine and r.agent = c.agent and r.child_session_id = c.session_id
   left join done d on d.machine = c.machine and d.agent = c.agent and d.session_id = c.session_id
-  where coalesce(w.letters, r.bytes) > 0 and not coalesce(d.has_changed, false)
+  where coalesce(w.letters, r.bytes) > 0 and not coalesce(d.has_worked, false)
 ),
 excesses as (
   select
@@ -106,10 +116,15 @@ select
   last_seq,
   coalesce(subagent_type, 'subagent')
     || coalesce(': ' || nullif(trim(replace(substr(title, 1, 80), chr(10), ' ')), ''), '') as evidence,
-  'It used ' || cast(total_tokens as text) || ' tokens and changed nothing. The answer has about ' || cast(yield_tokens as text)
-    || '; up to ' || cast($max_ratio as text) || ' used for each are fair. '
-    || case when runaways = 1 then 'Ask it for less, or name the files.'
-       else cast(runaways as text) || ' subagents of this caller did so: start fewer, or name the files.' end as explanation,
+  'It used '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(total_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' tokens to look around, and answered with about '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(yield_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || case when yield_tokens = 1 then ' token. ' else ' tokens. ' end
+    || case when runaways = 1 then 'Ask it a narrower question, and name the files to look at.'
+       else cast(runaways as text)
+         || ' subagents of this caller did so. Start fewer, ask narrower questions, and name the files to look at.' end
+    as explanation,
   'estimated' as basis,
   machine
 from fan_outs

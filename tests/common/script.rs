@@ -5,7 +5,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -42,7 +42,15 @@ pub struct Session {
     model: String,
     /// Session that started this one; by a step with `agent` in it.
     parent: Option<String>,
+    #[serde(default)]
     steps: Vec<Step>,
+    /// Files of another agent, instead of steps: the text of each by its path below the home.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    /// True if a person who reads the session would call it waste of the detector's kind; only in `cases`.
+    pub is_waste: Option<bool>,
+    /// What real transcripts show that this session rewrites; only in `cases`.
+    pub seen: Option<String>,
 }
 
 /// One step: a prompt, a reply, a call with its result, or an event.
@@ -55,6 +63,10 @@ pub struct Step {
     times: Option<usize>,
     /// The person says.
     prompt: Option<String>,
+    /// The prompt comes with an image.
+    image: bool,
+    /// A record in Claude Code's own form, as JSON without ids and times, for what no other step can say.
+    record: Option<String>,
     /// The agent says.
     reply: Option<String>,
     /// The agent calls the tool.
@@ -63,10 +75,14 @@ pub struct Step {
     input: toml::Table,
     /// The call succeeds with the result; what it does when nothing else is said.
     ok: Option<String>,
+    /// The result is filled up with lines to so many bytes.
+    bytes: usize,
     /// The call fails with the result.
     error: Option<String>,
     /// The person declines the call.
     rejected: bool,
+    /// The call was running when the person stopped it.
+    interrupted: bool,
     /// The call has no result.
     pending: bool,
     /// The call belongs to the response of the step before.
@@ -106,6 +122,17 @@ impl Default for Tokens {
     }
 }
 
+/// A file of a folder with scripts that holds none: why thresholds stand where they stand.
+pub const THRESHOLDS: &str = "thresholds";
+
+/// The files of a folder that hold scripts, by name.
+pub fn paths(folder: &Path) -> BTreeMap<String, PathBuf> {
+    let paths = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let scripts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    let named = scripts.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path));
+    named.filter(|(name, _)| name != THRESHOLDS).collect()
+}
+
 fn shop() -> String {
     "shop".to_owned()
 }
@@ -121,9 +148,7 @@ fn sonnet() -> String {
 impl Scripts {
     /// The scripts of a folder's files, by name.
     pub fn all(folder: &Path) -> BTreeMap<String, Self> {
-        let paths = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
-        let scripts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
-        scripts.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), Self::load(&path))).collect()
+        paths(folder).into_iter().map(|(name, path)| (name, Self::load(&path))).collect()
     }
 
     /// Reads a file of scripts.
@@ -163,6 +188,12 @@ impl Session {
 
     /// Writes the session's file where Claude Code would.
     pub fn write_below(&self, home: &Path) {
+        for (path, text) in &self.files {
+            write(&home.join(path), text);
+        }
+        if self.steps.is_empty() {
+            return;
+        }
         let folder = home.join(".claude/projects").join(format!("-home-ana-{}", self.project));
         let path = match &self.parent {
             Some(parent) => folder.join(parent).join("subagents").join(format!("agent-{}.jsonl", self.name)),
@@ -174,9 +205,13 @@ impl Session {
                 writer.step(&step.said_with(round));
             }
         }
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, writer.text).unwrap();
+        write(&path, &writer.text);
     }
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
 }
 
 impl Step {
@@ -185,6 +220,7 @@ impl Step {
         let input = toml::to_string(&self.input).unwrap().replace("{n}", &round.to_string());
         Self {
             prompt: number(&self.prompt),
+            record: number(&self.record),
             reply: number(&self.reply),
             ok: number(&self.ok),
             error: number(&self.error),
@@ -229,7 +265,13 @@ impl<'s> Writer<'s> {
         }
         if let Some(text) = &step.prompt {
             self.before_prompts.push(self.parent.clone());
-            self.line(json!({"type": "user", "message": {"role": "user", "content": text}}));
+            let image =
+                json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aW1hZ2U="}});
+            let content = if step.image { json!([{"type": "text", "text": text}, image]) } else { json!(text) };
+            self.line(json!({"type": "user", "message": {"role": "user", "content": content}}));
+        }
+        if let Some(record) = &step.record {
+            self.line(serde_json::from_str(record).unwrap());
         }
         if let Some(text) = &step.reply {
             self.response(step, &json!({"type": "text", "text": text}), "end_turn");
@@ -271,10 +313,14 @@ impl<'s> Writer<'s> {
             (Some(error), _) => (error.as_str(), true),
             (None, _) => (step.ok.as_deref().unwrap_or("done"), false),
         };
+        let lines = (1..).flat_map(|number| format!("line {number} of the result\n").into_bytes());
+        let filler = String::from_utf8(lines.take(step.bytes.saturating_sub(content.len())).collect()).unwrap();
+        let content = format!("{content}{filler}");
         let result = match (&step.agent, step.rejected) {
             (_, true) => json!("User rejected tool use"),
             (Some(agent), _) => json!({"status": "completed", "agentId": agent, "totalDurationMs": 1000}),
             _ if is_error => json!(format!("Error: {content}")),
+            _ if step.interrupted => json!({"interrupted": true}),
             _ => json!({}),
         };
         self.line(json!({"type": "user", "toolUseResult": result, "message": {"role": "user", "content": [
