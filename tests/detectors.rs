@@ -32,7 +32,7 @@ use serde_json::Value;
 use script::Scripts;
 
 /// Columns of every detector, in their order.
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 16] = [
     "detector",
     "agent",
     "session_id",
@@ -48,6 +48,7 @@ const COLUMNS: [&str; 15] = [
     "explanation",
     "basis",
     "machine",
+    "responses",
 ];
 
 fn folder(name: &str) -> PathBuf {

@@ -2,10 +2,12 @@
 -- title: Turns that were stopped before they had changed anything
 -- about: Turns that the person or an error ended early, in which no file was edited or written, nothing was committed and no
 -- about: shell command wrote a file. Those of one session are one finding. Left out: turns whose next prompt only says to
--- about: go on (what was read stays in use), turns in which the person declined a call (see permission_friction), turns on
--- about: branches that the conversation left (see expensive_dead_ends), and subagents.
+-- about: go on (what was read stays in use), in which the agent said more than `max_said` (the person answers that), in which
+-- about: the person declined a call (see permission_friction), or on branches that the conversation left (see
+-- about: expensive_dead_ends); and subagents.
 -- about: Wasted are all responses of these turns.
 -- param: min_responses int = 3 -- Responses that a stopped turn has at least. Count.
+-- param: max_said int = 500 -- Length of what the agent said in a turn. Characters.
 -- param: min_tokens int = 100000 -- Tokens that the stopped turns of a session used, at least. Tokens.
 -- param: since timestamp = null -- Only sessions that started then or later.
 -- param: until timestamp = null -- Only sessions that started before then.
@@ -31,6 +33,7 @@ turns as (
     max(m.seq) as last_seq,
     max(case when m.kind = 'prompt' then replace(substr(m.text, 1, 80), chr(10), ' ') end) as prompt,
     bool_or(m.kind = 'abort') as is_aborted,
+    sum(case when m.role = 'assistant' then length(m.text) else 0 end) as said,
     bool_or(m.is_abandoned) as is_abandoned
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
@@ -69,6 +72,7 @@ costs as (
   left join changes k on k.number = f.number and k.turn = f.turn
   where f.is_aborted
     and not f.is_abandoned
+    and coalesce(f.said, 0) <= $max_said
     and not coalesce(k.has_changed, false)
     and u.grain = 'response'
     and regexp_replace(
@@ -108,7 +112,7 @@ select
     || case when f.occurrences = 1 then '' else ', and ' || cast(f.occurrences - 1 as text) || ' more' end as evidence,
   case when f.occurrences = 1 then 'A turn was' else cast(f.occurrences as text) || ' turns were' end
     || ' stopped before anything had changed, after ' || regexp_replace(reverse(regexp_replace(reverse(cast(f.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' responses. Say in the prompt which files and which way you have in mind, or ask for a plan first; then rewind to '
+    || case when f.responses = 1 then ' response' else ' responses' end || '. Say in the prompt which files and which way you have in mind, or ask for a plan first; then rewind to '
     || 'before the prompt, so that what led nowhere does not stay in the context.' as explanation,
   'measured' as basis,
   c.machine,

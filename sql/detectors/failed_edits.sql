@@ -104,12 +104,15 @@ select
     || regexp_replace(reverse(regexp_replace(reverse(cast(f.edits as text)), '([0-9]{3})', '\1,', 'g')), '^,', '') || ' edits, '
     || coalesce(f.file_path, 'no file named')
     || case when f.files <= 1 then '' else ' and ' || cast(f.files - 1 as text) || ' more' end as evidence,
-  regexp_replace(reverse(regexp_replace(reverse(cast(f.occurrences as text)), '([0-9]{3})', '\1,', 'g')), '^,', '') || ' edits failed: '
-    || regexp_replace(reverse(regexp_replace(reverse(cast(f.stale as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' because the file had not been read or had changed since, '
-    || regexp_replace(reverse(regexp_replace(reverse(cast(f.occurrences - f.stale as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' because the text or patch did not fit the file. Tell the agent to read the lines right before it edits them; run '
-    || 'formatters after the edits, not between them; and keep two sessions out of one folder.' as explanation,
+  regexp_replace(reverse(regexp_replace(reverse(cast(f.occurrences as text)), '([0-9]{3})', '\1,', 'g')), '^,', '') || case when f.occurrences = 1 then ' edit' else ' edits' end || ' failed because '
+    || case
+      when f.stale = 0 then 'the text or patch did not fit the file'
+      when f.stale = f.occurrences then 'the file had not been read or had changed since'
+      else 'the file had not been read or had changed since (' || cast(f.stale as text)
+        || '), or the text or patch did not fit it (' || cast(f.occurrences - f.stale as text) || ')'
+    end
+    || '. Tell the agent to read the lines right before it edits them; run formatters after the edits, not between them; '
+    || 'and keep two sessions out of one folder.' as explanation,
   'measured' as basis,
   c.machine,
   w.responses

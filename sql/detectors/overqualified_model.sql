@@ -9,7 +9,7 @@
 -- default: off
 -- param: min_price float = 4.5 -- Price of an uncached input token from which a model is dear. USD per million tokens.
 -- param: other_price float = 3 -- Price of an uncached input token of the model to compare with. USD per million tokens.
--- param: max_responses int = 15 -- Responses of a turn. Count.
+-- param: max_responses int = 10 -- Responses of a turn. Count.
 -- param: max_words int = 15 -- Length of a prompt for a routine. Words.
 -- param: min_wasted_usd float = 0.1 -- Waste of a session, at least. USD.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
@@ -71,7 +71,10 @@ prompts as (
 ),
 calls as (
   select
-    c.number, t.turn, t.category, t.status, lower(coalesce(t.file_path, '')) as path
+    c.number, t.turn, t.category, lower(coalesce(t.file_path, '')) as path,
+    t.mcp_server like '%git%' or (t.category = 'shell' and regexp_replace(
+      ' ' || substr(t.command, 1, 2000), '[ ;&|(](git|gh|glab|jj) ', ''
+    ) <> ' ' || substr(t.command, 1, 2000)) as is_git
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.turn is not null
@@ -81,6 +84,7 @@ work as (
     number, turn,
     sum(case when category in ('edit', 'write') then 1 else 0 end) as edits,
     bool_or(category = 'task') as has_delegated,
+    bool_or(is_git) as has_git,
     bool_and(category not in ('edit', 'write') or (
       regexp_replace(path, '([.](md|mdx|txt|rst|adoc)|/(readme|changelog|license|notice|authors))$', '') <> path
       and regexp_replace(path, 'plan|design|spec|rfc|adr|architect|prompt|agents|claude|gemini|skill|rules|todo|requirement', '')
@@ -102,7 +106,8 @@ chosen_turns as (
     and (
       w.edits > 0
       or (
-        length(trim(p.prompt)) - length(replace(replace(trim(p.prompt), chr(10), ''), ' ', '')) + 1 <= $max_words
+        w.has_git
+        and length(trim(p.prompt)) - length(replace(replace(trim(p.prompt), chr(10), ''), ' ', '')) + 1 <= $max_words
         and regexp_replace(
           lower(trim(p.prompt)),
           '^/?((ok|okay|yes|yeah|yep|great|good|perfect|nice|cool|thanks|thank you|now|please|pls|and|then|also|next|can you|could you'

@@ -2,7 +2,9 @@
 -- title: Small tasks that carried a large context that was not about them
 -- about: Turns that began with a context of `min_context` or more, did little, and had nothing to do with what came before:
 -- about: the prompt stands alone (it has `min_words` words, none of which refers back, such as it, this, same, also), and
--- about: the turn names files, none of them in a folder in which an earlier turn of the session read or changed a file.
+-- about: the turn reads files, and works on none in an area of the project that an earlier turn of the session worked on. An
+-- about: area is what the first two names of a path below the project's folder say. Found are sessions with `min_turns` such
+-- about: turns, or with one that began after a rest of `min_rest`.
 -- about: Agents that read files with shell commands alone do not name them, and are left out. Routine of git is in
 -- about: routine_at_full_context. Those of one session are one finding.
 -- about: Wasted is what the context above `fresh_tokens` cost in each response, estimated from the response's own cost.
@@ -10,7 +12,8 @@
 -- param: max_responses int = 15 -- Responses of a small turn. Count.
 -- param: max_growth int = 20000 -- Tokens that a small turn adds to the context. Tokens.
 -- param: min_words int = 6 -- Words of a prompt that stands alone. Count.
--- param: min_turns int = 1 -- Such turns of a session. Count.
+-- param: min_turns int = 2 -- Such turns of a session. Count.
+-- param: min_rest int = 30 -- Rest before a turn, after which one is enough. Minutes.
 -- param: fresh_tokens int = 20000 -- Context that the same turn needs in a new conversation. Tokens.
 -- param: min_carried int = 300000 -- Context carried by all such responses of a session, at least. Tokens.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
@@ -24,6 +27,7 @@
 with chosen as (
   select
     s.machine, s.agent, s.session_id, s.project, s.started_at, s.is_subagent,
+    coalesce(replace(s.project_path, chr(92), '/') || '/', '//') as below,
     dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.total_tokens >= $min_context
@@ -63,49 +67,53 @@ prompts as (
     max(case when m.kind = 'prompt' then substr(m.text, 1, 4000) end) as prompt,
     bool_or(m.is_abandoned) as is_abandoned,
     min(m.seq) as first_seq,
-    max(m.seq) as last_seq
+    max(m.seq) as last_seq,
+    min(m.timestamp) as began_at,
+    max(m.timestamp) as ended_at
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
   where m.turn is not null and not m.is_sidechain
   group by c.number, m.turn
 ),
--- The first turn that names a folder, for each folder; and whether a turn reads at all.
+rests as (
+  select
+    *,
+    (extract(epoch from began_at) - extract(epoch from lag(ended_at) over (partition by number order by turn))) / 60 as rest
+  from prompts
+),
 named as (
   select
     c.number, t.turn, t.category,
-    regexp_replace(replace(t.file_path, chr(92), '/'), '/[^/]*$', '') as folder
+    regexp_replace(
+      replace(replace(t.file_path, chr(92), '/'), c.below, ''), '^(/?[^/]*/[^/]*)/.*$', '\1'
+    ) as area
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.file_path is not null and t.turn is not null and t.status = 'ok'
 ),
-folders as (
+areas as (
   select
-    number, turn, folder,
-    min(turn) over (partition by number, folder) as first_turn,
-    bool_or(category = 'read') over (partition by number order by turn) as has_read
+    number, turn, category,
+    min(turn) over (partition by number, area) as first_turn,
+    min(turn) over (partition by number) as first_of_all
   from named
 ),
 files as (
   select
     number, turn,
-    bool_and(first_turn = turn) as is_new,
-    bool_or(has_read) as has_read
-  from folders
+    bool_and(first_turn = turn and turn > first_of_all) as is_new,
+    bool_or(category = 'read') as has_read
+  from areas
   group by number, turn
 ),
-first_files as (
-  select number, min(turn) as first_turn from named group by number
-),
 chosen_turns as (
-  select p.number, p.turn, p.prompt, p.first_seq, p.last_seq, s.opening
-  from prompts p
+  select p.number, p.turn, p.prompt, p.first_seq, p.last_seq, p.rest, s.opening
+  from rests p
   join spent s on s.number = p.number and s.turn = p.turn
   join files f on f.number = p.number and f.turn = p.turn
-  join first_files b on b.number = p.number
   where not p.is_abandoned
     and f.is_new
     and f.has_read
-    and f.turn > b.first_turn
     and s.opening >= $min_context
     and s.responses <= $max_responses
     and s.largest - s.opening <= $max_growth
@@ -119,7 +127,7 @@ chosen_turns as (
 ),
 carried as (
   select
-    t.number, t.turn, t.first_seq, t.last_seq, t.prompt, r.response_id, t.opening,
+    t.number, t.turn, t.first_seq, t.last_seq, t.prompt, t.rest, r.response_id, t.opening,
     least(t.opening, r.context) - $fresh_tokens as tokens,
     round(
       r.cost_usd * r.input_units / (r.input_units + r.output_units)
@@ -143,7 +151,7 @@ found as (
     array_sort(array_agg(response_id)) as responses
   from carried
   group by number
-  having sum(tokens) >= $min_carried and count(distinct turn) >= $min_turns
+  having sum(tokens) >= $min_carried and (count(distinct turn) >= $min_turns or max(rest) >= $min_rest)
 )
 select
   'oversized_context' as detector,

@@ -1,7 +1,7 @@
 -- name: routine_at_full_context
 -- title: Commits and pushes that carried the whole conversation along
 -- about: Turns whose short prompt asks for nothing but a routine of git (commit, push, merge, rebase, tag, open a pull
--- about: request), that edited no file, and that began with a context of `min_context` or more. Those of one session are
+-- about: request), that used git and edited no file, and that began with a context of `min_context` or more. Those of one session are
 -- about: one finding.
 -- about: Wasted is what the context above `fresh_tokens` cost in each response, estimated from the response's own cost.
 -- param: min_context int = 100000 -- Length of the turn's first request, at least. Tokens.
@@ -66,7 +66,12 @@ prompts as (
   group by c.number, m.turn
 ),
 work as (
-  select c.number, t.turn, bool_or(t.category in ('edit', 'write', 'task')) as has_worked
+  select
+    c.number, t.turn,
+    bool_or(t.category in ('edit', 'write', 'task')) as has_worked,
+    bool_or(t.mcp_server like '%git%' or (t.category = 'shell' and regexp_replace(
+      ' ' || substr(t.command, 1, 2000), '[ ;&|(](git|gh|glab|jj) ', ''
+    ) <> ' ' || substr(t.command, 1, 2000))) as has_git
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.turn is not null
@@ -80,6 +85,7 @@ chosen_turns as (
   where p.prompts = 1
     and not p.is_abandoned
     and not w.has_worked
+    and w.has_git
     and s.opening >= $min_context
     and s.responses <= $max_responses
     and length(trim(p.prompt)) - length(replace(replace(trim(p.prompt), chr(10), ''), ' ', '')) + 1 <= $max_words
