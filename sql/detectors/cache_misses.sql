@@ -1,16 +1,20 @@
 -- name: cache_misses
 -- title: Context paid for again although it had been cached
 -- about: Responses that wrote or paid uncached for what the response before them, of the same thread and model, had in the
--- about: cache. Two causes, each on its own line: `rebuilt` (the cache was still alive) and `idle` (the conversation
+-- about: cache. Two causes, each with findings of its own: `rebuilt` (the cache was still alive) and `idle` (the conversation
 -- about: rested longer than the cache lives). Misses of one cause, with none of the other between, are one finding.
--- about: No misses: what follows a compaction, a rewind or a change of model, and a request that became shorter: it is
--- about: another one. Where the agent does not record writes to the cache, only what had been read from it
+-- about: How long a cache lives follows from the latest write to it: 5 minutes or an hour, counted from its last use. OpenAI
+-- about: records no writes: it documents that a cache is typically cleared after 5 to 10 minutes without use, always within an
+-- about: hour, and that no hit is guaranteed.
+-- about: No misses: responses after a compaction, a rewind or a change of model, and requests that became shorter: they are
+-- about: other requests. Where the agent does not record writes to the cache, only what had been read from it
 -- about: counts. Side conversations within a session are left out: they interleave.
 -- about: Wasted is what these tokens cost above a read from the cache, estimated from the response's own cost.
 -- param: min_tokens int = 10000 -- Cached tokens that a response did not read again. Tokens.
 -- param: min_length float = 0.99 -- Length of a request below which it is another one. Share of what was cached before.
 -- param: short_life int = 5 -- Life of a cache, counted from its last use. Minutes.
 -- param: long_life int = 60 -- Life of a cache that was written as a long one. Minutes.
+-- param: openai_life int = 10 -- Time without use after which OpenAI has mostly cleared a cache. Minutes.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
@@ -40,7 +44,9 @@ requests as (
     coalesce(u.cache_write_5m_tokens, 0) as short_write,
     coalesce(u.cache_write_1h_tokens, 0) as long_write,
     coalesce(u.output_tokens, 0) as output_tokens,
-    u.cost_usd
+    u.cost_usd,
+    coalesce(u.provider = 'openai' or lower(u.model) like '%gpt-%', false) as is_openai,
+    row_number() over (partition by c.number order by u.timestamp, u.source_line, u.response_id) as place
   from usage u
   join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
   where u.grain = 'response' and (c.is_subagent or not u.is_sidechain) and u.total_tokens > coalesce(u.output_tokens, 0)
@@ -53,10 +59,13 @@ followed as (
     lag(r.turn) over thread as previous_turn,
     lag(r.model) over thread as previous_model,
     lag(r.cache_read + r.short_write + r.long_write) over thread as had_cached,
-    sum(r.long_write) over (
+    -- The place of the latest write times 2, and 1 if most of it lives long.
+    max(case
+      when r.short_write + r.long_write > 0 then r.place * 2 + case when r.long_write > r.short_write then 1 else 0 end
+    end) over (
       partition by r.number order by r.timestamp, r.source_line, r.response_id
       rows between unbounded preceding and 1 preceding
-    ) as long_before
+    ) as latest_write
   from requests r
   window thread as (partition by r.number order by r.timestamp, r.source_line, r.response_id)
 ),
@@ -65,7 +74,12 @@ suspects as (
     f.machine, f.agent, f.session_id, f.number, f.response_id, f.previous_id, f.timestamp, f.previous_at,
     f.turn, f.previous_turn, f.model, f.missed,
     coalesce(floor(extract(epoch from f.timestamp) - extract(epoch from f.previous_at)), 0) as rest,
-    case when f.long_before > 0 then $long_life else $short_life end as life,
+    f.is_openai,
+    case
+      when f.is_openai then $openai_life
+      when f.latest_write % 2 = 1 then $long_life
+      else $short_life
+    end as life,
     f.cost_usd
       * (f.missed
         * ((f.uncached + f.short_write * $short_write_price + f.long_write * $long_write_price)
@@ -85,6 +99,7 @@ misses as (
     max(s.model) as model,
     max(s.missed) as missed,
     max(s.life) as life,
+    bool_or(s.is_openai) as is_openai,
     max(s.wasted) as wasted,
     max(s.rest) as rest,
     max(s.turn) as turn,
@@ -120,6 +135,7 @@ episodes as (
     max(missed) as most,
     sum(case when turn is distinct from previous_turn then 1 else 0 end) as after_prompt,
     max(life) as life,
+    bool_or(is_openai) as is_openai,
     cast(ceil(max(rest) / 60) as bigint) as longest_rest,
     sum(round(wasted * 1e9)) / 1e9 as wasted_cost_usd,
     min(first_seq) as first_seq,
@@ -142,18 +158,27 @@ select
   e.last_seq,
   e.cause || ': ' || cast(e.occurrences as text) || ' response' || case when e.occurrences = 1 then '' else 's' end
     || ' of ' || coalesce(e.model, 'an unknown model') || ' (' || cast(e.after_prompt as text)
-    || ' right after a prompt), at most ' || cast(e.most as text) || ' tokens' as evidence,
-  case
-    when e.cause = 'idle' then 'The conversation rested ' || case when e.occurrences = 1 then '' else 'up to ' end
-      || cast(e.longest_rest as text) || ' minutes, longer than the ' || cast(e.life as text)
-      || ' that its cache lives, so ' || cast(e.wasted_tokens as text) || ' cached tokens were paid for again. Before a long break, compact; after it, '
-      || 'start anew where the old context does not matter.'
-    else cast(e.wasted_tokens as text) || ' tokens were paid for again although they had been used within the '
-      || cast(e.life as text) || ' minutes that the cache lives. '
-      || case when e.after_prompt = 0 then 'It happened in the middle of the work: most likely the provider lost the cache.'
-              else 'Usual causes: a session that was left and resumed, tools, instructions or thinking that changed '
-                || 'between prompts.' end
-  end as explanation,
+    || ' right after a prompt), at most '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(e.most as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' tokens' as evidence,
+  regexp_replace(reverse(regexp_replace(reverse(cast(e.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' cached tokens were paid for again'
+    || case
+      when e.cause = 'idle' then ': the conversation rested ' || case when e.occurrences = 1 then '' else 'up to ' end
+        || regexp_replace(reverse(regexp_replace(reverse(cast(e.longest_rest as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+        || ' minutes, and '
+        || case when e.is_openai then 'OpenAI clears a cache after 5 to 10 minutes without use, at the latest after an hour'
+           else 'its cache lives for ' || cast(e.life as text) end
+        || '. Compact before a long break; after one, begin a new session if the old context does not matter.'
+      when e.is_openai then ', ' || cast(e.life as text) || ' minutes or less after their last use. OpenAI keeps a cache for 5 to 10 '
+        || 'minutes without use and guarantees no hit. Keep tools and instructions the same within a session; the rest is not '
+        || 'in your hands.'
+      else ', though they had been used within the ' || cast(e.life as text) || ' minutes that the cache lives. '
+        || case when e.after_prompt = 0 then 'It happened in the middle of the work, so most likely the provider lost the cache: '
+                  || 'nothing to do, unless it happens often.'
+                else 'Usual causes: a session that was left and resumed, or tools, instructions or thinking that changed. Keep '
+                  || 'them the same within a session.' end
+    end as explanation,
   'estimated' as basis,
   c.machine
 from episodes e

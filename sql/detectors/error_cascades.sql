@@ -1,9 +1,10 @@
 -- name: error_cascades
 -- title: Tool calls that failed one after the other
 -- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one
--- about: try, because their errors are one lesson; calls that the person declined are no errors, and neither they nor
--- about: notes on a todo list end a run. A command that looks for something and says no with exit code 1 (grep, rg, test,
--- about: diff, which and their like) has not failed, and ends a run as a success does.
+-- about: try, because their errors are one lesson. Calls that the person declined are no errors, and neither they nor
+-- about: notes on a todo list end a run. Two kinds of commands with an exit code other than 0 have not failed, and end a
+-- about: run as a success does: one that looks for something and says no with exit code 1 (grep, rg, test, diff, which
+-- about: and the like), and one that shows its options (`--help`, or a bare call that answers with its usage).
 -- about: Wasted are the responses that made the calls after the first: each was a try that failed.
 -- about: Severity by what was wasted, or by count: medium from 5 tries on, high from 10.
 -- param: min_run int = 3 -- Failed tries in a row that make a cascade. Count.
@@ -22,6 +23,20 @@ with chosen as (
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
 ),
+-- Failed commands without arguments, or with only a subcommand, whose output shows how to use them.
+usages as (
+  select c.number, t.seq
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.status = 'error'
+    and t.category = 'shell'
+    and regexp_replace(t.command, '^([\s\S]*(&&|[|;\n]))? *[^ \n]+( [a-z][a-z-]*)? *(2>&1)? *$', '') = ''
+    and (
+      lower(substr(t.output, 1, 600)) like '%usage:%'
+      or lower(substr(t.output, 1, 600)) like '%options:%'
+      or lower(substr(t.output, 1, 600)) like '%commands:%'
+    )
+),
 calls as (
   select
     c.number, t.is_sidechain, t.seq, t.status, t.error_key,
@@ -34,15 +49,20 @@ calls as (
         '^([\s\S]*(&&|[|;\n]))? *([A-Za-z0-9_]+=[^ \n]* +)*', '')
       else ''
     end as last_command,
+    u.number is not null as shows_usage,
     coalesce(t.response_id, t.message_id, t.call_id) as try_id
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  left join usages u on u.number = c.number and u.seq = t.seq
   where t.status in ('ok', 'error') and t.category <> 'todo'
 ),
 judged as (
   select
     *,
-    status = 'error' and not (
+    status = 'error'
+    and not shows_usage
+    and regexp_replace(last_command, '( --help([ \n]|$)|^[^ \n]+( [a-z-]+)* (-h|help) *$)', '') = last_command
+    and not (
       may_say_no
       and (
         split_part(last_command, ' ', 1) in (
@@ -101,6 +121,38 @@ runs as (
   left join costs k on k.number = f.number and k.response_id = f.try_id
   group by f.number, f.is_sidechain, f.run
   having count(*) >= $min_run
+),
+-- The calls of a run, each with the first line of its error that says something.
+named as (
+  select
+    r.number, r.is_sidechain, r.run, f.place,
+    t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 60), chr(10), ' '), '') || ': '
+      || coalesce(
+        nullif(trim(substr(split_part(
+          regexp_replace(
+            regexp_replace(substr(t.output, 1, 600), '^[\s\S]*\n(Output|Error):\n|</tool_use_error>', ''),
+            '^(Exit code:? [0-9]+|<tool_use_error>|Error:|\s)+', ''
+          ), chr(10), 1), 1, 80)), ''),
+        'exit code ' || cast(t.exit_code as text),
+        'no message'
+      ) as call
+  from runs r
+  join failures f on f.number = r.number and f.is_sidechain = r.is_sidechain and f.run = r.run and f.place <= 5
+  join chosen c on c.number = r.number
+  join tool_calls t
+    on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = f.first_seq
+  where t.status = 'error'
+),
+listed as (
+  select
+    number, is_sidechain, run,
+    max(case when place = 1 then call end)
+      || coalesce('; ' || max(case when place = 2 then call end), '')
+      || coalesce('; ' || max(case when place = 3 then call end), '')
+      || coalesce('; ' || max(case when place = 4 then call end), '')
+      || coalesce('; ' || max(case when place = 5 then call end), '') as calls
+  from named
+  group by number, is_sidechain, run
 )
 select
   'error_cascades' as detector,
@@ -116,18 +168,17 @@ select
   r.wasted_cost_usd,
   r.first_seq,
   r.last_seq,
-  t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '') || ' and ' || cast(r.occurrences - 1 as text) || ' more' as evidence,
+  l.calls || case when r.occurrences > 5 then '; and ' || cast(r.occurrences - 5 as text) || ' more' else '' end as evidence,
   cast(r.occurrences as text) || ' tries in a row failed'
-    || case r.errors
-      when 0 then '.'
-      when 1 then ', all with the same error: what it lacks is worth a line in the project''s instructions for agents.'
-      else ', with ' || cast(r.errors as text) || ' different errors.'
+    || case r.errors when 0 then '' when 1 then ' with the same error' else ' with ' || cast(r.errors as text) || ' different errors' end
+    || case
+      when r.errors = 1 then '. Tell the agent what is missing, and put it into the project''s instructions for agents.'
+      else '. Interrupt the agent after the second failure, and have it find the cause of the first error before it goes on.'
     end as explanation,
   'measured' as basis,
   c.machine
 from runs r
 join chosen c on c.number = r.number
-join tool_calls t
-  on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = r.first_seq
+join listed l on l.number = r.number and l.is_sidechain = r.is_sidechain and l.run = r.run
 order by
   r.wasted_cost_usd desc nulls last, r.occurrences desc nulls last, c.started_at, c.agent, c.machine, c.session_id, r.first_seq

@@ -1,15 +1,17 @@
 -- name: long_thinking_pauses
 -- title: Responses that took minutes and said little
--- about: Responses that took longer than min_seconds at fewer output tokens (hidden reasoning within) a second than
--- about: max_tokens_per_second: the service was slow, or hung. A finding is a turn with such responses. The time is what the
--- about: agent recorded, else that from the prompt or tool result before to the response's first record; then a time over
--- about: max_minutes is taken for a machine that slept. Responses of which only a running count of the output was recorded
--- about: are not judged.
--- about: No money is lost, but the person's time: nothing is given as wasted.
+-- about: Responses that took longer than `min_seconds` at fewer output tokens (hidden reasoning within) a second than
+-- about: `max_tokens_per_second`: the service was slow, or hung. A finding is a turn with such responses. The time is what
+-- about: the agent recorded, else the time from the prompt or tool result before to the response's first record; then a
+-- about: time over `max_minutes` means that the machine slept. Not judged: responses of which only a running count of the
+-- about: output was recorded, and those whose time may contain a tool or the wait for a person's approval. These are calls
+-- about: recorded at the same moment as their result, calls that ask for more permissions, and shell calls of OpenCode and
+-- about: Kilo Code, which record when a command last wrote, not when it began.
+-- about: The person loses time, not money: nothing is wasted.
 -- about: Severity by the time lost in a turn: medium from 3 minutes on, high from 10.
--- param: min_seconds int = 60 -- Time of a response above which it is long. Seconds.
+-- param: min_seconds int = 60 -- Longest time of a response that is not long. Seconds.
 -- param: max_tokens_per_second float = 5.0 -- Speed below which it is slow. Output tokens a second.
--- param: max_minutes int = 30 -- Longest time that is believed where the agent recorded none. Minutes.
+-- param: max_minutes int = 30 -- Longest time that is believed if the agent recorded none. Minutes.
 -- param: since timestamp = null -- Only sessions that started then or later.
 -- param: until timestamp = null -- Only sessions that started before then.
 -- param: project text = null -- Only this project.
@@ -66,15 +68,30 @@ recorded as (
   where m.kind = 'reply'
   group by c.number, m.is_sidechain, m.response_id
 ),
+-- Responses whose time may contain a tool or an approval: some versions of Codex record a call only after it ran.
+unclear as (
+  select c.number, t.response_id, bool_or(c.agent in ('opencode', 'kilo-code')) as is_recorded_wrong
+  from tool_calls t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  join long_responses l on l.number = c.number and l.response_id = t.response_id
+  where t.started_at = t.ended_at
+    or substr(t.input, 1, 4000) like '%require_escalated%'
+    or substr(t.input, 1, 4000) like '%with_escalated_permissions%'
+    or (c.agent in ('opencode', 'kilo-code') and t.category = 'shell')
+  group by c.number, t.response_id
+),
 pauses as (
   select r.number, r.is_sidechain, r.turn, r.seq, l.model, l.output_tokens, l.duration_ms * 1.0 as ms, true as is_recorded
   from recorded r
   join long_responses l on l.number = r.number and l.response_id = r.response_id
+  left join unclear n on n.number = r.number and n.response_id = r.response_id
+  where not coalesce(n.is_recorded_wrong, false)
   union all
   select w.number, w.is_sidechain, w.turn, w.seq, l.model, l.output_tokens, w.waited_ms as ms, false as is_recorded
   from waits w
   join long_responses l on l.number = w.number and l.response_id = w.response_id
-  where l.duration_ms is null
+  left join unclear n on n.number = w.number and n.response_id = w.response_id
+  where l.duration_ms is null and n.number is null
 ),
 turns as (
   select
@@ -106,9 +123,12 @@ select
   coalesce(t.model || ', ', '') || 'the longest ' || cast(cast(floor(t.longest_ms / 1000.0) as bigint) as text) || ' s'
     as evidence,
   case when t.occurrences = 1 then 'A response of this turn' else cast(t.occurrences as text) || ' responses of this turn' end
-    || ' took ' || cast(cast(floor(t.ms / 1000.0) as bigint) as text) || ' seconds and brought '
-    || cast(t.output_tokens as text) || ' tokens: the service was slow or hung. Another model, or another hour, may be faster.'
-    as explanation,
+    || ' took '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(cast(floor(t.ms / 1000.0) as bigint) as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' seconds and brought '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(t.output_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' tokens: the service was slow or hung. Interrupt such a response and ask again; if it happens often, try another '
+    || 'model or provider.' as explanation,
   case when t.is_recorded then 'measured' else 'estimated' end as basis,
   c.machine
 from turns t

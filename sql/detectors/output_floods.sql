@@ -1,11 +1,16 @@
 -- name: output_floods
 -- title: Large tool results that the rest of the session carried along
 -- about: A tool result stays in the context: each later response pays for it again, until the context is compacted or cut
--- about: (the next request is much shorter). Large results of one such stretch are one finding. A file that the session edits later had to be read, and is no flood.
--- about: Wasted is what carrying the results cost: their tokens at the price of the first response behind them, which
--- about: reads them anew, and of each later one, which mostly has them cached; estimated from the responses' own cost.
+-- about: (the next request is much shorter). Large results of one such stretch are one finding. No floods are files that
+-- about: the session edits later, since it had to read them (by a tool, or by a command that names the file), and answers
+-- about: of subagents, which were asked for.
+-- about: Wasted is what carrying the results cost, less the share that the session is taken to use (`used_share`): their
+-- about: tokens at the price of the first response after them, which reads them anew, and of each later one, which mostly
+-- about: has them cached; estimated from the responses' own cost. How much of a result the model needed is not recorded,
+-- about: so this is close to the most that a shorter result can save.
 -- param: min_bytes int = 25000 -- Size of a large result. Bytes.
 -- param: min_carried int = 100000 -- Tokens of large results that the responses carried, all together. Tokens.
+-- param: used_share float = 0.06 -- Part of a large result that is used. Share of its bytes.
 -- param: min_length float = 0.9 -- Length of a request below which the context was cut. Share of the request before.
 -- param: token_bytes float = 4 -- Length of a token. Bytes.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
@@ -35,27 +40,40 @@ flooded as (
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.output_bytes >= $min_bytes and (c.is_subagent or not t.is_sidechain)
 ),
-calls as (
+large as (
   select
     f.number, t.seq, t.response_id, t.file_path, t.output_bytes,
-    max(case when t.category in ('edit', 'write') and t.status = 'ok' then t.seq end) over (
-      partition by f.number, t.file_path
-    ) as edited_at
+    case when t.category = 'shell' then substr(t.command, 1, 2000) end as command
   from tool_calls t
   join flooded f on f.machine = t.machine and f.agent = t.agent and f.session_id = t.session_id
-  where (f.is_subagent or not t.is_sidechain)
-    and (t.output_bytes >= $min_bytes or t.category in ('edit', 'write') and t.file_path is not null)
+  where t.output_bytes >= $min_bytes and t.category <> 'task' and (f.is_subagent or not t.is_sidechain)
+),
+edits as (
+  select
+    f.number, t.file_path, max(t.seq) as seq,
+    regexp_replace(t.file_path, '^.*[/\\]', '') as file_name
+  from tool_calls t
+  join flooded f on f.machine = t.machine and f.agent = t.agent and f.session_id = t.session_id
+  where t.category in ('edit', 'write') and t.status = 'ok' and t.file_path is not null and (f.is_subagent or not t.is_sidechain)
+  group by f.number, t.file_path
+),
+edited as (
+  select distinct l.number, l.seq
+  from large l
+  join edits e on e.number = l.number and e.seq > l.seq
+  where e.file_path = l.file_path or (length(e.file_name) >= 3 and strpos(l.command, e.file_name) > 0)
 ),
 floods as (
   select
-    number, response_id,
+    l.number, l.response_id,
     count(*) as results,
-    sum(output_bytes) as bytes,
-    min(seq) as first_seq,
-    max(output_bytes * 10000000 + seq) as largest
-  from calls
-  where output_bytes >= $min_bytes and (file_path is null or edited_at is null or edited_at <= seq)
-  group by number, response_id
+    sum(l.output_bytes) as bytes,
+    min(l.seq) as first_seq,
+    max(l.output_bytes * 10000000 + l.seq) as largest
+  from large l
+  left join edited e on e.number = l.number and e.seq = l.seq
+  where e.number is null
+  group by l.number, l.response_id
 ),
 events as (
   select
@@ -133,10 +151,10 @@ parts as (
     max(case when tokens > 0 then largest end) as largest,
     min(case when tokens > 0 then first_seq end) as first_seq,
     max(case when is_last = 1 then response_id end) as last_response_id,
-    sum(fresh_part + cached_part) as wasted_tokens,
+    cast(floor(sum(fresh_part + cached_part) * (1 - $used_share)) as bigint) as wasted_tokens,
     sum(round(
       cost_usd * (case when fresh > 0 then fresh_part * (fresh_units / fresh) else 0 end + cached_part * $read_price)
-        / (fresh_units + cached * $read_price + output_units) * 1e9
+        / (fresh_units + cached * $read_price + output_units) * (1 - $used_share) * 1e9
     )) / 1e9 as wasted_cost_usd
   from billed
   group by number, part
@@ -172,10 +190,12 @@ select
     || cast(cast(floor(t.output_bytes / 1000.0) as bigint) as text) || ' kB'
     || case when f.occurrences = 1 then '' else ', and ' || cast(f.occurrences - 1 as text) || ' more' end as evidence,
   case when f.occurrences = 1 then 'A tool result of ' else cast(f.occurrences as text) || ' tool results of ' end
-    || cast(cast(floor(f.bytes / 1000.0) as bigint) as text) || ' kB stayed in the context of '
-    || cast(f.responses as text) || ' response' || case when f.responses = 1 then '' else 's' end
-    || '. Ask for less (a range of lines, a filter, the tail of a log), or let a subagent read it and tell what matters.'
-    as explanation,
+    || regexp_replace(reverse(regexp_replace(reverse(cast(cast(floor(f.bytes / 1000.0) as bigint) as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' kB stayed in the context of ' || regexp_replace(reverse(regexp_replace(reverse(cast(f.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' response' || case when f.responses = 1 then '' else 's' end || ', which paid for up to '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(f.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' tokens that they did not use. Ask for less (a range of lines, a filter, the tail of a log), or let a '
+    || 'subagent read it and report what matters.' as explanation,
   'estimated' as basis,
   f.machine
 from found f

@@ -1,14 +1,16 @@
 -- name: prompt_repetition
 -- title: The same thing asked again
--- about: Prompts of the person that say nearly the same as one shortly before, which had been answered: the answer did not
--- about: do. How alike two prompts are is estimated from their sketches. Short prompts (`continue`, `commit it`) say little
--- about: and are left out, as are prompts that differ in a number (step 1, step 2), that got no answer (an error, an
--- about: interruption), on branches that the conversation left (see expensive_dead_ends), and of subagents.
+-- about: Prompts of the person that say nearly the same as one shortly before, although the agent had answered that one: the
+-- about: answer did not do. How alike two prompts are is estimated from their sketches. Not counted are short prompts
+-- about: (`continue`, `commit it`), prompts that differ in a number (step 1, step 2), texts that a person does not type
+-- about: (expanded skills and command templates: they have headings or tags, or are very long), prompts whose turn ended in an
+-- about: error, an interruption or in the middle of the work, those on branches that the conversation left (see
+-- about: expensive_dead_ends), and those of subagents.
 -- about: Wasted is what the turns of all but the last asking cost. 3 askings are medium, 6 high, whatever they cost.
 -- param: min_prompts int = 2 -- Prompts that say nearly the same. Count.
 -- param: min_alike float = 0.9 -- How alike two prompts are, at least 0.8. Share of words and pairs of words.
 -- param: min_words int = 8 -- Length of a prompt that counts. Words.
--- param: max_apart int = 3 -- How far a prompt may be behind the one that it repeats; 1 is the next. Prompts.
+-- param: max_apart int = 3 -- How many prompts after the one that it repeats a prompt may come; 1 is the next. Prompts.
 -- param: since timestamp = null -- Only sessions that started then or later.
 -- param: until timestamp = null -- Only sessions that started before then.
 -- param: project text = null -- Only this project.
@@ -36,13 +38,20 @@ prompts as (
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
   where m.kind = 'prompt' and m.text_sketch is not null and not m.is_abandoned and not m.is_sidechain
 ),
+-- A skill or a template begins with a tag, a heading or its settings, has headings, or is longer than what people type.
+typed as (
+  select *
+  from prompts
+  where length(text) <= 2000
+    and regexp_replace(text, '^\s*(<|#|---|Base directory for this skill)|\n#+ |\$ARGUMENTS', '') = text
+),
 -- Of 32 places, 25 and more can only be equal when one of 8 blocks of them is.
 pairs as (
   select
     a.machine, a.agent, a.session_id, a.seq as first_seq, b.seq as last_seq, a.turn, a.text_sketch as first_sketch,
-    b.text_sketch as last_sketch, substr(a.text, 1, 4096) as first_text, substr(b.text, 1, 4096) as last_text
-  from prompts a
-  join prompts b
+    b.text_sketch as last_sketch, a.text as first_text, b.text as last_text
+  from typed a
+  join typed b
     on b.machine = a.machine and b.agent = a.agent and b.session_id = a.session_id
     and b.number > a.number and b.number <= a.number + $max_apart
   where (substr(a.text_sketch, 1, 8) = substr(b.text_sketch, 1, 8)
@@ -66,13 +75,19 @@ alike as (
     and length(max(first_text)) - length(replace(replace(max(first_text), chr(10), ''), ' ', '')) + 1 >= $min_words
     and regexp_replace(max(first_text), '[^0-9]+', ' ', 'g') = regexp_replace(max(last_text), '[^0-9]+', ' ', 'g')
 ),
+-- The last record of the first prompt's turn has to be an answer.
 answered as (
   select l.machine, l.agent, l.session_id, l.first_seq, l.last_seq, l.turn, max(l.text) as text
   from alike l
   join messages m
     on m.machine = l.machine and m.agent = l.agent and m.session_id = l.session_id and m.turn = l.turn
-  where m.kind = 'reply' and not m.is_error
+  where m.kind in ('reply', 'tool_result', 'api_error', 'abort')
   group by l.machine, l.agent, l.session_id, l.first_seq, l.last_seq, l.turn
+  having not bool_or(m.kind = 'abort')
+    and max(case
+      when m.kind = 'reply' and not m.is_error
+        and coalesce(m.stop_reason, '') not in ('tool_use', 'toolUse', 'tool-calls', 'tool_calls') then m.seq
+    end) = max(m.seq)
 ),
 joined as (
   select
@@ -139,8 +154,8 @@ select
   f.first_seq,
   f.last_seq,
   f.text as evidence,
-  'You asked nearly the same ' || cast(f.occurrences as text) || ' times: most likely the answers before the last did not do. '
-    || 'Say what was wrong with the answer, or rewind and ask differently, rather than asking again.' as explanation,
+  'You asked nearly the same ' || cast(f.occurrences as text) || ' times, so the answers before the last did not do. '
+    || 'Say what is wrong with the answer, or rewind and ask differently.' as explanation,
   'measured' as basis,
   f.machine
 from found f

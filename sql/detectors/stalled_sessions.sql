@@ -1,10 +1,12 @@
 -- name: stalled_sessions
 -- title: Sessions that ended without an answer
--- about: Sessions whose last word is a prompt that nobody answered, a request that failed, a call that failed or never came
--- about: back, or a result that the agent did not take up. Not meant are sessions that the person ended (by an interruption, a
--- about: declined call, or a question of the agent left open), those that went on in a fork, subagents, empty drafts, and those
--- about: that may still run: younger than `idle_minutes` before the last moment that the lake knows of the machine. Wasted are
--- about: the responses of the last turn when it changed no file; null when it did, or when nothing was billed.
+-- about: Sessions whose last record is a prompt that nobody answered, a request that failed, a call that failed or never came
+-- about: back, or a result that the agent did not take up. Not meant are sessions that the agent ended (by
+-- about: `attempt_completion`, a plan, or a question left open) or the person (by an interruption, a declined call, or a
+-- about: command such as /exit), those that went on in a fork, copies of a session that were taken while it committed,
+-- about: subagents, empty drafts, and sessions that may still run: younger than `idle_minutes` before the last moment that the
+-- about: lake knows of the machine. Wasted are the responses of the last turn when it changed no file; null when it did, or
+-- about: when nothing was billed.
 -- param: idle_minutes int = 60 -- A session without news for so long has ended. Minutes.
 -- param: since timestamp = null -- Only sessions that started then or later.
 -- param: until timestamp = null -- Only sessions that started before then.
@@ -42,6 +44,7 @@ turns as (
     sum(case when m.kind = 'api_error' then 1 else 0 end) as api_errors,
     max(m.seq * 8 + case m.kind
       when 'prompt' then 1
+      when 'command' then 7
       when 'api_error' then 2
       when 'tool_result' then 3
       when 'reply' then case when m.stop_reason in ('tool_use', 'toolUse', 'tool-calls', 'tool_calls') then 4 else 5 end
@@ -51,7 +54,13 @@ turns as (
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
   where not m.is_sidechain
     and not m.is_abandoned
-    and (m.kind in ('api_error', 'tool_result', 'reply', 'abort') or (m.kind = 'prompt' and m.text_sketch is not null))
+    and (
+      m.kind in ('api_error', 'tool_result', 'reply', 'abort')
+      or (m.kind = 'prompt' and m.text_sketch is not null)
+      or (m.kind = 'command' and regexp_replace(
+        substr(m.text, 1, 40), '^(<command-name>)?/(exit|quit|clear|new|resume)([ <]|$)', ''
+      ) <> substr(m.text, 1, 40))
+    )
   group by m.machine, m.agent, m.session_id, coalesce(m.turn, 0)
 ),
 numbered as (
@@ -63,13 +72,16 @@ last_turns as (
     n.machine, n.agent, n.session_id, n.turn, n.first_seq, n.last_seq, n.api_errors,
     n.last_word % 8 as word
   from numbered n
-  where n.from_end = 1 and n.last_word % 8 <> 6
+  where n.from_end = 1 and n.last_word % 8 < 6
 ),
 calls as (
   select
     t.machine, t.agent, t.session_id, t.seq, t.status, l.turn,
     t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '') as call,
-    t.name in ('AskUserQuestion', 'ExitPlanMode', 'StructuredOutput', 'request_user_input', 'question') as is_question,
+    t.name in (
+      'AskUserQuestion', 'ExitPlanMode', 'StructuredOutput', 'request_user_input', 'question', 'attempt_completion',
+      'ask_followup_question', 'plan_mode_respond', 'new_task'
+    ) or (t.category = 'shell' and substr(t.command, 1, 2000) like '%git%commit%' and t.status <> 'error') as is_end,
     max(case
       when t.status = 'ok' and (t.category in ('edit', 'write') or (t.category = 'shell' and (
         t.command like '%apply_patch%' or t.command like '%git commit%' or t.command like '%sed -i%'
@@ -90,7 +102,7 @@ ends as (
     case
       when l.word = 1 then 'prompt'
       when l.word = 2 then 'api_error'
-      when k.is_question then null
+      when k.is_end then null
       when l.word = 3 or k.seq > l.last_seq then case
         when k.status in ('error', 'pending') then k.status
         when k.status = 'ok' and l.word in (3, 4) then 'result'
@@ -135,12 +147,17 @@ select
   case ending when 'prompt' then 'prompt' when 'api_error' then 'failed request' else call end
     || coalesce(', in: ' || title, '') as evidence,
   case ending
-    when 'prompt' then 'The session ends with a prompt that got no answer.'
-    when 'api_error' then 'The session ends with a request that failed.'
-    when 'error' then 'The session ends with a call that failed, and the agent said no more.'
-    when 'pending' then 'The session ends with a call that never came back.'
-    else 'The session ends in the middle: the agent got the result of a call, and said no more.'
-  end || case when wasted_tokens > 0 then ' Its last turn brought neither an answer nor an edit.' else '' end as explanation,
+    when 'prompt' then 'The session ends with a prompt that got no answer. Resume it, or ask again.'
+    when 'api_error' then 'The session ends with a request that failed. Resume it when the service works again.'
+    when 'error' then 'The session ends with a call that failed, and the agent said no more. Resume it, and ask what failed.'
+    when 'pending' then 'The session ends with a call that never came back. Give such calls a time limit, and resume it.'
+    else 'The session ends in the middle: the agent got the result of a call, and said no more. Resume it, and ask it to go on.'
+  end || case
+    when wasted_tokens > 0 then ' Its last turn used '
+      || regexp_replace(reverse(regexp_replace(reverse(cast(wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+      || ' tokens, and brought neither an answer nor an edit.'
+    else ''
+  end as explanation,
   'measured' as basis,
   machine
 from findings

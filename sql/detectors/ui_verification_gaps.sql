@@ -1,11 +1,11 @@
 -- name: ui_verification_gaps
 -- title: Something visual was asked for and nobody looked
 -- about: Turns of a person's session in which the prompt asks (in English) to look at, check or see something visual, files
--- about: of a user interface were edited, and before the next prompt nothing looked at the result: no browser or screenshot
--- about: tool of the session or of a subagent that it called, no browser test, no image read. Told apart from asking are
--- about: what the person says to have seen, paths and code. Edits of tests, and turns that the person interrupted, do not
--- about: count.
--- about: No money is known to be lost: nothing is given as wasted.
+-- about: of a user interface were edited, and before the next prompt nothing looked at the result. Looking is a browser, a
+-- about: simulator, a device or a screenshot, by a tool of the session or of a subagent that it called, by a command, or by
+-- about: a script that the agent wrote for it, and reading an image. What the person says to have seen, paths and code are
+-- about: no request to look. Edits of tests, and turns that the person interrupted, do not count.
+-- about: No money is known to be lost: nothing is wasted.
 -- about: Severity is medium when the person answered with an image (and so had to look themselves), or from 5 edits on.
 -- param: min_edits int = 1 -- Edits of files of a user interface in the turn. Count.
 -- param: since timestamp = null -- Only sessions that started then or later.
@@ -45,28 +45,38 @@ edited as (
   group by t.machine, t.agent, t.session_id, t.turn
   having count(*) >= $min_edits
 ),
+browsers as (
+  select distinct machine, agent, session_id
+  from tool_calls
+  where category = 'browser' or regexp_replace(lower(name), 'screenshot|devtools|simulator|emulator|selenium', '') <> lower(name)
+),
 looked as (
   select distinct t.machine, t.agent, t.session_id, t.turn
   from tool_calls t
   join edited e on e.machine = t.machine and e.agent = t.agent and e.session_id = t.session_id and e.turn = t.turn
-  left join (select distinct machine, agent, session_id from tool_calls where category = 'browser') b
-    on b.machine = t.machine and b.agent = t.agent and b.session_id = t.child_session_id
+  left join browsers b on b.machine = t.machine and b.agent = t.agent and b.session_id = t.child_session_id
   where t.category = 'browser'
     or b.session_id is not null
-    or lower(t.name) like '%screenshot%'
-    or lower(t.name) like '%simulator%'
-    or lower(t.name) like '%view_image%'
+    or regexp_replace(
+      lower(t.name),
+      'browser|playwright|puppeteer|chrom|devtools|selenium|webdriver|screenshot|screencap|simulator|emulator|xcodebuild'
+        || '|appium|maestro|mobile|computer|preview|snapshot|view_image|viewimage|stagehand|storybook',
+      ''
+    ) <> lower(t.name)
     or (
       t.category = 'read'
-      and regexp_replace(lower(t.file_path), '^.*[.]', '') in ('png', 'jpg', 'jpeg', 'webp', 'gif')
+      and regexp_replace(lower(t.file_path), '^.*[.]', '') in ('png', 'jpg', 'jpeg', 'webp', 'gif', 'bmp', 'heic', 'pdf')
     )
-    or lower(t.command) like '%playwright%'
-    or lower(t.command) like '%puppeteer%'
-    or lower(t.command) like '%cypress%'
-    or lower(t.command) like '%screenshot%'
-    or lower(t.command) like '%screencapture%'
-    or lower(t.command) like '%chrom%headless%'
-    or lower(t.command) like '%agent-browser%'
+    or (
+      t.category in ('shell', 'write', 'edit')
+      and regexp_replace(
+        lower(substr(coalesce(t.command, t.input), 1, 8000)),
+        'playwright|puppeteer|cypress|selenium|webdriver|screenshot|screencap|headless|agent-browser|browser-use'
+          || '|shot-scraper|wkhtmlto|capture-website|pageres|backstop|chromatic|percy|lighthouse|scrot |grim |import -window'
+          || '|x11grab|simctl|(^|[^a-z])adb |maestro|xvfb',
+        ''
+      ) <> lower(substr(coalesce(t.command, t.input), 1, 8000))
+    )
 ),
 -- The prompt of each turn, whether it was interrupted, and whether the next prompt came with an image.
 turns as (
@@ -112,6 +122,26 @@ wanted as (
       ' ', 'g'
     ) as asks
   from asked
+),
+-- @ is what can be seen, # a word for looking, % one that is a request to look only before what can be seen.
+marked as (
+  select
+    *,
+    regexp_replace(
+      regexp_replace(
+        regexp_replace(
+          replace(asks, ' ', '  '),
+          ' (looks|the  look|layout|styl(e|es|ed|ing)|css|colou?rs?|theme|dark  mode|spacing|margins?|padding|align(s|ed|ment)?'
+            || '|center(s|ed)?|render(s|ed|ing)?|display(s|ed)?|visual(s|ly)?|visible|screens?|screenshot|ui|design|responsive'
+            || '|mobile|fonts?|overflow(s|ing)?|overlap(s|ping)?|pixels?|browser|pages?|buttons?|modals?|dialogs?|icons?'
+            || '|images?|animation|hover|sidebar|navbar|header|footer|menu|tooltips?|covers?|width|height) ',
+          ' @ ', 'g'
+        ),
+        ' (look|looking|check|view|verify|inspect|confirm|preview|take  a  @) ', ' # ', 'g'
+      ),
+      ' (see|ensure|make  sure) ', ' % ', 'g'
+    ) as marks
+  from wanted
 )
 select
   'ui_verification_gaps' as detector,
@@ -134,20 +164,10 @@ select
     || ' Give the agent a browser tool, and tell it to use it.' as explanation,
   'measured' as basis,
   a.machine
-from wanted a
+from marked a
 join chosen c on c.machine = a.machine and c.agent = a.agent and c.session_id = a.session_id
 where regexp_replace(
-    a.asks,
-    ' (look|looks|looking|check|see|view|verify|inspect|confirm|make sure|ensure|preview|screenshot) ',
-    ''
-  ) <> a.asks
-  and regexp_replace(
-    a.asks,
-    ' (looks?|layout|styl(e|es|ed|ing)|css|colou?rs?|theme|dark mode|spacing|margins?|padding|align(s|ed|ment)?'
-      || '|center(s|ed)?|render(s|ed|ing)?|display(s|ed)?|visual(s|ly)?|visible|screens?|screenshot|ui|design|responsive'
-      || '|mobile|fonts?|overflow(s|ing)?|overlap(s|ping)?|pixels?|browser|pages?|buttons?|modals?|dialogs?|icons?'
-      || '|images?|animation|hover|sidebar|navbar|header|footer|menu|tooltips?|covers?|width|height) ',
-    ''
-  ) <> a.asks
+    a.marks, '[#%]( +[^ ]+){0,6} +@|@( +[^ ]+){0,6} +#( +(it|them|this|that  it|how)|  *$)', ''
+  ) <> a.marks
 order by
   wasted_cost_usd desc nulls last, a.edits desc nulls last, c.started_at, a.agent, a.machine, a.session_id, a.prompt_seq

@@ -75,6 +75,8 @@ pub struct Step {
     input: toml::Table,
     /// The call succeeds with the result; what it does when nothing else is said.
     ok: Option<String>,
+    /// The result is filled up with lines to so many bytes.
+    bytes: usize,
     /// The call fails with the result.
     error: Option<String>,
     /// The person declines the call.
@@ -311,6 +313,9 @@ impl<'s> Writer<'s> {
             (Some(error), _) => (error.as_str(), true),
             (None, _) => (step.ok.as_deref().unwrap_or("done"), false),
         };
+        let lines = (1..).flat_map(|number| format!("line {number} of the result\n").into_bytes());
+        let filler = String::from_utf8(lines.take(step.bytes.saturating_sub(content.len())).collect()).unwrap();
+        let content = format!("{content}{filler}");
         let result = match (&step.agent, step.rejected) {
             (_, true) => json!("User rejected tool use"),
             (Some(agent), _) => json!({"status": "completed", "agentId": agent, "totalDurationMs": 1000}),

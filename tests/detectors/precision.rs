@@ -85,13 +85,17 @@ fn precision() {
             cases.iter().map(|(name, path)| (name.as_str(), scope.spawn(|| Tally::count(name, path)))).collect();
         counts.into_iter().map(|(name, count)| (name, count.join().unwrap())).collect()
     });
-    let mut table = format!("{:<24}{:>6}{:>6}{:>11}  missed\n", "detector", "true", "false", "precision");
+    let mut table = format!("{:<24}{:>6}{:>6}{:>11}\n", "detector", "true", "false", "precision");
     let mut problems = String::new();
     for (name, tally) in &tallies {
         let precision = tally.precision().map_or("-".to_owned(), |precision| format!("{precision:.2}"));
         let counts = (tally.reported_waste, tally.reported_fine.len());
-        writeln!(table, "{name:<24}{:>6}{:>6}{precision:>11}  {}", counts.0, counts.1, tally.missed.join(", "))
-            .unwrap();
+        writeln!(table, "{name:<24}{:>6}{:>6}{precision:>11}", counts.0, counts.1).unwrap();
+        for (what, sessions) in [("missed", &tally.missed), ("wrong", &tally.reported_fine)] {
+            if !sessions.is_empty() {
+                writeln!(table, "  {what}: {}", sessions.join(", ")).unwrap();
+            }
+        }
         for problem in &tally.problems {
             writeln!(problems, "{name}: {problem}").unwrap();
         }
