@@ -721,6 +721,24 @@ fn filters_of_canned_queries() {
 }
 
 #[test]
+fn until_includes_the_day_that_it_names() {
+    let home = home_with_lake();
+    let first =
+        "select min(started_at) as at, cast(min(started_at) - interval '1 day' as date) as day_before from sessions";
+    let first = rows(&home, &["sql", first]).remove(0);
+    let (at, day_before) = (first["at"].as_str().unwrap(), first["day_before"].as_str().unwrap());
+    let day = &at[..10];
+    let count = |arguments: &[&str]| rows(&home, &[&["query", "cost_by_session"], arguments].concat()).len();
+    assert!(count(&["--since", day, "--until", day]) > 0);
+    assert_eq!(
+        count(&["--param", &format!("since={day}"), "--param", &format!("until={day}")]),
+        count(&["--until", day])
+    );
+    assert_eq!(count(&["--until", day_before]), 0);
+    assert_eq!(count(&["--until", at]), 0, "a time is not included");
+}
+
+#[test]
 fn any_sql_over_all_tables() {
     let home = home_with_lake();
     for table in ["sessions", "messages", "tool_calls", "usage", "sources", "runs", "prices"] {

@@ -3,7 +3,7 @@
 -- about: Sessions whose context was compacted min_in_window times with no more than window_minutes of active time from one
 -- about: compaction to the next, or min_in_session times in all, unless the session is so long that these are less than
 -- about: min_per_100_turns. Active time leaves out pauses of 5 minutes and more. Side conversations are judged apart.
--- about: It does not matter who asked for a compaction: a context that is full so often holds too much.
+-- about: A compaction that the person asked for with /compact does not count: people do so between two tasks.
 -- about: Wasted are, for each compaction after the first, the response that wrote its summary, where the agent records
 -- about: one, and the first response after it, which pays for the new context from its first token on.
 -- about: Severity by what was wasted, or by count: medium from 4 compactions on, high from 8.
@@ -26,14 +26,35 @@ with chosen as (
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
 ),
+-- Compactions next to the command that asked for them. Some agents record the command after the compaction.
+asked as (
+  select number, seq
+  from (
+    select
+      number, seq, kind,
+      coalesce(lag(is_command) over thread, false) or coalesce(lead(is_command) over thread, false) as is_asked
+    from (
+      select
+        c.number, m.is_sidechain, m.seq, m.kind,
+        m.kind = 'command' and coalesce(substr(m.text, 1, 200) like '%/compact%', false) as is_command
+      from messages m
+      join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+      where m.kind in ('prompt', 'command', 'reply', 'compaction')
+    ) as spoken
+    window thread as (partition by number, is_sidechain order by seq)
+  ) as compactions
+  where kind = 'compaction' and is_asked
+),
 steps as (
   select
-    c.number, m.is_sidechain, m.seq, m.kind, c.turns, m.timestamp is not null as is_timed,
+    c.number, m.is_sidechain, m.seq, c.turns, m.timestamp is not null as is_timed,
+    case when a.seq is null then m.kind else 'command' end as kind,
     round((extract(epoch from m.timestamp) - extract(epoch from lag(m.timestamp) over (
       partition by c.number, m.is_sidechain order by m.seq
     ))) * 1e3) as pause_ms
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+  left join asked a on a.number = c.number and a.seq = m.seq
 ),
 timed as (
   select
@@ -142,17 +163,19 @@ select
   k.cost as wasted_cost_usd,
   e.first_seq,
   e.last_seq,
-  cast(e.occurrences as text) || ' compactions in ' || cast(c.turns as text) || ' turn'
-    || case when c.turns = 1 then ', ' else 's, ' end
+  cast(e.occurrences as text) || ' compactions in '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(c.turns as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || case when c.turns = 1 then ' turn, ' else ' turns, ' end
     || cast(cast(floor(e.occurrences * 100.0 / greatest(c.turns, 1)) as bigint) as text) || ' per 100' as evidence,
   'The context was compacted ' || cast(e.occurrences as text) || case when e.occurrences = 1 then ' time' else ' times' end
     || case when e.least_ms is null then '.'
             when e.least_ms < 60000 then ', at the closest less than a minute of work apart.'
             when e.least_ms < 120000 then ', at the closest a minute of work apart.'
-            else ', at the closest ' || cast(cast(floor(e.least_ms / 60000.0) as bigint) as text)
+            else ', at the closest '
+              || regexp_replace(reverse(regexp_replace(reverse(cast(cast(floor(e.least_ms / 60000.0) as bigint) as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
               || ' minutes of work apart.' end
-    || ' Each time the agent forgets what it read and pays for its context anew: begin a new session for'
-    || ' each task, and let it read less.' as explanation,
+    || ' Each time the agent forgets what it read and pays for its context anew. Start a new session for each task,'
+    || ' and have large files and outputs read in parts.' as explanation,
   'measured' as basis,
   c.machine
 from episodes e

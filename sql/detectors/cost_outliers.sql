@@ -3,9 +3,10 @@
 -- about: Sessions whose own cost is above the usual upper bound of the project: the upper quartile times the ratio of the
 -- about: quartiles to the power of 1.5 (Tukey's fence on a logarithmic scale, because costs spread by factors), at least
 -- about: `min_ratio` times the median, and at least the session's turns times the upper quartile of the cost of a turn, so that
--- about: a session is no outlier for being long. Compared are the sessions of one project and machine whose cost is known,
--- about: subagents among themselves. The filters choose what is reported; what is usual always comes from all sessions. What is
--- about: above the bound counts as wasted, which is an estimate: look what the session did that others did not need.
+-- about: a session is no outlier for being long. Its tokens are above their upper quartile too, so that it is no outlier for a
+-- about: dearer model alone. Compared are the sessions of one project and machine whose cost is known, subagents among
+-- about: themselves. The filters choose what is reported; what is usual always comes from all sessions. What is above the
+-- about: bound counts as wasted, which is an estimate: look what the session did that others did not need.
 -- param: min_sessions int = 10 -- Sessions of a project that tell what is usual. Count.
 -- param: min_ratio float = 3 -- An outlier costs more than so many times the median. Ratio.
 -- param: min_wasted_usd float = 1 -- Least excess over the bound. USD.
@@ -28,7 +29,8 @@ ranked as (
     p.*,
     count(*) over (partition by machine, project, kind) as sessions,
     row_number() over (partition by machine, project, kind order by nanos, agent, session_id) as place,
-    row_number() over (partition by machine, project, kind order by nanos_a_turn, agent, session_id) as place_a_turn
+    row_number() over (partition by machine, project, kind order by nanos_a_turn, agent, session_id) as place_a_turn,
+    row_number() over (partition by machine, project, kind order by total_tokens, agent, session_id) as place_by_tokens
   from priced p
 ),
 -- The first session at or above the share of all, so that no engine has to interpolate.
@@ -42,7 +44,10 @@ quartiles as (
     ) as upper,
     max(case when place_a_turn = floor((sessions * 3 + 3) / 4.0) then nanos_a_turn end) over (
       partition by machine, project, kind
-    ) as upper_a_turn
+    ) as upper_a_turn,
+    max(case when place_by_tokens = floor((sessions * 3 + 3) / 4.0) then total_tokens end) over (
+      partition by machine, project, kind
+    ) as upper_tokens
   from ranked r
   where sessions >= $min_sessions
 ),
@@ -54,6 +59,7 @@ outliers as (
   select *
   from bounded
   where nanos > bound
+    and total_tokens > upper_tokens
     and nanos - bound >= $min_wasted_usd * 1e9
     and ($since is null or started_at >= $since)
     and ($until is null or started_at < $until)
@@ -85,14 +91,22 @@ select
   (o.nanos - o.bound) / 1e9 as wasted_cost_usd,
   p.first_seq,
   p.last_seq,
-  cast(o.turns as text) || ' turn' || case when o.turns = 1 then '' else 's' end || ', '
-    || cast(o.responses as text) || ' response' || case when o.responses = 1 then '' else 's' end
+  regexp_replace(reverse(regexp_replace(reverse(cast(o.turns as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || case when o.turns = 1 then ' turn, ' else ' turns, ' end
+    || regexp_replace(reverse(regexp_replace(reverse(cast(o.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || case when o.responses = 1 then ' response' else ' responses' end
     || case when o.compactions = 0 then '' when o.compactions = 1 then ', 1 compaction'
        else ', ' || cast(o.compactions as text) || ' compactions' end
     || coalesce(': ' || nullif(trim(replace(substr(o.title, 1, 80), chr(10), ' ')), ''), '') as evidence,
-  'It cost ' || cast(cast(floor(o.nanos / o.middle) as bigint) as text) || ' times the median of the '
-    || cast(o.sessions as text) || ' ' || case when o.kind = 'subagent' then 'subagents' else 'sessions' end
-    || ' of this project' || case when o.turns < 2 then '.' else ', and more than so many turns usually do.' end as explanation,
+  'It cost '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(cast(floor(o.nanos / o.middle) as bigint) as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' times the median of the '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(o.sessions as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || case when o.kind = 'subagent' then ' subagents' else ' sessions' end || ' of this project'
+    || case when o.turns < 2 then '.' else ', and more than as many turns usually do.' end
+    || case when o.compactions > 0 then ' Its context was full: give such work to several sessions.'
+            else ' Look for what it repeated or read without need, and give the next such task in smaller parts.' end
+    as explanation,
   'estimated' as basis,
   o.machine
 from outliers o

@@ -2,7 +2,9 @@
 -- title: Work that was paid for and thrown away
 -- about: Branches that the conversation left (the person went back to an earlier prompt), and subagents whose call failed,
 -- about: was declined or interrupted, or that ended in an API error or an abort: all that they found out is lost. A
--- about: subagent that was called again and then came to an end is none.
+-- about: subagent that was called again and then came to an end is none, nor is one whose caller got what it had written
+-- about: so far. Work that stayed is not lost: a branch that edited files, unless the session edited one of them again
+-- about: after it went back, and a subagent that edited files; a commit is an edit that stays.
 -- about: Found is what cost more than min_cost, or more than min_share of its session (of a subagent: of the session that
 -- about: called it) and min_share_cost; where no price is known, more than that share of the tokens and min_share_tokens.
 -- about: Wasted is all that the branch or the subagent's session cost; sessions that a subagent called count for themselves.
@@ -25,7 +27,7 @@ with chosen as (
 ),
 calls as (
   select
-    t.machine, t.agent, t.child_session_id as session_id, t.name, t.status,
+    t.machine, t.agent, t.child_session_id as session_id, t.name, t.status, t.output_bytes,
     row_number() over (
       partition by t.machine, t.agent, t.child_session_id order by t.started_at desc nulls last, t.session_id, t.seq desc nulls last
     ) as place
@@ -60,7 +62,11 @@ failed as (
   left join sessions p
     on p.machine = c.machine and p.agent = c.agent and p.session_id = c.parent_session_id
   where c.is_subagent
-    and (k.status in ('rejected', 'interrupted', 'error') or e.kind in ('api_error', 'abort'))
+    and (
+      k.status in ('rejected', 'interrupted', 'error')
+      -- What was cut off returns its last words, if it had any: they are longer than an error.
+      or (e.kind in ('api_error', 'abort') and coalesce(k.output_bytes, 0) < 500)
+    )
 ),
 steps as (
   select
@@ -82,7 +88,7 @@ left_behind as (
 ),
 branches as (
   select
-    l.machine, l.agent, l.session_id,
+    l.machine, l.agent, l.session_id, l.branch,
     min(l.first_seq) as first_seq,
     max(l.last_seq) as last_seq,
     count(distinct l.response_id) as responses,
@@ -93,27 +99,72 @@ branches as (
     on u.machine = l.machine and u.agent = l.agent and u.session_id = l.session_id and u.response_id = l.response_id
   group by l.machine, l.agent, l.session_id, l.branch
 ),
+-- What changed files, in the sessions that left a branch or failed.
+changes as (
+  select
+    t.machine, t.agent, t.session_id, t.seq, t.response_id,
+    case when t.category <> 'shell' then coalesce(t.file_path, '') else '' end as file
+  from tool_calls t
+  join (
+    select machine, agent, session_id from branches
+    union
+    select machine, agent, session_id from failed
+  ) c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+  where t.status = 'ok'
+    and (t.category in ('edit', 'write') or (t.category = 'shell' and t.command like '%git commit%'))
+),
+changed as (
+  select l.machine, l.agent, l.session_id, l.branch, c.file, max(c.seq) as last_seq
+  from left_behind l
+  join changes c
+    on c.machine = l.machine and c.agent = l.agent and c.session_id = l.session_id and c.response_id = l.response_id
+  group by l.machine, l.agent, l.session_id, l.branch, c.file
+),
+latest as (
+  select machine, agent, session_id, file, max(seq) as seq
+  from changes
+  group by machine, agent, session_id, file
+),
+-- Branches whose edits stayed: they committed, or the session did not edit any of their files again.
+stayed as (
+  select e.machine, e.agent, e.session_id, e.branch
+  from changed e
+  join latest a on a.machine = e.machine and a.agent = e.agent and a.session_id = e.session_id and a.file = e.file
+  group by e.machine, e.agent, e.session_id, e.branch
+  having bool_or(e.file = '') or not bool_or(a.seq > e.last_seq)
+),
 dead_ends as (
   select
     b.machine, b.agent, b.session_id, false as is_subagent, b.first_seq, b.last_seq,
     b.responses, b.tokens, b.cost, c.cost_usd as session_cost, c.total_tokens as session_tokens,
-    'a branch of ' || cast(b.responses as text) || case when b.responses = 1 then ' response' else ' responses' end
-      as evidence,
-    'The conversation went back and left ' || cast(b.responses as text)
+    'a branch of '
+      || regexp_replace(reverse(regexp_replace(reverse(cast(b.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+      || case when b.responses = 1 then ' response' else ' responses' end as evidence,
+    'The conversation went back and left '
+      || regexp_replace(reverse(regexp_replace(reverse(cast(b.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
       || case when b.responses = 1 then ' response' else ' responses' end
-      || ' behind: what they found out was thrown away.' as explanation
+      || ' behind. Write down what went wrong before you go back, so that the next try does not find it out again;'
+      || ' ask for a plan first where the way is not clear.' as explanation
   from branches b
   join chosen c on c.machine = b.machine and c.agent = b.agent and c.session_id = b.session_id
+  left join stayed y
+    on y.machine = b.machine and y.agent = b.agent and y.session_id = b.session_id and y.branch = b.branch
+  where y.branch is null
   union all
   select
     f.machine, f.agent, f.session_id, true as is_subagent, min(m.seq) as first_seq, max(m.seq) as last_seq,
     f.responses, f.total_tokens as tokens, round(f.cost_usd * 1e9) / 1e9 as cost, f.session_cost, f.session_tokens,
     coalesce(f.name || ' ', '') || coalesce(f.subagent_type || ' ', '') || f.ending as evidence,
-    'The subagent' || coalesce(' ' || f.subagent_type, '') || ' ' || f.ending || ' after ' || cast(f.responses as text)
+    'The subagent' || coalesce(' ' || f.subagent_type, '') || ' ' || f.ending || ' after '
+      || regexp_replace(reverse(regexp_replace(reverse(cast(f.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
       || case when f.responses = 1 then ' response' else ' responses' end
-      || ': who called it got nothing of what it found out.' as explanation
+      || '. Its caller got none of its findings: resume it if the agent can, or give its task again in smaller parts that'
+      || ' save what they find.' as explanation
   from failed f
+  left join (select distinct machine, agent, session_id from changes) y
+    on y.machine = f.machine and y.agent = f.agent and y.session_id = f.session_id
   join messages m on m.machine = f.machine and m.agent = f.agent and m.session_id = f.session_id
+  where y.session_id is null
   group by
     f.machine, f.agent, f.session_id, f.responses, f.total_tokens, f.cost_usd, f.session_cost, f.session_tokens,
     f.name, f.subagent_type, f.ending

@@ -3,7 +3,8 @@
 -- about: Places where the main thread of a session goes on with a model of a cheaper tier though the person did not choose
 -- about: it: in the middle of a turn, or at a prompt after a failed request. Agents do so when a limit is reached or a
 -- about: model is overloaded. A change at any other prompt is the person's choice: not all agents record how it was made.
--- about: So is one after a command, and after a plan: some agents plan with one model and work with another.
+-- about: So is one after a command, after a plan (some agents plan with one model and work with another), and after a skill,
+-- about: a command or a mode that the agent called, which may name a model of their own.
 -- about: How dear a model is comes from what its responses cost; where that is unknown, from its name.
 -- about: The cheaper model wastes no money, so tokens and cost are null; 10 responses are medium, 50 high.
 -- param: min_responses int = 2 -- Responses of the cheaper model in a row. Count.
@@ -117,11 +118,14 @@ downgrades as (
     and (prompts_between = 0 or failures_between > 0)
     and case when price is null or old_price is null then tier < old_tier else price <= old_price * $max_price end
 ),
-plans as (
+-- Calls after which another model is what the person set up.
+switches as (
   select t.machine, t.agent, t.session_id, t.seq
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  where lower(replace(t.name, '_', '')) in ('exitplanmode', 'planexit', 'planmoderespond', 'exitspecmode')
+  where lower(replace(t.name, '_', '')) in (
+    'exitplanmode', 'planexit', 'planmoderespond', 'exitspecmode', 'skill', 'slashcommand', 'switchmode', 'newtask'
+  )
 )
 select
   'model_downgrades' as detector,
@@ -137,14 +141,15 @@ select
   d.last_seq,
   substr(d.old_model, 1, 80) || ' to ' || substr(d.model, 1, 80)
     || case when d.failures_between > 0 then ', after a failed request' else ', in the middle of a turn' end as evidence,
-  'A cheaper model gave ' || cast(d.responses as text) || ' responses in the place of the one before, and you had not '
-    || 'asked for it. See whether a limit was reached or the model was overloaded, and look over what was done since.'
-    as explanation,
+  'A cheaper model gave '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(d.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' responses in place of the one before, and you had not asked for it. Check whether a limit was reached or the model'
+    || ' was overloaded, choose the model again, and review what was done since.' as explanation,
   'measured' as basis,
   d.machine
 from downgrades d
 join chosen c on c.machine = d.machine and c.agent = d.agent and c.session_id = d.session_id
-left join plans p
+left join switches p
   on p.machine = d.machine and p.agent = d.agent and p.session_id = d.session_id
   and p.seq > d.old_first_seq and p.seq < d.first_seq
 where p.seq is null

@@ -2,9 +2,10 @@
 -- title: Permissions that were refused again and again
 -- about: Sessions in which tool calls were refused several times, and which tools: by the person, or by the agent itself,
 -- about: where a rule, a mode or a hook forbids them or nobody could be asked. Calls that one response made together are one
--- about: refusal, because one answer stops them all. Plans that were sent back and questions that were not answered are no
--- about: refusals: that is how plans are made. What friction wastes is the person's time, so tokens and cost are null;
--- about: 5 refusals are medium, 10 high.
+-- about: refusal, because one answer stops them all. A refusal with instructions, in the refusal itself or as the prompt
+-- about: that follows it, is steering and does not count, unless the agent tries a command of the same program and subcommand
+-- about: again. Plans that were sent back and questions that were not answered are no refusals: that is how plans are made.
+-- about: What friction wastes is the person's time, so tokens and cost are null; 5 refusals are medium, 10 high.
 -- param: min_refusals int = 3 -- Refusals in a session. Count.
 -- param: since timestamp = null -- Only sessions that started then or later.
 -- param: until timestamp = null -- Only sessions that started before then.
@@ -23,7 +24,13 @@ rejected as (
   select
     t.machine, t.agent, t.session_id, t.seq, t.name,
     coalesce(t.response_id, t.message_id, t.call_id) as try_id,
-    t.is_denied,
+    coalesce(t.is_denied, false) as is_denied,
+    coalesce(
+      t.output like '%the user said:%' or t.output like '%reason for the rejection:%'
+        or t.output like '%following feedback%',
+      false
+    ) as has_reason,
+    case when t.category = 'shell' then split_part(t.command, ' ', 1) || ' ' || split_part(t.command, ' ', 2) end as program,
     replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' ') as what
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
@@ -33,12 +40,48 @@ rejected as (
       'planmoderespond', 'exitspecmode'
     )
 ),
+-- What follows a refusal: more of the agent, or a prompt. A prompt of one word, or one to go on, instructs nobody.
+followed as (
+  select
+    machine, agent, session_id, try_id,
+    coalesce(lead(is_instruction) over (partition by machine, agent, session_id order by seq, try_id), false)
+      as is_instructed
+  from (
+    select machine, agent, session_id, max(seq) as seq, try_id, false as is_instruction
+    from rejected
+    group by machine, agent, session_id, try_id
+    union all
+    select
+      m.machine, m.agent, m.session_id, m.seq, null as try_id,
+      m.kind = 'prompt' and trim(m.text) like '% %' and lower(trim(m.text)) not in (
+        'go on', 'go ahead', 'try again', 'keep going', 'carry on', 'please continue', 'continue please', 'do it'
+      ) as is_instruction
+    from messages m
+    join (select distinct machine, agent, session_id from rejected) r
+      on r.machine = m.machine and r.agent = m.agent and r.session_id = m.session_id
+    where m.kind in ('prompt', 'reply')
+  ) as events
+),
+judged as (
+  select
+    r.*,
+    row_number() over (partition by r.machine, r.agent, r.session_id, r.program order by r.seq) as attempt,
+    not r.is_denied and (r.has_reason or f.is_instructed) as is_steering
+  from rejected r
+  join followed f
+    on f.machine = r.machine and f.agent = r.agent and f.session_id = r.session_id and f.try_id = r.try_id
+),
+refused as (
+  select *
+  from judged
+  where not is_steering or (program is not null and attempt > 1)
+),
 tools as (
   select
     machine, agent, session_id, name,
     count(distinct try_id) as refusals,
     row_number() over (partition by machine, agent, session_id order by count(distinct try_id) desc nulls last, name) as place
-  from rejected
+  from refused
   group by machine, agent, session_id, name
 ),
 named as (
@@ -62,7 +105,7 @@ latest as (
   select
     *,
     row_number() over (partition by machine, agent, session_id order by seq desc nulls last) as back
-  from rejected
+  from refused
 ),
 frictions as (
   select
@@ -92,11 +135,13 @@ select
   case when f.denials = 0 then 'You refused '
        when f.denials >= f.occurrences then 'Your settings refused '
        else 'You and your settings refused ' end
-    || cast(f.occurrences as text) || ' times what the agent wanted to do'
-    || case when f.denials > 0 and f.denials < f.occurrences then ' (the settings ' || cast(f.denials as text) || ' times)'
+    || cast(f.occurrences as text) || ' requests of the agent'
+    || case when f.denials > 0 and f.denials < f.occurrences then ' (the settings ' || cast(f.denials as text) || ')'
             else '' end
-    || ', in a session of ' || cast(c.tool_calls as text) || ' tool calls. Allow in the agent''s settings what is'
-    || ' always fine, forbid there what never is, and tell it in its instructions what not to try.' as explanation,
+    || ', in a session of '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(c.tool_calls as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' tool calls. Allow in the agent''s settings what is always fine, deny what never is, and list in its'
+    || ' instructions what it must not try.' as explanation,
   'measured' as basis,
   f.machine
 from frictions f

@@ -1,11 +1,12 @@
 -- name: reread_files
 -- title: Files read again that had not changed
 -- about: Reads of a file (by a tool, or by cat, head, nl and sed -n in a shell) that asked for the same part and got the same
--- about: text as the read before them, while that text was still in the context: no compaction, no attempt to edit the file, and
--- about: no command that changes many files (checkout, pull, patch, a formatter) lies in between. Not counted are reads long
--- about: after the one before (the person may have changed the file), small results (pictures leave only a mark), logs that
--- about: are watched, and branches that the conversation left. Wasted are the responses that asked again, each by the share
--- about: of its calls that did; measured where all did. One finding for each context of a session, from compaction to compaction.
+-- about: text as the read before them, while that text was still in the context: no compaction, no attempt to edit the file,
+-- about: no command that changes many files (checkout, pull, patch, a formatter), no subagent and no prompt that asks to look
+-- about: again lies in between. Not counted are reads long after the one before (the person may have changed the file),
+-- about: small results (pictures leave only a mark), logs that are watched, and branches that the conversation left. Wasted
+-- about: are the responses that asked again, each by the share of its calls that did; measured where all did. One finding for
+-- about: each context of a session, from compaction to compaction.
 -- param: min_rereads int = 2 -- Needless reads in one context that make a finding. Count.
 -- param: max_minutes int = 30 -- A read longer after the one before is a check, not a repetition. Minutes.
 -- param: min_bytes int = 200 -- Results smaller than this do not count. Bytes.
@@ -62,7 +63,9 @@ calls as (
     end as is_change
   from tool_calls t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  where t.category in ('read', 'shell', 'edit', 'write')
+  where t.category in ('read', 'shell', 'edit', 'write', 'task')
+    or (t.category = 'mcp' and (
+      t.name like '%edit%' or t.name like '%write%' or t.name like '%replace%' or t.name like '%insert%'))
 ),
 repeated as (
   select session_no, input_key
@@ -98,6 +101,16 @@ events as (
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
   where m.kind = 'compaction'
+  union all
+  select p.session_no, p.seq, 'change' as event, null
+  from (
+    select c.session_no, m.seq, lower(substr(m.text, 1, 1000)) as text
+    from messages m
+    join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
+    where m.kind = 'prompt' and c.session_no in (select session_no from repeated)
+  ) as p
+  where p.text like '%again%' or p.text like '%reread%' or p.text like '%re-read%' or p.text like '%changed%'
+    or p.text like '%updated%' or p.text like '%edited%' or p.text like '%look at%' or p.text like '%read %'
 ),
 versions as (
   select
@@ -213,9 +226,11 @@ select
   first_seq,
   last_seq,
   most_read || ' (' || cast(most as text) || ' of ' || cast(occurrences as text) || ')' as evidence,
-  cast(occurrences as text) || ' reads of ' || cast(files as text) || ' file' || case when files = 1 then '' else 's' end
+  regexp_replace(reverse(regexp_replace(reverse(cast(occurrences as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' reads of ' || cast(files as text) || ' file' || case when files = 1 then '' else 's' end
     || ' brought nothing new: the same text had been read no more than ' || cast($max_minutes as text)
-    || ' minutes before and was still in the context.' as explanation,
+    || ' minutes before and was still in the context. Tell the agent not to read again what it has not edited, and to'
+    || ' read a file once with all lines that it needs.' as explanation,
   case when is_measured then 'measured' else 'estimated' end as basis,
   machine
 from contexts x

@@ -3,8 +3,8 @@
 -- about: Files that at least `min_sessions` sessions of a project in a row edited, more than once on average: either the work
 -- about: does not hold, or the file does too much. In a row means that no session of the project edited other files only, and
 -- about: that each started within `max_days` of the one before. A session counts with its subagents and forks as one. Not
--- about: judged are files that every change touches: texts, lists of dependencies, locks, data and translations; and rows of
--- about: sessions that edited nothing but this file, as in a project of one script. The finding belongs to the latest session,
+-- about: judged are files that every change touches: texts, lists of dependencies, locks, data, settings, translations and
+-- about: lists of modules; and rows of sessions that edited nothing but this file, as in a project of one script. The finding belongs to the latest session,
 -- about: for all of its files; severity goes by sessions (10 medium, 20 high). What of it was wasted cannot be told: it is null.
 -- param: min_sessions int = 5 -- Sessions in a row that make a finding. Count.
 -- param: min_edits int = 2 -- Edits of the file by a session, on average over the row. Count.
@@ -85,6 +85,9 @@ touched as (
     and file not ilike '%.lock' and file not ilike '%.json' and file not ilike '%.csv' and file not ilike '%.log'
     and file not ilike '%.po' and file not ilike '%.sum' and file not ilike '%go.mod' and file not ilike '%cargo.toml'
     and file not ilike '%pyproject.toml' and file not ilike '%.gitignore'
+    and file not ilike '%.yml' and file not ilike '%.yaml' and file not ilike '%.env' and file not ilike '%.prisma'
+    and file not ilike '%index.ts' and file not ilike '%index.js' and file not ilike '%mod.rs' and file not ilike '%lib.rs'
+    and file not ilike '%__init__.py' and file not ilike '%routes.%'
 ),
 islands as (
   select
@@ -147,8 +150,10 @@ select
   file || case when files = 1 then '' when files = 2 then ' and 1 more file'
     else ' and ' || cast(files - 1 as text) || ' more files' end as evidence,
   cast(sessions as text) || ' sessions in a row, over ' || cast(cast(floor(days) as bigint) + 1 as text) || ' day'
-    || case when days < 1 then '' else 's' end || ', edited it ' || cast(edits_of_run as text)
-    || ' times. Look whether they undo each other, or whether the file does too much.' as explanation,
+    || case when days < 1 then '' else 's' end || ', edited it '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(edits_of_run as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' times. Check whether they undo each other''s work: a test of what was fixed keeps it fixed. If they do not, the file'
+    || ' does too much: split it.' as explanation,
   'measured' as basis,
   machine
 from findings

@@ -5,8 +5,9 @@
 -- about: try; calls that the person declined and notes on a todo list are passed over. Any other call in between (an edit
 -- about: above all) and each prompt of the person begin anew: what is tried then is another try. Edits that succeeded, and
 -- about: short results of inputs that are only nearly the same, are never the same result; a search that found nothing
--- about: has not failed. A run that only waits for a process needs min_waits tries, and one whose last try brought
--- about: something new needs min_converged: it ended early.
+-- about: has not failed. Steps in a browser or a terminal (scrolling, pressing a key) repeat on purpose. A run that only
+-- about: waits for a process needs min_waits tries, and is none if the prompt asked to wait; nor is a run without a failure
+-- about: if the prompt asked to repeat it. One whose last try brought something new needs min_converged: it ended early.
 -- about: Wasted are the responses that made the tries after the first, but not a last one that brought something new.
 -- about: Severity by what was wasted, or by count, but for waits: medium from 5 tries on, high from 10.
 -- param: min_run int = 3 -- Tries in a row that make a loop. Count.
@@ -65,6 +66,7 @@ judged as (
         or (last_command like 'find %' and error_key is null)
       )
     ) as has_failed,
+    coalesce(category = 'browser' and output_bytes < 200 or command like '%send-keys%', false) as is_step,
     status = 'ok' and (
       name in ('write_stdin', 'process', 'list_agents')
       or lower(name) like '%output'
@@ -101,6 +103,7 @@ tries as (
     j.has_failed,
     coalesce(j.is_wait, false) as is_wait,
     j.category in ('edit', 'write') as is_edit,
+    j.is_step,
     j.edited,
     j.output_bytes >= 100 as is_long
   from judged j
@@ -121,6 +124,7 @@ tries as (
     bool_and(j.has_failed) as has_failed,
     bool_or(coalesce(j.is_wait, false)) as is_wait,
     bool_or(j.category in ('edit', 'write')) as is_edit,
+    bool_or(j.is_step) as is_step,
     min(j.edited) as edited,
     min(j.output_bytes) >= 100 as is_long
   from judged j
@@ -158,7 +162,7 @@ repeats as (
       has_previous_failed
       and (is_same_input or is_same_shape or is_same_file or (has_failed and is_same_error))
     )
-    or (not is_edit and is_same_output and (is_same_input or (is_long and is_same_shape)))
+    or (not is_edit and not is_step and is_same_output and (is_same_input or (is_long and is_same_shape)))
   window thread as (partition by number, is_sidechain order by place)
 ),
 placed as (
@@ -181,6 +185,7 @@ costs as (
 runs as (
   select
     p.number, p.is_sidechain, p.run,
+    min(p.turn) as turn,
     count(*) + 1 as occurrences,
     sum(case when p.has_failed then 1 else 0 end)
       + max(case when not p.goes_on and p.has_previous_failed then 1 else 0 end) as failures,
@@ -196,6 +201,29 @@ runs as (
   from placed p
   left join costs k on k.number = p.number and k.response_id = p.try_id
   group by p.number, p.is_sidechain, p.run
+),
+-- Prompts that asked for what looks like a loop.
+asked as (
+  select
+    number, turn,
+    bool_or(
+      text like '%wait%' or text like '%sleep%' or text like '%poll%' or text like '%monitor%' or text like '%watch%'
+        or text like '%until %' or text like '%every % min%' or text like '%every % sec%' or text like '%keep checking%'
+        or text like '%keep an eye%'
+    ) as is_wait,
+    bool_or(
+      text like '% times%' or text like '%repeatedly%' or text like '%in a loop%' or text like '%flaky%'
+        or text like '%benchmark%' or text like '%again and again%'
+    ) as is_repeat
+  from (
+    select r.number, r.turn, lower(substr(m.text, 1, 4000)) as text
+    from (select distinct number, turn from runs where is_wait or failures = 0) r
+    join chosen c on c.number = r.number
+    join messages m
+      on m.machine = c.machine and m.agent = c.agent and m.session_id = c.session_id and m.turn = r.turn
+    where m.kind in ('prompt', 'command')
+  ) as prompts
+  group by number, turn
 )
 select
   'tool_retry_loops' as detector,
@@ -213,25 +241,35 @@ select
   r.last_seq,
   t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '')
     || ', ' || cast(r.occurrences as text) || ' times' as evidence,
-  t.name || ' was tried ' || cast(r.occurrences as text) || ' times in a row with '
+  t.name || ' was tried '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(r.occurrences as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' times in a row with '
     || case when r.is_same_file then 'the same file'
             when r.is_same_input then 'the same input'
             when r.is_same_shape then 'nearly the same input'
             else 'several inputs' end
     || case when r.failures = r.occurrences then ', and failed each time'
             when r.failures = 0 then ', and returned the same'
+            when r.failures = 1 then ', and failed once'
             else ', and failed ' || cast(r.failures as text) || ' times' end
-    || case when r.has_converged then ' before it brought something new.' else '.' end as explanation,
+    || case when r.has_converged then ' before it brought something new.' else '.' end
+    || case when r.is_wait then ' Wait with one command that ends when the process does.'
+            when r.failures = 0 then ' The result was in the context already: tell the agent to go on when a result repeats.'
+            when r.is_same_file then ' Tell the agent to read the file again after an edit that failed.'
+            else ' Tell the agent to read the error, and to try something else after two equal failures.' end as explanation,
   'measured' as basis,
   c.machine
 from runs r
 join chosen c on c.number = r.number
 join tool_calls t
   on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = r.first_seq
-where r.occurrences >= case
-  when r.is_wait then greatest($min_run, $min_waits)
-  when r.has_converged then greatest($min_run, $min_converged)
-  else $min_run
-end
+left join asked a on a.number = r.number and a.turn = r.turn
+where not (r.is_wait and coalesce(a.is_wait, false))
+  and not (r.failures = 0 and coalesce(a.is_repeat, false))
+  and r.occurrences >= case
+    when r.is_wait then greatest($min_run, $min_waits)
+    when r.has_converged then greatest($min_run, $min_converged)
+    else $min_run
+  end
 order by
   r.wasted_cost_usd desc nulls last, r.occurrences desc nulls last, c.started_at, c.agent, c.machine, c.session_id, r.first_seq

@@ -20,8 +20,9 @@
 with recursive used as (
   select
     u.agent,
-    -- Whole hours of the session's time zone, which need not be those of UTC.
-    floor(extract(epoch from date_trunc('hour', u.timestamp)) / 3600.0) as hour,
+    -- Whole hours of the zone, which need not be those of UTC. Minutes are subtracted, because date_trunc to hours takes
+    -- some engines to the other of two equal hours when the clocks go back.
+    floor((extract(epoch from date_trunc('minute', u.timestamp)) - extract(minute from u.timestamp) * 60) / 3600.0) as hour,
     u.machine || '/' || u.session_id as session,
     u.timestamp,
     u.input_tokens,
@@ -68,7 +69,8 @@ held as (
 )
 select
   u.agent,
-  date_trunc('hour', min(u.timestamp)) as block,
+  date_trunc('minute', min(u.timestamp))
+    - cast(cast(extract(minute from min(u.timestamp)) as text) || ' minutes' as interval) as block,
   max(u.timestamp) as last_used,
   count(*) as responses,
   count(distinct u.session) as sessions,

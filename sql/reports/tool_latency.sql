@@ -11,10 +11,13 @@
 -- column: calls -- Calls with a duration. Count.
 -- column: total_ms -- Time of all calls. Milliseconds.
 -- column: median_ms -- Half of the calls took no longer. Milliseconds.
--- column: p95_ms -- 95 of 100 calls took no longer. Milliseconds.
+-- column: p95_ms -- 95 of 100 calls took no longer; between two calls, interpolated. Milliseconds.
 -- column: longest_ms -- The longest call. Milliseconds.
 with timed as (
-  select t.agent, t.name, cast(t.duration_ms as double) as duration_ms
+  select
+    t.agent, t.name, cast(t.duration_ms as double) as duration_ms,
+    count(*) over (partition by t.agent, t.name) as calls,
+    row_number() over (partition by t.agent, t.name order by t.duration_ms) as place
   from tool_calls t
   join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
   where t.duration_ms is not null
@@ -22,6 +25,14 @@ with timed as (
     and ($until is null or t.started_at < $until or (t.started_at is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or t.agent = $agent)
+),
+-- The two calls around the 95th percentile. Whole numbers throughout: engines round 0.95 of a count differently.
+placed as (
+  select
+    *,
+    floor((calls - 1) * 95 / 100.0) + 1 as lower_place,
+    (calls - 1) * 95 % 100 as hundredths
+  from timed
 )
 select
   agent,
@@ -29,8 +40,11 @@ select
   count(*) as calls,
   round(sum(duration_ms)) as total_ms,
   round(median(duration_ms)) as median_ms,
-  round(percentile_cont(0.95) within group (order by duration_ms)) as p95_ms,
+  round(sum(case
+    when place = lower_place then duration_ms * (100 - hundredths)
+    when place = lower_place + 1 then duration_ms * hundredths
+  end) / 100.0) as p95_ms,
   round(max(duration_ms)) as longest_ms
-from timed
+from placed
 group by agent, name
 order by total_ms desc nulls last, agent, name

@@ -195,7 +195,7 @@ pub struct Query {
     /// Only from then on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
     #[arg(long, value_name = "WHEN", requires = "name")]
     pub since: Option<String>,
-    /// Only before then; a date or day counts to its end
+    /// Only before then; a date or day is included: `--until 2026-01-31` ends with that day
     #[arg(long, value_name = "WHEN", requires = "name")]
     pub until: Option<String>,
     /// Only this project
@@ -231,7 +231,7 @@ pub struct Detect {
     /// Only sessions that started then or later: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
-    /// Only sessions that started before then; a date or day counts to its end
+    /// Only sessions that started before then; a date or day is included: `--until 2026-01-31` ends with that day
     #[arg(long, value_name = "WHEN")]
     pub until: Option<String>,
     /// Only this project
@@ -337,7 +337,7 @@ pub struct Report {
     /// Only from then on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
-    /// Only before then; a date or day counts to its end
+    /// Only before then; a date or day is included: `--until 2026-01-31` ends with that day
     #[arg(long, value_name = "WHEN")]
     pub until: Option<String>,
     /// Only this project

@@ -59,6 +59,7 @@ Examples:
   llrem query cost_by_model --show -f spark    its text in Spark's dialect, as Sail has it
 
 --since, --until, --project and --agent set the parameters of these names.
+--until includes the day that it names: --since monday --until yesterday leaves out today.
 Your own queries: name their folders under `query_folders` in the configuration.";
 
 /// `llrem detect --help`

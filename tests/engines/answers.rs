@@ -59,6 +59,16 @@ impl Answer {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
+    /// The values of a column, row by row.
+    pub(crate) fn column(&self, name: &str) -> Vec<String> {
+        let options = FormatOptions::default();
+        let texts = |batch: &RecordBatch| -> Vec<String> {
+            let column = ArrayFormatter::try_new(batch.column_by_name(name).unwrap(), &options).unwrap();
+            (0..batch.num_rows()).map(|row| column.value(row).to_string()).collect()
+        };
+        self.batches.iter().flat_map(texts).collect()
+    }
+
     pub(crate) fn write(&self, path: &Path) {
         let file = std::fs::File::create(path).unwrap();
         let mut writer = arrow::ipc::writer::FileWriter::try_new(file, self.schema.as_ref().unwrap()).unwrap();

@@ -196,3 +196,50 @@ fn an_empty_lake_has_the_same_columns() {
     let defaults = queries.into_iter().filter(|(name, _)| name.ends_with("(defaults)")).collect();
     assert_same_rows(&lake.path, &[tables(), defaults].concat());
 }
+
+/// What a report says in one of its columns about these sessions, on which both engines give the same rows.
+fn column_of(report: &str, column: &str, script: &str) -> Vec<String> {
+    let home = Home::empty();
+    toml::from_str::<Scripts>(script).unwrap().write_below(home.path());
+    let lake = Built::full(&home);
+    let library = Library::load(&[]).unwrap();
+    let statement = library.find(report).unwrap().bind(&Given::new(), ZONE, &|_, _| panic!("no time")).unwrap();
+    assert_same_rows(&lake.path, &[(report.to_owned(), statement.clone())]);
+    let lake = AnyLake::Local(Lake::open(&lake.path).unwrap());
+    Questioner::new(&lake, ZONE).ask(&statement).unwrap().column(column)
+}
+
+/// Clocks in St. John's went from 02:00 back to 01:00 on 2 November 2025, at 04:30 UTC.
+#[test]
+fn billing_blocks_tell_the_two_equal_hours_apart() {
+    let blocks = column_of(
+        "billing_blocks",
+        "block",
+        r#"
+        [[session]]
+        name = "clocks-go-back"
+        at = "2025-11-01T23:10:00Z"
+        steps = [
+            { prompt = "Water the plants" },
+            { reply = "Before midnight" },
+            { after = 15_600, reply = "01:00 the first time" },
+            { after = 3_600, reply = "01:00 the second time" },
+            { after = 14_400, reply = "05:00" },
+        ]
+        "#,
+    );
+    assert_eq!(blocks, ["2025-11-02T05:00:00-03:30", "2025-11-02T01:00:00-02:30", "2025-11-01T20:00:00-02:30"]);
+}
+
+/// Nine tenths of the way from the second call to the third, of which some engines keep six digits.
+#[test]
+fn the_95th_percentile_of_durations_is_exact() {
+    let timed = |(number, milliseconds)| {
+        let result = json!({"type": "user", "toolUseResult": {"durationMs": milliseconds}, "message": {"role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": format!("call_slow_{number}"), "content": "done"}]}});
+        format!("{{ call = 'Bash', input = {{ command = 'date' }}, pending = true }},\n{{ record = '{result}' }},\n")
+    };
+    let steps: String = [(1, 1), (2, 1), (3, 3_000_001)].into_iter().map(timed).collect();
+    let script = format!("[[session]]\nname = 'slow'\nsteps = [{{ prompt = 'Water the plants' }},\n{steps}]");
+    assert_eq!(column_of("tool_latency", "p95_ms", &script), ["2700001.0"]);
+}
