@@ -1,8 +1,10 @@
 -- Findings of all detectors as one table, in which no token and no dollar of a session counts twice.
 --
--- `found` holds what the detectors gave. A finding counts when it overlaps no finding of its session that wastes more;
--- the others are told with nothing wasted, and with what they waste alone. A session's findings together never waste more
--- than it spent.
+-- `found` holds what the detectors gave. Two findings overlap where they name the same responses: each response counts for
+-- the finding that wastes most of it, and a finding keeps the share of its waste that stands on the responses left to it.
+-- A finding that names no responses stands for its range of `seq`: of two findings whose ranges overlap, the one that
+-- wastes less has nothing wasted. `alone_cost_usd` keeps what each wastes when looked at alone. A session's findings
+-- together never waste more than it spent.
 with ranked as (
   select
     found.*,
@@ -20,19 +22,71 @@ overlapped as (
   join ranked g
     on g.machine = l.machine and g.agent = l.agent and g.session_id = l.session_id
     and g.place < l.place and g.opens <= l.closes and l.opens <= g.closes
-  where coalesce(g.wasted_cost_usd, 0) > 0 or coalesce(g.wasted_tokens, 0) > 0
+  where (g.responses is null or l.responses is null)
+    and (coalesce(g.wasted_cost_usd, 0) > 0 or coalesce(g.wasted_tokens, 0) > 0)
+),
+named as (
+  select
+    r.machine, r.agent, r.session_id, r.place, r.wasted_tokens, r.wasted_cost_usd,
+    unnest(r.responses) as response_id
+  from ranked r
+  left join overlapped o
+    on o.machine = r.machine and o.agent = r.agent and o.session_id = r.session_id and o.place = r.place
+  where o.place is null and (r.wasted_cost_usd > 0 or r.wasted_tokens > 0)
+),
+billed as (
+  select
+    n.machine, n.agent, n.session_id, n.place, n.response_id, n.wasted_tokens, n.wasted_cost_usd,
+    coalesce(sum(u.total_tokens), 0) as tokens,
+    coalesce(sum(round(u.cost_usd * 1e9)), 0) as nanos
+  from (select distinct * from named) as n
+  join usage u
+    on u.machine = n.machine and u.agent = n.agent and u.session_id = n.session_id and u.response_id = n.response_id
+  group by n.machine, n.agent, n.session_id, n.place, n.response_id, n.wasted_tokens, n.wasted_cost_usd
+),
+summed as (
+  select
+    *,
+    sum(tokens) over (partition by machine, agent, session_id, place) as all_tokens,
+    sum(nanos) over (partition by machine, agent, session_id, place) as all_nanos
+  from billed
+),
+contended as (
+  select
+    *,
+    row_number() over (
+      partition by machine, agent, session_id, response_id
+      order by
+        wasted_cost_usd * nanos / greatest(all_nanos, 1) desc nulls last,
+        cast(wasted_tokens as double) * tokens / greatest(all_tokens, 1) desc nulls last,
+        place
+    ) as claim
+  from summed
+),
+kept as (
+  select
+    machine, agent, session_id, place,
+    sum(case when claim = 1 then tokens else 0 end) / cast(greatest(max(all_tokens), 1) as double) as token_share,
+    sum(case when claim = 1 then nanos else 0 end) / cast(greatest(max(all_nanos), 1) as double) as cost_share
+  from contended
+  group by machine, agent, session_id, place
 ),
 counted as (
   select
     r.*,
-    case when o.place is null then r.wasted_tokens else 0 end as own_tokens,
-    case when o.place is null then r.wasted_cost_usd else 0 end as own_cost,
+    case
+      when o.place is not null then 0
+      else cast(floor(r.wasted_tokens * coalesce(k.token_share, 1)) as bigint)
+    end as own_tokens,
+    case when o.place is not null then 0 else r.wasted_cost_usd * coalesce(k.cost_share, 1) end as own_cost,
     coalesce(s.total_tokens, 0) as spent_tokens,
     coalesce(s.cost_usd, 0) as spent_cost
   from ranked r
   join sessions s on s.machine = r.machine and s.agent = r.agent and s.session_id = r.session_id
   left join overlapped o
     on o.machine = r.machine and o.agent = r.agent and o.session_id = r.session_id and o.place = r.place
+  left join kept k
+    on k.machine = r.machine and k.agent = r.agent and k.session_id = r.session_id and k.place = r.place
 ),
 added as (
   select
@@ -62,7 +116,8 @@ select
   explanation,
   basis,
   machine,
-  wasted_cost_usd as alone_cost_usd
+  wasted_cost_usd as alone_cost_usd,
+  responses
 from added
 order by
   wasted_cost_usd desc nulls last,

@@ -31,8 +31,8 @@ use serde_json::Value;
 
 use script::Scripts;
 
-/// Columns of every detector, in their order.
-const COLUMNS: [&str; 15] = [
+/// Columns of every detector, in their order; one that wastes nothing may leave out the last.
+const COLUMNS: [&str; 16] = [
     "detector",
     "agent",
     "session_id",
@@ -48,6 +48,7 @@ const COLUMNS: [&str; 15] = [
     "explanation",
     "basis",
     "machine",
+    "responses",
 ];
 
 fn folder(name: &str) -> PathBuf {
@@ -140,7 +141,7 @@ fn check(name: &str, path: &Path, problems: &mut String) {
     let rows = Rows::of(&lake, &bound(name, &scripts));
     let mut told = |text: String| writeln!(problems, "{name}: {text}").unwrap();
 
-    if rows.columns != COLUMNS {
+    if rows.columns != COLUMNS && rows.columns != COLUMNS[..COLUMNS.len() - 1] {
         told(format!("columns are {:?}", rows.columns));
     }
     let found = rows.values();
@@ -280,12 +281,66 @@ fn findings_count_each_token_and_dollar_once() {
             let seq = |row: &Value, end: &str, missing| row[end].as_i64().unwrap_or(missing);
             let overlap = seq(a, "first_seq", 0) <= seq(b, "last_seq", i64::MAX)
                 && seq(b, "first_seq", 0) <= seq(a, "last_seq", i64::MAX);
-            assert!(!overlap, "both count:\n{a}\n{b}");
+            let is_by_response = a["responses"].is_array() && b["responses"].is_array();
+            assert!(is_by_response || !overlap, "both count:\n{a}\n{b}");
         }
     }
     assert_eq!(problems, "");
     let alone = ask("select count(*) as n from findings where wasted_cost_usd > alone_cost_usd + 1e-9");
     assert_eq!(alone[0]["n"], 0);
+}
+
+/// Four responses of 20,710 tokens and $0.010905 each, in the places 1 to 4.
+const FOUR_REPLIES: &str = r#"
+[[session]]
+name = "s"
+steps = [{ prompt = "Hello" }, { times = 4, reply = "Hello {n}" }]
+"#;
+
+/// A detector that finds one thing in the only session: what it wastes, from `seq` to `seq`, in these responses.
+fn finding(name: &str, tokens: i64, cost: f64, places: (i64, i64), responses: Option<&str>) -> Detector {
+    let responses = responses.map_or_else(String::new, |responses| {
+        format!(", array['msg_s_{}'] as responses", responses.replace(' ', "', 'msg_s_"))
+    });
+    let sql = format!(
+        "select '{name}' as detector, agent, session_id, project, started_at, 'low' as severity, 1 as occurrences, \
+         {tokens} as wasted_tokens, {cost} as wasted_cost_usd, {} as first_seq, {} as last_seq, 'e' as evidence, \
+         'x' as explanation, 'measured' as basis, machine{responses} from sessions",
+        places.0, places.1
+    );
+    Detector { name: name.to_owned(), statement: Statement { sql, parameters: Vec::new() } }
+}
+
+/// Name, tokens and millionths of a dollar of each finding.
+fn counted(detectors: &[Detector]) -> Vec<String> {
+    let folder_of_test = tempfile::tempdir().unwrap();
+    let scripts: Scripts = toml::from_str(FOUR_REPLIES).unwrap();
+    let lake = lake_of([&scripts], folder_of_test.path());
+    let sql = "select detector, wasted_tokens, cast(round(wasted_cost_usd * 1e6) as bigint) as cost, \
+               cast(round(alone_cost_usd * 1e6) as bigint) as alone from findings order by detector";
+    let rows = Rows::with(&lake, &Statement { sql: sql.to_owned(), parameters: Vec::new() }, detectors).values();
+    let text = |row: &Value| format!("{} {} {} {}", row["detector"], row["wasted_tokens"], row["cost"], row["alone"]);
+    rows.iter().map(|row| text(row).replace('"', "")).collect()
+}
+
+#[test]
+fn a_response_counts_for_the_finding_that_wastes_most_of_it() {
+    let half = finding("half", 41_420, 0.02181, (1, 4), Some("1 2 3 4"));
+    let one = finding("one", 20_710, 0.010905, (2, 2), Some("2"));
+    let fifth = finding("fifth", 8_284, 0.004362, (1, 4), Some("3 4"));
+    assert_eq!(counted(std::slice::from_ref(&half)), ["half 41420 21810 21810"]);
+    assert_eq!(
+        counted(&[half, one, fifth]),
+        ["fifth 0 0 4362", "half 31065 16358 21810", "one 20710 10905 10905"]
+    );
+}
+
+#[test]
+fn findings_that_name_no_responses_overlap_by_range() {
+    let named = finding("named", 20_710, 0.010905, (1, 3), Some("1"));
+    let inside = finding("inside", 1_000, 0.001, (3, 3), None);
+    let after = finding("after", 1_000, 0.001, (4, 4), None);
+    assert_eq!(counted(&[named, inside, after]), ["after 1000 1000 1000", "inside 0 0 1000", "named 20710 10905 10905"]);
 }
 
 fn llrem(folder_of_test: &Path, arguments: &[&str]) -> std::process::Output {

@@ -138,6 +138,7 @@ episodes as (
     bool_or(is_openai) as is_openai,
     cast(ceil(max(rest) / 60) as bigint) as longest_rest,
     sum(round(wasted * 1e9)) / 1e9 as wasted_cost_usd,
+    array_sort(array_agg(response_id)) as responses,
     min(first_seq) as first_seq,
     max(last_seq) as last_seq,
     max(model) as model
@@ -180,7 +181,8 @@ select
                   || 'them the same within a session.' end
     end as explanation,
   'estimated' as basis,
-  c.machine
+  c.machine,
+  e.responses
 from episodes e
 join chosen c on c.number = e.number
 order by e.wasted_cost_usd desc nulls last, e.wasted_tokens desc nulls last, c.started_at, c.agent, c.machine, c.session_id, e.first_seq

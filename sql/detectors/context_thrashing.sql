@@ -131,12 +131,12 @@ paid as (
   where m.kind in ('compaction', 'summary', 'reply')
 ),
 costs as (
-  select p.machine, p.agent, p.session_id, p.is_sidechain, p.episode, u.total_tokens, u.cost_usd
+  select p.machine, p.agent, p.session_id, p.is_sidechain, p.episode, u.response_id, u.total_tokens, u.cost_usd
   from paid p
   join usage u
     on u.machine = p.machine and u.agent = p.agent and u.session_id = p.session_id and u.response_id = p.response_id
   union all
-  select p.machine, p.agent, p.session_id, p.is_sidechain, p.episode, u.total_tokens, u.cost_usd
+  select p.machine, p.agent, p.session_id, p.is_sidechain, p.episode, u.response_id, u.total_tokens, u.cost_usd
   from paid p
   join usage u
     on u.machine = p.machine and u.agent = p.agent and u.session_id = p.session_id and u.message_id = p.message_id
@@ -145,7 +145,8 @@ spent as (
   select
     machine, agent, session_id, is_sidechain, episode,
     sum(total_tokens) as tokens,
-    sum(round(cost_usd * 1e9)) / 1e9 as cost
+    sum(round(cost_usd * 1e9)) / 1e9 as cost,
+    array_sort(array_agg(distinct response_id)) as responses
   from costs
   group by machine, agent, session_id, is_sidechain, episode
 )
@@ -177,7 +178,8 @@ select
     || ' Each time the agent forgets what it read and pays for its context anew. Start a new session for each task,'
     || ' and have large files and outputs read in parts.' as explanation,
   'measured' as basis,
-  c.machine
+  c.machine,
+  k.responses
 from episodes e
 join chosen c on c.number = e.number
 left join spent k

@@ -78,6 +78,12 @@ spans as (
   select machine, agent, session_id, min(seq) as first_seq, max(seq) as last_seq
   from places
   group by machine, agent, session_id
+),
+billed as (
+  select u.machine, u.agent, u.session_id, array_sort(array_agg(u.response_id)) as responses
+  from usage u
+  join outliers o on o.machine = u.machine and o.agent = u.agent and o.session_id = u.session_id
+  group by u.machine, u.agent, u.session_id
 )
 select
   'cost_outliers' as detector,
@@ -108,7 +114,9 @@ select
             else ' Look for what it repeated or read without need, and give the next such task in smaller parts.' end
     as explanation,
   'estimated' as basis,
-  o.machine
+  o.machine,
+  b.responses
 from outliers o
 left join spans p on p.machine = o.machine and p.agent = o.agent and p.session_id = o.session_id
+left join billed b on b.machine = o.machine and b.agent = o.agent and b.session_id = o.session_id
 order by wasted_cost_usd desc nulls last, o.started_at, o.agent, o.machine, o.session_id, p.first_seq

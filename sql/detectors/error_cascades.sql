@@ -117,7 +117,8 @@ runs as (
     min(f.first_seq) as first_seq,
     max(f.last_seq) as last_seq,
     sum(case when f.place > 1 then k.tokens end) as wasted_tokens,
-    sum(round(case when f.place > 1 then k.cost end * 1e9)) / 1e9 as wasted_cost_usd
+    sum(round(case when f.place > 1 then k.cost end * 1e9)) / 1e9 as wasted_cost_usd,
+    array_sort(array_agg(k.response_id) filter (where f.place > 1 and k.response_id is not null)) as responses
   from failures f
   left join costs k on k.number = f.number and k.response_id = f.try_id
   group by f.number, f.is_sidechain, f.run
@@ -177,7 +178,8 @@ select
       else '. Interrupt the agent after the second failure, and have it find the cause of the first error before it goes on.'
     end as explanation,
   'measured' as basis,
-  c.machine
+  c.machine,
+  r.responses
 from runs r
 join chosen c on c.number = r.number
 join listed l on l.number = r.number and l.is_sidechain = r.is_sidechain and l.run = r.run

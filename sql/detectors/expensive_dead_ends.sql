@@ -93,7 +93,8 @@ branches as (
     max(l.last_seq) as last_seq,
     count(distinct l.response_id) as responses,
     sum(u.total_tokens) as tokens,
-    sum(round(u.cost_usd * 1e9)) / 1e9 as cost
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost,
+    array_sort(array_agg(u.response_id) filter (where u.response_id is not null)) as response_ids
   from left_behind l
   left join usage u
     on u.machine = l.machine and u.agent = l.agent and u.session_id = l.session_id and u.response_id = l.response_id
@@ -133,10 +134,16 @@ stayed as (
   group by e.machine, e.agent, e.session_id, e.branch
   having bool_or(e.file = '') or not bool_or(a.seq > e.last_seq)
 ),
+billed as (
+  select u.machine, u.agent, u.session_id, array_sort(array_agg(u.response_id)) as responses
+  from usage u
+  join failed f on f.machine = u.machine and f.agent = u.agent and f.session_id = u.session_id
+  group by u.machine, u.agent, u.session_id
+),
 dead_ends as (
   select
     b.machine, b.agent, b.session_id, false as is_subagent, b.first_seq, b.last_seq,
-    b.responses, b.tokens, b.cost, c.cost_usd as session_cost, c.total_tokens as session_tokens,
+    b.responses, b.response_ids, b.tokens, b.cost, c.cost_usd as session_cost, c.total_tokens as session_tokens,
     'a branch of '
       || regexp_replace(reverse(regexp_replace(reverse(cast(b.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
       || case when b.responses = 1 then ' response' else ' responses' end as evidence,
@@ -153,7 +160,7 @@ dead_ends as (
   union all
   select
     f.machine, f.agent, f.session_id, true as is_subagent, min(m.seq) as first_seq, max(m.seq) as last_seq,
-    f.responses, f.total_tokens as tokens, round(f.cost_usd * 1e9) / 1e9 as cost, f.session_cost, f.session_tokens,
+    f.responses, i.responses as response_ids, f.total_tokens as tokens, round(f.cost_usd * 1e9) / 1e9 as cost, f.session_cost, f.session_tokens,
     coalesce(f.name || ' ', '') || coalesce(f.subagent_type || ' ', '') || f.ending as evidence,
     'The subagent' || coalesce(' ' || f.subagent_type, '') || ' ' || f.ending || ' after '
       || regexp_replace(reverse(regexp_replace(reverse(cast(f.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
@@ -163,11 +170,12 @@ dead_ends as (
   from failed f
   left join (select distinct machine, agent, session_id from changes) y
     on y.machine = f.machine and y.agent = f.agent and y.session_id = f.session_id
+  left join billed i on i.machine = f.machine and i.agent = f.agent and i.session_id = f.session_id
   join messages m on m.machine = f.machine and m.agent = f.agent and m.session_id = f.session_id
   where y.session_id is null
   group by
     f.machine, f.agent, f.session_id, f.responses, f.total_tokens, f.cost_usd, f.session_cost, f.session_tokens,
-    f.name, f.subagent_type, f.ending
+    f.name, f.subagent_type, f.ending, i.responses
 ),
 -- What a failed subagent left behind is within what all of it cost.
 outermost as (
@@ -189,7 +197,8 @@ select
   d.evidence,
   d.explanation,
   'measured' as basis,
-  d.machine
+  d.machine,
+  d.response_ids as responses
 from outermost d
 join chosen c on c.machine = d.machine and c.agent = d.agent and c.session_id = d.session_id
 where d.responses > 0

@@ -146,6 +146,7 @@ parts as (
   select
     number, part,
     count(*) as responses,
+    array_sort(array_agg(response_id)) as response_ids,
     sum(case when tokens > 0 then results end) as occurrences,
     sum(case when tokens > 0 then bytes end) as bytes,
     max(case when tokens > 0 then largest end) as largest,
@@ -162,8 +163,8 @@ parts as (
 ),
 found as (
   select
-    c.machine, c.agent, c.session_id, c.project, c.started_at, p.part, p.responses, p.occurrences, p.bytes, p.largest,
-    p.wasted_tokens, p.wasted_cost_usd, p.first_seq,
+    c.machine, c.agent, c.session_id, c.project, c.started_at, p.part, p.responses, p.response_ids, p.occurrences, p.bytes,
+    p.largest, p.wasted_tokens, p.wasted_cost_usd, p.first_seq,
     coalesce(max(m.seq), p.first_seq) as last_seq
   from parts p
   join chosen c on c.number = p.number
@@ -171,8 +172,8 @@ found as (
     on m.machine = c.machine and m.agent = c.agent and m.session_id = c.session_id
     and m.response_id = p.last_response_id
   group by
-    c.machine, c.agent, c.session_id, c.project, c.started_at, p.part, p.responses, p.occurrences, p.bytes, p.largest,
-    p.wasted_tokens, p.wasted_cost_usd, p.first_seq
+    c.machine, c.agent, c.session_id, c.project, c.started_at, p.part, p.responses, p.response_ids, p.occurrences, p.bytes,
+    p.largest, p.wasted_tokens, p.wasted_cost_usd, p.first_seq
 )
 select
   'output_floods' as detector,
@@ -197,7 +198,8 @@ select
     || ' tokens that they did not use. Ask for less (a range of lines, a filter, the tail of a log), or let a '
     || 'subagent read it and report what matters.' as explanation,
   'estimated' as basis,
-  f.machine
+  f.machine,
+  f.response_ids as responses
 from found f
 join tool_calls t
   on t.machine = f.machine and t.agent = f.agent and t.session_id = f.session_id and t.seq = f.largest % 10000000

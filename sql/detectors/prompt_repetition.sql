@@ -138,6 +138,14 @@ found as (
     on k.machine = a.machine and k.agent = a.agent and k.session_id = a.session_id and k.turn = a.turn
   group by a.machine, a.agent, a.session_id, a.episode
   having count(*) >= $min_prompts
+),
+billed as (
+  select a.machine, a.agent, a.session_id, a.episode, array_sort(array_agg(u.response_id)) as responses
+  from asked a
+  join usage u
+    on u.machine = a.machine and u.agent = a.agent and u.session_id = a.session_id and u.turn = a.turn
+  where u.grain in ('response', 'turn')
+  group by a.machine, a.agent, a.session_id, a.episode
 )
 select
   'prompt_repetition' as detector,
@@ -157,7 +165,10 @@ select
   'You asked nearly the same ' || cast(f.occurrences as text) || ' times, so the answers before the last did not do. '
     || 'Say what is wrong with the answer, or rewind and ask differently.' as explanation,
   'measured' as basis,
-  f.machine
+  f.machine,
+  b.responses
 from found f
 join chosen c on c.machine = f.machine and c.agent = f.agent and c.session_id = f.session_id
+left join billed b
+  on b.machine = f.machine and b.agent = f.agent and b.session_id = f.session_id and b.episode = f.episode
 order by f.wasted_cost_usd desc nulls last, f.occurrences desc nulls last, c.started_at, f.agent, f.machine, f.session_id, f.first_seq

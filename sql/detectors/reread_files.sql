@@ -203,7 +203,8 @@ contexts as (
     max(r.seq) as last_seq,
     bool_and(r.of_response = coalesce(t.calls, 0)) as is_measured,
     sum(cast(floor(u.total_tokens * 1.0 / t.calls) as bigint)) as wasted_tokens,
-    sum(floor(round(u.cost_usd * 1e9) / t.calls)) / 1e9 as wasted_cost_usd
+    sum(floor(round(u.cost_usd * 1e9) / t.calls)) / 1e9 as wasted_cost_usd,
+    array_sort(array_agg(distinct u.response_id) filter (where u.response_id is not null)) as responses
   from ranked r
   join chosen c on c.session_no = r.session_no
   left join responses t on t.session_no = r.session_no and t.response_id = r.response_id
@@ -232,7 +233,8 @@ select
     || ' minutes before and was still in the context. Tell the agent not to read again what it has not edited, and to'
     || ' read a file once with all lines that it needs.' as explanation,
   case when is_measured then 'measured' else 'estimated' end as basis,
-  machine
+  machine,
+  responses
 from contexts x
 join chosen c on c.session_no = x.session_no
 order by wasted_cost_usd desc nulls last, occurrences desc nulls last, started_at, agent, machine, session_id, first_seq

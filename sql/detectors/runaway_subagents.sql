@@ -101,15 +101,21 @@ fan_outs as (
     sum(nanos) over (partition by machine, agent, caller) / 1e9 as wasted_of_all,
     sum(case when nanos is null then wasted_tokens end) over (partition by machine, agent, caller) as unpriced_wasted_of_all
   from excesses e
+),
+billed as (
+  select u.machine, u.agent, u.session_id, array_sort(array_agg(u.response_id)) as responses
+  from usage u
+  join excesses e on e.machine = u.machine and e.agent = u.agent and e.session_id = u.session_id
+  group by u.machine, u.agent, u.session_id
 )
 select
   'runaway_subagents' as detector,
-  agent,
-  session_id,
+  f.agent,
+  f.session_id,
   project,
   started_at,
   case when nanos >= 5e9 then 'high' when nanos >= 5e8 then 'medium' else 'low' end as severity,
-  greatest(responses, 1) as occurrences,
+  greatest(f.responses, 1) as occurrences,
   wasted_tokens,
   nanos / 1e9 as wasted_cost_usd,
   first_seq,
@@ -126,8 +132,10 @@ select
          || ' subagents of this caller did so. Start fewer, ask narrower questions, and name the files to look at.' end
     as explanation,
   'estimated' as basis,
-  machine
-from fan_outs
+  f.machine,
+  b.responses
+from fan_outs f
+left join billed b on b.machine = f.machine and b.agent = f.agent and b.session_id = f.session_id
 where (nanos is not null and wasted_of_all >= $min_wasted_usd)
   or (nanos is null and unpriced_wasted_of_all >= $min_wasted_tokens)
-order by wasted_cost_usd desc nulls last, wasted_tokens desc nulls last, started_at, agent, machine, session_id, first_seq
+order by wasted_cost_usd desc nulls last, wasted_tokens desc nulls last, started_at, f.agent, f.machine, f.session_id, first_seq

@@ -116,7 +116,8 @@ costs as (
   select
     u.machine, u.agent, u.session_id, coalesce(u.turn, 0) as turn,
     sum(u.total_tokens) as tokens,
-    sum(round(u.cost_usd * 1e9)) / 1e9 as cost
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost,
+    array_sort(array_agg(u.response_id)) as responses
   from usage u
   join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
   where not u.is_sidechain and u.grain <> 'session'
@@ -126,7 +127,8 @@ findings as (
   select
     e.*, c.project, c.started_at, nullif(trim(replace(substr(c.title, 1, 80), chr(10), ' ')), '') as title,
     case when e.has_edits = 0 then k.tokens end as wasted_tokens,
-    case when e.has_edits = 0 then k.cost end as wasted_cost_usd
+    case when e.has_edits = 0 then k.cost end as wasted_cost_usd,
+    case when e.has_edits = 0 then k.responses end as responses
   from ends e
   join chosen c on c.machine = e.machine and c.agent = e.agent and c.session_id = e.session_id
   left join costs k on k.machine = e.machine and k.agent = e.agent and k.session_id = e.session_id and k.turn = e.turn
@@ -159,6 +161,7 @@ select
     else ''
   end as explanation,
   'measured' as basis,
-  machine
+  machine,
+  responses
 from findings
 order by wasted_cost_usd desc nulls last, occurrences desc nulls last, started_at, agent, machine, session_id, first_seq

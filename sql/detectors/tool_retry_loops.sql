@@ -197,7 +197,8 @@ runs as (
     min(p.previous_seq) as first_seq,
     max(p.last_seq) as last_seq,
     sum(case when p.is_success then 0 else k.tokens end) as wasted_tokens,
-    sum(round(case when p.is_success then 0 else k.cost end * 1e9)) / 1e9 as wasted_cost_usd
+    sum(round(case when p.is_success then 0 else k.cost end * 1e9)) / 1e9 as wasted_cost_usd,
+    array_sort(array_agg(k.response_id) filter (where not p.is_success and k.response_id is not null)) as responses
   from placed p
   left join costs k on k.number = p.number and k.response_id = p.try_id
   group by p.number, p.is_sidechain, p.run
@@ -258,7 +259,8 @@ select
             when r.is_same_file then ' Tell the agent to read the file again after an edit that failed.'
             else ' Tell the agent to read the error, and to try something else after two equal failures.' end as explanation,
   'measured' as basis,
-  c.machine
+  c.machine,
+  r.responses
 from runs r
 join chosen c on c.number = r.number
 join tool_calls t

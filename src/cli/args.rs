@@ -222,7 +222,7 @@ pub struct Query {
 /// `llrem detect`
 #[derive(Debug, Args)]
 pub struct Detect {
-    /// Only these detectors [default: all]
+    /// Only these detectors [default: all that `llrem query` does not list as off]
     #[arg(value_name = "NAME", value_parser = Offered(canned::detector_names), hide_possible_values = true)]
     pub names: Vec<String>,
     /// Set a parameter of every detector that has it, or of one as DETECTOR.NAME=VALUE; may be repeated

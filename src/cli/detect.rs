@@ -29,7 +29,7 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
         return explain(settings, detector(&library, name)?);
     }
     let chosen: Vec<&Canned> = match typed.names.as_slice() {
-        [] => library.detectors().collect(),
+        [] => library.default_detectors().collect(),
         names => names.iter().map(|name| detector(&library, name)).collect::<Result<_>>()?,
     };
     let filters =

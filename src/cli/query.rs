@@ -99,10 +99,14 @@ pub(super) fn list(output: &OutputSettings, printer: Printer, library: &Library)
     let rows = RecordBatch::try_from_iter([
         ("name", column(|canned| canned.name.clone())),
         ("title", column(|canned| canned.title.clone())),
-        ("kind", column(|canned| canned.purpose.name().to_owned())),
+        ("kind", column(kind)),
         ("parameters", column(|canned| parameters(&canned.parameters))),
     ])?;
     Output::new(output, Format::Csv)?.wrapping().print(&rows)
+}
+
+fn kind(canned: &Canned) -> String {
+    format!("{}{}", canned.purpose.name(), if canned.is_off { " (off)" } else { "" })
 }
 
 fn parameters(parameters: &[Parameter]) -> String {

@@ -62,7 +62,7 @@ fn page(settings: &Settings, typed: &Report) -> Result<String> {
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     let given = typed_parameters(&[], filters)?;
     let all = Library::load(settings.query_folders())?;
-    let detectors = detect::bind(settings, &given, &all.detectors().collect::<Vec<_>>())?;
+    let detectors = detect::bind(settings, &given, &all.default_detectors().collect::<Vec<_>>())?;
     let lake = settings.open_lake()?;
     let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
     // The user's own queries of these names may have other columns.

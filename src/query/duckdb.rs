@@ -10,7 +10,7 @@ use datafusion::scalar::ScalarValue;
 use super::findings::{self, Detector};
 use super::{Scope, parameters, prices};
 use crate::lake::AnyLake;
-use crate::tables::{ColumnDef, FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, PRICES, RUNS, SOURCES, TableDef};
+use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, PRICES, RUNS, SOURCES, TableDef};
 use crate::{Error, Result};
 
 const HEAD: &str = "\
@@ -93,21 +93,20 @@ fn no_row(columns: &[(&str, &str)]) -> String {
 
 /// A view that runs the detectors, and counts what they find once.
 fn findings_view(detectors: &[Detector]) -> Result<String> {
-    let columns: Vec<_> =
-        findings::columns().into_iter().zip(FINDINGS.columns.iter().map(ColumnDef::type_name)).collect();
+    let columns: Vec<_> = findings::columns().map(|column| (column.name, column.type_name())).collect();
     let given = columns.iter().map(|(name, kind)| format!("cast({name} as {kind}) as {name}"));
     let given = given.collect::<Vec<_>>().join(", ");
     let mut found = no_row(&columns);
     for detector in detectors {
         let _ = write!(
             found,
-            "\nunion all\nselect {given} from (\n{}\n)",
+            "\nunion all by name\nfrom (\n{}\n)",
             parameters::in_place(&detector.statement, literal)?.trim_end()
         );
     }
     let counted = findings::SQL.trim_end();
     Ok(format!(
-        "create or replace view {} as\nwith found as (\n{found}\n)\nselect * from (\n{counted}\n)",
+        "create or replace view {} as\nwith found as (\nselect {given} from (\n{found}\n)\n)\nselect * from (\n{counted}\n)",
         FINDINGS.name
     ))
 }

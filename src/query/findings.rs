@@ -4,20 +4,23 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use super::Statement;
 use super::canned::Library;
-use crate::tables::FINDINGS;
+use crate::tables::{ColumnDef, FINDINGS};
 use crate::{Error, Result};
 
 /// Makes one table of what detectors found, which is in a table `found`.
 pub const SQL: &str = include_str!("../../sql/findings.sql");
 
-/// Columns of `findings` that are made of the others.
-const MADE: usize = 1;
+/// The column of `findings` that no detector gives.
+const ALONE: &str = "alone_cost_usd";
+
+/// The column that a detector may leave out.
+const RESPONSES: &str = "responses";
 
 /// A detector with a value for each parameter.
 #[derive(Debug, Clone)]
@@ -48,7 +51,7 @@ impl Detectors<'_> {
 
 /// Every detector of a library, with its defaults.
 fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
-    let bound = library.detectors().map(|canned| {
+    let bound = library.default_detectors().map(|canned| {
         let no_moment = |name: &str, _: &str| Err(Error::Query(format!("`{}`: `{name}` has a default", canned.name)));
         let statement = canned.bind(&[], chrono_tz::UTC, &no_moment)?;
         Ok(Detector { name: canned.name.clone(), statement })
@@ -58,15 +61,19 @@ fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
 
 /// The columns that every detector gives, in the types of `findings`.
 pub(super) fn found_schema(findings: &Schema) -> SchemaRef {
-    let given = findings.fields().iter().take(findings.fields().len().saturating_sub(MADE));
+    let given = findings.fields().iter().filter(|field| field.name() != ALONE);
     Arc::new(Schema::new(given.map(|field| Field::clone(field).with_nullable(true)).collect::<Vec<_>>()))
 }
 
 /// What a detector gave, in the columns that all give.
 pub(super) fn found(detector: &str, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = schema.fields().iter().map(|field| {
-        let missing = || Error::Query(format!("detector `{detector}` gives no column `{}`", field.name()));
-        let column = batch.column_by_name(field.name()).ok_or_else(missing)?;
+        let Some(column) = batch.column_by_name(field.name()) else {
+            return match field.name().as_str() {
+                RESPONSES => Ok(new_null_array(field.data_type(), batch.num_rows())),
+                missing => Err(Error::Query(format!("detector `{detector}` gives no column `{missing}`"))),
+            };
+        };
         cast(column, field.data_type()).map_err(|error| {
             Error::Query(format!("column `{}` of detector `{detector}` does not fit: {error}", field.name()))
         })
@@ -74,8 +81,7 @@ pub(super) fn found(detector: &str, batch: &RecordBatch, schema: &SchemaRef) -> 
     Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_>>()?)?)
 }
 
-/// Columns that a detector has to give, in order.
-pub fn columns() -> Vec<&'static str> {
-    let given = FINDINGS.columns.len().saturating_sub(MADE);
-    FINDINGS.columns.iter().take(given).map(|column| column.name).collect()
+/// Columns that a detector gives, in order.
+pub fn columns() -> impl Iterator<Item = &'static ColumnDef> {
+    FINDINGS.columns.iter().filter(|column| column.name != ALONE)
 }

@@ -139,6 +139,31 @@ impl Column for StrList {
     }
 }
 
+impl Column for Opt<StrList> {
+    type In<'a> = Option<Vec<&'a str>>;
+    type Builder = ListBuilder<StringBuilder>;
+    type Array = ListArray;
+    const NULLABLE: bool = true;
+    fn data_type() -> DataType {
+        StrList::data_type()
+    }
+    fn builder() -> Self::Builder {
+        StrList::builder()
+    }
+    fn push(builder: &mut Self::Builder, value: Self::In<'_>) {
+        match value {
+            Some(value) => StrList::push(builder, value),
+            None => builder.append(false),
+        }
+    }
+    fn finish(builder: &mut Self::Builder) -> ArrayRef {
+        StrList::finish(builder)
+    }
+    fn get(array: Option<&ListArray>, row: usize) -> Option<Vec<&str>> {
+        array.filter(|array| array.is_valid(row)).map(|array| StrList::get(Some(array), row))
+    }
+}
+
 /// One column as declared.
 pub struct ColumnDef {
     /// Name in every reader.

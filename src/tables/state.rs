@@ -1,6 +1,6 @@
 //! Tables made from the lake's state, from the price table and by the detectors; they are not stored as Parquet.
 
-use super::columns::{F64, I64, Opt, Str, Ts, table};
+use super::columns::{F64, I64, Opt, Str, StrList, Ts, table};
 
 table! {
     /// One row for each file or database that was ever read.
@@ -121,9 +121,9 @@ table! {
         severity: Str,
         /// How often it happened within the finding. Count.
         occurrences: I64,
-        /// What was wasted, as far as no larger finding that overlaps it counts it; null when unknown. Tokens.
+        /// What was wasted, without responses that another finding counts; null when unknown. Tokens.
         wasted_tokens: Opt<I64>,
-        /// What was wasted, as far as no larger finding that overlaps it counts it; null when unknown. USD.
+        /// What was wasted, without responses that another finding counts; null when unknown. USD.
         wasted_cost_usd: Opt<F64>,
         /// Where it begins in the session: `seq` of a message or tool call; null when it is about the whole session.
         first_seq: Opt<I64>,
@@ -139,5 +139,8 @@ table! {
         machine: Str,
         /// What the finding wastes when it is looked at alone. USD.
         alone_cost_usd: Opt<F64>,
+        /// Responses that the finding counts as wasted, in whole or in part, by `usage.response_id`; null if the detector does
+        /// not name them: then the finding stands for all from `first_seq` to `last_seq`.
+        responses: Opt<StrList>,
     }
 }

@@ -8,12 +8,13 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use super::{Canned, Kind, Parameter, Purpose};
 
 /// Reads a file; the header is strict, so that lists and completions can rely on it.
-pub(super) fn parse(stem: &str, text: &str) -> Result<Canned, String> {
+pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, String> {
     let mut canned = Canned {
-        purpose: Purpose::default(),
+        purpose,
         name: String::new(),
         title: String::new(),
         about: String::new(),
+        is_off: false,
         parameters: Vec::new(),
         columns: Vec::new(),
         sql: text.to_owned(),
@@ -41,13 +42,18 @@ impl Canned {
                 self.about.push_str(value);
                 Ok(())
             }
+            "default" if value == "off" && self.purpose == Purpose::Detector => {
+                self.is_off = true;
+                Ok(())
+            }
+            "default" => Err("expected `default: off`, which only a detector can have".to_owned()),
             "param" => parameter(value).map(|parameter| self.parameters.push(parameter)),
             "column" => {
                 let (name, doc) = value.split_once(" -- ").ok_or("expected `column: NAME -- MEANING`")?;
                 self.columns.push((name.trim().to_owned(), doc.trim().to_owned()));
                 Ok(())
             }
-            unknown => Err(format!("unknown key `{unknown}`; there are name, title, about, param and column")),
+            unknown => Err(format!("unknown key `{unknown}`; there are name, title, about, default, param and column")),
         }
     }
 

@@ -44,6 +44,8 @@ pub struct Canned {
     pub title: String,
     /// What it answers.
     pub about: String,
+    /// True if a detector runs only when it is named: `default: off` in its header.
+    pub is_off: bool,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
     /// Its columns that need a word: name and meaning.
@@ -116,6 +118,11 @@ impl Library {
         self.of(Purpose::Detector)
     }
 
+    /// The detectors that run when none is named.
+    pub fn default_detectors(&self) -> impl Iterator<Item = &Canned> {
+        self.detectors().filter(|canned| !canned.is_off)
+    }
+
     fn of(&self, purpose: Purpose) -> impl Iterator<Item = &Canned> {
         self.queries.iter().filter(move |canned| canned.purpose == purpose)
     }
@@ -168,7 +175,7 @@ impl Canned {
     fn declared(path: &Path, text: &str) -> Result<Self, String> {
         let is_detector = path.parent().and_then(Path::file_name).is_some_and(|folder| folder == DETECTORS);
         let purpose = if is_detector { Purpose::Detector } else { Purpose::Report };
-        Ok(Self { purpose, ..header::parse(stem(path), text)? })
+        header::parse(purpose, stem(path), text)
     }
 
     /// The query with a value for each parameter: what was given, else the default.
