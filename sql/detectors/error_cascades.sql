@@ -30,7 +30,8 @@ usages as (
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.status = 'error'
     and t.category = 'shell'
-    and regexp_replace(t.command, '^([\s\S]*(&&|[|;\n]))? *[^ \n]+( [a-z][a-z-]*)? *(2>&1)? *$', '') = ''
+    and length(t.command) <= 500
+    and regexp_replace(substr(t.command, 1, 500), '^([\s\S]*(&&|[|;\n]))? *[^ \n]+( [a-z][a-z-]*)? *(2>&1)? *$', '') = ''
     and (
       lower(substr(t.output, 1, 600)) like '%usage:%'
       or lower(substr(t.output, 1, 600)) like '%options:%'

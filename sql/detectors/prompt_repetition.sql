@@ -32,7 +32,7 @@ places(place) as (
 ),
 prompts as (
   select
-    m.machine, m.agent, m.session_id, m.seq, m.turn, m.text_sketch, m.text,
+    m.machine, m.agent, m.session_id, m.seq, m.turn, m.text_sketch, substr(m.text, 1, 2001) as text,
     dense_rank() over (partition by m.machine, m.agent, m.session_id order by m.seq) as number
   from messages m
   join chosen c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id

@@ -105,6 +105,13 @@ fn precision() {
 }
 
 #[test]
+fn every_detector_has_cases() {
+    let detectors: BTreeSet<&str> = llrem::query::canned::detector_names().into_iter().collect();
+    let cases = cases();
+    assert_eq!(cases.keys().map(String::as_str).collect::<BTreeSet<_>>(), detectors);
+}
+
+#[test]
 fn every_threshold_says_why_it_stands_where_it_stands() {
     let text = std::fs::read_to_string(folder("tests/detectors").join(THRESHOLDS).with_extension("toml")).unwrap();
     let mut reasons: BTreeMap<String, BTreeMap<String, String>> = toml::from_str(&text).unwrap();
