@@ -27,7 +27,7 @@ rejected as (
     coalesce(t.is_denied, false) as is_denied,
     coalesce(
       t.output like '%the user said:%' or t.output like '%reason for the rejection:%'
-        or t.output like '%following feedback%',
+        or t.output like '%feedback:%',
       false
     ) as has_reason,
     case when t.category = 'shell' then split_part(t.command, ' ', 1) || ' ' || split_part(t.command, ' ', 2) end as program,
@@ -66,7 +66,7 @@ judged as (
   select
     r.*,
     row_number() over (partition by r.machine, r.agent, r.session_id, r.program order by r.seq) as attempt,
-    not r.is_denied and (r.has_reason or f.is_instructed) as is_steering
+    r.has_reason or (not r.is_denied and f.is_instructed) as is_steering
   from rejected r
   join followed f
     on f.machine = r.machine and f.agent = r.agent and f.session_id = r.session_id and f.try_id = r.try_id
@@ -135,7 +135,7 @@ select
   case when f.denials = 0 then 'You refused '
        when f.denials >= f.occurrences then 'Your settings refused '
        else 'You and your settings refused ' end
-    || cast(f.occurrences as text) || ' requests of the agent'
+    || cast(f.occurrences as text) || case when f.occurrences = 1 then ' request' else ' requests' end || ' of the agent'
     || case when f.denials > 0 and f.denials < f.occurrences then ' (the settings ' || cast(f.denials as text) || ')'
             else '' end
     || ', in a session of '
