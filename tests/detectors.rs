@@ -326,21 +326,21 @@ fn counted(detectors: &[Detector]) -> Vec<String> {
 #[test]
 fn a_response_counts_for_the_finding_that_wastes_most_of_it() {
     let half = finding("half", 41_420, 0.02181, (1, 4), Some("1 2 3 4"));
-    let one = finding("one", 20_710, 0.010905, (2, 2), Some("2"));
-    let fifth = finding("fifth", 8_284, 0.004362, (1, 4), Some("3 4"));
+    let one = finding("one", 20_710, 0.010_905, (2, 2), Some("2"));
+    let fifth = finding("fifth", 8_284, 0.004_362, (1, 4), Some("3 4"));
     assert_eq!(counted(std::slice::from_ref(&half)), ["half 41420 21810 21810"]);
-    assert_eq!(
-        counted(&[half, one, fifth]),
-        ["fifth 0 0 4362", "half 31065 16358 21810", "one 20710 10905 10905"]
-    );
+    assert_eq!(counted(&[half, one, fifth]), ["fifth 0 0 4362", "half 31065 16358 21810", "one 20710 10905 10905"]);
 }
 
 #[test]
 fn findings_that_name_no_responses_overlap_by_range() {
-    let named = finding("named", 20_710, 0.010905, (1, 3), Some("1"));
+    let named = finding("named", 20_710, 0.010_905, (1, 3), Some("1"));
     let inside = finding("inside", 1_000, 0.001, (3, 3), None);
     let after = finding("after", 1_000, 0.001, (4, 4), None);
-    assert_eq!(counted(&[named, inside, after]), ["after 1000 1000 1000", "inside 0 0 1000", "named 20710 10905 10905"]);
+    assert_eq!(
+        counted(&[named, inside, after]),
+        ["after 1000 1000 1000", "inside 0 0 1000", "named 20710 10905 10905"]
+    );
 }
 
 fn llrem(folder_of_test: &Path, arguments: &[&str]) -> std::process::Output {
@@ -362,6 +362,11 @@ fn detect_filters_ranks_and_fails_on_what_it_is_told_to() {
     let all = lines(&[]);
     let costs: Vec<f64> = all.iter().map(|row| row["wasted_cost_usd"].as_f64().unwrap_or(-1.0)).collect();
     assert!(costs.is_sorted_by(|a, b| a >= b), "{costs:?}");
+
+    let is_off = |row: &Value| row["detector"] == "overqualified_model";
+    assert!(!all.iter().any(is_off));
+    let named = lines(&["overqualified_model"]);
+    assert!(!named.is_empty() && named.iter().all(is_off));
 
     // One detector is enough for what all share.
     let cascades = |arguments: &[&str]| lines(&[&["error_cascades"], arguments].concat());

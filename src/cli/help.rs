@@ -73,8 +73,9 @@ Examples:
   llrem detect --explain cache_misses          what it looks for
   llrem sql \"select detector, sum(wasted_cost_usd) from findings group by detector\"
 
-A session's findings count each of its dollars once: what overlaps a larger finding is told with nothing wasted, and with
-what it wastes alone under `alone_cost_usd`. `basis` says whether the waste is what responses cost, or an estimate.
+A session's findings count each of its dollars once: a response that several findings name counts for the one that wastes
+most of it, and `alone_cost_usd` holds what a finding wastes when looked at alone. Detectors that `llrem query` lists as off
+(`overqualified_model`) run only when they are named. `basis` says whether the waste is what responses cost, or an estimate.
 Your own detectors: SQL files in a folder `detectors` within one of `query_folders` of the configuration.";
 
 /// `llrem schema --help`
