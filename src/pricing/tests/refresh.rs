@@ -69,6 +69,7 @@ fn refresh(folder: &Path, more: &[&str]) -> Option<(String, bool)> {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "files of the test's own")]
 fn the_script_reports_every_price_that_changed_or_was_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     let prices = folder.path().join("prices.json");
