@@ -34,7 +34,7 @@ table! {
         /// How it ended: ok, error, rejected, interrupted, or pending when no result is known.
         status: Str,
         /// Whether the agent itself refused the call: by a rule, a mode, a hook, or because nobody could be asked. Its status
-        /// is error; what the person refused is rejected. Null where the agent does not tell.
+        /// is error, or rejected where nobody could be asked for an approval. Null where the agent does not tell.
         is_denied: Opt<Bool>,
         /// Exit code of a shell call, where recorded.
         exit_code: Opt<I64>,

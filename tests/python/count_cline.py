@@ -359,9 +359,11 @@ def total(home, extensions, storages, since):
         del rows[name]
     for root in found_roots:
         for index in ("state/taskHistory.json", "tasks/_index.json"):
+            seen = set()
             for item in items(os.path.join(root, index), "entries")[0]:
-                if item.get("id") in tasks or item.get("id") in sessions or not item.get("id"):
+                if item.get("id") in tasks or item.get("id") in sessions or item.get("id") in seen or not item.get("id"):
                     continue
+                seen.add(item["id"])
                 tokens_in, read, write, out = told(item)
                 if any((tokens_in, read, write, out)) or (number(item.get("totalCost")) or 0) > 0:
                     at = moment(item.get("ts")) or 0

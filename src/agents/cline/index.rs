@@ -10,13 +10,17 @@ use super::items;
 use super::record::HistoryItem;
 use super::rows::{Bill, Rows};
 use super::split::{Circumstances, Told};
-use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
+use crate::extract::{Facts, KeySet, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::tables::MessageRow;
 
-/// Reads the tasks of an index. Each gives way to the task's own folder.
+/// Reads the tasks of an index, each once. Each gives way to the task's own folder.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let tally = items::read::<HistoryItem<'static>>(source, "entries", &mut |item, _| push(dialect, item, out))?;
+    let mut told = KeySet::default();
+    let tally = items::read::<HistoryItem<'static>>(source, "entries", &mut |item, _| match item.id.get() {
+        Some(task) if told.insert(session_key(dialect.agent, task)) => push(dialect, task, item, out),
+        _ => Ok(()),
+    })?;
     tally.tell(out);
     Ok(())
 }
@@ -36,8 +40,7 @@ pub(super) fn models(source: &Source<'_>, index: &Path) -> Result<Arc<HashMap<St
     })
 }
 
-fn push(dialect: &'static Dialect, item: &HistoryItem<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let Some(task) = item.id.get() else { return Ok(()) };
+fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     out.turn_to(task);
     let session = session_key(dialect.agent, task);
     let folder = item.cwd.get().or(item.workspace.get());

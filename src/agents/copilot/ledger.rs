@@ -382,10 +382,13 @@ impl Transcript<'_, '_> {
         self.ledger.billed = shutdown.nano.0.map_or(self.ledger.billed, |nano| nano.max(self.ledger.billed));
         if last.has_records {
             let mut rest = rest.unwrap_or_default();
-            for response in self.ledger.told_by(&mut rest, 0) {
-                self.claim_told(&response);
+            let told = self.ledger.told_by(&mut rest, 0);
+            for response in &told {
+                self.claim_told(response);
             }
-            return self.push_totals(spot, timestamp, rest, false);
+            // A record that only the archive still has is not missing.
+            let recorded: Vec<Finer> = told.iter().map(|response| (record_key(response), None)).collect();
+            return self.push_totals(spot, timestamp, rest, false, &recorded);
         }
         let may_count_compactions = !totals.is_empty() && self.ledger.version >= Some(COUNTS_COMPACTIONS);
         let is_partial = !last.compactions.is_empty() && self.ledger.version >= Some(COMPACTION_RESETS);
@@ -397,7 +400,7 @@ impl Transcript<'_, '_> {
         for response in told {
             self.claim_told(&response);
         }
-        self.push_totals(spot, timestamp, totals, is_partial)
+        self.push_totals(spot, timestamp, totals, is_partial, &[])
     }
 
     fn push_totals(
@@ -406,6 +409,7 @@ impl Transcript<'_, '_> {
         timestamp: Option<i64>,
         totals: Vec<Total>,
         is_partial: bool,
+        recorded: &[Finer],
     ) -> Result<(), Reject> {
         for total in totals {
             self.ledger.told.entry(total.model.clone()).or_default().add(&total.counters);
@@ -419,7 +423,7 @@ impl Transcript<'_, '_> {
                 grain: "session",
                 ..self.call_at(0, spot, &response)
             };
-            self.push_call(&call, self.stored(timestamp))?;
+            self.push_call(&call, self.stored(timestamp).into_iter().chain(recorded.iter().copied()))?;
         }
         Ok(())
     }
