@@ -146,6 +146,11 @@ class Process:
         self.compactions = []
         self.records_compactions = False
 
+    def settles(self, response):
+        """Whether a record is, or may be, that of a reply: one of a call with an id has that id, any other may be of any."""
+        of_any = any(record.startswith("usage:") for record in self.records)
+        return bool(self.records) and (of_any or not self.replies[response][2] or response in self.records)
+
 
 class Row:
     """One candidate for the count."""
@@ -177,6 +182,7 @@ class Session:
         self.version = None
         self.checkpoint = False
         self.previous = {}
+        self.summed = collections.defaultdict(collections.Counter)  # what rows tell of each model
         self.untold = []
         self.told = set()  # replies and compactions that shutdowns or records tell of
         self.models = {}
@@ -260,6 +266,7 @@ class Session:
                        count(usage.get("cacheWriteTokens")), count(usage.get("outputTokens")),
                        (count(usage.get("cacheTtlSeconds")) or 0) > 300)
         process.records[response] = Row(response, self.model_of(event, usage, usage.get("model")), tokens, None)
+        self.summed[process.records[response].model].update(tokens)
         said = (text(usage.get("initiator")) or "") + " " + (text(usage.get("interactionType")) or "")
         process.records_compactions |= "compaction" in said
         if self.recorded_since is None:
@@ -276,6 +283,24 @@ class Session:
         model = self.model_of(event, data, used.get("model"))
         process = self.running()
         process.compactions.append((f"compaction:{identity}", model, tokens))
+
+    def beyond_records(self, process, metrics):
+        """What a shutdown tells of each model beyond what rows tell: calls of which the record is missing."""
+        if not process.records_compactions:
+            for _, model, tokens in process.compactions:
+                self.summed[model].update(tokens)
+        if sum(now[0] + now[1] for now in metrics.values()) <= sum(sum(sums.values()) for sums in self.summed.values()):
+            return {}
+        rest = {}
+        for model, (gross, output, read, write) in metrics.items():
+            sums = self.summed[model]
+            written = sums["cache_write_5m_tokens"] + sums["cache_write_1h_tokens"]
+            known = sums["input_tokens"] + sums["cache_read_tokens"] + written
+            tokens = split(max(0, gross - known), max(0, read - sums["cache_read_tokens"]), max(0, write - written),
+                           max(0, output - sums["output_tokens"]))
+            if any(tokens.values()):
+                rest[model] = tokens
+        return rest
 
     def take_session_shutdown(self, identity, event, data, when):
         process = self.running()
@@ -305,36 +330,38 @@ class Session:
             tokens = split(gross, read, write, output)
             if any(tokens.values()):
                 totals[model] = tokens
-        if not process.records:
-            left = {model: tokens["output_tokens"] for model, tokens in totals.items()}
-            replies = [(response, *reply[:2]) for other in self.untold if not other.records
-                       for response, reply in other.replies.items() if reply[1]]
-            begins_anew = process.compactions and self.version and self.version >= (1, 0, 78)
-            own = process.replies if totals and not begins_anew else {}
-            for response, model, output in reversed(replies):
-                model = model if model in left else next(iter(left)) if len(left) == 1 else None
-                enough = model is not None and 2 * left[model] >= output  # else from before a crash or a compaction
-                if model is not None:
-                    left[model] = max(0, left[model] - output)
-                if enough or response in own:
-                    self.told.add(response)
-            if totals and self.version and self.version >= (1, 0, 73):
-                self.told.update(identity for identity, _, _ in process.compactions)
-            ended = when if when is not None else self.last
-            for model, tokens in totals.items():
-                ended_or_not = None if process.after_records else (ended,)
-                self.rows.append(Row(f"shutdown:{identity}:{model}", model, tokens, ended_or_not))
+        if process.records:
+            totals = self.beyond_records(process, metrics)
+        self.tell(process, totals)
+        ended = when if when is not None else self.last
+        for model, tokens in totals.items():
+            self.rows.append(Row(f"shutdown:{identity}:{model}", model, tokens, None if process.after_records else (ended,)))
+            self.summed[model].update(tokens)
         self.all = everything
         self.untold = []
         self.process = None
 
+    def tell(self, process, totals):
+        """The replies and compactions that a shutdown's totals count are told."""
+        left = {model: tokens["output_tokens"] for model, tokens in totals.items()}
+        replies = [(response, *reply[:2]) for other in self.untold for response, reply in other.replies.items()
+                   if reply[1] and not other.settles(response)]
+        begins_anew = process.compactions and self.version and self.version >= (1, 0, 78)
+        own = process.replies if totals and not begins_anew and not process.records else {}
+        for response, model, output in reversed(replies):
+            model = model if model in left else next(iter(left)) if len(left) == 1 else None
+            enough = model is not None and 2 * left[model] >= output  # else from before a crash or a compaction
+            if model is not None:
+                left[model] = max(0, left[model] - output)
+            if enough or response in own:
+                self.told.add(response)
+        if totals and not process.records and self.version and self.version >= (1, 0, 73):
+            self.told.update(identity for identity, _, _ in process.compactions)
+
     def settle(self):
         for process in self.processes:
             if process.records:
-                # The record of a call that has an id has that id; a record without one may be of any call.
-                of_any = any(response.startswith("usage:") for response in process.records)
-                self.told.update(response for response, (_, _, named) in process.replies.items()
-                                 if of_any or not named or response in process.records)
+                self.told.update(response for response in process.replies if process.settles(response))
             if process.records_compactions:
                 self.told.update(identity for identity, _, _ in process.compactions)
 

@@ -49,6 +49,8 @@ pub(super) struct Ledger {
     told: BTreeMap<String, Counters>,
     /// Replies that no shutdown or record told of yet, in order.
     untold: Vec<Untold>,
+    /// Replies of processes with records that have none, since the last shutdown.
+    unrecorded: Vec<String>,
     last_leg: Option<LastLeg>,
     pushed: KeySet,
 }
@@ -323,6 +325,9 @@ impl Transcript<'_, '_> {
                 continue;
             }
             self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
+            if has_records {
+                self.ledger.unrecorded.push(call.response.clone());
+            }
             // The record of a named call is the one of that name; without it, the record is lost, or yet to come.
             if has_records && !(are_records_named && call.is_named) {
                 self.claim_told(&call.response);
@@ -382,12 +387,12 @@ impl Transcript<'_, '_> {
         self.ledger.billed = shutdown.nano.0.map_or(self.ledger.billed, |nano| nano.max(self.ledger.billed));
         if last.has_records {
             let mut rest = rest.unwrap_or_default();
-            let told = self.ledger.told_by(&mut rest, 0);
-            for response in &told {
-                self.claim_told(response);
+            for response in self.ledger.told_by(&mut rest, 0) {
+                self.claim_told(&response);
             }
             // A record that only the archive still has is not missing.
-            let recorded: Vec<Finer> = told.iter().map(|response| (record_key(response), None)).collect();
+            let recorded = std::mem::take(&mut self.ledger.unrecorded);
+            let recorded: Vec<Finer> = recorded.iter().map(|response| (record_key(response), None)).collect();
             return self.push_totals(spot, timestamp, rest, false, &recorded);
         }
         let may_count_compactions = !totals.is_empty() && self.ledger.version >= Some(COUNTS_COMPACTIONS);
