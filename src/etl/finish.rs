@@ -177,6 +177,7 @@ fn source_entry(shared: &Shared<'_>, read: &Read) -> SourceEntry {
         extracted_at: shared.now,
         llrem_version: env!("CARGO_PKG_VERSION").to_owned(),
         notes: read.notes.clone(),
+        extent: read.extent.clone(),
     }
 }
 

@@ -136,6 +136,9 @@ impl<'a> Shared<'a> {
             Some(_) => entry.print.inode == planned.print.inode,
             None => entry.print == planned.print,
         };
+        if !is_same && planned.holds_all.get() == Some(&true) {
+            return Reading::Grown;
+        }
         match (is_same, entry.parser_version == planned.agent.about().parser_version) {
             (true, true) => Reading::Same,
             (true, false) => Reading::Reparsed,

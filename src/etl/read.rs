@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use xxhash_rust::xxh3::Xxh3;
@@ -12,10 +12,11 @@ use super::{Shared, check_interrupt};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
-use crate::identity::{KeySet, Reading, Record, Replica};
+use crate::identity::{KeySet, Record, Replica};
 use crate::lake::manifest::{FATAL, SourceState};
 use crate::source::records::take_out_of_range;
-use crate::source::{Databases, Fingerprint, Scope, Source};
+use crate::source::{Databases, Extent, Fingerprint, Scope, Source};
+use crate::time::now;
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
 const STREAMED_FROM: u64 = 40 << 20;
@@ -24,6 +25,9 @@ const STREAMED_FROM: u64 = 40 << 20;
 const MOST_COLLECTED: usize = 3;
 /// Text that a session holds before it is handed on, when streamed. Bytes.
 const STREAM_CHUNK: usize = 4 << 20;
+
+/// What lies between two times that a file system tells apart, at most. Microseconds.
+const TIME_STEP: i64 = 20_000;
 
 /// How often a source is read, at most: once more for each database of it that was written to meanwhile.
 const READINGS: usize = 4;
@@ -53,6 +57,8 @@ pub(super) struct Planned {
     pub(super) is_foreign: bool,
     /// When its first session probably began. Microseconds since 1970.
     pub(super) hint: Option<i64>,
+    /// Whether its files still held all that they did before, when they were read.
+    pub(super) holds_all: OnceLock<bool>,
 }
 
 impl Planned {
@@ -74,6 +80,21 @@ impl Planned {
         if self.is_streamed() { self.print.bytes.saturating_mul(2) } else { self.bytes() }
     }
 
+    fn extent(&self) -> Option<Extent> {
+        let is_file = self.section.is_none() && self.kind != UNLISTED && !self.is_foreign && !self.has_sections();
+        if is_file { Extent::of(&self.path, &self.companions()) } else { None }
+    }
+
+    fn companions(&self) -> Vec<PathBuf> {
+        self.agent.companions(&self.path)
+    }
+
+    /// Whether nobody wrote to its files since a moment, or so shortly before that their times would not tell.
+    fn is_unchanged_since(&self, moment: i64) -> bool {
+        let print = Fingerprint::of(&self.path, &self.companions());
+        print.is_ok_and(|print| print == self.print && print.modified_us() + TIME_STEP < moment)
+    }
+
     fn is_streamed(&self) -> bool {
         self.print.bytes >= streamed_from() && self.can_be_streamed()
     }
@@ -89,6 +110,8 @@ pub(super) struct Read {
     pub(super) report: Report,
     pub(super) notes: Vec<Note>,
     pub(super) state: SourceState,
+    /// What its files held before.
+    pub(super) extent: Option<Extent>,
 }
 
 /// One session of a source as read.
@@ -114,6 +137,7 @@ pub(super) struct ReadSession {
 /// Reads a source; what is wrong with it is in the result, and costs nothing else.
 pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read, Vec<ReadSession>)> {
     let context = shared.context(planned.agent_id());
+    let (began, extent) = (now(), planned.extent());
     let mut is_streamed = planned.is_streamed();
     let most = usize::try_from(streamed_from()).unwrap_or(usize::MAX).saturating_mul(MOST_COLLECTED);
     let most = if planned.can_be_streamed() { most } else { usize::MAX };
@@ -126,11 +150,16 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
         extracted = extract_unchanged(shared, planned, is_streamed, || Sink::claims_only(&context));
     }
     let (sink, outcome) = extracted;
+    let held = shared.manifest.sources.get(&*planned.name).and_then(|entry| entry.extent.as_ref());
+    let holds_all = held.is_some_and(|held| held.is_held_by(&planned.path, &planned.companions()));
+    let is_stable = (holds_all || extent.is_some()) && planned.is_unchanged_since(began);
+    let _ = planned.holds_all.set(holds_all && is_stable);
+    let extent = extent.filter(|_| is_stable);
     let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
     report.redactions.merge(&redacted_in_rows);
-    let earlier = shared.manifest.sources.get(&*planned.name).filter(|_| shared.reading(planned) != Reading::Reparsed);
+    let earlier = shared.manifest.sources.get(&*planned.name).filter(|_| shared.reading(planned).keeps_dropped());
     let notes = with_earlier(notes, earlier.map_or(&[], |entry| &entry.notes));
-    let mut read = Read { planned: Arc::clone(planned), report, notes, state: SourceState::Ok };
+    let mut read = Read { planned: Arc::clone(planned), report, notes, state: SourceState::Ok, extent };
     settle(&mut read, outcome)?;
     let sessions = sessions.into_iter().map(|rows| read_session(planned, rows, is_streamed)).collect::<Result<_>>()?;
     shared.progress.advance(1, 0);
@@ -192,7 +221,7 @@ fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
         Ok(()) => None,
         Err(Reject::Failed(error)) => return Err(error),
         Err(Reject::Encrypted) => {
-            read.state = SourceState::Encrypted;
+            (read.state, read.extent) = (SourceState::Encrypted, None);
             return Ok(());
         }
         Err(Reject::TooLarge) => Some("its rows take too much memory".to_owned()),
@@ -203,6 +232,8 @@ fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
     read.state = state(rejected.is_some(), report, is_common);
     if let Some(problem) = rejected {
         report.problems.insert(0, problem);
+        // What is remembered of it may be of a reading long before.
+        read.extent = None;
     }
     Ok(())
 }

@@ -17,14 +17,17 @@ pub(crate) enum Reading {
     ChangedAndReparsed,
     /// The source is what it was, and the parser is another one: what it no longer finds was wrong.
     Reparsed,
+    /// The source still has all that was read of it, and more: what is no longer found was read from a source that was not
+    /// complete yet.
+    Grown,
     /// The source is what it was, and so is the parser.
     Same,
 }
 
 impl Reading {
     /// True if records that are missing were dropped by the agent, and so stay in the lake.
-    fn keeps_dropped(self) -> bool {
-        self != Self::Reparsed
+    pub(crate) fn keeps_dropped(self) -> bool {
+        !matches!(self, Self::Reparsed | Self::Grown)
     }
 
     /// True if another parser read the source before.
@@ -65,7 +68,7 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: boo
         for it in &mut seen {
             if let Some(old) = before.iter().find(|old| old.source == it.replica.source) {
                 forget_what_only_hints(&mut it.replica, old);
-                if it.reading.keeps_dropped() {
+                if it.reading != Reading::Reparsed {
                     demote_rest_of_reply(&mut it.replica, old);
                     remember(&mut it.replica, old);
                 }
@@ -166,9 +169,9 @@ fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], superseded: &KeySet,
     let mut poorer: Vec<KeySet> = vec![KeySet::default(); seen.len()];
     for old in before {
         let Some(own) = seen.iter().position(|it| it.replica.source == old.source) else { continue };
-        let is_corrected = seen.get(own).is_some_and(|it| it.reading == Reading::Reparsed);
+        let is_corrected = seen.get(own).is_some_and(|it| !it.reading.keeps_dropped());
         for record in old.records.iter().filter(|record| record.is_owned && !superseded.contains(&record.key)) {
-            // What the same bytes say less of now, a newer parser corrected; but not what they had dropped before.
+            // What the same bytes say less of now was corrected; but not what they had dropped before.
             if is_corrected && record.state == State::Held {
                 continue;
             }

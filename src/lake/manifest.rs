@@ -10,7 +10,7 @@ use super::layout::{Layout, PartName};
 use super::ledger::Ledger;
 use crate::error::{Error, Result};
 use crate::extract::{Facts, Note};
-use crate::source::Fingerprint;
+use crate::source::{Extent, Fingerprint};
 
 /// Layout version of lakes that this llrem writes; it reads those up to it.
 pub(crate) const VERSION: u32 = 1;
@@ -64,6 +64,9 @@ pub(crate) struct SourceEntry {
     pub(crate) llrem_version: String,
     /// What it says of other sources' rows.
     pub(crate) notes: Vec<Note>,
+    /// What its files held before it was read. Stored after the ledger, for the same reason.
+    #[serde(skip)]
+    pub(crate) extent: Option<Extent>,
 }
 
 /// Whether a source could be read.
@@ -239,7 +242,14 @@ impl Manifest {
         let damaged = |error: postcard::Error| damaged(&error.to_string());
         let (mut manifest, rest) = postcard::take_from_bytes::<Self>(content).map_err(damaged)?;
         if !rest.is_empty() {
-            manifest.ledger = postcard::from_bytes(rest).map_err(damaged)?;
+            let (ledger, rest) = postcard::take_from_bytes(rest).map_err(damaged)?;
+            manifest.ledger = ledger;
+            if !rest.is_empty() {
+                let extents: Vec<Option<Extent>> = postcard::from_bytes(rest).map_err(damaged)?;
+                for (entry, extent) in manifest.sources.values_mut().zip(extents) {
+                    entry.extent = extent;
+                }
+            }
         }
         Ok(manifest)
     }
@@ -250,7 +260,9 @@ impl Manifest {
         head.resize(head.len() + 32, 0);
         let content = head.len();
         let bytes = postcard::to_extend(self, head).map_err(unwritten)?;
-        let mut bytes = postcard::to_extend(&self.ledger, bytes).map_err(unwritten)?;
+        let bytes = postcard::to_extend(&self.ledger, bytes).map_err(unwritten)?;
+        let extents: Vec<Option<&Extent>> = self.sources.values().map(|entry| entry.extent.as_ref()).collect();
+        let mut bytes = postcard::to_extend(&extents, bytes).map_err(unwritten)?;
         if let Some((head, content)) = bytes.split_at_mut_checked(content)
             && let Some(hash) = head.last_chunk_mut()
         {

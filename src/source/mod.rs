@@ -2,6 +2,7 @@
 
 mod broken;
 mod compressed;
+mod extent;
 pub(crate) mod git;
 mod glued;
 pub(crate) mod jsonl;
@@ -19,6 +20,7 @@ use std::time::UNIX_EPOCH;
 
 pub(crate) use broken::Broken;
 pub(crate) use compressed::{decompress, lines_of_blob};
+pub(crate) use extent::Extent;
 pub use lines::{Line, Lines};
 pub(crate) use names::{name_of, path_of, text_of};
 pub use repair::repair;

@@ -126,12 +126,12 @@ proptest! {
                 *length += cut.index(bytes.len() - *length + 1);
                 write(path, &bytes[..*length]);
             }
-            lake.run();
+            lake.run_after_a_while();
         }
         for (path, bytes) in &files {
             write(path, bytes);
         }
-        lake.run();
+        lake.run_after_a_while();
         difference(&case.name, &Built::full(&home).rows().without_runs(), &lake.rows().without_runs())?;
         assert_none_is_gone(&case.name, &lake.rows())?;
     }
@@ -423,6 +423,49 @@ fn launches_of_one_second_are_one_session() {
     let name = "aider-analytics:u-1:1770717600";
     let exception = format!("{name}:message_send_exception");
     assert_eq!(ids, [format!("{name}:start"), exception.clone(), format!("{exception}.2")]);
+}
+
+/// A home of an agent's case, and the source of which the path ends so.
+fn file_of(agent: &str, name: &str, end: &str) -> (Home, PathBuf) {
+    let case = Case::all().into_iter().find(|case| case.agent == agent && case.name == name).unwrap();
+    let home = Home::of(&case);
+    let path = paths(&home).into_iter().find(|path| path.to_str().unwrap().ends_with(end)).unwrap();
+    (home, path)
+}
+
+/// Whatever line a run met last, the next one corrects what it made of a file that was not complete.
+#[test]
+fn what_a_growing_file_said_at_first_is_corrected() {
+    for (agent, name, file) in [("codex", "prompts-or-not", "2a.jsonl"), ("cursor", "transcripts", "05.txt")] {
+        let (home, path) = file_of(agent, name, file);
+        let text = std::fs::read(&path).unwrap();
+        let full = Built::full(&home).rows().without_runs();
+        for length in (0..text.len()).step_by(331) {
+            write(&path, &text[..length]);
+            let lake = Built::new(&home, &format!("grown-from-{length}"));
+            lake.run_after_a_while();
+            write(&path, &text);
+            lake.run_after_a_while();
+            difference(name, &full, &lake.rows().without_runs()).unwrap();
+        }
+    }
+}
+
+/// A file that dropped lines and grew since has not dropped more.
+#[test]
+fn what_a_file_dropped_before_it_grew_stays() {
+    let (home, path) = file_of("codex", "prompts-or-not", "2a.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let lake = Built::new(&home, "dropped-and-grown");
+    write(&path, lines[..16].concat().as_bytes());
+    lake.run_after_a_while();
+    let first = lake.rows();
+    for until in [14, 16, lines.len()] {
+        write(&path, [&lines[..4], &lines[9..until]].concat().concat().as_bytes());
+        lake.run_after_a_while();
+        assert_nothing_lost(&format!("until {until}"), &first, &lake.rows()).unwrap();
+    }
 }
 
 /// A process's end and the next one's start are dropped: by what is left, calls were recorded since before the database

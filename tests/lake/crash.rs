@@ -460,6 +460,15 @@ fn count_of(bench: &Bench, table: &str) -> u64 {
     bench.sql(&format!("SELECT count(*) FROM {table}"))[0].parse().unwrap()
 }
 
+/// Does something at the end of a scope, also when a test fails there.
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}
+
 #[test]
 fn sources_that_are_cut_or_vanish_while_they_are_read() {
     let bench = Bench::new();
@@ -485,11 +494,12 @@ fn sources_that_are_cut_or_vanish_while_they_are_read() {
                 }
             }
         });
+        let ends = OnDrop(|| done.store(true, Ordering::Release));
         for _ in 0..12 {
             bench.extract();
             bench.verify();
         }
-        done.store(true, Ordering::Release);
+        drop(ends);
     });
     names.iter().for_each(|name| drop(bench.transcript(&format!("{name}.jsonl"), transcript(name, 40))));
     bench.extract();
