@@ -1,7 +1,41 @@
-//! What coding agents did, cost and wasted: their session files as Parquet and SQL.
+//! Reads the session files that coding agents leave on disk, stores them as Parquet tables, and queries these with SQL.
 //!
-//! Data goes one way: [`agents`] find and read sources, [`extract`] collects their rows, [`etl`] plans and resolves,
-//! [`lake`] writes and commits, [`query`] asks, [`report`] shows, [`upload`] brings it to where a team can ask.
+//! Data flows one way. [`agents`] find and read sources, [`extract`] collects their rows, [`etl`] plans a run and resolves
+//! which session owns each record ([`identity`]), and [`lake`] commits the files. [`query`] runs SQL over a lake, [`report`]
+//! renders a page of it, and [`upload`] copies it to object storage. `ARCHITECTURE.md` has the whole map.
+//!
+//! This program extracts the sessions of a home folder, and prints what each model cost:
+//!
+//! ```no_run
+//! use arrow::{array::RecordBatch, datatypes::SchemaRef};
+//! use llrem::etl::{self, Options, Silent};
+//! use llrem::lake::{AnyLake, Lake};
+//! use llrem::query::{Engine, Receiver, Scope, Statement, findings::Detectors};
+//!
+//! struct Print;
+//! impl Receiver for Print {
+//!     fn schema(&mut self, _: &SchemaRef) -> llrem::Result<()> {
+//!         Ok(())
+//!     }
+//!     fn batch(&mut self, rows: &RecordBatch) -> llrem::Result<()> {
+//!         println!("{rows:?}");
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let options = Options { home: Some("/backup/home/ada".into()), ..Options::new("ada.lake".into()) };
+//! etl::run(&options, &Silent)?;
+//!
+//! let lake = AnyLake::Local(Lake::open("ada.lake".as_ref())?);
+//! let zone = chrono_tz::UTC;
+//! let scope = Scope { lake: &lake, zone, prices: None, detectors: Detectors::All(&[]), scheduler: None };
+//! let sql = "select model, sum(cost_usd) as usd from usage group by model".to_owned();
+//! let query = Statement { sql, parameters: Vec::new() };
+//! tokio::runtime::Runtime::new()?.block_on(Engine::open(scope)?.run(&query, &mut Print))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! With the feature `polars`, `Lake::scan` gives a lazy frame over a table instead.
 
 pub mod agents;
 pub mod cli;

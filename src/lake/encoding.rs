@@ -1,50 +1,10 @@
-//! How each column of a data file is stored.
+//! How the columns of a data file are stored.
 
-use arrow::datatypes::{DataType, Field};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding as ParquetEncoding, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
-use crate::tables::TableDef;
-
-/// Texts: no dictionary and no statistics, which would only repeat them.
-const TEXTS: [&str; 8] = ["text", "thinking", "input", "output", "command", "title", "summary", "source_path"];
-/// Identities: nearly every value is another one, so that a dictionary or the least and greatest of them would only cost.
-const IDENTITIES: [&str; 11] = [
-    "message_id",
-    "parent_id",
-    "text_sketch",
-    "call_id",
-    "response_id",
-    "request_id",
-    "input_key",
-    "input_shape",
-    "output_key",
-    "error_key",
-    "child_session_id",
-];
-
-/// Identities that whole files may be without: that they are is worth knowing.
-const RARE: [&str; 3] = ["request_id", "error_key", "child_session_id"];
-
-/// Whole numbers that differ from row to row: their differences, packed to the bit, are smaller than a dictionary with its
-/// places or than plain numbers compressed, and cost less than either.
-const NUMBERS: [&str; 14] = [
-    "timestamp",
-    "started_at",
-    "ended_at",
-    "seq",
-    "source_line",
-    "output_bytes",
-    "duration_ms",
-    "active_ms",
-    "input_tokens",
-    "cache_read_tokens",
-    "cache_write_5m_tokens",
-    "cache_write_1h_tokens",
-    "output_tokens",
-    "total_tokens",
-];
+use crate::tables::{Encoding, TableDef};
 
 /// Pages end at this size, so that one that is being written stays small. Bytes.
 pub(super) const PAGE_BYTES: usize = 1 << 20;
@@ -69,19 +29,13 @@ pub(super) enum Encoder {
     Library,
 }
 
-/// What encodes the column.
-pub(super) fn encoder_of(field: &Field) -> Encoder {
-    let name = field.name().as_str();
-    match field.data_type() {
-        DataType::Utf8 if TEXTS.contains(&name) || is_identity(name) && !RARE.contains(&name) => Encoder::Texts,
-        DataType::Utf8 if !is_identity(name) => Encoder::Words,
-        _ => Encoder::Library,
+/// What encodes a column that is stored so.
+pub(super) fn encoder_of(encoding: Encoding) -> Encoder {
+    match encoding {
+        Encoding::Text | Encoding::Distinct => Encoder::Texts,
+        Encoding::Words => Encoder::Words,
+        Encoding::Rare | Encoding::Deltas | Encoding::Plain => Encoder::Library,
     }
-}
-
-/// Whether a column's values name something, and nearly each is another one.
-pub(super) fn is_identity(column: &str) -> bool {
-    IDENTITIES.contains(&column)
 }
 
 /// For the columns that Parquet's own writer encodes. It sets up a compressor for each column of each row group, which costs
@@ -93,13 +47,16 @@ pub(super) fn properties(table: &TableDef) -> WriterProperties {
         .set_created_by(format!("llrem {}", env!("CARGO_PKG_VERSION")));
     for column in table.columns {
         let path = ColumnPath::from(column.name);
-        if RARE.contains(&column.name) {
-            properties = properties.set_column_compression(path.clone(), zstd());
-            properties = properties.set_column_dictionary_enabled(path.clone(), false);
-        }
-        if NUMBERS.contains(&column.name) {
-            properties = properties.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
-            properties = properties.set_column_dictionary_enabled(path, false);
+        match column.encoding {
+            Encoding::Rare => {
+                properties = properties.set_column_compression(path.clone(), zstd());
+                properties = properties.set_column_dictionary_enabled(path, false);
+            }
+            Encoding::Deltas => {
+                properties = properties.set_column_encoding(path.clone(), ParquetEncoding::DELTA_BINARY_PACKED);
+                properties = properties.set_column_dictionary_enabled(path, false);
+            }
+            Encoding::Text | Encoding::Distinct | Encoding::Words | Encoding::Plain => {}
         }
     }
     properties.build()

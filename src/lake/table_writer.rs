@@ -22,8 +22,8 @@ use super::syncer::Syncer;
 use super::text_columns::TextColumns;
 use super::word_column::WordColumn;
 use crate::error::{Error, Result};
-use crate::tables::TableDef;
 use crate::tables::nullable::nulls;
+use crate::tables::{Encoding, TableDef};
 
 /// Row groups are closed at this size, which a writer holds in memory, and which is written anew when a session in them
 /// changes. Bytes as encoded and compressed; of pages that are not full, as they are.
@@ -70,7 +70,10 @@ impl TableWriter {
         let properties = properties(table);
         let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties.clone()))?;
         let (writer, _) = writer.into_serialized_writer()?;
-        let fields_of = |wanted| schema.fields().iter().filter(move |field| encoder_of(field) == wanted);
+        let kinds: Vec<Encoder> = table.columns.iter().map(|column| encoder_of(column.encoding)).collect();
+        let fields_of = |wanted| {
+            schema.fields().iter().zip(&kinds).filter_map(move |(field, kind)| (*kind == wanted).then_some(field))
+        };
         let of_library = Arc::new(Schema::new(fields_of(Encoder::Library).cloned().collect::<Vec<_>>()));
         let (_, encoders) = ArrowWriter::try_new(io::sink(), of_library, Some(properties))?.into_serialized_writer()?;
         // Only columns of the library's have more than one leaf, or one of another name.
@@ -78,9 +81,11 @@ impl TableWriter {
             let mut leaves = writer.schema_descr().columns().iter();
             leaves.find(|leaf| leaf.path().parts() == [field.name().as_str()]).cloned()
         };
-        let texts = TextColumns::new(fields_of(Encoder::Texts).filter_map(leaf))?;
+        let is_distinct =
+            |field: &FieldRef| table.column(field.name()).is_some_and(|it| it.encoding == Encoding::Distinct);
+        let text_leaves = fields_of(Encoder::Texts).filter_map(|field| Some((leaf(field)?, is_distinct(field))));
+        let texts = TextColumns::new(text_leaves)?;
         let words = fields_of(Encoder::Words).filter_map(leaf).map(WordColumn::new).collect();
-        let kinds = schema.fields().iter().map(|field| encoder_of(field)).collect();
         Ok(Self {
             path: path.to_owned(),
             writer,

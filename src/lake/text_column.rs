@@ -14,7 +14,7 @@ use parquet::schema::types::ColumnDescPtr;
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::{CParameter, compress_bound};
 
-use super::encoding::{PAGE_BYTES, ZSTD_LEVEL, is_identity, zstd};
+use super::encoding::{PAGE_BYTES, ZSTD_LEVEL, zstd};
 use super::hybrid::push_varint;
 use super::pages::{Held, PAGE_ROWS, Pages, PagesSoFar};
 
@@ -80,9 +80,8 @@ struct PageInMaking {
 }
 
 impl TextColumn {
-    /// `about` is a column of texts without lists around it.
-    pub(super) fn new(about: ColumnDescPtr) -> Self {
-        let is_identity = is_identity(about.name());
+    /// `about` is a column of texts without lists around it; `is_identity` is true if nearly each text is another one.
+    pub(super) fn new(about: ColumnDescPtr, is_identity: bool) -> Self {
         Self { about, is_identity, page: PageInMaking::new(), pages: PagesSoFar::new() }
     }
 
@@ -253,7 +252,7 @@ mod tests {
         let descriptor = ArrowSchemaConverter::new().convert(&schema(is_nullable)).unwrap();
         let properties = Arc::new(WriterProperties::default());
         let mut file = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), properties).unwrap();
-        let mut column = TextColumn::new(descriptor.column(0));
+        let mut column = TextColumn::new(descriptor.column(0), false);
         let mut packer = Packer::new().unwrap();
         for calls in groups {
             for texts in calls {

@@ -25,8 +25,10 @@ struct Shared {
 }
 
 impl TextColumns {
-    pub(super) fn new(about: impl Iterator<Item = ColumnDescPtr>) -> Result<Self> {
-        let columns = about.map(|about| Shared { column: TextColumn::new(about), same_as: None }).collect();
+    /// `about` gives each column, and whether nearly each of its texts is another one.
+    pub(super) fn new(about: impl Iterator<Item = (ColumnDescPtr, bool)>) -> Result<Self> {
+        let column = |(about, is_identity)| Shared { column: TextColumn::new(about, is_identity), same_as: None };
+        let columns = about.map(column).collect();
         Ok(Self { columns, packer: Packer::new()?, is_in_group: false })
     }
 
@@ -132,7 +134,9 @@ mod tests {
         let descriptor = ArrowSchemaConverter::new().convert(schema).unwrap();
         let properties = Arc::new(WriterProperties::default());
         let mut file = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), properties).unwrap();
-        let mut columns = TextColumns::new(descriptor.columns().iter().cloned()).unwrap();
+        let mut columns =
+            TextColumns::new(descriptor.columns().iter().map(|about| (about.clone(), about.name().ends_with("_id"))))
+                .unwrap();
         let mut own = Vec::new();
         for batches in groups {
             for batch in batches {

@@ -164,6 +164,47 @@ impl Column for Opt<StrList> {
     }
 }
 
+/// What the values of a column may give away. It decides what becomes of them in an upload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Privacy {
+    /// Nothing: a number, a moment, a flag.
+    Fact,
+    /// What people, models and tools wrote.
+    Text,
+    /// What `text` is like: whether it is a text that somebody already has.
+    Sketch,
+    /// The id of a record or session; equal ones stay equal.
+    Id,
+    /// A hash without a key: who guesses what was hashed can see that he is right.
+    Hash,
+    /// The name of a model, tool or subagent, or a word of a fixed set.
+    Name,
+    /// A path, a branch, a commit, a repository.
+    Place,
+    /// The name of a project.
+    Project,
+    /// The name of a person.
+    Person,
+}
+
+/// How the values of a column are stored in Parquet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// Texts without a dictionary and without statistics, which would only repeat them.
+    Text,
+    /// Texts of which nearly each is another one, so that a dictionary or statistics would only cost.
+    Distinct,
+    /// The same, of a column that whole files may be without: that they are is worth knowing.
+    Rare,
+    /// Texts of which there are few, by way of a dictionary.
+    Words,
+    /// Whole numbers that differ from row to row: their differences, packed to the bit, are smaller than a dictionary with
+    /// its places or than plain numbers compressed, and cost less than either.
+    Deltas,
+    /// Whatever Parquet's own writer makes of it.
+    Plain,
+}
+
 /// One column as declared.
 pub struct ColumnDef {
     /// Name in every reader.
@@ -174,6 +215,10 @@ pub struct ColumnDef {
     pub data_type: fn() -> DataType,
     /// Whether it may be null (the agent does not say).
     pub nullable: bool,
+    /// What it may give away.
+    pub privacy: Privacy,
+    /// How it is stored.
+    pub encoding: Encoding,
 }
 
 /// One table as declared.
@@ -193,6 +238,11 @@ impl TableDef {
     pub fn schema(&self) -> SchemaRef {
         let make = || Arc::new(Schema::new(self.columns.iter().map(ColumnDef::field).collect::<Vec<_>>()));
         Arc::clone(self.schema.get_or_init(make))
+    }
+
+    /// A column as declared; none by another name.
+    pub fn column(&self, name: &str) -> Option<&'static ColumnDef> {
+        self.columns.iter().find(|column| column.name == name)
     }
 
     /// Position of a column; declared names only.
@@ -220,13 +270,14 @@ impl ColumnDef {
     }
 }
 
-/// Declares a table once. The row struct borrows its texts; what a row does not say is null, 0 or false.
+/// Declares a table of the lake once: each column with its meaning and unit, its type, what it may give away, and how it is
+/// stored. The row struct borrows its texts; what a row does not say is null, 0 or false.
 /// A column that is added to a table may be null: engines read it so from the files that were written before.
-macro_rules! table {
+macro_rules! lake_table {
     (
         $(#[doc = $table_doc:literal])+
         $table:ident = $name:literal, row $row:ident, builder $builder:ident, columns $columns:ident {
-            $($(#[doc = $doc:literal])+ $column:ident: $kind:ty,)+
+            $($(#[doc = $doc:literal])+ $column:ident: $kind:ty [$privacy:ident, $encoding:ident],)+
         }
     ) => {
         $(#[doc = $table_doc])+
@@ -238,6 +289,8 @@ macro_rules! table {
                 doc: concat!($($doc),+),
                 data_type: <$kind as $crate::tables::columns::Column>::data_type,
                 nullable: <$kind as $crate::tables::columns::Column>::NULLABLE,
+                privacy: $crate::tables::columns::Privacy::$privacy,
+                encoding: $crate::tables::columns::Encoding::$encoding,
             }),+],
             schema: std::sync::OnceLock::new(),
         };
@@ -326,4 +379,22 @@ macro_rules! table {
         }
     };
 }
-pub(crate) use table;
+pub(crate) use lake_table;
+
+/// Declares a table that is made when it is asked for: it is neither stored nor uploaded.
+macro_rules! state_table {
+    (
+        $(#[doc = $table_doc:literal])+
+        $table:ident = $name:literal, row $row:ident, builder $builder:ident, columns $columns:ident {
+            $($(#[doc = $doc:literal])+ $column:ident: $kind:ty,)+
+        }
+    ) => {
+        $crate::tables::columns::lake_table! {
+            $(#[doc = $table_doc])+
+            $table = $name, row $row, builder $builder, columns $columns {
+                $($(#[doc = $doc])+ $column: $kind [Text, Plain],)+
+            }
+        }
+    };
+}
+pub(crate) use state_table;

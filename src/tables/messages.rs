@@ -1,52 +1,52 @@
-use super::columns::{Bool, I64, Opt, Str, Ts, table};
+use super::columns::{Bool, I64, Opt, Str, Ts, lake_table};
 
-table! {
+lake_table! {
     /// One row for each message of a session; the lines of one API response are one message.
     MESSAGES = "messages", row MessageRow, builder Messages, columns MessageColumns {
         /// Session that first held the message.
-        session_id: Str,
+        session_id: Str [Id, Words],
         /// Position in the session, counted over messages and tool calls together.
-        seq: I64,
+        seq: I64 [Fact, Deltas],
         /// The agent's own id of the message.
-        message_id: Str,
+        message_id: Str [Id, Distinct],
         /// Message that it answers or continues.
-        parent_id: Opt<Str>,
+        parent_id: Opt<Str> [Id, Distinct],
         /// Turn of the session, from 1; null before the first prompt.
-        turn: Opt<I64>,
+        turn: Opt<I64> [Fact, Plain],
         /// When it was written.
-        timestamp: Opt<Ts>,
+        timestamp: Opt<Ts> [Fact, Deltas],
         /// Who speaks: user, assistant, system or tool.
-        role: Str,
+        role: Str [Name, Words],
         /// What it is: prompt, reply, tool_result, compaction, summary, command, meta, notice, api_error, permission or abort.
-        kind: Str,
+        kind: Str [Name, Words],
         /// Text; null for tool results, whose text is in `tool_calls.output`.
-        text: Opt<Str>,
+        text: Opt<Str> [Text, Text],
         /// Sketch of a prompt's words, 32 places of two hex digits; the share of equal places of two sketches estimates how
         /// alike the texts are. Null for all but prompts.
-        text_sketch: Opt<Str>,
+        text_sketch: Opt<Str> [Sketch, Distinct],
         /// The model's visible thinking.
-        thinking: Opt<Str>,
+        thinking: Opt<Str> [Text, Text],
         /// Model that wrote it, as stored.
-        model: Opt<Str>,
+        model: Opt<Str> [Name, Words],
         /// API response that it belongs to; joins to `usage`.
-        response_id: Opt<Str>,
+        response_id: Opt<Str> [Id, Distinct],
         /// Why the model stopped.
-        stop_reason: Opt<Str>,
+        stop_reason: Opt<Str> [Name, Words],
         /// Whether it belongs to a side conversation within the session.
-        is_sidechain: Bool,
+        is_sidechain: Bool [Fact, Plain],
         /// Whether it lies on a branch that the conversation left.
-        is_abandoned: Bool,
+        is_abandoned: Bool [Fact, Plain],
         /// Whether it reports an error.
-        is_error: Bool,
+        is_error: Bool [Fact, Plain],
         /// Working directory at that moment.
-        cwd: Opt<Str>,
+        cwd: Opt<Str> [Place, Words],
         /// Git branch at that moment.
-        git_branch: Opt<Str>,
+        git_branch: Opt<Str> [Place, Words],
         /// Images, documents and files attached. Count.
-        attachments: I64,
+        attachments: I64 [Fact, Plain],
         /// Line of the source that it begins on, from 1.
-        source_line: Opt<I64>,
+        source_line: Opt<I64> [Fact, Deltas],
         /// When a run first found that the agent had dropped the record; null while it is there.
-        gone_at: Opt<Ts>,
+        gone_at: Opt<Ts> [Fact, Plain],
     }
 }

@@ -12,7 +12,7 @@ use arrow::array::{ArrayData, ArrayRef, make_array};
 use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 
-pub use columns::{ColumnDef, TableDef, timestamp_type};
+pub use columns::{ColumnDef, Encoding, Privacy, TableDef, timestamp_type};
 pub use messages::{MESSAGES, MessageColumns, MessageRow, Messages};
 pub use sessions::{SESSIONS, SessionColumns, SessionRow, Sessions};
 pub use state::{

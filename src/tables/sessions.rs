@@ -1,83 +1,83 @@
-use super::columns::{Bool, F64, I64, Opt, Str, StrList, Ts, table};
+use super::columns::{Bool, F64, I64, Opt, Str, StrList, Ts, lake_table};
 
-table! {
+lake_table! {
     /// One row for each session; a subagent's run is a session of its own.
     SESSIONS = "sessions", row SessionRow, builder Sessions, columns SessionColumns {
         /// Identity of the session, together with machine and agent.
-        session_id: Str,
+        session_id: Str [Id, Words],
         /// What the session is: `session`, `subagent`, `side_agent` (the agent's own helper calls) or `prompts` (typed prompts whose transcript is gone).
-        kind: Str,
+        kind: Str [Name, Words],
         /// Version of the agent that wrote the last record.
-        agent_version: Opt<Str>,
+        agent_version: Opt<Str> [Name, Words],
         /// User that the agent ran as, where known.
-        user_name: Opt<Str>,
+        user_name: Opt<Str> [Person, Words],
         /// Short name of the project: its repository's or folder's.
-        project: Opt<Str>,
+        project: Opt<Str> [Project, Words],
         /// Folder that the session started in.
-        project_path: Opt<Str>,
+        project_path: Opt<Str> [Place, Words],
         /// Last git branch recorded.
-        git_branch: Opt<Str>,
+        git_branch: Opt<Str> [Place, Words],
         /// Git commit at the session's start, where recorded.
-        git_commit: Opt<Str>,
+        git_commit: Opt<Str> [Place, Words],
         /// Git repository, where recorded.
-        git_repo: Opt<Str>,
+        git_repo: Opt<Str> [Place, Words],
         /// Title: set by the person, else generated, else the summary, else the first prompt.
-        title: Opt<Str>,
+        title: Opt<Str> [Text, Text],
         /// Summary that the agent wrote of the session.
-        summary: Opt<Str>,
+        summary: Opt<Str> [Text, Text],
         /// Session that started this one (subagents).
-        parent_session_id: Opt<Str>,
+        parent_session_id: Opt<Str> [Id, Words],
         /// Outermost session of the chain of parents; the session itself when nobody started it.
-        root_session_id: Str,
+        root_session_id: Str [Id, Words],
         /// Session whose history this one copied at its start.
-        forked_from_session_id: Opt<Str>,
+        forked_from_session_id: Opt<Str> [Id, Words],
         /// Whether another session started it.
-        is_subagent: Bool,
+        is_subagent: Bool [Fact, Plain],
         /// Kind of subagent, as the agent names it.
-        subagent_type: Opt<Str>,
+        subagent_type: Opt<Str> [Name, Words],
         /// First record that is the session's own.
-        started_at: Opt<Ts>,
+        started_at: Opt<Ts> [Fact, Deltas],
         /// Last record that is the session's own.
-        ended_at: Opt<Ts>,
+        ended_at: Opt<Ts> [Fact, Deltas],
         /// Time with less than 5 minutes between records. Milliseconds.
-        active_ms: I64,
+        active_ms: I64 [Fact, Deltas],
         /// Models used, the one with most tokens first.
-        models: StrList,
+        models: StrList [Name, Plain],
         /// Turns: a prompt or command of the person with all that follows it.
-        turns: I64,
+        turns: I64 [Fact, Plain],
         /// Messages of kind `prompt`.
-        prompts: I64,
+        prompts: I64 [Fact, Plain],
         /// Rows in `messages`.
-        messages: I64,
+        messages: I64 [Fact, Plain],
         /// Rows in `usage` of grain `response`.
-        responses: I64,
+        responses: I64 [Fact, Plain],
         /// Rows in `tool_calls`.
-        tool_calls: I64,
+        tool_calls: I64 [Fact, Plain],
         /// Tool calls with status `error`.
-        tool_errors: I64,
+        tool_errors: I64 [Fact, Plain],
         /// Tool calls with status `rejected`.
-        tool_rejections: I64,
+        tool_rejections: I64 [Fact, Plain],
         /// Messages of kind `api_error`.
-        api_errors: I64,
+        api_errors: I64 [Fact, Plain],
         /// Messages of kind `compaction`.
-        compactions: I64,
+        compactions: I64 [Fact, Plain],
         /// Messages of kind `abort`.
-        aborts: I64,
+        aborts: I64 [Fact, Plain],
         /// Sum over the session's usage; null when none of it says. Tokens.
-        input_tokens: Opt<I64>,
+        input_tokens: Opt<I64> [Fact, Deltas],
         /// Sum over the session's usage; null when none of it says. Tokens.
-        cache_read_tokens: Opt<I64>,
+        cache_read_tokens: Opt<I64> [Fact, Deltas],
         /// Sum over the session's usage, both cache durations; null when none of it says. Tokens.
-        cache_write_tokens: Opt<I64>,
+        cache_write_tokens: Opt<I64> [Fact, Plain],
         /// Sum over the session's usage; null when none of it says. Tokens.
-        output_tokens: Opt<I64>,
+        output_tokens: Opt<I64> [Fact, Deltas],
         /// Sum over the session's usage; null when no response tells it apart. Tokens.
-        reasoning_tokens: Opt<I64>,
+        reasoning_tokens: Opt<I64> [Fact, Plain],
         /// Sum over the session's usage; null when none of it says. Tokens.
-        total_tokens: Opt<I64>,
+        total_tokens: Opt<I64> [Fact, Deltas],
         /// Sum over the session's usage rows that have a cost; null when none has. USD.
-        cost_usd: Opt<F64>,
+        cost_usd: Opt<F64> [Fact, Plain],
         /// File or database that the session was read from.
-        source_path: Str,
+        source_path: Str [Place, Text],
     }
 }

@@ -1,8 +1,8 @@
 //! Tables made from the lake's state, from the price table and by the detectors; they are not stored as Parquet.
 
-use super::columns::{F64, I64, Opt, Str, StrList, Ts, table};
+use super::columns::{F64, I64, Opt, Str, StrList, Ts, state_table};
 
-table! {
+state_table! {
     /// One row for each file or database that was ever read.
     SOURCES = "sources", row SourceRow, builder Sources, columns SourceColumns {
         /// Coding agent that wrote it.
@@ -44,7 +44,7 @@ table! {
     }
 }
 
-table! {
+state_table! {
     /// One row for each run of `llrem etl`.
     RUNS = "runs", row RunRow, builder Runs, columns RunColumns {
         /// When it began.
@@ -82,7 +82,7 @@ table! {
     }
 }
 
-table! {
+state_table! {
     /// One row for each price: a model, a kind of token, a tier, and the days on which it holds.
     PRICES = "prices", row PriceTableRow, builder Prices, columns PriceTableColumns {
         /// Model as priced; joins to `usage.model_key`.
@@ -104,7 +104,7 @@ table! {
     }
 }
 
-table! {
+state_table! {
     /// One row for each finding of a detector; each dollar and token of a session counts in one finding at most.
     FINDINGS = "findings", row FindingRow, builder Findings, columns FindingColumns {
         /// Detector that found it; `llrem detect --explain NAME` says how.

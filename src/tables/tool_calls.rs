@@ -1,64 +1,64 @@
-use super::columns::{Bool, I64, Opt, Str, Ts, table};
+use super::columns::{Bool, I64, Opt, Str, Ts, lake_table};
 
-table! {
+lake_table! {
     /// One row for each tool call, with its result.
     TOOL_CALLS = "tool_calls", row ToolCallRow, builder ToolCalls, columns ToolCallColumns {
         /// Session that first held the call.
-        session_id: Str,
+        session_id: Str [Id, Words],
         /// Position in the session, counted over messages and tool calls together.
-        seq: I64,
+        seq: I64 [Fact, Deltas],
         /// The agent's own id of the call.
-        call_id: Str,
+        call_id: Str [Id, Distinct],
         /// Message that made the call.
-        message_id: Opt<Str>,
+        message_id: Opt<Str> [Id, Distinct],
         /// API response that made the call; joins to `usage`.
-        response_id: Opt<Str>,
+        response_id: Opt<Str> [Id, Distinct],
         /// Turn of the session, from 1; null before the first prompt.
-        turn: Opt<I64>,
+        turn: Opt<I64> [Fact, Plain],
         /// Tool, as the agent names it.
-        name: Str,
+        name: Str [Name, Words],
         /// What kind of tool: shell, read, write, edit, search, web, browser, task, todo, mcp or other.
-        category: Str,
+        category: Str [Name, Words],
         /// MCP server that provides the tool.
-        mcp_server: Opt<Str>,
+        mcp_server: Opt<Str> [Name, Words],
         /// Arguments as JSON text.
-        input: Opt<Str>,
+        input: Opt<Str> [Text, Text],
         /// Hash of tool and normalised arguments, as they are stored: equal keys, same request.
-        input_key: Opt<Str>,
+        input_key: Opt<Str> [Hash, Distinct],
         /// Hash of tool and the letters of the arguments; equal shapes, nearly the same request.
-        input_shape: Opt<Str>,
+        input_shape: Opt<Str> [Hash, Distinct],
         /// Command line of a shell call.
-        command: Opt<Str>,
+        command: Opt<Str> [Text, Text],
         /// File that the call reads or changes.
-        file_path: Opt<Str>,
+        file_path: Opt<Str> [Place, Words],
         /// How it ended: ok, error, rejected, interrupted, or pending when no result is known.
-        status: Str,
+        status: Str [Name, Words],
         /// Whether the agent itself refused the call: by a rule, a mode, a hook, or because nobody could be asked. Its status
         /// is error, or rejected where nobody could be asked for an approval. Null where the agent does not tell.
-        is_denied: Opt<Bool>,
+        is_denied: Opt<Bool> [Fact, Plain],
         /// Exit code of a shell call, where recorded.
-        exit_code: Opt<I64>,
+        exit_code: Opt<I64> [Fact, Plain],
         /// Result text as the model saw it.
-        output: Opt<Str>,
+        output: Opt<Str> [Text, Text],
         /// Length of the result text as recorded. Bytes.
-        output_bytes: Opt<I64>,
+        output_bytes: Opt<I64> [Fact, Deltas],
         /// Hash of the result text; equal keys, same result.
-        output_key: Opt<Str>,
+        output_key: Opt<Str> [Hash, Distinct],
         /// Hash of an error's words without paths, numbers and ids; equal keys, same error. Null unless the call failed.
-        error_key: Opt<Str>,
+        error_key: Opt<Str> [Hash, Rare],
         /// When the call was made.
-        started_at: Opt<Ts>,
+        started_at: Opt<Ts> [Fact, Deltas],
         /// When the result was recorded.
-        ended_at: Opt<Ts>,
+        ended_at: Opt<Ts> [Fact, Deltas],
         /// Duration that the agent recorded; null where it records none. Milliseconds.
-        duration_ms: Opt<I64>,
+        duration_ms: Opt<I64> [Fact, Deltas],
         /// Session of the subagent that the call started.
-        child_session_id: Opt<Str>,
+        child_session_id: Opt<Str> [Id, Rare],
         /// Whether it belongs to a side conversation within the session.
-        is_sidechain: Bool,
+        is_sidechain: Bool [Fact, Plain],
         /// Line of the source that the call stands on, from 1.
-        source_line: Opt<I64>,
+        source_line: Opt<I64> [Fact, Deltas],
         /// When a run first found that the agent had dropped the record; null while it is there.
-        gone_at: Opt<Ts>,
+        gone_at: Opt<Ts> [Fact, Plain],
     }
 }

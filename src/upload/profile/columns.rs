@@ -1,10 +1,13 @@
-//! What becomes of each text column.
+//! What becomes of each column.
 
 use super::{Choice, Profile};
+use crate::tables::Privacy;
 
-/// What becomes of the texts of a column.
+/// What becomes of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Treatment {
+    /// They leave as they are.
+    Keep,
     /// What is secret or personal in them is replaced.
     Clean,
     /// A marker stands for each.
@@ -21,83 +24,55 @@ pub(super) enum Treatment {
     Drop,
 }
 
-/// What people, models and tools wrote. A sketch tells whether a text is one that somebody already has.
-const TEXTS: [&str; 8] = ["text", "text_sketch", "thinking", "input", "output", "command", "title", "summary"];
-/// Ids of records and sessions; equal ones stay equal.
-const IDS: [&str; 10] = [
-    "session_id",
-    "parent_session_id",
-    "root_session_id",
-    "forked_from_session_id",
-    "child_session_id",
-    "message_id",
-    "parent_id",
-    "response_id",
-    "request_id",
-    "call_id",
-];
-/// Hashes without a key: who guesses what was hashed can see that he is right.
-const KEYS: [&str; 4] = ["input_key", "input_shape", "output_key", "error_key"];
-/// Names of models, tools and subagents, and words of a fixed set.
-const NAMES: [&str; 20] = [
-    "kind",
-    "agent_version",
-    "subagent_type",
-    "models",
-    "role",
-    "model",
-    "stop_reason",
-    "name",
-    "category",
-    "mcp_server",
-    "status",
-    "model_key",
-    "provider",
-    "cost_source",
-    "service_tier",
-    "inference_geo",
-    "grain",
-    "machine",
-    "agent",
-    "month",
-];
-
-/// What becomes of a text column. One that nobody has thought of leaves as a hash where only names do.
-pub(super) fn treatment(column: &str, choice: Choice) -> Treatment {
+/// What becomes of a column that may give that away.
+pub(super) fn treatment(privacy: Privacy, choice: Choice) -> Treatment {
     let is_metrics = choice.profile == Profile::Metrics;
-    match column {
-        _ if KEYS.contains(&column) => Treatment::Hash,
-        _ if TEXTS.contains(&column) && is_metrics => Treatment::Drop,
-        "text_sketch" => Treatment::Sketch,
-        "project" if choice.keep_projects => Treatment::Clean,
-        _ if IDS.contains(&column) => Treatment::Id,
-        _ if is_metrics && NAMES.contains(&column) => Treatment::Name,
-        _ if is_metrics => Treatment::Hash,
-        "user_name" => Treatment::Mark,
-        _ => Treatment::Clean,
+    match privacy {
+        Privacy::Fact => Treatment::Keep,
+        Privacy::Id => Treatment::Id,
+        Privacy::Hash => Treatment::Hash,
+        Privacy::Text | Privacy::Sketch if is_metrics => Treatment::Drop,
+        Privacy::Text => Treatment::Clean,
+        Privacy::Sketch => Treatment::Sketch,
+        Privacy::Name if is_metrics => Treatment::Name,
+        Privacy::Project if choice.keep_projects => Treatment::Clean,
+        Privacy::Place | Privacy::Project | Privacy::Person if is_metrics => Treatment::Hash,
+        Privacy::Name | Privacy::Place | Privacy::Project => Treatment::Clean,
+        Privacy::Person => Treatment::Mark,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::LAKE_TABLES;
+    use crate::tables::{ColumnDef, LAKE_TABLES};
     use arrow::datatypes::DataType;
 
-    /// A column that is added has to be put among those that leave, or it does not.
+    const METRICS: Choice = Choice { profile: Profile::Metrics, keep_projects: false };
+
+    fn columns() -> impl Iterator<Item = &'static ColumnDef> {
+        LAKE_TABLES.iter().flat_map(|table| table.columns)
+    }
+
     #[test]
-    fn each_text_column_is_decided_on() {
-        let metrics = Choice { profile: Profile::Metrics, keep_projects: false };
-        let mut hashed = Vec::new();
-        for column in LAKE_TABLES.iter().flat_map(|table| table.columns) {
+    fn no_text_is_a_fact() {
+        for column in columns() {
             let is_text = matches!((column.data_type)(), DataType::Utf8 | DataType::List(_));
-            if is_text && treatment(column.name, metrics) == Treatment::Hash {
-                hashed.push(column.name);
-            }
-            if treatment(column.name, metrics) == Treatment::Drop {
-                assert!(column.nullable, "{}", column.name);
-            }
+            assert_eq!(is_text, column.privacy != Privacy::Fact, "{}", column.name);
         }
+    }
+
+    #[test]
+    fn what_is_dropped_may_be_null() {
+        for column in columns().filter(|column| treatment(column.privacy, METRICS) == Treatment::Drop) {
+            assert!(column.nullable, "{}", column.name);
+        }
+    }
+
+    #[test]
+    fn metrics_have_no_place_and_no_person_in_clear() {
+        let is_hashed = |column: &&ColumnDef| treatment(column.privacy, METRICS) == Treatment::Hash;
+        let mut hashed: Vec<_> = columns().filter(is_hashed).map(|column| column.name).collect();
         hashed.sort_unstable();
         hashed.dedup();
         let expected = [

@@ -18,7 +18,7 @@ use crate::lake::manifest::FileEntry;
 use crate::lake::part::read_opened;
 use crate::lake::table_writer::TableWriter;
 use crate::redact::{Counts, Personal};
-use crate::tables::TableDef;
+use crate::tables::{Privacy, TableDef};
 
 /// Size of the rows that are rewritten at a time, if one is not larger. Bytes.
 const STEP: u64 = 4 << 20;
@@ -42,16 +42,18 @@ impl Cleaner<'_> {
         let mut counts = Counts::default();
         let mut writer = TableWriter::create(to, table)?;
         for batch in read_opened(file, from, table, STEP)? {
-            writer.add_at_once(&self.batch(&batch?, &mut counts)?)?;
+            writer.add_at_once(&self.batch(table, &batch?, &mut counts)?)?;
         }
         let (_, entry) = writer.close()?;
         Ok((entry, counts))
     }
 
-    fn batch(&self, batch: &RecordBatch, counts: &mut Counts) -> Result<RecordBatch, ArrowError> {
+    fn batch(&self, table: &TableDef, batch: &RecordBatch, counts: &mut Counts) -> Result<RecordBatch, ArrowError> {
         let schema = batch.schema();
-        let fields = schema.fields().iter().zip(batch.columns());
-        let columns = fields.map(|(field, column)| self.column(field.name(), column, counts));
+        let columns = table.columns.iter().zip(batch.columns()).map(|(declared, column)| {
+            let treatment = treatment(declared.privacy, self.rewriter.choice);
+            self.column(treatment, column, counts)
+        });
         let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
         self.sketch_anew(&schema, &mut columns);
         RecordBatch::try_new(Arc::clone(&schema), columns)
@@ -61,7 +63,7 @@ impl Cleaner<'_> {
     fn sketch_anew(&self, schema: &SchemaRef, columns: &mut [ArrayRef]) {
         let place = |name: &str| schema.index_of(name).ok();
         let (Some(text), Some(sketch)) = (place("text"), place("text_sketch")) else { return };
-        if treatment("text_sketch", self.rewriter.choice) != Treatment::Sketch {
+        if treatment(Privacy::Sketch, self.rewriter.choice) != Treatment::Sketch {
             return;
         }
         let sketch_of = |text: &str| text_sketch(text, PUBLIC_SEED);
@@ -75,8 +77,7 @@ impl Cleaner<'_> {
         }
     }
 
-    fn column(&self, name: &str, column: &ArrayRef, counts: &mut Counts) -> Result<ArrayRef, ArrowError> {
-        let treatment = treatment(name, self.rewriter.choice);
+    fn column(&self, treatment: Treatment, column: &ArrayRef, counts: &mut Counts) -> Result<ArrayRef, ArrowError> {
         if let Some(texts) = column.as_any().downcast_ref::<StringArray>() {
             if treatment == Treatment::Drop {
                 return Ok(new_null_array(column.data_type(), column.len()));
@@ -85,7 +86,7 @@ impl Cleaner<'_> {
         }
         let Some(list) = column.as_any().downcast_ref::<ListArray>() else { return Ok(Arc::clone(column)) };
         let arrow::datatypes::DataType::List(field) = column.data_type() else { return Ok(Arc::clone(column)) };
-        let values = self.column(name, list.values(), counts)?;
+        let values = self.column(treatment, list.values(), counts)?;
         Ok(Arc::new(ListArray::try_new(Arc::clone(field), list.offsets().clone(), values, list.nulls().cloned())?))
     }
 
@@ -110,7 +111,7 @@ impl Cleaner<'_> {
             Treatment::Id if is_random(text) => Cow::Borrowed(text),
             Treatment::Id => Cow::Owned(self.hash(text)),
             Treatment::Name if !is_plain(text) => Cow::Owned(self.hash(text)),
-            Treatment::Sketch => Cow::Borrowed(text),
+            Treatment::Keep | Treatment::Sketch => Cow::Borrowed(text),
             Treatment::Mark => {
                 counts.add("user");
                 Cow::Owned(self.personal.marker("user", text))
@@ -204,7 +205,7 @@ mod tests {
             let rewriter = Rewriter::new(choice, &manifest);
             let personal = Personal::new(rewriter.key, &rewriter.users);
             let cleaner = Cleaner { rewriter: &rewriter, personal };
-            let batch = cleaner.batch(&rows.finish().unwrap(), &mut Counts::default()).unwrap();
+            let batch = cleaner.batch(&MESSAGES, &rows.finish().unwrap(), &mut Counts::default()).unwrap();
             let value = |name: &str| {
                 let column = batch.column(MESSAGES.index_of(name).unwrap());
                 column.as_any().downcast_ref::<StringArray>().unwrap().value(0).to_owned()
