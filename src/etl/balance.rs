@@ -20,7 +20,7 @@ pub(super) struct Balance {
     now: Sums,
     /// Records that sessions own that did not.
     gained: Vec<u64>,
-    /// Records that sessions no longer own, and not because something supersedes them or a newer parser corrected them.
+    /// Records that sessions no longer own, and not because something supersedes them or another reading corrected them.
     left: Vec<(Kind, u64)>,
 }
 
@@ -47,7 +47,7 @@ impl Balance {
         let now: KeySet = session.members().flat_map(|member| owned(&member.replica)).map(|(_, key)| key).collect();
         let had: KeySet = before.iter().map(|(_, key)| *key).collect();
         self.gained.extend(now.iter().filter(|key| !had.contains(*key)));
-        if session.is_corrected || is_damaged {
+        if session.is_corrected || session.has_grown || is_damaged {
             return;
         }
         let superseded: KeySet =

@@ -162,20 +162,12 @@ fn rebuild(
             sessions.insert((*id).to_owned(), Vec::new());
         }
     }
-    let reading = |planned: &Planned| shared.reading(planned);
     find_renamed(shared, group.agent, &mut sessions, |id| old.get(id).map(|(part, _)| part))?;
     let (mut rebuilt, mut same) = (Vec::new(), Vec::new());
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
-        let session = Rebuilt::new(
-            group.agent,
-            id,
-            reads,
-            &shared.old,
-            known.map(|(part, _)| part.clone()),
-            reading,
-            shared.keeps_fuller,
-        );
+        let session =
+            Rebuilt::new(group.agent, id, reads, &shared.old, known.map(|(part, _)| part.clone()), shared.keeps_fuller);
         let is_same = known.is_some_and(|(_, entry)| {
             // A file that says the same as another of the session is one more copy of it.
             let mut sources = session.sources.iter().map(|source| &source.member.replica.source);

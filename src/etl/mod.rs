@@ -129,14 +129,15 @@ impl<'a> Shared<'a> {
         !is_gone && !self.vanished.contains(source) && path_of(file).exists()
     }
 
-    /// How the reading of a source in this run relates to the one before.
-    fn reading(&self, planned: &Planned) -> Reading {
+    /// How the reading of a source in this run relates to the one before. `has_only_grown`: its files still hold what they
+    /// held then.
+    fn reading(&self, planned: &Planned, has_only_grown: bool) -> Reading {
         let Some(entry) = self.manifest.sources.get(&*planned.name) else { return Reading::Changed };
         let is_same = match planned.section {
             Some(_) => entry.print.inode == planned.print.inode,
             None => entry.print == planned.print,
         };
-        if !is_same && planned.holds_all.get() == Some(&true) {
+        if !is_same && has_only_grown {
             return Reading::Grown;
         }
         match (is_same, entry.parser_version == planned.agent.about().parser_version) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use walkdir::WalkDir;
@@ -98,8 +98,7 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, Has
             let name: Arc<str> = name_of(&path).into();
             let is_new = !manifest.sources.contains_key(&*name);
             let is_foreign = leads_to_others(&path, home.as_deref());
-            let holds_all = OnceLock::new();
-            Planned { agent, is_new, is_foreign, path, name, section: None, kind, print, hint: None, holds_all }
+            Planned { agent, is_new, is_foreign, path, name, section: None, kind, print, hint: None }
         })
         .collect();
     drop_seen_twice(&mut found);

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use xxhash_rust::xxh3::Xxh3;
@@ -12,7 +12,7 @@ use super::{Shared, check_interrupt};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
-use crate::identity::{KeySet, Record, Replica};
+use crate::identity::{KeySet, Reading, Record, Replica};
 use crate::lake::manifest::{FATAL, SourceState};
 use crate::source::records::take_out_of_range;
 use crate::source::{Databases, Extent, Fingerprint, Scope, Source};
@@ -26,8 +26,8 @@ const MOST_COLLECTED: usize = 3;
 /// Text that a session holds before it is handed on, when streamed. Bytes.
 const STREAM_CHUNK: usize = 4 << 20;
 
-/// What lies between two times that a file system tells apart, at most. Microseconds.
-const TIME_STEP: i64 = 20_000;
+/// Coarsest step of a file system's clock. Microseconds.
+const CLOCK_STEP: i64 = 20_000;
 
 /// How often a source is read, at most: once more for each database of it that was written to meanwhile.
 const READINGS: usize = 4;
@@ -57,8 +57,6 @@ pub(super) struct Planned {
     pub(super) is_foreign: bool,
     /// When its first session probably began. Microseconds since 1970.
     pub(super) hint: Option<i64>,
-    /// Whether its files still held all that they did before, when they were read.
-    pub(super) holds_all: OnceLock<bool>,
 }
 
 impl Planned {
@@ -80,19 +78,9 @@ impl Planned {
         if self.is_streamed() { self.print.bytes.saturating_mul(2) } else { self.bytes() }
     }
 
-    fn extent(&self) -> Option<Extent> {
-        let is_file = self.section.is_none() && self.kind != UNLISTED && !self.is_foreign && !self.has_sections();
-        if is_file { Extent::of(&self.path, &self.companions()) } else { None }
-    }
-
-    fn companions(&self) -> Vec<PathBuf> {
-        self.agent.companions(&self.path)
-    }
-
-    /// Whether nobody wrote to its files since a moment, or so shortly before that their times would not tell.
-    fn is_unchanged_since(&self, moment: i64) -> bool {
-        let print = Fingerprint::of(&self.path, &self.companions());
-        print.is_ok_and(|print| print == self.print && print.modified_us() + TIME_STEP < moment)
+    /// Returns true if it is read as files, and not section by section.
+    fn is_file(&self) -> bool {
+        self.section.is_none() && self.kind != UNLISTED && !self.is_foreign && !self.has_sections()
     }
 
     fn is_streamed(&self) -> bool {
@@ -110,13 +98,41 @@ pub(super) struct Read {
     pub(super) report: Report,
     pub(super) notes: Vec<Note>,
     pub(super) state: SourceState,
-    /// What its files held before.
+    /// The extent of its files; none if somebody may have written to them during the reading.
     pub(super) extent: Option<Extent>,
+}
+
+/// The files of a source before the reading.
+struct Before {
+    at: i64,
+    companions: Vec<PathBuf>,
+    extent: Option<Extent>,
+    /// True if they still hold what they held at the reading before.
+    has_only_grown: bool,
+}
+
+impl Before {
+    fn of(planned: &Planned, last: Option<&Extent>) -> Self {
+        let at = now();
+        let companions = if planned.is_file() { planned.agent.companions(&planned.path) } else { Vec::new() };
+        let extent = if planned.is_file() { Extent::of(&planned.path, &companions) } else { None };
+        let has_only_grown = last.is_some_and(|last| extent.is_some() && last.is_held_by(&planned.path, &companions));
+        Self { at, companions, extent, has_only_grown }
+    }
+
+    /// Returns true if nobody has written to the files. A write shortly before the reading may have the same time as one
+    /// during it.
+    fn still_holds(&self, planned: &Planned) -> bool {
+        let print = Fingerprint::of(&planned.path, &self.companions);
+        print.is_ok_and(|print| print == planned.print && print.modified_us() + CLOCK_STEP < self.at)
+    }
 }
 
 /// One session of a source as read.
 pub(super) struct ReadSession {
     pub(super) planned: Arc<Planned>,
+    /// How the reading relates to the one before.
+    pub(super) reading: Reading,
     pub(super) replica: Replica,
     pub(super) facts: Facts,
     /// Messages, tool calls, usage; none when they are to be streamed.
@@ -137,7 +153,8 @@ pub(super) struct ReadSession {
 /// Reads a source; what is wrong with it is in the result, and costs nothing else.
 pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read, Vec<ReadSession>)> {
     let context = shared.context(planned.agent_id());
-    let (began, extent) = (now(), planned.extent());
+    let entry = shared.manifest.sources.get(&*planned.name);
+    let before = Before::of(planned, entry.and_then(|entry| entry.extent.as_ref()));
     let mut is_streamed = planned.is_streamed();
     let most = usize::try_from(streamed_from()).unwrap_or(usize::MAX).saturating_mul(MOST_COLLECTED);
     let most = if planned.can_be_streamed() { most } else { usize::MAX };
@@ -150,18 +167,17 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
         extracted = extract_unchanged(shared, planned, is_streamed, || Sink::claims_only(&context));
     }
     let (sink, outcome) = extracted;
-    let held = shared.manifest.sources.get(&*planned.name).and_then(|entry| entry.extent.as_ref());
-    let holds_all = held.is_some_and(|held| held.is_held_by(&planned.path, &planned.companions()));
-    let is_stable = (holds_all || extent.is_some()) && planned.is_unchanged_since(began);
-    let _ = planned.holds_all.set(holds_all && is_stable);
-    let extent = extent.filter(|_| is_stable);
+    let is_stable = before.extent.is_some() && before.still_holds(planned);
+    let reading = shared.reading(planned, is_stable && before.has_only_grown);
+    let extent = before.extent.filter(|_| is_stable);
     let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
     report.redactions.merge(&redacted_in_rows);
-    let earlier = shared.manifest.sources.get(&*planned.name).filter(|_| shared.reading(planned).keeps_dropped());
+    let earlier = entry.filter(|_| reading.keeps_dropped());
     let notes = with_earlier(notes, earlier.map_or(&[], |entry| &entry.notes));
     let mut read = Read { planned: Arc::clone(planned), report, notes, state: SourceState::Ok, extent };
     settle(&mut read, outcome)?;
-    let sessions = sessions.into_iter().map(|rows| read_session(planned, rows, is_streamed)).collect::<Result<_>>()?;
+    let session = |rows| read_session(planned, reading, rows, is_streamed);
+    let sessions = sessions.into_iter().map(session).collect::<Result<_>>()?;
     shared.progress.advance(1, 0);
     Ok((read, sessions))
 }
@@ -250,7 +266,12 @@ fn state(is_rejected: bool, report: &Report, is_common: bool) -> SourceState {
     }
 }
 
-fn read_session(planned: &Arc<Planned>, mut rows: Box<SessionRows>, is_streamed: bool) -> Result<ReadSession> {
+fn read_session(
+    planned: &Arc<Planned>,
+    reading: Reading,
+    mut rows: Box<SessionRows>,
+    is_streamed: bool,
+) -> Result<ReadSession> {
     let replica = Replica {
         session: rows.facts.session_id.clone(),
         source: planned.name.to_string(),
@@ -274,6 +295,7 @@ fn read_session(planned: &Arc<Planned>, mut rows: Box<SessionRows>, is_streamed:
     let childless = std::mem::take(&mut rows.childless);
     Ok(ReadSession {
         planned: Arc::clone(planned),
+        reading,
         record_count: replica.records.len(),
         replica,
         facts,

@@ -12,7 +12,7 @@ use super::Shared;
 use super::carry::Carry;
 use super::children::with_children;
 use super::old::{OldClaims, OldReplica};
-use super::read::{Planned, ReadSession};
+use super::read::ReadSession;
 use super::totals::Totals;
 use super::turns::{self, Turns};
 use super::usage::{priced_anew, with_fullest_copies};
@@ -33,6 +33,8 @@ pub(super) struct Rebuilt {
     pub(super) digest: u64,
     /// True if a newer parser read any of its sources: what it no longer finds was wrong.
     pub(super) is_corrected: bool,
+    /// True if any of its sources has only grown: what it no longer finds was read before all of it was written.
+    pub(super) has_grown: bool,
     /// Key of the fact that it has a transcript.
     presence: u64,
     /// Place of each record in the lake.
@@ -71,7 +73,6 @@ impl Rebuilt {
         mut reads: Vec<ReadSession>,
         old: &OldClaims,
         old_part: Option<PartName>,
-        reading: impl Fn(&Planned) -> Reading,
         keeps_fuller: bool,
     ) -> Self {
         reads.sort_by_key(|read| {
@@ -82,11 +83,12 @@ impl Rebuilt {
         let olds: Vec<&Replica> = old.of_session(agent, &id).map(|old| &**OldReplica::replica(old)).collect();
         let seen = |read: &mut ReadSession| Seen {
             replica: std::mem::take(&mut read.replica),
-            reading: reading(&read.planned),
+            reading: read.reading,
             renamed: std::mem::take(&mut read.renamed),
         };
         let seen: Vec<Seen> = reads.iter_mut().map(seen).collect();
         let is_corrected = seen.iter().any(|seen| seen.reading.is_by_other_parser());
+        let has_grown = seen.iter().any(|seen| seen.reading == Reading::Grown);
         let absorbed = absorb(seen, &olds, keeps_fuller);
         for ((read, replica), left_out) in reads.iter_mut().zip(absorbed.read).zip(absorbed.left_out) {
             (read.replica, read.left_out) = (replica, left_out);
@@ -107,6 +109,7 @@ impl Rebuilt {
             kept,
             digest,
             is_corrected,
+            has_grown,
             presence,
             old_places,
             superseded: absorbed.superseded,

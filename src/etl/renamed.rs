@@ -51,8 +51,7 @@ pub(super) fn find_renamed<'p>(
 /// The rows of records that changed sources no longer hold by the ids that another parser gave them.
 fn missing_records(shared: &Shared<'_>, agent: &str, session: &str, reads: &[ReadSession]) -> Carry {
     let mut carry = Carry::default();
-    let is_compared =
-        |read: &&ReadSession| read.rows.is_some() && shared.reading(&read.planned) == Reading::ChangedAndReparsed;
+    let is_compared = |read: &&ReadSession| read.rows.is_some() && read.reading == Reading::ChangedAndReparsed;
     let compared: Vec<&ReadSession> = reads.iter().filter(is_compared).collect();
     if compared.is_empty() {
         return carry;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::Shared;
 use super::group::{Group, Outcome};
@@ -167,19 +167,7 @@ fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
     let section = entry.section.as_deref().map(Into::into);
     let is_foreign = leads_to_others(&path, real_home(shared.options).as_deref());
     let name = name.into();
-    let holds_all = OnceLock::new();
-    Some(Arc::new(Planned {
-        agent,
-        path,
-        name,
-        section,
-        kind,
-        print,
-        is_new: false,
-        is_foreign,
-        hint: None,
-        holds_all,
-    }))
+    Some(Arc::new(Planned { agent, path, name, section, kind, print, is_new: false, is_foreign, hint: None }))
 }
 
 /// The sessions that were put together anew.

@@ -87,7 +87,10 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: boo
         match seen.iter_mut().find(|it| it.replica.source == old.source) {
             Some(it) => {
                 carry_over(it, old, &held, &kept);
-                keep_superseded(&mut it.replica, old, &superseded);
+                // What has only grown still has what its yields were read from.
+                if it.reading != Reading::Grown {
+                    keep_superseded(&mut it.replica, old, &superseded);
+                }
             }
             None => unread.push((*old).clone()),
         }

@@ -70,22 +70,23 @@ impl TableWriter {
         let properties = properties(table);
         let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties.clone()))?;
         let (writer, _) = writer.into_serialized_writer()?;
-        let kinds: Vec<Encoder> = table.columns.iter().map(|column| encoder_of(column.encoding)).collect();
-        let fields_of = |wanted| {
-            schema.fields().iter().zip(&kinds).filter_map(move |(field, kind)| (*kind == wanted).then_some(field))
+        let columns_of = |wanted| {
+            let columns = schema.fields().iter().zip(table.columns);
+            columns.filter(move |(_, column)| encoder_of(column.encoding) == wanted)
         };
-        let of_library = Arc::new(Schema::new(fields_of(Encoder::Library).cloned().collect::<Vec<_>>()));
+        let of_library =
+            Arc::new(Schema::new(columns_of(Encoder::Library).map(|(field, _)| Arc::clone(field)).collect::<Vec<_>>()));
         let (_, encoders) = ArrowWriter::try_new(io::sink(), of_library, Some(properties))?.into_serialized_writer()?;
         // Only columns of the library's have more than one leaf, or one of another name.
         let leaf = |field: &FieldRef| {
             let mut leaves = writer.schema_descr().columns().iter();
             leaves.find(|leaf| leaf.path().parts() == [field.name().as_str()]).cloned()
         };
-        let is_distinct =
-            |field: &FieldRef| table.column(field.name()).is_some_and(|it| it.encoding == Encoding::Distinct);
-        let text_leaves = fields_of(Encoder::Texts).filter_map(|field| Some((leaf(field)?, is_distinct(field))));
-        let texts = TextColumns::new(text_leaves)?;
-        let words = fields_of(Encoder::Words).filter_map(leaf).map(WordColumn::new).collect();
+        let texts = columns_of(Encoder::Texts)
+            .filter_map(|(field, column)| Some((leaf(field)?, column.encoding == Encoding::Distinct)));
+        let texts = TextColumns::new(texts)?;
+        let words = columns_of(Encoder::Words).filter_map(|(field, _)| leaf(field)).map(WordColumn::new).collect();
+        let kinds = table.columns.iter().map(|column| encoder_of(column.encoding)).collect();
         Ok(Self {
             path: path.to_owned(),
             writer,

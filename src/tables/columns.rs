@@ -240,11 +240,6 @@ impl TableDef {
         Arc::clone(self.schema.get_or_init(make))
     }
 
-    /// A column as declared; none by another name.
-    pub fn column(&self, name: &str) -> Option<&'static ColumnDef> {
-        self.columns.iter().find(|column| column.name == name)
-    }
-
     /// Position of a column; declared names only.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)

@@ -134,6 +134,7 @@ proptest! {
         lake.run_after_a_while();
         difference(&case.name, &Built::full(&home).rows().without_runs(), &lake.rows().without_runs())?;
         assert_none_is_gone(&case.name, &lake.rows())?;
+        prop_assert_eq!(lake.problems(), Vec::<String>::new(), "{}", case.name);
     }
 
     #[test]
@@ -343,8 +344,7 @@ fn a_session_without_a_word_is_one_all_the_same() {
     write(&path, &header);
     lake.run();
     assert_eq!((&rows()[0]["messages"], rows().len()), (&1.into(), 1), "what it dropped stays");
-    let problems = llrem::lake::Lake::open(&lake.path).unwrap().verify(true).unwrap();
-    assert_eq!(problems, Vec::<String>::new());
+    assert_eq!(lake.problems(), Vec::<String>::new());
 }
 
 proptest! {
@@ -436,7 +436,12 @@ fn file_of(agent: &str, name: &str, end: &str) -> (Home, PathBuf) {
 /// Whatever line a run met last, the next one corrects what it made of a file that was not complete.
 #[test]
 fn what_a_growing_file_said_at_first_is_corrected() {
-    for (agent, name, file) in [("codex", "prompts-or-not", "2a.jsonl"), ("cursor", "transcripts", "05.txt")] {
+    let files = [
+        ("codex", "prompts-or-not", "2a.jsonl"),
+        ("copilot-cli", "usage-records", "events.jsonl"),
+        ("cursor", "transcripts", "05.txt"),
+    ];
+    for (agent, name, file) in files {
         let (home, path) = file_of(agent, name, file);
         let text = std::fs::read(&path).unwrap();
         let full = Built::full(&home).rows().without_runs();
@@ -447,6 +452,7 @@ fn what_a_growing_file_said_at_first_is_corrected() {
             write(&path, &text);
             lake.run_after_a_while();
             difference(name, &full, &lake.rows().without_runs()).unwrap();
+            assert_eq!(lake.problems(), Vec::<String>::new(), "{name}, {length} bytes first");
         }
     }
 }

@@ -37,6 +37,11 @@ impl<'h> Built<'h> {
         self.run()
     }
 
+    /// What `llrem verify --read-data` finds wrong.
+    pub fn problems(&self) -> Vec<String> {
+        llrem::lake::Lake::open(&self.path).unwrap().verify(true).unwrap()
+    }
+
     /// Extracts these sources alone.
     pub fn run_only(&self, sources: &[PathBuf]) -> Summary {
         let named: Vec<_> = sources.iter().map(|path| (None, path.clone())).collect();

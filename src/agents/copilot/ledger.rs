@@ -49,8 +49,8 @@ pub(super) struct Ledger {
     told: BTreeMap<String, Counters>,
     /// Replies that no shutdown or record told of yet, in order.
     untold: Vec<Untold>,
-    /// Replies of processes with records that have none, since the last shutdown.
-    unrecorded: Vec<String>,
+    /// Keys of the records that replies lack though other calls of their process have one. The next shutdown tells of them.
+    unrecorded: Vec<Finer>,
     last_leg: Option<LastLeg>,
     pushed: KeySet,
 }
@@ -326,7 +326,7 @@ impl Transcript<'_, '_> {
             }
             self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
             if has_records {
-                self.ledger.unrecorded.push(call.response.clone());
+                self.ledger.unrecorded.push((record_key(&call.response), None));
             }
             // The record of a named call is the one of that name; without it, the record is lost, or yet to come.
             if has_records && !(are_records_named && call.is_named) {
@@ -390,10 +390,9 @@ impl Transcript<'_, '_> {
             for response in self.ledger.told_by(&mut rest, 0) {
                 self.claim_told(&response);
             }
-            // A record that only the archive still has is not missing.
-            let recorded = std::mem::take(&mut self.ledger.unrecorded);
-            let recorded: Vec<Finer> = recorded.iter().map(|response| (record_key(response), None)).collect();
-            return self.push_totals(spot, timestamp, rest, false, &recorded);
+            // The lake may have the record of a reply that the transcript has no longer.
+            let records = std::mem::take(&mut self.ledger.unrecorded);
+            return self.push_totals(spot, timestamp, rest, false, &records);
         }
         let may_count_compactions = !totals.is_empty() && self.ledger.version >= Some(COUNTS_COMPACTIONS);
         let is_partial = !last.compactions.is_empty() && self.ledger.version >= Some(COMPACTION_RESETS);
@@ -414,7 +413,7 @@ impl Transcript<'_, '_> {
         timestamp: Option<i64>,
         totals: Vec<Total>,
         is_partial: bool,
-        recorded: &[Finer],
+        finer: &[Finer],
     ) -> Result<(), Reject> {
         for total in totals {
             self.ledger.told.entry(total.model.clone()).or_default().add(&total.counters);
@@ -428,7 +427,7 @@ impl Transcript<'_, '_> {
                 grain: "session",
                 ..self.call_at(0, spot, &response)
             };
-            self.push_call(&call, self.stored(timestamp).into_iter().chain(recorded.iter().copied()))?;
+            self.push_call(&call, self.stored(timestamp).into_iter().chain(finer.iter().copied()))?;
         }
         Ok(())
     }
