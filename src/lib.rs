@@ -1,8 +1,8 @@
 //! Reads the session files that coding agents leave on disk, stores them as Parquet tables, and queries these with SQL.
 //!
-//! Data flows one way. [`agents`] find and read sources, [`extract`] collects their rows, [`etl`] plans a run and resolves
-//! which session owns each record ([`identity`]), and [`lake`] commits the files. [`query`] runs SQL over a lake, [`report`]
-//! renders a page of it, and [`upload`] copies it to object storage. `ARCHITECTURE.md` has the whole map.
+//! Data flows one way. [`agents`] find and read sources. [`extract`] collects their rows. [`etl`] plans a run, and
+//! [`identity`] decides which session owns each record. [`lake`] commits the files. [`query`] runs SQL over a lake,
+//! [`report`] renders a page, and [`upload`] copies the lake to object storage. `ARCHITECTURE.md` is the map.
 //!
 //! This program extracts the sessions of a home folder, and prints what each model cost:
 //!

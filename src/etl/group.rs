@@ -17,7 +17,7 @@ use super::sessions::KnownSessions;
 use super::{Shared, check_interrupt, sessions};
 use crate::error::Result;
 use crate::extract::Facts;
-use crate::identity::{KeyMap, KeySet, Replica};
+use crate::identity::{KeyMap, KeySet, Reading, Replica};
 use crate::lake::claims::{self, Keys, StoredReplica};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
@@ -130,7 +130,9 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
             sessions.entry(session.replica.session.clone()).or_default().push(session);
         }
     }
-    let (mut rebuilt, same) = rebuild(shared, &group, sessions)?;
+    let grown = reads.iter().filter(|read| read.reading == Reading::Grown);
+    let grown: HashSet<String> = grown.map(|read| read.planned.name.to_string()).collect();
+    let (mut rebuilt, same) = rebuild(shared, &group, sessions, &grown)?;
     judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
     // Before the rows are written: what another thread learns meanwhile may come too late for them.
@@ -150,12 +152,13 @@ fn rebuild(
     shared: &Shared<'_>,
     group: &Group,
     mut sessions: BTreeMap<String, Vec<ReadSession>>,
+    grown: &HashSet<String>,
 ) -> Result<(Vec<Rebuilt>, Vec<String>)> {
     let old = old_sessions(shared, group);
     for id in &group.forced {
         sessions.entry(id.clone()).or_default();
     }
-    // A source that no longer gives a session: its rows stay, as gone.
+    // A source that no longer gives a session: its rows stay, as gone, unless the source has only grown.
     for (id, (_, entry)) in &old {
         let is_read = entry.sources.iter().any(|source| group.sources.contains_key(source.as_str()));
         if is_read && !sessions.contains_key(*id) {
@@ -166,8 +169,8 @@ fn rebuild(
     let (mut rebuilt, mut same) = (Vec::new(), Vec::new());
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
-        let session =
-            Rebuilt::new(group.agent, id, reads, &shared.old, known.map(|(part, _)| part.clone()), shared.keeps_fuller);
+        let old_part = known.map(|(part, _)| part.clone());
+        let session = Rebuilt::new(group.agent, id, reads, &shared.old, old_part, shared.keeps_fuller, grown);
         let is_same = known.is_some_and(|(_, entry)| {
             // A file that says the same as another of the session is one more copy of it.
             let mut sources = session.sources.iter().map(|source| &source.member.replica.source);

@@ -129,8 +129,8 @@ impl<'a> Shared<'a> {
         !is_gone && !self.vanished.contains(source) && path_of(file).exists()
     }
 
-    /// How the reading of a source in this run relates to the one before. `has_only_grown`: its files still hold what they
-    /// held then.
+    /// How the reading of a source in this run relates to the one before. `has_only_grown` is true if its files still have
+    /// the content that they had then.
     fn reading(&self, planned: &Planned, has_only_grown: bool) -> Reading {
         let Some(entry) = self.manifest.sources.get(&*planned.name) else { return Reading::Changed };
         let is_same = match planned.section {

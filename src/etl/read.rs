@@ -95,6 +95,8 @@ impl Planned {
 /// A source as read.
 pub(super) struct Read {
     pub(super) planned: Arc<Planned>,
+    /// How the reading relates to the one before.
+    pub(super) reading: Reading,
     pub(super) report: Report,
     pub(super) notes: Vec<Note>,
     pub(super) state: SourceState,
@@ -107,7 +109,7 @@ struct Before {
     at: i64,
     companions: Vec<PathBuf>,
     extent: Option<Extent>,
-    /// True if they still hold what they held at the reading before.
+    /// True if they still have the content that they had at the last reading.
     has_only_grown: bool,
 }
 
@@ -120,9 +122,9 @@ impl Before {
         Self { at, companions, extent, has_only_grown }
     }
 
-    /// Returns true if nobody has written to the files. A write shortly before the reading may have the same time as one
-    /// during it.
-    fn still_holds(&self, planned: &Planned) -> bool {
+    /// Returns true if nobody wrote to the files during the reading. Files that changed just before it do not count as
+    /// unchanged: a write during the reading could leave the same modification time.
+    fn are_unchanged(&self, planned: &Planned) -> bool {
         let print = Fingerprint::of(&planned.path, &self.companions);
         print.is_ok_and(|print| print == planned.print && print.modified_us() + CLOCK_STEP < self.at)
     }
@@ -167,14 +169,14 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
         extracted = extract_unchanged(shared, planned, is_streamed, || Sink::claims_only(&context));
     }
     let (sink, outcome) = extracted;
-    let is_stable = before.extent.is_some() && before.still_holds(planned);
+    let is_stable = before.extent.is_some() && before.are_unchanged(planned);
     let reading = shared.reading(planned, is_stable && before.has_only_grown);
     let extent = before.extent.filter(|_| is_stable);
     let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
     report.redactions.merge(&redacted_in_rows);
     let earlier = entry.filter(|_| reading.keeps_dropped());
     let notes = with_earlier(notes, earlier.map_or(&[], |entry| &entry.notes));
-    let mut read = Read { planned: Arc::clone(planned), report, notes, state: SourceState::Ok, extent };
+    let mut read = Read { planned: Arc::clone(planned), reading, report, notes, state: SourceState::Ok, extent };
     settle(&mut read, outcome)?;
     let session = |rows| read_session(planned, reading, rows, is_streamed);
     let sessions = sessions.into_iter().map(session).collect::<Result<_>>()?;
@@ -248,7 +250,7 @@ fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
     read.state = state(rejected.is_some(), report, is_common);
     if let Some(problem) = rejected {
         report.problems.insert(0, problem);
-        // What is remembered of it may be of a reading long before.
+        // The lake may remember it from a much earlier reading.
         read.extent = None;
     }
     Ok(())

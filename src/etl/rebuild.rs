@@ -18,7 +18,7 @@ use super::turns::{self, Turns};
 use super::usage::{priced_anew, with_fullest_copies};
 use crate::error::Result;
 use crate::extract::{Chunk, Facts};
-use crate::identity::{KeyMap, KeySet, Kind, Reading, Record, Replica, Seen, absorb, key, session_key};
+use crate::identity::{KeyMap, KeySet, Kind, Record, Replica, Seen, absorb, forget_held, key, session_key};
 use crate::lake::layout::PartName;
 use crate::tables::{LAKE_TABLES, MESSAGES, TOOL_CALLS, ToolCallColumns, UsageColumns};
 
@@ -33,7 +33,7 @@ pub(super) struct Rebuilt {
     pub(super) digest: u64,
     /// True if a newer parser read any of its sources: what it no longer finds was wrong.
     pub(super) is_corrected: bool,
-    /// True if any of its sources has only grown: what it no longer finds was read before all of it was written.
+    /// True if any of its sources has only grown: rows that the source no longer gives were wrong.
     pub(super) has_grown: bool,
     /// Key of the fact that it has a transcript.
     presence: u64,
@@ -74,6 +74,7 @@ impl Rebuilt {
         old: &OldClaims,
         old_part: Option<PartName>,
         keeps_fuller: bool,
+        grown: &HashSet<String>,
     ) -> Self {
         reads.sort_by_key(|read| {
             let moment = read.replica.first_moment;
@@ -88,8 +89,9 @@ impl Rebuilt {
         };
         let seen: Vec<Seen> = reads.iter_mut().map(seen).collect();
         let is_corrected = seen.iter().any(|seen| seen.reading.is_by_other_parser());
-        let has_grown = seen.iter().any(|seen| seen.reading == Reading::Grown);
-        let absorbed = absorb(seen, &olds, keeps_fuller);
+        let has_grown = olds.iter().any(|old| grown.contains(&old.source));
+        let mut absorbed = absorb(seen, &olds, keeps_fuller);
+        absorbed.unread.iter_mut().filter(|old| grown.contains(&old.source)).for_each(forget_held);
         for ((read, replica), left_out) in reads.iter_mut().zip(absorbed.read).zip(absorbed.left_out) {
             (read.replica, read.left_out) = (replica, left_out);
         }

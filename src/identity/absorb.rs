@@ -1,8 +1,8 @@
 //! Joins the readings of a session's sources with what the lake remembers of them.
 //!
 //! The memory only grows. A record that a source no longer names is gone, and its row stays. A record of which the source
-//! says less than the lake's row is kept: that row stays. Only a newer parser that reads the same bytes replaces what the
-//! older one made of them.
+//! says less than the lake's row is kept: that row stays. Two readings replace what an earlier one made of a source: that of
+//! the same bytes by a newer parser, and that of a source that has only grown.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,8 +17,7 @@ pub(crate) enum Reading {
     ChangedAndReparsed,
     /// The source is what it was, and the parser is another one: what it no longer finds was wrong.
     Reparsed,
-    /// The source still has all that was read of it, and more: what is no longer found was read from a source that was not
-    /// complete yet.
+    /// The source has only grown. Rows that it no longer gives came from an incomplete file, and were wrong.
     Grown,
     /// The source is what it was, and so is the parser.
     Same,
@@ -87,7 +86,7 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: boo
         match seen.iter_mut().find(|it| it.replica.source == old.source) {
             Some(it) => {
                 carry_over(it, old, &held, &kept);
-                // What has only grown still has what its yields were read from.
+                // A source that has only grown still gives all its yields.
                 if it.reading != Reading::Grown {
                     keep_superseded(&mut it.replica, old, &superseded);
                 }
@@ -97,6 +96,16 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: boo
     }
     let read = seen.into_iter().map(|it| it.replica).collect();
     Absorbed { read, left_out, unread, superseded }
+}
+
+/// For a session that a source gave before it had grown, and gives no longer: forgets the records that the source held.
+/// Records that it had dropped before stay.
+pub(crate) fn forget_held(replica: &mut Replica) {
+    replica.records.retain(Record::is_of_lake);
+    replica.facts.retain(|fact| fact.is_gone);
+    let keys: KeySet = replica.records.iter().map(|record| record.key).collect();
+    replica.yields.retain(|it| keys.contains(&it.record));
+    replica.responses.retain(|copy| keys.contains(&copy.key));
 }
 
 /// Adds what a source dropped to its memory.
@@ -174,7 +183,7 @@ fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], superseded: &KeySet,
         let Some(own) = seen.iter().position(|it| it.replica.source == old.source) else { continue };
         let is_corrected = seen.get(own).is_some_and(|it| !it.reading.keeps_dropped());
         for record in old.records.iter().filter(|record| record.is_owned && !superseded.contains(&record.key)) {
-            // What the same bytes say less of now was corrected; but not what they had dropped before.
+            // This reading corrects what the source held, but not what it had dropped before.
             if is_corrected && record.state == State::Held {
                 continue;
             }

@@ -17,8 +17,9 @@
 //! | owner | the one replica whose row of a record is in the lake ([`Owners`]) |
 //!
 //! Two pure steps:
-//! 1. [`absorb`] joins the readings of a session's sources with the memory of them. It never forgets a record, unless a
-//!    newer parser reads the same bytes and no longer finds it. A record of which less is left keeps the lake's row.
+//! 1. [`absorb`] joins the readings of a session's sources with the memory of them. It forgets a record in two cases: a
+//!    newer parser reads the same bytes and no longer finds it, or the source has only grown and no longer gives it. A
+//!    record of which less is left keeps the lake's row.
 //! 2. [`Owners`] decides over all replicas who owns each record. Sessions have a total order, and each record belongs to
 //!    the first session that holds all of it, so the order in which sources are read makes no difference.
 
@@ -30,7 +31,7 @@ mod response;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-pub(crate) use absorb::{Reading, Seen, absorb};
+pub(crate) use absorb::{Reading, Seen, absorb, forget_held};
 pub(crate) use keys::{KeyMap, KeySet};
 pub(crate) use owners::Owners;
 pub(crate) use replica::{COLUMN_BITS, Replica};

@@ -29,7 +29,7 @@ pub(super) enum Encoder {
     Library,
 }
 
-/// What encodes a column that is stored so.
+/// Returns the encoder for a kind of encoding.
 pub(super) fn encoder_of(encoding: Encoding) -> Encoder {
     match encoding {
         Encoding::Text | Encoding::Distinct => Encoder::Texts,

@@ -64,7 +64,8 @@ pub(crate) struct SourceEntry {
     pub(crate) llrem_version: String,
     /// What it says of other sources' rows.
     pub(crate) notes: Vec<Note>,
-    /// What its files held before it was read. Stored after the ledger, for the same reason.
+    /// Extent of its files before the last reading. Stored behind the ledger, so that earlier versions of llrem can read the
+    /// manifest: they ignore what is there.
     #[serde(skip)]
     pub(crate) extent: Option<Extent>,
 }

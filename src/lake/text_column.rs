@@ -80,7 +80,7 @@ struct PageInMaking {
 }
 
 impl TextColumn {
-    /// `about` is a column of texts without lists around it; `is_identity` is true if nearly each text is another one.
+    /// `about` is a column of texts without lists around it; `is_identity` is true if its texts are nearly all different.
     pub(super) fn new(about: ColumnDescPtr, is_identity: bool) -> Self {
         Self { about, is_identity, page: PageInMaking::new(), pages: PagesSoFar::new() }
     }

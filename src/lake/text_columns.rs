@@ -25,7 +25,7 @@ struct Shared {
 }
 
 impl TextColumns {
-    /// `about` gives each column, and whether nearly each of its texts is another one.
+    /// `about` gives each column, and true for one whose texts are nearly all different.
     pub(super) fn new(about: impl Iterator<Item = (ColumnDescPtr, bool)>) -> Result<Self> {
         let column = |(about, is_identity)| Shared { column: TextColumn::new(about, is_identity), same_as: None };
         let columns = about.map(column).collect();

@@ -1,4 +1,4 @@
-//! Whether the files of a source have only grown since they were read.
+//! Tells whether the files of a source have only grown since the last reading.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,27 +8,27 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::open_regular;
 
-/// What is looked at of the end of each file. A file that was written anew without some of its lines has others there.
+/// Length of the end of each file that is hashed. If a program rewrites a file without some lines, other bytes stand there.
 /// Bytes.
 const END: u64 = 64 << 10;
-/// What is looked at of the beginning of each file. Bytes.
+/// Length of the beginning of each file that is hashed. Bytes.
 const START: u64 = 4 << 10;
 
-/// What SQLite writes first. It changes its files in place.
+/// First bytes of an SQLite database. SQLite changes its files in place, so that a hash of their ends proves nothing.
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
-/// The files of a source as they were when they were read. As long as they all still hold that, the source has dropped
-/// nothing.
+/// Sizes of a source's files, and a hash of the beginning and end of each. Later, the same hash over the same sizes shows
+/// that the files have only grown.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Extent {
-    /// The size of the main file and of each companion; none where there was none. Bytes.
+    /// Size of the main file and of each companion; none for a file that does not exist. Bytes.
     sizes: Vec<Option<u64>>,
-    /// Hash of where they begin and end.
+    /// Hash of their beginnings and ends.
     hash: u64,
 }
 
 impl Extent {
-    /// Looks at a source's file and its companions; none where these are not only regular files, or are a database.
+    /// Returns the extent of a source's file and its companions; none if any of them is a folder or a database.
     pub(crate) fn of(path: &Path, companions: &[PathBuf]) -> Option<Self> {
         let size = |path: &Path| match std::fs::metadata(path) {
             Ok(metadata) => metadata.is_file().then_some(Some(metadata.len())),
@@ -39,7 +39,7 @@ impl Extent {
         Some(Self { sizes, hash })
     }
 
-    /// Whether a source's files still hold what they held.
+    /// Returns true if the files still have this content at the same places.
     pub(crate) fn is_held_by(&self, path: &Path, companions: &[PathBuf]) -> bool {
         self.sizes.len() == companions.len() + 1 && hash(path, companions, &self.sizes) == Some(self.hash)
     }
@@ -49,8 +49,7 @@ fn files<'p>(path: &'p Path, companions: &'p [PathBuf]) -> impl Iterator<Item = 
     std::iter::once(path).chain(companions.iter().map(PathBuf::as_path))
 }
 
-/// Hash of the beginning and the end of what files held when they had these sizes; none where one holds less, or cannot be
-/// read.
+/// Returns the hash of beginnings and ends, as if the files had these sizes; none if one is shorter or cannot be read.
 fn hash(path: &Path, companions: &[PathBuf], sizes: &[Option<u64>]) -> Option<u64> {
     let mut hasher = Xxh3::new();
     for (path, size) in files(path, companions).zip(sizes) {

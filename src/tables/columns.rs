@@ -164,18 +164,18 @@ impl Column for Opt<StrList> {
     }
 }
 
-/// What the values of a column may give away. It decides what becomes of them in an upload.
+/// Privacy class of a column. Upload profiles decide by it whether values leave as they are, cleaned, hashed or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privacy {
-    /// Nothing: a number, a moment, a flag.
+    /// A number, a time or a flag.
     Fact,
-    /// What people, models and tools wrote.
+    /// Text by a person, a model or a tool.
     Text,
-    /// What `text` is like: whether it is a text that somebody already has.
+    /// A sketch of `text`. It lets somebody who has a text find the row.
     Sketch,
-    /// The id of a record or session; equal ones stay equal.
+    /// The id of a record or a session. Equal ids stay equal.
     Id,
-    /// A hash without a key: who guesses what was hashed can see that he is right.
+    /// A hash without a key: whoever reads it can test guesses.
     Hash,
     /// The name of a model, tool or subagent, or a word of a fixed set.
     Name,
@@ -215,7 +215,7 @@ pub struct ColumnDef {
     pub data_type: fn() -> DataType,
     /// Whether it may be null (the agent does not say).
     pub nullable: bool,
-    /// What it may give away.
+    /// Its privacy class.
     pub privacy: Privacy,
     /// How it is stored.
     pub encoding: Encoding,
@@ -265,8 +265,8 @@ impl ColumnDef {
     }
 }
 
-/// Declares a table of the lake once: each column with its meaning and unit, its type, what it may give away, and how it is
-/// stored. The row struct borrows its texts; what a row does not say is null, 0 or false.
+/// Declares a table of the lake once: each column with its meaning and unit, its type, its privacy class and its
+/// encoding. The row struct borrows its texts; what a row does not say is null, 0 or false.
 /// A column that is added to a table may be null: engines read it so from the files that were written before.
 macro_rules! lake_table {
     (

@@ -433,10 +433,11 @@ fn file_of(agent: &str, name: &str, end: &str) -> (Home, PathBuf) {
     (home, path)
 }
 
-/// Whatever line a run met last, the next one corrects what it made of a file that was not complete.
+/// A run reads a file of which the last lines are missing. The next run reads all of it, and corrects the rows.
 #[test]
 fn what_a_growing_file_said_at_first_is_corrected() {
     let files = [
+        ("claude-code", "agents-beside-late-id", "agent-abc12345.jsonl"),
         ("codex", "prompts-or-not", "2a.jsonl"),
         ("copilot-cli", "usage-records", "events.jsonl"),
         ("cursor", "transcripts", "05.txt"),
@@ -457,7 +458,7 @@ fn what_a_growing_file_said_at_first_is_corrected() {
     }
 }
 
-/// A file that dropped lines and grew since has not dropped more.
+/// A file drops lines, and then only grows: the lake keeps the rows of the dropped lines.
 #[test]
 fn what_a_file_dropped_before_it_grew_stays() {
     let (home, path) = file_of("codex", "prompts-or-not", "2a.jsonl");

@@ -31,7 +31,7 @@ impl<'h> Built<'h> {
         self.run_with(|_| {})
     }
 
-    /// Extracts what has changed, once the files' times are old enough to tell whether somebody writes to them.
+    /// Extracts what has changed, once the files' times are old enough to tell whether somebody is writing to them.
     pub fn run_after_a_while(&self) -> Summary {
         std::thread::sleep(std::time::Duration::from_millis(25));
         self.run()

@@ -14,7 +14,7 @@ use crate::extract::{Facts, KeySet, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::tables::MessageRow;
 
-/// Reads the tasks of an index, each once. Each gives way to the task's own folder.
+/// Reads the tasks of an index. Only the first entry of a task counts, and none where the task has a folder of its own.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut told = KeySet::default();
     let tally = items::read::<HistoryItem<'static>>(source, "entries", &mut |item, _| match item.id.get() {

@@ -49,7 +49,7 @@ pub(super) struct Ledger {
     told: BTreeMap<String, Counters>,
     /// Replies that no shutdown or record told of yet, in order.
     untold: Vec<Untold>,
-    /// Keys of the records that replies lack though other calls of their process have one. The next shutdown tells of them.
+    /// Keys of missing records: of replies in processes that recorded other calls.
     unrecorded: Vec<Finer>,
     last_leg: Option<LastLeg>,
     pushed: KeySet,
@@ -390,7 +390,7 @@ impl Transcript<'_, '_> {
             for response in self.ledger.told_by(&mut rest, 0) {
                 self.claim_told(&response);
             }
-            // The lake may have the record of a reply that the transcript has no longer.
+            // The lake may still have a record that the transcript dropped.
             let records = std::mem::take(&mut self.ledger.unrecorded);
             return self.push_totals(spot, timestamp, rest, false, &records);
         }

@@ -1,12 +1,12 @@
-//! What becomes of each column.
+//! How an upload profile treats each column.
 
 use super::{Choice, Profile};
 use crate::tables::Privacy;
 
-/// What becomes of the values of a column.
+/// Treatment of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// They leave as they are.
+    /// The values leave as they are.
     Keep,
     /// What is secret or personal in them is replaced.
     Clean,
@@ -24,7 +24,7 @@ pub(super) enum Treatment {
     Drop,
 }
 
-/// What becomes of a column that may give that away.
+/// Returns the treatment of a privacy class.
 pub(super) fn treatment(privacy: Privacy, choice: Choice) -> Treatment {
     let is_metrics = choice.profile == Profile::Metrics;
     match privacy {
