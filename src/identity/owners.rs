@@ -190,6 +190,11 @@ impl Owners {
         members.map(move |(member, number)| (number, agent(member), &member.replica, member.is_read))
     }
 
+    /// True if any replica has a key.
+    pub(crate) fn knows(&self, key: u64) -> bool {
+        self.first.contains_key(&key)
+    }
+
     /// Returns agent and id of the session that has a key.
     pub(crate) fn session_of(&mut self, key: u64) -> Option<(String, String)> {
         let holder = self.holder_of(key)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::common::home::write;
-use crate::common::{Built, Home};
+use crate::common::{Built, Case, Home};
 
 const ORIGIN: &str = "0000000a-0000-4000-8000-00000000000a";
 const FORK: &str = "0000000b-0000-4000-8000-00000000000b";
@@ -270,5 +270,24 @@ fn what_a_session_was_called_stays_when_its_file_drops_the_line() {
     for is_full in [false, true] {
         lake.run_with(|options| options.full = is_full);
         assert_eq!(known(), [json!("Named"), json!("main")]);
+    }
+}
+
+/// Counts that go on over resumes are known by the replies since the last shutdown, or by having grown, where the log lost
+/// the version and its first replies, or all of them.
+#[test]
+fn a_log_of_copilot_that_lost_its_start_adds_nothing_to_what_its_shutdowns_counted() {
+    let cases = Case::of("copilot-cli");
+    let home = Home::of(cases.iter().find(|case| case.name == "costs-of-shutdowns").unwrap());
+    let log = home.path().join(".copilot/session-state/c0000063-0000-4000-8000-000000000001/events.jsonl");
+    let lake = Built::full(&home);
+    let before: i64 = lake.usage().iter().filter_map(|row| row["total_tokens"].as_i64()).sum();
+    let text = std::fs::read_to_string(&log).unwrap();
+    for keeps_replies in [true, false] {
+        let left = text.split_inclusive('\n').skip(4);
+        let left: String = left.filter(|line| keeps_replies || !line.contains("assistant.message")).collect();
+        write(&log, left.as_bytes());
+        lake.run();
+        assert_eq!(lake.usage().iter().filter_map(|row| row["total_tokens"].as_i64()).sum::<i64>(), before);
     }
 }

@@ -1,9 +1,7 @@
 //! Random histories of homes: agents drop, cut, delete, restore, move and copy what they wrote. The lake keeps all of it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
 
 use llrem::lake::Lake;
 use proptest::prelude::*;
@@ -12,7 +10,7 @@ use serde_json::Value;
 
 use crate::common::{Built, Case, Home, Rows};
 use crate::damage::cases;
-use crate::laws::assert_consistent;
+use crate::laws::{assert_consistent, touch};
 
 /// Something that happens to one file of a home.
 #[derive(Clone, Debug)]
@@ -100,8 +98,7 @@ impl Changing {
     }
 
     fn touch(&self, path: &Path) {
-        let now = UNIX_EPOCH + Duration::from_secs(1_900_000_000 + self.clock);
-        File::options().write(true).open(path).unwrap().set_modified(now).unwrap();
+        touch(path, 1_900_000_000 + self.clock);
     }
 
     fn drop_records(&mut self, path: &Path, bytes: &[u8], from: &Index, count: usize) {

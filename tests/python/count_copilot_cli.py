@@ -186,7 +186,7 @@ class Session:
         self.untold = []
         self.told = set()  # replies and compactions that shutdowns or records tell of
         self.models = {}
-        self.all = collections.Counter()
+        self.spoken = set()  # models that a reply named
 
     def begin(self, at):
         self.process = Process(at)
@@ -308,19 +308,19 @@ class Session:
         for other in self.untold:
             for model, output, _ in other.replies.values():
                 since[model] += output
-        everything = self.all + since
+        self.spoken |= {model for model, output in since.items() if output}
         metrics, from_snapshot = metrics_of(data)
         totals = {}
         for model, now in metrics.items():
             before = self.previous.get(model)
             self.previous[model] = now
             if before and all(a >= b for a, b in zip(now, before)):
-                alone, together = abs(now[1] - since[model]), abs(now[1] - everything[model])
-                if alone != together:
+                alone, together = abs(now[1] - since[model]), abs(now[1] - before[1] - since[model])
+                if model in self.spoken and alone != together:
                     goes_on = alone > together
-                elif self.version and self.version >= (1, 0, 80):
+                elif self.version is None or self.version >= (1, 0, 80):
                     goes_on = True
-                elif self.version and self.version <= (1, 0, 67):
+                elif self.version <= (1, 0, 67):
                     goes_on = False
                 else:
                     goes_on = self.checkpoint
@@ -337,7 +337,6 @@ class Session:
         for model, tokens in totals.items():
             self.rows.append(Row(f"shutdown:{identity}:{model}", model, tokens, None if process.after_records else (ended,)))
             self.summed[model].update(tokens)
-        self.all = everything
         self.untold = []
         self.process = None
 

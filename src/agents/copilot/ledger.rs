@@ -40,7 +40,8 @@ pub(super) struct Ledger {
     /// What was billed for the session by the last checkpoint or shutdown that says so.
     billed: f64,
     record_ids: KeySet,
-    pub(super) outputs: Outputs,
+    /// Output tokens of replies since the last shutdown, by each model that a reply named: what the next is held against.
+    pub(super) output_since_shutdown: BTreeMap<String, i64>,
     /// What the last shutdown said of each model.
     pub(super) previous: BTreeMap<String, Counters>,
     /// What it said that all models cost together.
@@ -70,27 +71,6 @@ struct LastLeg {
     /// Replies of which only themselves tell.
     untold: usize,
     compactions: Vec<String>,
-}
-
-/// Output tokens of replies by model: what shutdowns are held against.
-#[derive(Default)]
-pub(super) struct Outputs {
-    pub(super) of_all: BTreeMap<String, i64>,
-    pub(super) since_shutdown: BTreeMap<String, i64>,
-}
-
-impl Outputs {
-    /// Adds the replies of a process that has ended.
-    fn add(&mut self, replies: &[Call]) {
-        for reply in replies {
-            let Some(output) = reply.numbers.output else { continue };
-            let model = reply.model.as_deref().unwrap_or_default();
-            for sums in [&mut self.of_all, &mut self.since_shutdown] {
-                let sum = sums.entry(model.to_owned()).or_default();
-                *sum = sum.saturating_add(output);
-            }
-        }
-    }
 }
 
 impl Ledger {
@@ -125,6 +105,16 @@ impl Ledger {
             }
         }
         told
+    }
+
+    /// Adds the output of a process that has ended.
+    fn count_output(&mut self, replies: &[Call]) {
+        for reply in replies {
+            let Some(output) = reply.numbers.output else { continue };
+            let model = reply.model.as_deref().unwrap_or_default();
+            let sum = self.output_since_shutdown.entry(model.to_owned()).or_default();
+            *sum = sum.saturating_add(output);
+        }
     }
 
     pub(super) fn note_moment(&mut self, moment: Option<i64>) {
@@ -301,7 +291,7 @@ impl Transcript<'_, '_> {
     pub(super) fn close_leg(&mut self) -> Result<(), Reject> {
         let Some(leg) = self.ledger.leg.take() else { return Ok(()) };
         let Leg { last, recorded, replies, places, compactions, has_compaction_record, .. } = leg;
-        self.ledger.outputs.add(&replies);
+        self.ledger.count_output(&replies);
         let has_records = !recorded.is_empty();
         let are_records_named = recorded.iter().all(|call| call.is_named);
         let mut joined = KeySet::default();
@@ -383,7 +373,7 @@ impl Transcript<'_, '_> {
         let timestamp = spot.timestamp.or(self.ledger.last);
         let rest = self.ledger.rest(shutdown).filter(|_| last.has_records);
         let mut totals = self.ledger.totals(shutdown);
-        self.ledger.outputs.since_shutdown.clear();
+        self.ledger.output_since_shutdown.values_mut().for_each(|output| *output = 0);
         self.ledger.billed = shutdown.nano.0.map_or(self.ledger.billed, |nano| nano.max(self.ledger.billed));
         if last.has_records {
             let mut rest = rest.unwrap_or_default();

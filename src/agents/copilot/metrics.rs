@@ -146,7 +146,7 @@ impl Ledger {
         for (model, now) in metrics {
             let earlier = self.previous.insert(model.clone(), now);
             let goes_on = earlier
-                .filter(|earlier| now.goes_on_from(earlier) && (snapshot.is_some() || self.counts_go_on(&model, &now)));
+                .filter(|then| now.goes_on_from(then) && (snapshot.is_some() || self.counts_go_on(&model, &now, then)));
             // From the first checkpoint on the cost goes on over resumes, while the tokens may still begin anew.
             let cost_goes_on = goes_on.is_some() || self.has_checkpoint;
             all_go_on |= goes_on.is_some();
@@ -168,17 +168,20 @@ impl Ledger {
     }
 
     /// Whether counts that have not fallen go on from the shutdown before, by what the replies say they should be.
-    fn counts_go_on(&self, model: &str, now: &Counters) -> bool {
-        let said = |sums: &BTreeMap<String, i64>| sums.get(model).copied().unwrap_or(0);
-        let off_by = |sums| now.output().abs_diff(said(sums));
-        let (alone, together) = (off_by(&self.outputs.since_shutdown), off_by(&self.outputs.of_all));
-        if alone != together {
-            return alone > together;
+    fn counts_go_on(&self, model: &str, now: &Counters, earlier: &Counters) -> bool {
+        if let Some(said) = self.output_since_shutdown.get(model) {
+            let alone = now.output().abs_diff(*said);
+            let together = now.output().abs_diff(earlier.output().saturating_add(*said));
+            if alone != together {
+                return alone > together;
+            }
         }
         match self.version {
             Some(version) if version >= FIRST_GOING_ON => true,
             Some(version) if version <= LAST_FOR_ITSELF => false,
-            _ => self.has_checkpoint,
+            Some(_) => self.has_checkpoint,
+            // The log lost its start. Counts of two processes seldom grow in every kind.
+            None => true,
         }
     }
 }
