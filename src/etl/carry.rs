@@ -39,7 +39,15 @@ impl Carry {
     }
 }
 
-/// Reads the rows that stay, by session: messages, tool calls, usage.
+/// What the lake has of a session that is put together anew.
+pub(super) struct Carried {
+    /// The rows that stay: messages, tool calls, usage.
+    pub(super) rows: [RecordBatch; 3],
+    /// The turns of all its records, those that sources still give included: their prompt may be gone.
+    pub(super) turns: KeyMap<i64>,
+}
+
+/// Reads the rows that stay, by session.
 pub(super) fn rows(
     layout: &Layout,
     machine: &str,
@@ -47,8 +55,8 @@ pub(super) fn rows(
     files: &[Option<FileEntry>; 4],
     carries: &HashMap<String, Carry>,
     now: i64,
-) -> Result<HashMap<String, [RecordBatch; 3]>> {
-    let mut kept: HashMap<String, (Messages, ToolCalls, Usage)> = HashMap::new();
+) -> Result<HashMap<String, Carried>> {
+    let mut kept: HashMap<String, Kept> = HashMap::new();
     for ((place, table), file) in LAKE_TABLES.iter().enumerate().zip(files).skip(1) {
         if file.is_none() {
             continue;
@@ -59,11 +67,11 @@ pub(super) fn rows(
             match place {
                 1 => {
                     let columns = MessageColumns::of(&batch);
-                    rows.for_each(|row| keep_message(&columns.row(row), carries, &mut kept, now));
+                    rows.for_each(|row| keep_message(&columns.row(row), &name.agent, carries, &mut kept, now));
                 }
                 2 => {
                     let columns = ToolCallColumns::of(&batch);
-                    rows.for_each(|row| keep_tool_call(&columns.row(row), carries, &mut kept, now));
+                    rows.for_each(|row| keep_tool_call(&columns.row(row), &name.agent, carries, &mut kept, now));
                 }
                 _ => {
                     let columns = UsageColumns::of(&batch);
@@ -72,32 +80,63 @@ pub(super) fn rows(
             }
         }
     }
-    let finish = |(session, (mut messages, mut tool_calls, mut usage)): (String, (Messages, ToolCalls, Usage))| {
-        Ok((session, [messages.finish()?, tool_calls.finish()?, usage.finish()?]))
+    let finish = |(session, mut kept): (String, Kept)| {
+        let rows = [kept.messages.finish()?, kept.tool_calls.finish()?, kept.usage.finish()?];
+        Ok((session, Carried { rows, turns: kept.turns }))
     };
     kept.into_iter().map(finish).collect()
 }
 
-type Kept = HashMap<String, (Messages, ToolCalls, Usage)>;
+#[derive(Default)]
+struct Kept {
+    messages: Messages,
+    tool_calls: ToolCalls,
+    usage: Usage,
+    turns: KeyMap<i64>,
+}
 
-fn keep_message(row: &MessageRow<'_>, carries: &HashMap<String, Carry>, kept: &mut Kept, now: i64) {
-    if let Some(is_gone) = carries.get(row.session_id).and_then(|carry| carry.messages.get(&row.seq)) {
-        let gone_at = row.gone_at.or(is_gone.then_some(now));
-        kept.entry(row.session_id.to_owned()).or_default().0.push(MessageRow { gone_at, ..row.clone() });
+fn keep_message(
+    row: &MessageRow<'_>,
+    agent: &str,
+    carries: &HashMap<String, Carry>,
+    kept: &mut HashMap<String, Kept>,
+    now: i64,
+) {
+    let Some(carry) = carries.get(row.session_id) else { return };
+    let kept = kept.entry(row.session_id.to_owned()).or_default();
+    kept.turns.extend(row.turn.map(|turn| (key(agent, Kind::Message, row.message_id), turn)));
+    if let Some(is_gone) = carry.messages.get(&row.seq) {
+        kept.messages.push(MessageRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
     }
 }
 
-fn keep_tool_call(row: &ToolCallRow<'_>, carries: &HashMap<String, Carry>, kept: &mut Kept, now: i64) {
-    if let Some(is_gone) = carries.get(row.session_id).and_then(|carry| carry.tool_calls.get(&row.seq)) {
-        let gone_at = row.gone_at.or(is_gone.then_some(now));
-        kept.entry(row.session_id.to_owned()).or_default().1.push(ToolCallRow { gone_at, ..row.clone() });
+fn keep_tool_call(
+    row: &ToolCallRow<'_>,
+    agent: &str,
+    carries: &HashMap<String, Carry>,
+    kept: &mut HashMap<String, Kept>,
+    now: i64,
+) {
+    let Some(carry) = carries.get(row.session_id) else { return };
+    let kept = kept.entry(row.session_id.to_owned()).or_default();
+    kept.turns.extend(row.turn.map(|turn| (key(agent, Kind::ToolCall, row.call_id), turn)));
+    if let Some(is_gone) = carry.tool_calls.get(&row.seq) {
+        kept.tool_calls.push(ToolCallRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
     }
 }
 
-fn keep_usage(row: &UsageRow<'_>, agent: &str, carries: &HashMap<String, Carry>, kept: &mut Kept, now: i64) {
+fn keep_usage(
+    row: &UsageRow<'_>,
+    agent: &str,
+    carries: &HashMap<String, Carry>,
+    kept: &mut HashMap<String, Kept>,
+    now: i64,
+) {
+    let Some(carry) = carries.get(row.session_id) else { return };
+    let kept = kept.entry(row.session_id.to_owned()).or_default();
     let response = key(agent, Kind::Response, row.response_id);
-    if let Some(is_gone) = carries.get(row.session_id).and_then(|carry| carry.usage.get(&response)) {
-        let gone_at = row.gone_at.or(is_gone.then_some(now));
-        kept.entry(row.session_id.to_owned()).or_default().2.push(UsageRow { gone_at, ..row.clone() });
+    kept.turns.extend(row.turn.map(|turn| (response, turn)));
+    if let Some(is_gone) = carry.usage.get(&response) {
+        kept.usage.push(UsageRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
     }
 }

@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use rayon::prelude::*;
 
 use super::balance::Balance;
-use super::carry::{self, Carry};
+use super::carry::{self, Carried, Carry};
 use super::children::known_children;
 use super::old_rows::{OldRows, Place};
 use super::read::{Planned, Read, ReadSession, read};
@@ -278,13 +278,13 @@ fn roomiest(shared: &Shared<'_>, group: &Group, month: &str) -> Option<PartName>
     weights.filter(|(weight, _)| *weight < PART_WEIGHT).min().map(|(_, name)| name.clone())
 }
 
-type Carried = HashMap<String, [RecordBatch; 3]>;
+type CarriedBySession = HashMap<String, Carried>;
 
 fn carried_rows<'r>(
     shared: &Shared<'_>,
     parts: &BTreeSet<PartName>,
     rebuilt: impl Iterator<Item = &'r Rebuilt>,
-) -> Result<Carried> {
+) -> Result<CarriedBySession> {
     let mut by_part: BTreeMap<&PartName, HashMap<String, Carry>> = BTreeMap::new();
     for session in rebuilt {
         // Also what another file of the session still holds may be rows of one that is gone.
@@ -297,8 +297,9 @@ fn carried_rows<'r>(
     for (name, carries) in by_part {
         if let Some(part) = shared.manifest.parts.get(name) {
             let kept = carry::rows(shared.layout, &shared.manifest.machine, name, &part.files, &carries, shared.now)?;
-            for (session, batches) in kept {
-                rows.insert(session, with_news(shared, &name.agent, batches)?);
+            for (session, carried) in kept {
+                let news = with_news(shared, &name.agent, carried.rows)?;
+                rows.insert(session, Carried { rows: news, ..carried });
             }
         }
     }
@@ -310,7 +311,7 @@ fn write_part(
     rebuilt_ids: &BTreeSet<String>,
     name: PartName,
     sessions: Vec<Rebuilt>,
-    carried: &mut Carried,
+    carried: &mut CarriedBySession,
     work: Work,
 ) -> Result<NewPart> {
     let empty = PartEntry::default();
@@ -398,15 +399,16 @@ struct PartOutput<'p, 's> {
 }
 
 impl PartOutput<'_, '_> {
-    fn add_rebuilt(&mut self, mut session: Rebuilt, carried: &mut Carried) -> Result<()> {
+    fn add_rebuilt(&mut self, mut session: Rebuilt, carried: &mut CarriedBySession) -> Result<()> {
         check_interrupt()?;
-        let rows = carried.remove(&session.id);
+        let carried = carried.remove(&session.id);
         let is_damaged = session.old_part.as_ref().is_some_and(|part| self.shared.damaged_parts.contains(part));
         if is_damaged {
-            session.forget_lost(self.agent, rows.as_ref());
+            session.forget_lost(self.agent, carried.as_ref().map(|carried| &carried.rows));
         }
         let writer = &mut *self.writer;
-        let mut totals = session.each_batch(self.shared, rows, |batches| writer.write_all(1, batches))?;
+        let mut totals =
+            session.each_batch(self.shared, self.agent, carried, |batches| writer.write_all(1, batches))?;
         let active_ms = totals.finish();
         let forked_from = session.members().find_map(|member| member.forked_from.clone());
         let (known, is_own_summary) = self.known.facts(session.old_part.as_ref(), &session.id)?;

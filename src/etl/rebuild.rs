@@ -9,7 +9,7 @@ use arrow::compute::{concat_batches, sort_to_indices, take_record_batch};
 use arrow::datatypes::Int64Type;
 
 use super::Shared;
-use super::carry::Carry;
+use super::carry::{Carried, Carry};
 use super::children::with_children;
 use super::old::{OldClaims, OldReplica};
 use super::read::ReadSession;
@@ -279,7 +279,8 @@ impl Rebuilt {
     pub(super) fn each_batch(
         &mut self,
         shared: &Shared<'_>,
-        carried: Option<[RecordBatch; 3]>,
+        agent: &str,
+        carried: Option<Carried>,
         mut take: impl FnMut(&[RecordBatch; 3]) -> Result<()>,
     ) -> Result<Totals> {
         let mut totals = Totals::default();
@@ -304,11 +305,13 @@ impl Rebuilt {
             })?;
         }
         if !is_simple {
-            if let Some(batches) = carried {
-                turns.keep(turns::LAKE, &batches);
-                gathered.push((turns::LAKE, batches));
+            let mut known = KeyMap::default();
+            if let Some(Carried { rows, turns: of_lake }) = carried {
+                turns.keep(turns::LAKE, &rows);
+                gathered.push((turns::LAKE, rows));
+                known = of_lake;
             }
-            turns.numbered().apply(&mut gathered)?;
+            turns.numbered().apply(&mut gathered, |kind, id| known.get(&key(agent, kind, id)).copied())?;
             let batches = in_order(gathered)?;
             totals.add(&batches);
             take(&batches)?;

@@ -32,10 +32,10 @@ pub(super) fn find_renamed<'p>(
     for (part, missing) in missing {
         let Some(entry) = shared.manifest.parts.get(part) else { continue };
         let machine = &shared.manifest.machine;
-        for (session, rows) in carry::rows(shared.layout, machine, part, &entry.files, &missing, shared.now)? {
+        for (session, carried) in carry::rows(shared.layout, machine, part, &entry.files, &missing, shared.now)? {
             let Some(reads) = sessions.get_mut(&session) else { continue };
             let mut new = new_records(shared, agent, &session, reads);
-            let held = records(agent, &rows).filter(|(_, print)| {
+            let held = records(agent, &carried.rows).filter(|(_, print)| {
                 let left = new.get_mut(print).filter(|left| **left > 0);
                 left.map(|left| *left -= 1).is_some()
             });

@@ -9,7 +9,8 @@ use arrow::datatypes::Int64Type;
 
 use crate::error::Result;
 use crate::extract::Chunk;
-use crate::tables::{MESSAGES, MessageColumns, TOOL_CALLS, TableDef, USAGE, UsageColumns};
+use crate::identity::Kind;
+use crate::tables::{MESSAGES, MessageColumns, TOOL_CALLS, TableDef, ToolCallColumns, USAGE, UsageColumns};
 
 /// Stands for the rows that only the lake has, among the sources.
 pub(super) const LAKE: usize = usize::MAX;
@@ -156,16 +157,29 @@ impl Numbers {
         }
     }
 
-    /// Gives the rows of all sources the session's turns: messages, tool calls and usage.
-    pub(super) fn apply(&self, gathered: &mut [(usize, [RecordBatch; 3])]) -> Result<()> {
+    /// Gives the rows of all sources the session's turns: messages, tool calls and usage. A record whose source no longer has
+    /// its prompt keeps the turn that the lake `knew`.
+    pub(super) fn apply(
+        &self,
+        gathered: &mut [(usize, [RecordBatch; 3])],
+        knew: impl Fn(Kind, &str) -> Option<i64>,
+    ) -> Result<()> {
         let has_lost = self.begun.values().any(Option::is_some);
         // A response has no place of its own; its message has.
         let mut of_messages: HashMap<String, Option<i64>> = HashMap::new();
         for (source, [messages, calls, _]) in &mut *gathered {
-            for (batch, table) in [(&mut *messages, &MESSAGES), (calls, &TOOL_CALLS)] {
-                let turns = turns_of(batch, table).map(|(place, own)| Some(self.at(*source, place, own?))).collect();
-                *batch = with_turns(batch, table, turns)?;
-            }
+            let columns = MessageColumns::of(messages);
+            let turn = |row| {
+                let own = columns.turn(row).map(|own| self.at(*source, columns.seq(row), own));
+                own.or_else(|| knew(Kind::Message, columns.message_id(row)))
+            };
+            *messages = with_turns(messages, &MESSAGES, (0..messages.num_rows()).map(turn).collect())?;
+            let columns = ToolCallColumns::of(calls);
+            let turn = |row| {
+                let own = columns.turn(row).map(|own| self.at(*source, columns.seq(row), own));
+                own.or_else(|| knew(Kind::ToolCall, columns.call_id(row)))
+            };
+            *calls = with_turns(calls, &TOOL_CALLS, (0..calls.num_rows()).map(turn).collect())?;
             let columns = MessageColumns::of(messages);
             let rows = (0..messages.num_rows()).filter(|_| has_lost);
             of_messages.extend(rows.map(|row| (columns.message_id(row).to_owned(), columns.turn(row))));
@@ -175,7 +189,8 @@ impl Numbers {
             let number = |own| self.turns.get(&(*source, own)).map_or(own, |(_, number)| *number);
             let turn = |row| {
                 let of_message = columns.message_id(row).and_then(|id| of_messages.get(id).copied().flatten());
-                of_message.or_else(|| columns.turn(row).map(number))
+                let own = || columns.turn(row).map(number);
+                of_message.or_else(own).or_else(|| knew(Kind::Response, columns.response_id(row)))
             };
             *usage = with_turns(usage, &USAGE, (0..usage.num_rows()).map(turn).collect())?;
         }

@@ -58,6 +58,8 @@ struct Changing {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// Seconds since the first change.
     clock: u64,
+    /// What happened, in words.
+    story: Vec<String>,
 }
 
 impl Changing {
@@ -67,12 +69,18 @@ impl Changing {
         let files = files.into_iter().map(|source| (std::fs::read(&source.path).unwrap(), source.path));
         let mut files: Vec<_> = files.map(|(bytes, path)| (path, bytes)).collect();
         files.dedup();
-        Self { home, files, clock: 0 }
+        Self { home, files, clock: 0, story: Vec::new() }
     }
 
     fn happen(&mut self, pick: &Index, event: &Event) {
         let (path, original) = pick.get(&self.files).clone();
         let now = std::fs::read(&path).ok();
+        let name = path.strip_prefix(self.home.path()).unwrap_or(&path).display().to_string();
+        self.story.push(match event {
+            Event::Drop { from, count } => format!("drop {count} after {:.3} of {name}", share(from)),
+            Event::Cut { at } => format!("cut at {:.3} of {name}", share(at)),
+            other => format!("{other:?} {name}"),
+        });
         match (event, now) {
             (Event::Restore, _) => self.put(&path, &original),
             (Event::Delete, _) => drop(std::fs::remove_file(&path)),
@@ -121,6 +129,11 @@ impl Changing {
             self.put(path, &lines.concat());
         }
     }
+}
+
+/// The place that an index stands for, from 0 to 1.
+fn share(at: &Index) -> f64 {
+    at.index(1_000_000) as f64 / 1e6
 }
 
 fn is_database(bytes: &[u8]) -> bool {
@@ -269,19 +282,21 @@ fn assert_keeps_all(case: &Case, steps: &[Step]) -> Result<(), TestCaseError> {
         records(&lake.rows())
     };
     let mut known = whole.clone();
-    for (number, (events, is_full)) in steps.iter().enumerate() {
+    for (events, is_full) in steps {
         for (pick, event) in events {
             changing.happen(pick, event);
         }
+        changing.story.push(if *is_full { "full run" } else { "run" }.to_owned());
         let lake = Built::new(&changing.home, "lake");
         lake.run_with(|options| options.full = *is_full);
         let rows = lake.rows();
         assert_consistent(&rows, &case.name);
         let now = records(&rows);
-        assert_none_is_lost_or_poorer(&known, &now, &whole)
-            .map_err(|error| TestCaseError::fail(format!("{} {}, step {number}: {error}", case.agent, case.name)))?;
+        assert_none_is_lost_or_poorer(&known, &now, &whole).map_err(|error| {
+            TestCaseError::fail(format!("{} {}, {:?}: {error}", case.agent, case.name, changing.story))
+        })?;
         let problems = Lake::open(&path).unwrap().verify(true).unwrap();
-        prop_assert!(problems.is_empty(), "{} {}, step {number}: {problems:?}", case.agent, case.name);
+        prop_assert!(problems.is_empty(), "{} {}, {:?}: {problems:?}", case.agent, case.name, changing.story);
         known = now;
     }
     let lake = Built::new(&changing.home, "lake");
@@ -290,7 +305,13 @@ fn assert_keeps_all(case: &Case, steps: &[Step]) -> Result<(), TestCaseError> {
     let after = records(&lake.rows());
     for (id, row) in &before {
         let now = after.get(id).unwrap_or(&Value::Null);
-        prop_assert!(!is_poorer(row, now), "{} {}: a full run changed {id:?}: {row}\n{now}", case.agent, case.name);
+        prop_assert!(
+            !is_poorer(row, now),
+            "{} {}, {:?}: a full run changed {id:?}: {row}\n{now}",
+            case.agent,
+            case.name,
+            changing.story
+        );
     }
     Ok(())
 }

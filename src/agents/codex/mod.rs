@@ -50,7 +50,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 8,
+    parser_version: 9,
 };
 
 /// Folders below `sessions/`: year, month, day.

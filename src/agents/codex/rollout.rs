@@ -64,8 +64,10 @@ pub(super) struct Rollout<'o, 'a> {
     session: String,
     facts: Facts,
     lineage: Lineage,
-    /// Stretches of lines that were told to be copied. Count.
-    copies: usize,
+    /// Whether any lines were told to be copied.
+    has_copies: bool,
+    /// Name of the stretch of lines since then, after its first record: places change when lines are dropped.
+    stretch: Option<u64>,
     /// Whether the file's own first line was there.
     has_meta: bool,
     /// Local time that the file is named by.
@@ -168,7 +170,8 @@ impl<'o, 'a> Rollout<'o, 'a> {
             out,
             lineage: Lineage::of(&session, None),
             session,
-            copies: 0,
+            has_copies: false,
+            stretch: None,
             facts: Facts::default(),
             has_meta: false,
             named_time: None,
@@ -350,14 +353,20 @@ impl<'o, 'a> Rollout<'o, 'a> {
             ..row.shorten()
         };
         self.out.message(row, weak)?;
-        self.may_be_copied(Kind::Message, id, weak, self.copies);
+        let stretch = self.stretch_of(id);
+        self.may_be_copied(Kind::Message, id, weak, stretch);
         Ok(())
     }
 
+    /// The stretch of lines that a record is in.
+    fn stretch_of(&mut self, id: &str) -> u64 {
+        *self.stretch.get_or_insert_with(|| copies_key(&self.session, id))
+    }
+
     /// Says of a record that may be another thread's that it is, should a later line tell so.
-    fn may_be_copied(&mut self, kind: Kind, id: &str, weak: bool, stretch: usize) {
+    fn may_be_copied(&mut self, kind: Kind, id: &str, weak: bool, stretch: u64) {
         if weak && self.lineage.origin().is_some() {
-            self.out.yields_to(kind, id, copies_key(&self.session, stretch), None);
+            self.out.yields_to(kind, id, stretch, None);
         }
     }
 
@@ -365,8 +374,10 @@ impl<'o, 'a> Rollout<'o, 'a> {
     fn told_copies(&mut self) -> Result<(), Reject> {
         if self.lineage.origin().is_some() {
             self.flush_billed()?;
-            self.out.claim(copies_key(&self.session, self.copies), false);
-            self.copies += 1;
+            if let Some(stretch) = self.stretch.take() {
+                self.out.claim(stretch, false);
+            }
+            self.has_copies = true;
         }
         Ok(())
     }
@@ -385,9 +396,10 @@ impl<'o, 'a> Rollout<'o, 'a> {
     }
 }
 
-/// The key of the fact that a stretch of lines, by number, with which a thread's file begins is another thread's.
-fn copies_key(session: &str, stretch: usize) -> u64 {
-    key(AGENT, Kind::Presence, &format!("copies {stretch} in {session}"))
+/// The key of the fact that a stretch of lines at the beginning of a thread's file, which begins with a certain record, is
+/// another thread's.
+fn copies_key(session: &str, first: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("copies from {first} in {session}"))
 }
 
 /// A row with what its line tells.

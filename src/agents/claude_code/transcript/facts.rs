@@ -29,7 +29,9 @@ impl Transcript<'_, '_> {
         {
             facts.forked_from_session_id = Some(origin.to_owned());
         }
-        if !self.is_copy(line) || line.session_kind.is("bg") {
+        // A file that a person renamed holds nothing but lines of another session.
+        let is_renamed = !self.identity.main.as_deref().is_some_and(looks_like_uuid);
+        if !self.is_copy(line) || line.session_kind.is("bg") || is_renamed {
             replace(&mut self.facts.agent_version, line.version.get());
             replace(&mut self.facts.git_branch, line.branch.get().filter(|branch| *branch != "HEAD"));
         }
@@ -51,7 +53,7 @@ impl Transcript<'_, '_> {
         line.forked_from.0.is_some()
             || line.session_kind.is("bg")
             || self.names_origin(line)
-            || (looks_like_uuid(main) && other(&line.session, main))
+            || other(&line.session, main)
     }
 
     pub(super) fn complete_facts(&mut self, description: &Description<'_>) -> Facts {

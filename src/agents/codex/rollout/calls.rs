@@ -41,7 +41,7 @@ pub(super) struct Call {
     pub(super) source_line: Option<i64>,
     pub(super) weak: bool,
     /// The stretch of lines that it is in, should these be copies.
-    pub(super) stretch: usize,
+    pub(super) stretch: u64,
     pub(super) child: Option<String>,
     pub(super) end: End,
     pub(super) answer: Option<Answer>,
@@ -147,6 +147,7 @@ impl Rollout<'_, '_> {
             None => raw_id.into_owned(),
         };
         let category = tools::category(name);
+        let stretch = self.stretch_of(&call_id);
         let call = Call {
             call_id,
             seq: self.seq,
@@ -160,7 +161,7 @@ impl Rollout<'_, '_> {
             started_at: spot.moment,
             source_line: i64::try_from(spot.number).ok(),
             weak: self.lineage.is_unclear(),
-            stretch: self.copies,
+            stretch,
             ..Call::default()
         };
         self.seq += 1;

@@ -99,8 +99,10 @@ impl Rollout<'_, '_> {
         self.calls.settle(id);
         let output = item.output.get().map(str::to_owned).or_else(|| result_text(item));
         let outcome = Outcome::of_end(end);
+        let call_id = self.calls.next_id(id, self.lineage.namespace(&self.session));
+        let stretch = self.stretch_of(&call_id);
         Call {
-            call_id: self.calls.next_id(id, self.lineage.namespace(&self.session)),
+            call_id,
             seq,
             message_id,
             response_id: response_id.flatten(),
@@ -115,7 +117,7 @@ impl Rollout<'_, '_> {
             },
             source_line: i64::try_from(spot.number).ok(),
             weak: self.lineage.is_unclear(),
-            stretch: self.copies,
+            stretch,
             answer: Some(Answer { outcome, output, ended_at: spot.moment }),
             ..Call::default()
         }

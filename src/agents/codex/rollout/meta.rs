@@ -68,7 +68,7 @@ impl Rollout<'_, '_> {
     pub(super) fn complete_facts(&mut self) -> Facts {
         let facts = std::mem::take(&mut self.facts);
         let kind = if facts.kind.is_empty() { "session" } else { facts.kind };
-        let copied_from = self.lineage.origin().filter(|_| self.copies > 0 && !facts.is_subagent);
+        let copied_from = self.lineage.origin().filter(|_| self.has_copies && !facts.is_subagent);
         let forked_from_session_id = facts.forked_from_session_id.or(copied_from.map(str::to_owned));
         Facts { session_id: self.session.clone(), kind, forked_from_session_id, ..facts }
     }

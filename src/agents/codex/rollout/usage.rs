@@ -151,7 +151,8 @@ impl Rollout<'_, '_> {
     pub(super) fn flush_billed(&mut self) -> Result<(), Reject> {
         let Some(billed) = self.billed.take() else { return Ok(()) };
         self.out.usage(billed.row(&self.session, self.provider.as_deref()), billed.seq, billed.weak)?;
-        self.may_be_copied(Kind::Response, &billed.response_id, billed.weak, self.copies);
+        let stretch = self.stretch_of(&billed.response_id);
+        self.may_be_copied(Kind::Response, &billed.response_id, billed.weak, stretch);
         Ok(())
     }
 
