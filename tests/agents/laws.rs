@@ -163,7 +163,9 @@ fn a_source_that_is_read_again_alone_changes_no_row() {
         if files.len() < 2 {
             continue;
         }
-        files.iter().for_each(|(path, seconds)| touch(path, *seconds));
+        for (path, seconds) in &files {
+            touch(path, *seconds);
+        }
         let lake = Built::full(&home);
         let before = lake.rows();
         for (path, seconds) in files {
