@@ -39,11 +39,11 @@ impl Carry {
     }
 }
 
-/// What the lake has of a session that is put together anew.
+/// What a session that is rebuilt takes from the lake.
 pub(super) struct Carried {
     /// The rows that stay: messages, tool calls, usage.
     pub(super) rows: [RecordBatch; 3],
-    /// The turns of all its records, those that sources still give included: their prompt may be gone.
+    /// The turn of every record that had one. A source may still have a record and no longer have its prompt.
     pub(super) turns: KeyMap<i64>,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn rows(
     carries: &HashMap<String, Carry>,
     now: i64,
 ) -> Result<HashMap<String, Carried>> {
-    let mut kept: HashMap<String, Kept> = HashMap::new();
+    let mut kept = KeptRows { agent: &name.agent, carries, now, sessions: HashMap::new() };
     for ((place, table), file) in LAKE_TABLES.iter().enumerate().zip(files).skip(1) {
         if file.is_none() {
             continue;
@@ -67,15 +67,15 @@ pub(super) fn rows(
             match place {
                 1 => {
                     let columns = MessageColumns::of(&batch);
-                    rows.for_each(|row| keep_message(&columns.row(row), &name.agent, carries, &mut kept, now));
+                    rows.for_each(|row| kept.add_message(&columns.row(row)));
                 }
                 2 => {
                     let columns = ToolCallColumns::of(&batch);
-                    rows.for_each(|row| keep_tool_call(&columns.row(row), &name.agent, carries, &mut kept, now));
+                    rows.for_each(|row| kept.add_tool_call(&columns.row(row)));
                 }
                 _ => {
                     let columns = UsageColumns::of(&batch);
-                    rows.for_each(|row| keep_usage(&columns.row(row), &name.agent, carries, &mut kept, now));
+                    rows.for_each(|row| kept.add_usage(&columns.row(row)));
                 }
             }
         }
@@ -84,7 +84,15 @@ pub(super) fn rows(
         let rows = [kept.messages.finish()?, kept.tool_calls.finish()?, kept.usage.finish()?];
         Ok((session, Carried { rows, turns: kept.turns }))
     };
-    kept.into_iter().map(finish).collect()
+    kept.sessions.into_iter().map(finish).collect()
+}
+
+/// Collects the rows that stay while the files of a part are read.
+struct KeptRows<'c> {
+    agent: &'c str,
+    carries: &'c HashMap<String, Carry>,
+    now: i64,
+    sessions: HashMap<String, Kept>,
 }
 
 #[derive(Default)]
@@ -95,48 +103,50 @@ struct Kept {
     turns: KeyMap<i64>,
 }
 
-fn keep_message(
-    row: &MessageRow<'_>,
-    agent: &str,
-    carries: &HashMap<String, Carry>,
-    kept: &mut HashMap<String, Kept>,
-    now: i64,
-) {
-    let Some(carry) = carries.get(row.session_id) else { return };
-    let kept = kept.entry(row.session_id.to_owned()).or_default();
-    kept.turns.extend(row.turn.map(|turn| (key(agent, Kind::Message, row.message_id), turn)));
-    if let Some(is_gone) = carry.messages.get(&row.seq) {
-        kept.messages.push(MessageRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
+impl KeptRows<'_> {
+    /// Records the turn of a row. Returns which rows of its session stay, the session's rows so far, and the row's key; none
+    /// if the session keeps no row.
+    fn note_turn(
+        &mut self,
+        session: &str,
+        kind: Kind,
+        id: &str,
+        turn: Option<i64>,
+    ) -> Option<(&Carry, &mut Kept, u64)> {
+        let carry = self.carries.get(session)?;
+        let kept = self.sessions.entry(session.to_owned()).or_default();
+        let key = key(self.agent, kind, id);
+        kept.turns.extend(turn.map(|turn| (key, turn)));
+        Some((carry, kept, key))
     }
-}
 
-fn keep_tool_call(
-    row: &ToolCallRow<'_>,
-    agent: &str,
-    carries: &HashMap<String, Carry>,
-    kept: &mut HashMap<String, Kept>,
-    now: i64,
-) {
-    let Some(carry) = carries.get(row.session_id) else { return };
-    let kept = kept.entry(row.session_id.to_owned()).or_default();
-    kept.turns.extend(row.turn.map(|turn| (key(agent, Kind::ToolCall, row.call_id), turn)));
-    if let Some(is_gone) = carry.tool_calls.get(&row.seq) {
-        kept.tool_calls.push(ToolCallRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
+    fn add_message(&mut self, row: &MessageRow<'_>) {
+        let now = self.now;
+        let Some((carry, kept, _)) = self.note_turn(row.session_id, Kind::Message, row.message_id, row.turn) else {
+            return;
+        };
+        if let Some(is_gone) = carry.messages.get(&row.seq) {
+            kept.messages.push(MessageRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
+        }
     }
-}
 
-fn keep_usage(
-    row: &UsageRow<'_>,
-    agent: &str,
-    carries: &HashMap<String, Carry>,
-    kept: &mut HashMap<String, Kept>,
-    now: i64,
-) {
-    let Some(carry) = carries.get(row.session_id) else { return };
-    let kept = kept.entry(row.session_id.to_owned()).or_default();
-    let response = key(agent, Kind::Response, row.response_id);
-    kept.turns.extend(row.turn.map(|turn| (response, turn)));
-    if let Some(is_gone) = carry.usage.get(&response) {
-        kept.usage.push(UsageRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
+    fn add_tool_call(&mut self, row: &ToolCallRow<'_>) {
+        let now = self.now;
+        let Some((carry, kept, _)) = self.note_turn(row.session_id, Kind::ToolCall, row.call_id, row.turn) else {
+            return;
+        };
+        if let Some(is_gone) = carry.tool_calls.get(&row.seq) {
+            kept.tool_calls.push(ToolCallRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
+        }
+    }
+
+    fn add_usage(&mut self, row: &UsageRow<'_>) {
+        let now = self.now;
+        let Some((carry, kept, key)) = self.note_turn(row.session_id, Kind::Response, row.response_id, row.turn) else {
+            return;
+        };
+        if let Some(is_gone) = carry.usage.get(&key) {
+            kept.usage.push(UsageRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
+        }
     }
 }

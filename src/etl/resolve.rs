@@ -282,20 +282,17 @@ pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
     let keys = shared.notes().session_keys();
     let mut sessions: KeyMap<(String, String)> = KeyMap::default();
     let is_wanted = |key: &u64| keys.contains(key);
-    let sharers = shared.old.sharers(&Keys::named(keys.clone()));
-    for old in &sharers {
+    let mut owners = shared.owners();
+    for old in shared.old.sharers(&Keys::named(keys.clone())) {
         let replica = old.replica();
         let owned = replica.records.iter().filter(|record| record.is_owned).map(|record| record.key);
         let facts = replica.facts.iter().map(|fact| fact.key);
         for key in owned.chain(facts).filter(is_wanted) {
             sessions.insert(key, (old.part.agent.clone(), old.stored.session.clone()));
         }
-    }
-    let mut owners = shared.owners();
-    for old in sharers {
-        // A source that was read and says the same did not bring those who share its records.
-        if old.replica().records.iter().any(|record| is_wanted(&record.key) && owners.knows(record.key)) {
-            owners.add(&old.part.agent, Arc::clone(old.replica()), false, shared.is_there(&old.stored.source));
+        // A session that was read and is unchanged is among the owners, but not the sessions that share its records.
+        if replica.records.iter().any(|record| is_wanted(&record.key) && owners.knows(record.key)) {
+            owners.add(&old.part.agent, Arc::clone(replica), false, shared.is_there(&old.stored.source));
         }
     }
     for key in keys {

@@ -10,7 +10,7 @@ use arrow::datatypes::Int64Type;
 use crate::error::Result;
 use crate::extract::Chunk;
 use crate::identity::Kind;
-use crate::tables::{MESSAGES, MessageColumns, TOOL_CALLS, TableDef, ToolCallColumns, USAGE, UsageColumns};
+use crate::tables::{MESSAGES, MessageColumns, TOOL_CALLS, TableDef, USAGE, UsageColumns};
 
 /// Stands for the rows that only the lake has, among the sources.
 pub(super) const LAKE: usize = usize::MAX;
@@ -157,8 +157,8 @@ impl Numbers {
         }
     }
 
-    /// Gives the rows of all sources the session's turns: messages, tool calls and usage. A record whose source no longer has
-    /// its prompt keeps the turn that the lake `knew`.
+    /// Writes the session's turns into the rows of all sources: messages, tool calls and usage. `knew` returns the turn that a
+    /// record has in the lake: a record keeps it if its source no longer has the prompt.
     pub(super) fn apply(
         &self,
         gathered: &mut [(usize, [RecordBatch; 3])],
@@ -168,18 +168,19 @@ impl Numbers {
         // A response has no place of its own; its message has.
         let mut of_messages: HashMap<String, Option<i64>> = HashMap::new();
         for (source, [messages, calls, _]) in &mut *gathered {
-            let columns = MessageColumns::of(messages);
-            let turn = |row| {
-                let own = columns.turn(row).map(|own| self.at(*source, columns.seq(row), own));
-                own.or_else(|| knew(Kind::Message, columns.message_id(row)))
-            };
-            *messages = with_turns(messages, &MESSAGES, (0..messages.num_rows()).map(turn).collect())?;
-            let columns = ToolCallColumns::of(calls);
-            let turn = |row| {
-                let own = columns.turn(row).map(|own| self.at(*source, columns.seq(row), own));
-                own.or_else(|| knew(Kind::ToolCall, columns.call_id(row)))
-            };
-            *calls = with_turns(calls, &TOOL_CALLS, (0..calls.num_rows()).map(turn).collect())?;
+            let tables = [
+                (&mut *messages, &MESSAGES, Kind::Message, "message_id"),
+                (calls, &TOOL_CALLS, Kind::ToolCall, "call_id"),
+            ];
+            for (batch, table, kind, id) in tables {
+                let ids = batch.column_by_name(id).and_then(|column| column.as_string_opt::<i32>());
+                let rows = turns_of(batch, table).zip(ids.into_iter().flatten());
+                let turn = |((place, own), id): ((i64, Option<i64>), Option<&str>)| match own {
+                    Some(own) => Some(self.at(*source, place, own)),
+                    None => knew(kind, id?),
+                };
+                *batch = with_turns(batch, table, rows.map(turn).collect())?;
+            }
             let columns = MessageColumns::of(messages);
             let rows = (0..messages.num_rows()).filter(|_| has_lost);
             of_messages.extend(rows.map(|row| (columns.message_id(row).to_owned(), columns.turn(row))));

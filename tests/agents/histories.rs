@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use llrem::lake::Lake;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::Value;
 
+use crate::common::home::touch;
 use crate::common::{Built, Case, Home, Rows};
 use crate::damage::cases;
-use crate::laws::{assert_consistent, touch};
+use crate::laws::assert_consistent;
 
 /// Something that happens to one file of a home.
 #[derive(Clone, Debug)]
@@ -58,7 +60,7 @@ struct Changing {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// Seconds since the first change.
     clock: u64,
-    /// What happened, in words.
+    /// A description of each event so far, for error messages.
     story: Vec<String>,
 }
 
@@ -106,7 +108,7 @@ impl Changing {
     }
 
     fn touch(&self, path: &Path) {
-        touch(path, 1_900_000_000 + self.clock);
+        touch(path, Duration::from_secs(1_900_000_000 + self.clock));
     }
 
     fn drop_records(&mut self, path: &Path, bytes: &[u8], from: &Index, count: usize) {
@@ -131,7 +133,7 @@ impl Changing {
     }
 }
 
-/// The place that an index stands for, from 0 to 1.
+/// Returns the position that an index selects, as a fraction of the length.
 fn share(at: &Index) -> f64 {
     at.index(1_000_000) as f64 / 1e6
 }
@@ -235,7 +237,7 @@ const KEPT: [&str; 16] = [
 const CONTENT: usize = 4;
 const GROWING: [&str; 2] = ["output_tokens", "total_tokens"];
 
-/// `whole` are the records of the home as it was at first: a count that damage made too large is corrected to that.
+/// `whole` holds the records of the undamaged home. A count that damage made too large may fall to the count there.
 fn assert_none_is_lost_or_poorer(before: &Records, after: &Records, whole: &Records) -> Result<(), TestCaseError> {
     for (id, row) in before {
         let Some(now) = after.get(id) else {

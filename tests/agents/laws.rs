@@ -1,9 +1,7 @@
 //! What holds for every lake, whatever it was made of.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
 
 use llrem::agents::{AGENTS, Found, Places, claimed};
 use llrem::etl::Content;
@@ -150,39 +148,6 @@ fn a_full_run_changes_no_row() {
             }
         }
     }
-}
-
-/// Of sources that say something of each other's sessions, any may be read without the others.
-#[test]
-fn a_source_that_is_read_again_alone_changes_no_row() {
-    for case in Case::all() {
-        let home = Home::of(&case);
-        let files: BTreeSet<_> = home.sources().into_iter().map(|source| source.path).collect();
-        // What the later source says counts, so they stay in one order.
-        let files: Vec<_> = files.iter().filter(|path| path.is_file()).zip((1_900_000_000..).step_by(10)).collect();
-        if files.len() < 2 {
-            continue;
-        }
-        for (path, seconds) in &files {
-            touch(path, *seconds);
-        }
-        let lake = Built::full(&home);
-        let before = lake.rows();
-        for (path, seconds) in files {
-            touch(path, seconds + 1);
-            lake.run();
-            let after = lake.rows();
-            for table in ["sessions", "messages", "tool_calls", "usage"] {
-                assert_eq!(after.table(table), before.table(table), "{}: {table}, {}", case.name, path.display());
-            }
-        }
-    }
-}
-
-/// Sets when a file was last changed; seconds since 1970.
-pub(crate) fn touch(path: &Path, seconds: u64) {
-    let moment = UNIX_EPOCH + Duration::from_secs(seconds);
-    File::options().write(true).open(path).unwrap().set_modified(moment).unwrap();
 }
 
 /// Of two copies that say the same of a response's output, the one that knows more kinds of tokens counts, whatever is read

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use llrem::agents::AGENTS;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::Value;
 
-use crate::common::home::{agents, write};
+use crate::common::home::{agents, touch, write};
 use crate::common::{Built, Case, Home, Rows};
 use crate::damage::cases;
 use crate::laws::assert_consistent;
@@ -219,12 +220,35 @@ fn what_only_was_touched_still_counts() {
             lake.run_only(std::slice::from_ref(first));
             let file = std::fs::File::options().append(true).open(first).unwrap();
             let modified = file.metadata().unwrap().modified().unwrap();
-            file.set_modified(modified + std::time::Duration::from_micros(1)).unwrap();
+            file.set_modified(modified + Duration::from_micros(1)).unwrap();
             lake.run();
             assert_consistent(&lake.rows(), &case.name);
             let _ = std::fs::remove_dir_all(home.beside("full"));
             let full = Built::full(&home).rows().without_runs();
             difference(&case.name, &full, &lake.rows().without_runs()).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
+/// Sources add to each other's sessions, and a run may read only one of them.
+#[test]
+fn a_source_that_is_read_again_alone_changes_no_row() {
+    for (case, home) in with_several_sources() {
+        let paths: BTreeSet<PathBuf> = paths(&home).into_iter().filter(|path| path.is_file()).collect();
+        // The latest source overrides the others, so their order in time has to stay.
+        let paths: Vec<(PathBuf, u64)> = paths.into_iter().zip((1_900_000_000..).step_by(10)).collect();
+        for (path, seconds) in &paths {
+            touch(path, Duration::from_secs(*seconds));
+        }
+        let lake = Built::full(&home);
+        let before = lake.rows();
+        for (path, seconds) in paths {
+            touch(&path, Duration::from_secs(seconds + 1));
+            lake.run();
+            let after = lake.rows();
+            for table in ["sessions", "messages", "tool_calls", "usage"] {
+                assert_eq!(after.table(table), before.table(table), "{}: {table}, {}", case.name, path.display());
+            }
         }
     }
 }

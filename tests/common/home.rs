@@ -169,7 +169,12 @@ pub fn write(path: &Path, bytes: &[u8]) {
         llrem::time::parse_iso(text)
     });
     let micros = moments.and_then(|moment| u64::try_from(moment).ok()).unwrap_or(1_700_000_000_000_000);
-    File::options().write(true).open(path).unwrap().set_modified(UNIX_EPOCH + Duration::from_micros(micros)).unwrap();
+    touch(path, Duration::from_micros(micros));
+}
+
+/// Sets when a file was last changed, as time since 1970.
+pub fn touch(path: &Path, moment: Duration) {
+    File::options().write(true).open(path).unwrap().set_modified(UNIX_EPOCH + moment).unwrap();
 }
 
 fn copy_file(from: &Path, to: &Path) {
@@ -215,8 +220,7 @@ fn build_database(script: &Path, path: &Path) {
     database.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
     database.execute_batch(&fs::read_to_string(script).unwrap()).unwrap();
     database.close().unwrap();
-    let modified = UNIX_EPOCH + Duration::from_secs(1_744_300_000);
-    File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
+    touch(path, Duration::from_secs(1_744_300_000));
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

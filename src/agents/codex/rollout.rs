@@ -64,9 +64,9 @@ pub(super) struct Rollout<'o, 'a> {
     session: String,
     facts: Facts,
     lineage: Lineage,
-    /// Whether any lines were told to be copied.
+    /// True if a line proved that lines before it were copied from another thread.
     has_copies: bool,
-    /// Name of the stretch of lines since then, after its first record: places change when lines are dropped.
+    /// Key of the stretch of lines since then, made from its first record: line numbers change when lines are dropped.
     stretch: Option<u64>,
     /// Whether the file's own first line was there.
     has_meta: bool,
@@ -358,7 +358,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         Ok(())
     }
 
-    /// The stretch of lines that a record is in.
+    /// Returns the key of the current stretch of lines; `id` is that of its latest record.
     fn stretch_of(&mut self, id: &str) -> u64 {
         *self.stretch.get_or_insert_with(|| copies_key(&self.session, id))
     }
@@ -396,8 +396,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     }
 }
 
-/// The key of the fact that a stretch of lines at the beginning of a thread's file, which begins with a certain record, is
-/// another thread's.
+/// Returns the key of the fact that a stretch of lines was copied from another thread. `first` is the id of its first record.
 fn copies_key(session: &str, first: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("copies from {first} in {session}"))
 }

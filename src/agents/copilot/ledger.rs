@@ -40,7 +40,7 @@ pub(super) struct Ledger {
     /// What was billed for the session by the last checkpoint or shutdown that says so.
     billed: f64,
     record_ids: KeySet,
-    /// Output tokens of replies since the last shutdown, by each model that a reply named: what the next is held against.
+    /// Output tokens of replies since the last shutdown, by model. A model that any reply named stays, with 0.
     pub(super) output_since_shutdown: BTreeMap<String, i64>,
     /// What the last shutdown said of each model.
     pub(super) previous: BTreeMap<String, Counters>,

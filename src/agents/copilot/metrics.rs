@@ -180,7 +180,7 @@ impl Ledger {
             Some(version) if version >= FIRST_GOING_ON => true,
             Some(version) if version <= LAST_FOR_ITSELF => false,
             Some(_) => self.has_checkpoint,
-            // The log lost its start. Counts of two processes seldom grow in every kind.
+            // The log lost its start. Counts of separate processes rarely grow in every kind.
             None => true,
         }
     }

@@ -29,7 +29,7 @@ impl Transcript<'_, '_> {
         {
             facts.forked_from_session_id = Some(origin.to_owned());
         }
-        // A file that a person renamed holds nothing but lines of another session.
+        // All lines of a file that a person renamed name another session.
         let is_renamed = !self.identity.main.as_deref().is_some_and(looks_like_uuid);
         if !self.is_copy(line) || line.session_kind.is("bg") || is_renamed {
             replace(&mut self.facts.agent_version, line.version.get());
@@ -49,11 +49,10 @@ impl Transcript<'_, '_> {
         if let Some(agent) = &self.identity.agent {
             return other(&line.agent, agent);
         }
-        let main = self.identity.main.as_deref().unwrap_or_default();
         line.forked_from.0.is_some()
             || line.session_kind.is("bg")
             || self.names_origin(line)
-            || other(&line.session, main)
+            || self.identity.main.as_deref().is_some_and(|main| other(&line.session, main))
     }
 
     pub(super) fn complete_facts(&mut self, description: &Description<'_>) -> Facts {

@@ -40,7 +40,7 @@ pub(super) struct Call {
     pub(super) started_at: Option<i64>,
     pub(super) source_line: Option<i64>,
     pub(super) weak: bool,
-    /// The stretch of lines that it is in, should these be copies.
+    /// Key of the stretch of lines that it is in.
     pub(super) stretch: u64,
     pub(super) child: Option<String>,
     pub(super) end: End,
