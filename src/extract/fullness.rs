@@ -48,7 +48,10 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
         row.service_tier.is_some(),
         row.duration_ms.is_some(),
     ];
-    with_columns(tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some()), row.turn, &columns)
+    // A running total that lost lines before it gives a response without its model, and of too many tokens.
+    let content =
+        (u64::from(row.model.is_some()) << 44) | (tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some()));
+    with_columns(content, row.turn, &columns)
 }
 
 /// Adds the known columns to the size of the content. The turn counts more than all others together: a source that dropped

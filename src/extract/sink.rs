@@ -194,6 +194,11 @@ impl<'a> Sink<'a> {
         self.session().yields.push(Yield { record, fact: to, until });
     }
 
+    /// Says of a record of that key that it is superseded where any source says that `fact` exists.
+    pub fn supersede(&mut self, record: u64, fact: u64) {
+        self.session().yields.push(Yield { record, fact, until: i64::MAX });
+    }
+
     /// Says of a message, call or response that was added that a file which is read together with the source said more of
     /// it than the source does. When that file is gone, the row stays as it was.
     pub fn from_companion(&mut self, kind: Kind, id: &str) {

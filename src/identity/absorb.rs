@@ -233,19 +233,22 @@ fn renamed_at(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
     missing.into_iter().filter(|(moment, count)| new.get(moment) == Some(count)).map(|(moment, _)| moment).collect()
 }
 
-/// Takes out the records that now would be superseded and were not before, if the source dropped anything: the finer line
-/// went with it, and the row that the lake made of it says more than what is left. A source that dropped nothing only says
-/// more of its records than it did.
+/// Takes out the records that are newly superseded, if the source dropped anything: the finer line went with it, and the
+/// row that the lake made of it says more than what is left. Records that an earlier reading took out for this reason stay
+/// out as long as anything is missing. A source that dropped nothing only says more of its records than it did.
 fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
     if read.yields.is_empty() {
         return;
     }
     let said: KeySet = read.facts.iter().map(|fact| fact.key).chain(read.records.iter().map(|it| it.key)).collect();
-    let held = old.records.iter().filter(|record| !record.is_of_lake()).map(|record| record.key);
-    if old.facts.iter().map(|fact| fact.key).chain(held).all(|key| said.contains(&key)) {
+    let missing = || old.records.iter().filter(|record| !said.contains(&record.key));
+    let drops = old.facts.iter().any(|fact| !said.contains(&fact.key)) || missing().any(|record| !record.is_of_lake());
+    let has_dropped = missing().any(Record::is_of_lake);
+    let may_be_hinted = |record: &&Record| record.is_owned && (drops || has_dropped && record.is_of_lake());
+    let owned: KeySet = old.records.iter().filter(may_be_hinted).map(|record| record.key).collect();
+    if owned.is_empty() {
         return;
     }
-    let owned: KeySet = old.records.iter().filter(|record| record.is_owned).map(|record| record.key).collect();
     let yielded: HashSet<(u64, u64)> = old.yields.iter().map(|it| (it.record, it.fact)).collect();
     let new = read.yields.iter().filter(|it| owned.contains(&it.record) && !yielded.contains(&(it.record, it.fact)));
     let hints: KeySet = new.map(|it| it.record).collect();

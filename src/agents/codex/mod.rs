@@ -50,7 +50,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 9,
+    parser_version: 10,
 };
 
 /// Folders below `sessions/`: year, month, day.
