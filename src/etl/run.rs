@@ -150,10 +150,8 @@ fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
         return Ok(manifest);
     }
     let machine = options.machine.clone().unwrap_or_else(|| gethostname::gethostname().to_string_lossy().into_owned());
-    let mut key = [0; 32];
-    let mut random = std::fs::File::open("/dev/urandom").map_err(Error::io("read", "/dev/urandom".as_ref()))?;
-    std::io::Read::read_exact(&mut random, &mut key).map_err(Error::io("read", "/dev/urandom".as_ref()))?;
-    Ok(Manifest { machine: machine_name(&machine), redaction_key: key, ..Manifest::default() })
+    let redaction_key = crate::random::bytes()?;
+    Ok(Manifest { machine: machine_name(&machine), redaction_key, ..Manifest::default() })
 }
 
 /// Extracts what has changed: first everything but the sources that may have killed an earlier run, then each of these
