@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, NaiveDateTime, TimeDelta, TimeZone};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 
 /// Earliest and latest moment that is believed: 2000-01-01 and 2100-01-01. Outside it is damage.
@@ -90,15 +90,16 @@ fn parse_any_iso(text: &str) -> Option<i64> {
         .map(|moment| moment.and_utc().timestamp_micros())
 }
 
-/// A moment of a clock in a zone, the first where the clock shows it twice; where it was put forward over it, as if it had
-/// not been. Microseconds since 1970.
-pub fn in_zone(local: NaiveDateTime, zone: Tz) -> Option<i64> {
-    let moment = zone.from_local_datetime(&local).earliest().or_else(|| {
-        let before = zone.from_local_datetime(&(local - TimeDelta::hours(3))).earliest()?;
-        Some(before + TimeDelta::hours(3))
-    });
-    plausible(moment.map(|moment| moment.timestamp_micros()))
+/// Returns the moment at which the clocks of a zone show a local time. If they show it twice, it is the first; if they skip
+/// it, the local time counts from before the gap, as if the clocks had not been put forward.
+pub fn in_zone(local: NaiveDateTime, zone: Tz) -> Option<DateTime<Utc>> {
+    let moment = |local: &NaiveDateTime| zone.from_local_datetime(local).earliest();
+    let skipped = || moment(&local.checked_sub_signed(LONGEST_GAP)?)?.checked_add_signed(LONGEST_GAP);
+    Some(moment(&local).or_else(skipped)?.to_utc())
 }
+
+/// Longer than any gap: Samoa left out a whole day in 2011.
+const LONGEST_GAP: TimeDelta = TimeDelta::hours(25);
 
 /// Now, negative where the clock stands before 1970. Microseconds since 1970.
 pub fn now() -> i64 {
@@ -151,13 +152,14 @@ mod tests {
     fn clocks_of_a_zone() {
         let moment = |text: &str, zone| {
             let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S").unwrap();
-            DateTime::from_timestamp_micros(in_zone(local, zone).unwrap()).unwrap().to_rfc3339()
+            in_zone(local, zone).unwrap().to_rfc3339()
         };
         let berlin = Tz::Europe__Berlin;
         assert_eq!(moment("2026-01-02 09:00:00", Tz::UTC), "2026-01-02T09:00:00+00:00");
         assert_eq!(moment("2026-01-02 09:00:00", berlin), "2026-01-02T08:00:00+00:00");
         assert_eq!(moment("2026-10-25 02:30:00", berlin), "2026-10-25T00:30:00+00:00", "shown twice");
         assert_eq!(moment("2026-03-29 02:30:00", berlin), "2026-03-29T01:30:00+00:00", "never shown");
+        assert_eq!(moment("2011-12-30 15:00:00", Tz::Pacific__Apia), "2011-12-31T01:00:00+00:00", "a day never shown");
     }
 
     #[test]

@@ -36,14 +36,12 @@ outside of it is only read if it belongs to the owner of that home.";
 pub(super) const SQL: &str = "\
 Examples:
   llrem sql \"select project, sum(cost_usd) as usd from sessions group by project order by usd desc nulls last\"
-  llrem sql -f report.sql -f json             a query from a file, rows as JSON
-  llrem sql --file report.sql --format csv    the same options, spelled out
+  llrem sql --file report.sql -f json         a query from a file, rows as JSON
   echo 'select * from runs' | llrem sql
   llrem sql 'select * from usage' -o usage.parquet
   llrem sql                                   a shell, on a terminal; `\\?` lists its commands
   llrem sql --limit off 'select * from runs'  every row, also on a terminal
 
--f takes a format when its value is one of the formats' names, and a file to read the query from otherwise.
 Tables: sessions, messages, tool_calls, usage, sources, runs, prices, findings; `llrem schema` describes them.
 Queries only read. Moments are shown in the session's time zone (--timezone); the lake stores UTC.";
 

@@ -100,7 +100,7 @@ fn nothing_found(options: &Options) -> Vec<String> {
     vec![
         "no agent's sessions were found".to_owned(),
         format!("looked in: {}", places.join(", ")),
-        "to try: llrem etl --home fixtures/claude-code/worked-example/home".to_owned(),
+        "if they lie elsewhere: llrem etl --home DIR, or llrem etl --source AGENT=PATH".to_owned(),
     ]
 }
 

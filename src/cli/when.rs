@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use chrono::{
-    DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc, Weekday,
-};
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc, Weekday};
 use chrono_tz::Tz;
 
+use crate::time::in_zone;
 use crate::{Error, Result};
 
 /// The clock and the zone by which typed moments are understood.
@@ -52,7 +51,7 @@ impl Clock {
             Unit::Seconds(each) => return self.now.checked_sub_signed(seconds(count, each)?),
         };
         let local = self.now.with_timezone(&self.zone).naive_local();
-        self.in_zone(local.checked_sub_days(Days::new(days))?)
+        in_zone(local.checked_sub_days(Days::new(days))?, self.zone)
     }
 
     /// `2026-01-31`, `today`, `yesterday`, `monday`: the last such day, today counted.
@@ -74,7 +73,7 @@ impl Clock {
             Bound::Start => day,
             Bound::End => day.succ_opt()?,
         };
-        self.in_zone(day.and_time(NaiveTime::MIN))
+        in_zone(day.and_time(NaiveTime::MIN), self.zone)
     }
 
     /// `2026-01-31T10:00`, with seconds and an offset where given.
@@ -88,23 +87,9 @@ impl Clock {
         }
         let without = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f"];
         let local = without.iter().find_map(|format| NaiveDateTime::parse_from_str(typed, format).ok())?;
-        self.in_zone(local)
-    }
-
-    /// A local time as a moment: the earlier one where the clocks show it twice, the first one after the gap where never.
-    fn in_zone(&self, local: NaiveDateTime) -> Option<DateTime<Utc>> {
-        match self.zone.from_local_datetime(&local) {
-            LocalResult::Single(moment) | LocalResult::Ambiguous(moment, _) => Some(moment.to_utc()),
-            LocalResult::None => (1..=MINUTES_OF_LONGEST_GAP)
-                .filter_map(|minutes| local.checked_add_signed(TimeDelta::minutes(minutes)))
-                .find_map(|later| self.zone.from_local_datetime(&later).earliest())
-                .map(|moment| moment.to_utc()),
-        }
+        in_zone(local, self.zone)
     }
 }
-
-/// Samoa left out a whole day in 2011.
-const MINUTES_OF_LONGEST_GAP: i64 = 25 * 60;
 
 /// A duration: `30s`, `5m`, `1h`, `2d`, `1w`.
 pub fn duration(text: &str) -> Result<Duration> {
@@ -153,6 +138,8 @@ fn not_a_moment(text: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeZone;
+
     use super::*;
 
     const BERLIN: Tz = chrono_tz::Europe::Berlin;
@@ -224,7 +211,7 @@ mod tests {
     #[test]
     fn times_that_do_not_exist_and_times_that_exist_twice() {
         let clock = clock("2026-11-01T12:00:00Z", BERLIN);
-        assert_eq!(since(&clock, "2026-03-29T02:30"), "2026-03-29T01:00:00Z");
+        assert_eq!(since(&clock, "2026-03-29T02:30"), "2026-03-29T01:30:00Z");
         assert_eq!(since(&clock, "2026-10-25T02:30"), "2026-10-25T00:30:00Z");
         // Midnight itself was left out in Beirut on 29 March 2026.
         let beirut = Clock { zone: chrono_tz::Asia::Beirut, ..clock };

@@ -48,7 +48,7 @@ use crate::lake::suspects::Breadcrumbs;
 use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
-use crate::source::{Databases, path_of};
+use crate::source::{RunCache, path_of};
 use notes::Notes;
 use old::OldClaims;
 use pass::Pass;
@@ -67,7 +67,7 @@ struct Shared<'a> {
     /// When the run began. Microseconds since 1970.
     now: i64,
     old: OldClaims,
-    databases: &'a Databases,
+    cache: &'a RunCache,
     /// True if rows of the lake stay where their sources say less: not if their texts were stored by another policy.
     keeps_fuller: bool,
     /// Which of the sources are read.

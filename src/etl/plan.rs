@@ -21,7 +21,7 @@ use crate::interrupt::interrupted;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
 use crate::lake::suspects::Breadcrumbs;
-use crate::source::{Databases, Fingerprint, Scope, Source, head, name_of, path_of};
+use crate::source::{Fingerprint, RunCache, Scope, Source, head, name_of, path_of};
 
 /// Bytes looked at for the moment that a source begins; more when it is not among them.
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];
@@ -49,7 +49,7 @@ pub(super) struct Planning<'a> {
     pub(super) manifest: &'a Manifest,
     /// How what is read is changed on its way into the lake.
     pub(super) policy: &'a Policy,
-    pub(super) databases: &'a Databases,
+    pub(super) cache: &'a RunCache,
     /// Which of the sources are read.
     pub(super) pass: &'a Pass,
     /// Where it is noted what is read.
@@ -183,16 +183,16 @@ fn drop_seen_twice(found: &mut Vec<Planned>) {
 
 /// The sections that a source has now; none when they cannot be listed, which reading the source will tell of.
 fn listed_sections(whole: &Planned, with: Planning<'_>) -> Option<Vec<Planned>> {
-    let Planning { manifest, databases, .. } = with;
+    let Planning { manifest, cache, .. } = with;
     with.breadcrumbs.note(&whole.name);
     let list = || {
-        let mut source =
-            Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ()).scoped(Scope::Common, databases);
+        let source = Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ());
+        let mut source = source.within(cache).scoped(Scope::Common);
         catch_unwind(AssertUnwindSafe(|| whole.agent.sections(&mut source)))
     };
-    Databases::watch();
+    RunCache::watch();
     let listed = list();
-    let listed = if databases.have_changed(false) { list() } else { listed };
+    let listed = if cache.have_changed(false) { list() } else { listed };
     let sections = listed.ok()?.ok()?;
     let planned = sections.into_iter().map(|section| {
         let name: Arc<str> = format!("{}#{}", whole.name, section.id).into();

@@ -15,7 +15,7 @@ use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, 
 use crate::identity::{KeySet, Reading, Record, Replica};
 use crate::lake::manifest::{FATAL, SourceState};
 use crate::source::records::take_out_of_range;
-use crate::source::{Databases, Extent, Fingerprint, Scope, Source};
+use crate::source::{Extent, Fingerprint, RunCache, Scope, Source};
 use crate::time::now;
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
@@ -193,11 +193,11 @@ fn extract_unchanged<'c>(
 ) -> (Sink<'c>, Result<(), Reject>) {
     let mut readings = 1;
     loop {
-        Databases::watch();
+        RunCache::watch();
         let mut sink = begin();
         let outcome = extract(shared, planned, &mut sink);
-        Databases::report_left_out(&mut sink);
-        if !shared.databases.have_changed(is_streamed) || readings == READINGS {
+        RunCache::report_left_out(&mut sink);
+        if !shared.cache.have_changed(is_streamed) || readings == READINGS {
             return (sink, outcome);
         }
         readings += 1;
@@ -218,10 +218,10 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
     }
     let progress = |bytes| shared.read_bytes(bytes);
     let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress);
-    source = source.named(&planned.name).within(shared.databases);
+    source = source.named(&planned.name).within(shared.cache);
     if planned.has_sections() {
         let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
-        source = source.scoped(scope, shared.databases);
+        source = source.scoped(scope);
     }
     take_out_of_range();
     let extracted = catch_unwind(AssertUnwindSafe(|| planned.agent.extract(&mut source, sink)));

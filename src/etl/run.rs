@@ -34,7 +34,7 @@ use crate::lake::{RemoteLake, RunRecord, append_run, fs};
 use crate::pricing::{PriceTable, Pricer};
 use crate::redact::Redactor;
 use crate::shown;
-use crate::source::Databases;
+use crate::source::RunCache;
 use crate::tables::LAKE_TABLES;
 
 /// How often decisions may be taken anew before a run fails; one is what it takes.
@@ -115,13 +115,13 @@ fn has_data(table: &Path) -> bool {
 
 fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let manifest = Manifest::load(layout)?.unwrap_or_default();
-    let (policy, databases) = (Policy::of(options), Databases::default());
+    let (policy, cache) = (Policy::of(options), RunCache::default());
     let (pass, breadcrumbs) = (Pass::default(), Breadcrumbs::default());
     let plan = plan(Planning {
         options,
         manifest: &manifest,
         policy: &policy,
-        databases: &databases,
+        cache: &cache,
         pass: &pass,
         breadcrumbs: &breadcrumbs,
     })?;
@@ -150,10 +150,8 @@ fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
         return Ok(manifest);
     }
     let machine = options.machine.clone().unwrap_or_else(|| gethostname::gethostname().to_string_lossy().into_owned());
-    let mut key = [0; 32];
-    let mut random = std::fs::File::open("/dev/urandom").map_err(Error::io("read", "/dev/urandom".as_ref()))?;
-    std::io::Read::read_exact(&mut random, &mut key).map_err(Error::io("read", "/dev/urandom".as_ref()))?;
-    Ok(Manifest { machine: machine_name(&machine), redaction_key: key, ..Manifest::default() })
+    let redaction_key = crate::random::bytes()?;
+    Ok(Manifest { machine: machine_name(&machine), redaction_key, ..Manifest::default() })
 }
 
 /// Extracts what has changed: first everything but the sources that may have killed an earlier run, then each of these
@@ -205,9 +203,9 @@ fn extract(
     let damaged = if reads_all { Damaged::give_up(layout, &mut manifest)? } else { Damaged::default() };
     let own_prices = options.prices.as_ref().map(|text| PriceTable::bundled().with_overrides(text)).transpose();
     let own_prices = own_prices.map_err(|error| Error::Usage(error.to_string()))?;
-    let databases = Databases::copied_into(layout.staging());
+    let cache = RunCache::copied_into(layout.staging());
     let policy = Policy::of(options);
-    let planning = Planning { options, manifest: &manifest, policy: &policy, databases: &databases, pass, breadcrumbs };
+    let planning = Planning { options, manifest: &manifest, policy: &policy, cache: &cache, pass, breadcrumbs };
     let mut plan = plan(planning)?;
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;
@@ -243,7 +241,7 @@ fn extract(
         progress,
         now,
         old,
-        databases: &databases,
+        cache: &cache,
         keeps_fuller: policy.stores_texts_of(&Policy::of_lake(&manifest)),
         pass,
         breadcrumbs,

@@ -7,20 +7,7 @@ use super::hashing::{Pieces, hex_byte};
 
 /// Whether two outputs are equal: a hash of all bytes.
 pub(super) fn output_key(output: &str) -> u64 {
-    xxh3_64(own_text(output).as_bytes())
-}
-
-/// Bytes at the beginning of an output in which the agent may tell of the call.
-const HEADER: usize = 512;
-
-/// What the tool said. Codex (0.50 on) puts ids, times and the exit code of the call before it, up to a line `Output:`.
-fn own_text(output: &str) -> &str {
-    let header = output.get(..output.floor_char_boundary(HEADER)).unwrap_or_default();
-    if !["Chunk ID:", "Wall time", "Exit code:", "Script completed"].iter().any(|line| header.starts_with(line)) {
-        return output;
-    }
-    let own = header.find("\nOutput:\n").and_then(|at| output.get(at + "\nOutput:\n".len()..));
-    own.unwrap_or(output)
+    xxh3_64(output.as_bytes())
 }
 
 /// Bytes of a text that are looked at word by word; what lies behind counts as it stands.
@@ -41,7 +28,7 @@ pub(super) fn input_shape(tool: &str, input: &str, letters: &mut Letters) -> u64
 /// Whether two errors are the same: a hash of the words of the first lines. What names a place or a thing does not count:
 /// paths, and words with digits (numbers, ids, addresses, times). Nothing where no word is left.
 pub(super) fn error_key(output: &str, letters: &mut Letters) -> Option<u64> {
-    let (head, _) = split(own_text(output));
+    let (head, _) = split(output);
     let mut hasher = Pieces::new();
     let mut has_words = false;
     for word in head.split_ascii_whitespace().filter(|word| !names_something(word)) {
@@ -228,19 +215,6 @@ mod tests {
         assert_eq!(key("Connection to 10.0.0.1:8080 refused"), key("connection to 10.0.0.2:9090 refused"));
         assert_eq!(error_key("127", &mut Letters::new()), None);
         assert_eq!(error_key("", &mut Letters::new()), None);
-    }
-
-    #[test]
-    fn what_an_agent_tells_of_the_call_is_no_output() {
-        let told = |chunk, seconds, text| {
-            format!("Chunk ID: {chunk}\nWall time: {seconds} seconds\nProcess exited with code 1\nOutput:\n{text}")
-        };
-        let [a, b] = [told("a1b2c3", "0.05", "no such file"), told("d4e5f6", "1.73", "no such file")];
-        assert_eq!(output_key(&a), output_key(&b));
-        let key = |output| error_key(output, &mut Letters::new());
-        assert_eq!(key(&a), key("no such file"));
-        assert_ne!(output_key(&a), output_key(&told("a1b2c3", "0.05", "no such folder")));
-        assert_ne!(output_key("a\nOutput:\nsame"), output_key("b\nOutput:\nsame"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::pricing::Recent;
 use crate::redact::Counts;
 use crate::source::records::{Usd, take_out_of_range};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
-use crate::time::plausible;
+use crate::time::{in_zone, plausible};
 
 /// Facts that the first reading of a source collects, and that the second needs to give rows in chunks.
 #[derive(Debug, Default)]
@@ -50,6 +50,7 @@ pub struct Sink<'a> {
     places: Places,
     recent_model: Recent,
     letters: Letters,
+    own_output: fn(&str) -> &str,
     /// Sessions that are complete.
     pub sessions: Vec<Box<SessionRows>>,
     /// The first place of each among them, by the session's key.
@@ -99,12 +100,18 @@ impl<'a> Sink<'a> {
             places: Places::default(),
             recent_model: Recent::default(),
             letters: Letters::new(),
+            own_output: |output| output,
             sessions: Vec::new(),
             ended: KeyMap::default(),
             notes: Vec::new(),
             report: Report::default(),
             redacted_in_rows: Counts::default(),
         }
+    }
+
+    /// Sets how to cut off what the agent writes before a tool's own output. The hashes of outputs leave it out.
+    pub fn set_own_output(&mut self, own_output: fn(&str) -> &str) {
+        self.own_output = own_output;
     }
 
     /// The agent whose rows these are: value of the `agent` column.
@@ -114,7 +121,7 @@ impl<'a> Sink<'a> {
 
     /// A moment that the agent wrote in its own time, without saying which. Microseconds since 1970.
     pub fn local_moment(&self, local: NaiveDateTime) -> Option<i64> {
-        crate::time::in_zone(local, self.context.zone)
+        plausible(in_zone(local, self.context.zone).map(|moment| moment.timestamp_micros()))
     }
 
     /// Counts a line or record.
@@ -290,8 +297,9 @@ impl<'a> Sink<'a> {
             let request = input.as_deref();
             let input_key = request.map(|input| hex(arguments::input_key(name, input)));
             let shape = request.map(|input| hex(likeness::input_shape(name, input, &mut self.letters)));
-            let output_key = output.as_deref().map(|output| hex(likeness::output_key(output)));
-            let error = output.as_deref().filter(|_| row.status == "error");
+            let own_output = output.as_deref().map(self.own_output);
+            let output_key = own_output.map(|output| hex(likeness::output_key(output)));
+            let error = own_output.filter(|_| row.status == "error");
             let error_key = error.and_then(|error| likeness::error_key(error, &mut self.letters)).map(hex);
             let [input, command, output] = [input, command, output].map(|text| text.filter(|_| stores));
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {

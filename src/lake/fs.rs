@@ -51,6 +51,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
         return Ok(());
     }
     probe::around(|| {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place")]
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -78,6 +79,7 @@ pub(crate) fn scribble(mut file: &File, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn private() -> OpenOptions {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -193,5 +195,7 @@ pub(crate) fn exchange(a: &Path, b: &Path) -> Result<bool> {
 
 /// Gives a file a second name.
 pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
-    probe::around(|| std::fs::hard_link(from, to)).map_err(Error::io("link", to))
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    let linked = probe::around(|| std::fs::hard_link(from, to));
+    linked.map_err(Error::io("link", to))
 }

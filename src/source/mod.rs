@@ -25,7 +25,7 @@ pub use lines::{Line, Lines};
 pub(crate) use names::{name_of, path_of, text_of};
 pub use repair::repair;
 pub(crate) use repair::without_lone_surrogates;
-pub use sqlite::{Database, Databases, Rows, Statement};
+pub use sqlite::{Database, Rows, RunCache, Statement};
 pub(crate) use sqlite::{value_bytes, value_text};
 pub(crate) use unescape::unescape;
 
@@ -146,15 +146,14 @@ pub struct Source<'a> {
     pub scope: Scope<'a>,
     /// Its name, where the path is no UTF-8.
     name: Option<&'a str>,
-    databases: Option<&'a Databases>,
-    run: Option<&'a Databases>,
+    run: Option<&'a RunCache>,
     progress: &'a dyn Fn(u64),
 }
 
 impl<'a> Source<'a> {
     /// A source that tells `progress` how many bytes were read.
     pub fn new(path: &'a Path, kind: &'a str, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
-        Self { path, kind, bytes, scope: Scope::Whole, name: None, databases: None, run: None, progress }
+        Self { path, kind, bytes, scope: Scope::Whole, name: None, run: None, progress }
     }
 
     /// The same source, by the name that it has in the lake.
@@ -165,14 +164,14 @@ impl<'a> Source<'a> {
 
     /// The same source, read in a run whose sources share what they find out about the files beside them.
     #[must_use]
-    pub fn within(self, run: &'a Databases) -> Self {
+    pub fn within(self, run: &'a RunCache) -> Self {
         Self { run: Some(run), ..self }
     }
 
-    /// The same source, to be read in part; what its parts share is kept with the run's databases.
+    /// The same source, to be read in part.
     #[must_use]
-    pub fn scoped(self, scope: Scope<'a>, databases: &'a Databases) -> Self {
-        Self { scope, databases: Some(databases), ..self }
+    pub fn scoped(self, scope: Scope<'a>) -> Self {
+        Self { scope, ..self }
     }
 
     /// The same source, to be looked at once more: its bytes are counted already.
@@ -187,7 +186,7 @@ impl<'a> Source<'a> {
         'a: 'b,
     {
         let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
-        Some(Source { path, bytes: metadata.len(), scope: Scope::Whole, name: None, databases: None, ..self.again() })
+        Some(Source { path, bytes: metadata.len(), scope: Scope::Whole, name: None, ..self.again() })
     }
 
     /// The file's name without its extension.
@@ -247,8 +246,8 @@ impl<'a> Source<'a> {
 
     /// Its SQLite database, opened so that the agent's own use of it is neither hindered nor changed.
     pub fn database(&mut self) -> Result<Database, Reject> {
-        let database = match self.databases.or(self.run) {
-            Some(databases) => databases.open(self.path)?,
+        let database = match self.run {
+            Some(run) => run.open(self.path)?,
             None => Database::open(self.path)?,
         };
         (self.progress)(self.bytes);
@@ -269,8 +268,8 @@ impl<'a> Source<'a> {
         path: &Path,
         make: impl FnOnce() -> Result<T, Reject>,
     ) -> Result<std::sync::Arc<T>, Reject> {
-        match self.databases.or(self.run) {
-            Some(databases) => databases.survey(path, make),
+        match self.run {
+            Some(run) => run.survey(path, make),
             None => make().map(std::sync::Arc::new),
         }
     }
@@ -330,6 +329,7 @@ fn open_regular(path: &Path) -> io::Result<File> {
 
 /// Opening a pipe would wait for who writes to it.
 fn open_without_waiting(path: &Path) -> io::Result<File> {
+    #[expect(clippy::disallowed_methods, reason = "opens for reading only")]
     let mut options = std::fs::OpenOptions::new();
     options.read(true);
     #[cfg(unix)]

@@ -42,7 +42,7 @@ const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// With a non-empty write-ahead log beside it, or the journal of a transaction that is not over, the pair is copied to a
 /// private folder and opened there: opening it in place could make or checkpoint files beside it, and ignoring the pair's
 /// other half loses rows. Without one, the file alone is the whole database: it is read without a lock, which could keep
-/// the agent from writing, and what was read of it counts only if [`Databases::have_changed`] finds that nobody wrote to it
+/// the agent from writing, and what was read of it counts only if [`RunCache::have_changed`] finds that nobody wrote to it
 /// meanwhile.
 #[derive(Clone)]
 pub struct Database {
@@ -140,10 +140,10 @@ impl Database {
     }
 }
 
-/// The databases of a run whose sessions are read one by one: each is copied at most once, and what holds for all of its
-/// sessions is found out once.
+/// What a run knows of files that several of its sources or sections share: each database is copied at most once, and what
+/// holds for all of its sessions is found out once.
 #[derive(Default)]
-pub struct Databases {
+pub struct RunCache {
     /// Where copies go; the system's folder for temporary files, which may lie in memory, when none is named.
     folder: Option<PathBuf>,
     held: Mutex<HashMap<PathBuf, Arc<Held>>>,
@@ -188,8 +188,8 @@ struct Opened {
     in_place: Vec<(PathBuf, Stamp)>,
 }
 
-impl Databases {
-    /// Databases whose copies go into a folder.
+impl RunCache {
+    /// RunCache whose copies go into a folder.
     pub(crate) fn copied_into(folder: PathBuf) -> Self {
         Self { folder: Some(folder), ..Self::default() }
     }
@@ -390,6 +390,7 @@ fn copy_into(path: &Path, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+#[expect(clippy::disallowed_methods, reason = "writes the private copy of a database; the lake does not depend on it")]
 fn private_file(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);

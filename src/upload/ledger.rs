@@ -132,7 +132,7 @@ impl<'r> Ledger<'r> {
     pub(super) async fn save(&mut self, lake: &Manifest) -> Result<()> {
         super::plan::settle(lake, &mut self.state);
         self.sync_touched()?;
-        self.state.nonce = random()?;
+        self.state.nonce = crate::random::bytes()?;
         self.written.note(self.state.nonce)?;
         match self.put().await {
             Err(error @ Error::UploadConflict { .. }) => {
@@ -262,15 +262,6 @@ impl<'r> Ledger<'r> {
     pub(super) fn is_saved(&self) -> bool {
         self.is_saved
     }
-}
-
-/// Bytes that no other writing has.
-fn random() -> Result<[u8; 16]> {
-    let path = Path::new("/dev/urandom");
-    let mut bytes = [0; 16];
-    let read = File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes));
-    read.map_err(Error::io("read", path))?;
-    Ok(bytes)
 }
 
 /// The store's mark of an object, and its size.

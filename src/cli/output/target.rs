@@ -44,6 +44,7 @@ impl Target {
         // Through a link, it is the file behind it that is replaced.
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if real.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            #[expect(clippy::disallowed_methods, reason = "writes the result into a device that the user named")]
             let file = OpenOptions::new().write(true).open(&real).map_err(write)?;
             return Ok(Self::of(Sink::Special(BufWriter::new(file), real), false));
         }
