@@ -91,19 +91,10 @@ impl Clock {
     }
 }
 
-/// A duration: `30s`, `5m`, `1h`, `2d`, `1w`.
+/// Returns a duration: `30s`, `5m`, `1h 30m`, `2d`.
 pub fn duration(text: &str) -> Result<Duration> {
-    let length = amount(text.trim()).and_then(|(count, unit)| {
-        let each = match unit {
-            Unit::Seconds(each) => each,
-            Unit::Days => 86_400,
-            Unit::Weeks => 7 * 86_400,
-        };
-        count.checked_mul(each)
-    });
-    length
-        .map(Duration::from_secs)
-        .ok_or_else(|| Error::Usage(format!("`{text}` is no duration; write it as 30s, 5m, 1h or 2d")))
+    humantime::parse_duration(text)
+        .map_err(|_| Error::Usage(format!("`{text}` is no duration; write it as 30s, 5m, 1h or 2d")))
 }
 
 enum Unit {
@@ -237,7 +228,9 @@ mod tests {
         assert_eq!(duration("90s").unwrap(), Duration::from_secs(90));
         assert_eq!(duration("1d").unwrap(), Duration::from_hours(24));
         assert_eq!(duration("0s").unwrap(), Duration::ZERO);
-        assert!(duration("5").is_err());
-        assert!(duration("soon").is_err());
+        assert_eq!(duration("1h 30m").unwrap(), Duration::from_mins(90));
+        for text in ["5", "", "-5m", "soon", "99999999999999999999d", "18446744073709551615w"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What went wrong with a store, as far as somebody can do something about it.
 
 use object_store::client::{HttpError, HttpErrorKind};
+use serde::Deserialize;
 
 use super::{Place, Scheme, credentials};
 use crate::Error;
@@ -96,7 +97,7 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
     }
     let text = error.to_string();
     let answer = Answer::of(&text);
-    let trouble = match (answer.code, error) {
+    let trouble = match (&*answer.body.code, error) {
         ("NoSuchBucket" | "InvalidBucketName" | "ContainerNotFound" | "AccountNotFound", _) => Trouble::NoBucket,
         ("RequestTimeTooSkewed", _) => Trouble::WrongClock,
         ("AuthenticationFailed" | "AuthorizationFailure", _) => Trouble::WrongKey,
@@ -122,30 +123,33 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
     (trouble, answer.told().unwrap_or_else(|| innermost(error)))
 }
 
-/// What a server answered: its status, and code and message of an XML body. The rest of a body is never told, since some
-/// servers repeat the request's headers in it.
+/// What a server answered: its status, and an XML body.
 struct Answer<'t> {
     status: &'t str,
-    code: &'t str,
-    message: &'t str,
+    body: Body,
+}
+
+/// The parts of a body that are reported. The rest is not: some servers repeat the request's headers in it.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Body {
+    code: String,
+    message: String,
 }
 
 impl<'t> Answer<'t> {
     fn of(text: &'t str) -> Self {
-        let between = |from: &str, to: &str| {
-            let (_, rest) = text.split_once(from)?;
-            Some(rest.split_once(to).map_or(rest, |(found, _)| found).trim())
-        };
-        let status = between("status code: ", ": ").filter(|status| !status.contains('<')).unwrap_or_default();
-        let element = |name: &str| between(&format!("<{name}>"), "<").unwrap_or_default();
-        Self { status, code: element("Code"), message: element("Message") }
+        let answer = text.split_once("status code: ").map_or("", |(_, answer)| answer);
+        let status = answer.split_once(": ").map_or(answer, |(status, _)| status).trim();
+        let body = text.find('<').and_then(|at| quick_xml::de::from_str(text.get(at..)?).ok());
+        Self { status: if status.contains('<') { "" } else { status }, body: body.unwrap_or_default() }
     }
 
     fn told(&self) -> Option<String> {
-        let told = match (self.code, self.message) {
+        let told = match (&*self.body.code, self.body.message.lines().next()) {
             ("", _) => self.status.to_owned(),
-            (code, "") => code.to_owned(),
-            (code, message) => format!("{code}: {}", message.lines().next().unwrap_or_default()),
+            (code, None) => code.to_owned(),
+            (code, Some(message)) => format!("{code}: {message}"),
         };
         Some(told).filter(|told| !told.is_empty())
     }
