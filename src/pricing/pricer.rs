@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::tables::{PriceTableRow, Prices, UsageRow};
 
 /// Whether anything was counted: where an agent counts nothing, a cost of 0 would be made up.
-fn tells_use(row: &UsageRow<'_>) -> bool {
+fn has_usage(row: &UsageRow<'_>) -> bool {
     let tokens = [row.input_tokens, row.cache_read_tokens, row.cache_write_5m_tokens, row.cache_write_1h_tokens];
     tokens.into_iter().chain([row.output_tokens, row.web_searches]).any(|count| count.is_some())
 }
@@ -47,15 +47,15 @@ impl Pricer {
         let row = UsageRow { total_tokens: total_of(&row), ..row };
         let model = row.model.and_then(|model| recent.find(&self.table, model, row.provider));
         let price = model.and_then(|model| self.table.price_of(model, row.timestamp.and_then(utc_day)));
-        let list_cost_usd = price.filter(|_| tells_use(&row)).and_then(|price| price.cost(&tokens_of(&row)));
-        let is_named = row.cost_usd.is_some() || list_cost_usd.is_some() || !tells_use(&row);
+        let list_cost_usd = price.filter(|_| has_usage(&row)).and_then(|price| price.cost(&tokens_of(&row)));
+        let is_named = row.cost_usd.is_some() || list_cost_usd.is_some() || !has_usage(&row);
         let model_key = price.filter(|_| is_named).map(|price| price.model_key);
         with_costs(UsageRow { list_cost_usd, model_key, ..row })
     }
 
     /// Cost of a response in USD, and the model as priced; none when the model is unknown, or nothing of what it used.
     pub fn cost(&self, row: &UsageRow<'_>) -> Option<(f64, &str)> {
-        let price = self.price(row).filter(|_| tells_use(row))?;
+        let price = self.price(row).filter(|_| has_usage(row))?;
         Some((price.cost(&tokens_of(row))?, price.model_key))
     }
 

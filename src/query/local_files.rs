@@ -37,9 +37,9 @@ impl LocalFiles {
     pub(super) fn read(&self, location: &Path, options: &GetOptions) -> Result<GetResult> {
         let (path, mut file, meta) = self.open(location, options)?;
         let range = options.range.as_ref().map_or(Ok(0..meta.size), |range| range.as_range(meta.size));
-        let range = range.map_err(|error| told(&path)(io::Error::other(error)))?;
+        let range = range.map_err(|error| failed(&path)(io::Error::other(error)))?;
         let bytes =
-            if options.head { Bytes::new() } else { read(&mut file, range.start, range.end).map_err(told(&path))? };
+            if options.head { Bytes::new() } else { read(&mut file, range.start, range.end).map_err(failed(&path))? };
         let payload = GetResultPayload::Stream(stream::once(ready(Ok(bytes))).boxed());
         Ok(GetResult { payload, meta, range, attributes: Attributes::new() })
     }
@@ -52,14 +52,15 @@ impl LocalFiles {
         ranges: &[Range<u64>],
     ) -> Result<Vec<Bytes>> {
         let (path, mut file, _) = self.open(location, options)?;
-        coalesce_ranges(ranges, |range| ready(read(&mut file, range.start, range.end).map_err(told(&path))), GAP).await
+        coalesce_ranges(ranges, |range| ready(read(&mut file, range.start, range.end).map_err(failed(&path))), GAP)
+            .await
     }
 
     fn open(&self, location: &Path, options: &GetOptions) -> Result<(PathBuf, File, ObjectMeta)> {
         let path = self.paths.path_to_filesystem(location)?;
-        let file = File::open(&path).map_err(told(&path))?;
-        let metadata = file.metadata().map_err(told(&path))?;
-        let meta = described(location.clone(), &metadata).map_err(told(&path))?;
+        let file = File::open(&path).map_err(failed(&path))?;
+        let metadata = file.metadata().map_err(failed(&path))?;
+        let meta = described(location.clone(), &metadata).map_err(failed(&path))?;
         options.check_preconditions(&meta)?;
         Ok((path, file, meta))
     }
@@ -75,12 +76,12 @@ impl LocalFiles {
                     if metadata.is_dir() {
                         found.common_prefixes.push(location);
                     } else {
-                        found.objects.push(described(location, &metadata).map_err(told(entry.path()))?);
+                        found.objects.push(described(location, &metadata).map_err(failed(entry.path()))?);
                     }
                 }
                 // What is gone since its folder was read, or never was.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(told(&root)(error)),
+                Err(error) => return Err(failed(&root)(error)),
             }
         }
         Ok(found)
@@ -116,7 +117,7 @@ fn number(_: &Metadata) -> u64 {
     0
 }
 
-fn told(path: &std::path::Path) -> impl FnOnce(io::Error) -> Error {
+fn failed(path: &std::path::Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.display().to_string();
     move |error| match error.kind() {
         io::ErrorKind::NotFound => Error::NotFound { path, source: error.into() },

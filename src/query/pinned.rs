@@ -89,7 +89,7 @@ impl PinnedFiles {
         Ok(found)
     }
 
-    fn told(&self, remote: &Remote, action: &'static str, location: &Path, error: Error) -> Error {
+    fn explained(&self, remote: &Remote, action: &'static str, location: &Path, error: Error) -> Error {
         self.seen.stopped(remote, action, location, &error);
         error
     }
@@ -121,7 +121,7 @@ impl ObjectStore for PinnedFiles {
         async move {
             self.seen.refuse_barrier(remote, location)?;
             let fetched = persistently(|| self.fetch(remote, location, options.clone())).await;
-            fetched.map_err(|error| self.told(remote, "read", location, error))
+            fetched.map_err(|error| self.explained(remote, "read", location, error))
         }
         .boxed()
     }
@@ -180,7 +180,7 @@ impl ObjectStore for PinnedFiles {
         async move {
             let found = remote.store.list_with_delimiter(prefix).await;
             let noted = found.and_then(|found| self.noted(found));
-            noted.map_err(|error| self.told(remote, "list", &prefix.cloned().unwrap_or_default(), error))
+            noted.map_err(|error| self.explained(remote, "list", &prefix.cloned().unwrap_or_default(), error))
         }
         .boxed()
     }

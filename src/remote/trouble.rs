@@ -119,7 +119,7 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
         _ if text.contains("incorrectly configured region") => Trouble::WrongRegion,
         _ => Trouble::Other,
     };
-    (trouble, answer.told().unwrap_or_else(|| innermost(error)))
+    (trouble, answer.summary().unwrap_or_else(|| innermost(error)))
 }
 
 /// What a server answered: its status, and code and message of an XML body. The rest of a body is never told, since some
@@ -141,13 +141,13 @@ impl<'t> Answer<'t> {
         Self { status, code: element("Code"), message: element("Message") }
     }
 
-    fn told(&self) -> Option<String> {
-        let told = match (self.code, self.message) {
+    fn summary(&self) -> Option<String> {
+        let text = match (self.code, self.message) {
             ("", _) => self.status.to_owned(),
             (code, "") => code.to_owned(),
             (code, message) => format!("{code}: {}", message.lines().next().unwrap_or_default()),
         };
-        Some(told).filter(|told| !told.is_empty())
+        Some(text).filter(|text| !text.is_empty())
     }
 }
 

@@ -76,7 +76,7 @@ impl<'b> Figures<'b> {
             return Ok(Vec::new());
         };
         match kind {
-            Kind::Text | Kind::Moment => told(column),
+            Kind::Text | Kind::Moment => texts(column),
             kind => Ok(self.numbers(name)?.into_iter().map(|number| shown(kind, number)).collect()),
         }
     }
@@ -87,7 +87,7 @@ impl<'b> Figures<'b> {
     }
 }
 
-fn told(column: &ArrayRef) -> Result<Vec<String>> {
+fn texts(column: &ArrayRef) -> Result<Vec<String>> {
     let formatter = ArrayFormatter::try_new(column, &OPTIONS)?;
     // A moment that no calendar has is as good as none.
     let text = |row| formatter.value(row).try_to_string().unwrap_or_default();

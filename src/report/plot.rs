@@ -60,7 +60,7 @@ impl Plot {
         let mut drawn = String::new();
         {
             let area = SVGBackend::with_string(&mut drawn, size).into_drawing_area();
-            let outcome = draw(&area).and_then(|()| area.present().map_err(told));
+            let outcome = draw(&area).and_then(|()| area.present().map_err(drawing_error));
             outcome.map_err(|reason| Error::Query(format!("cannot draw `{title}`: {reason}")))?;
         }
         Ok(Self { id, title, about, drawn, size })
@@ -82,7 +82,7 @@ impl Plot {
     }
 }
 
-fn told(error: impl std::fmt::Display) -> String {
+fn drawing_error(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
@@ -141,7 +141,7 @@ pub(super) fn stacked(id: &'static str, title: &str, series: &[Series]) -> Resul
                 *from += usd;
                 Rectangle::new([(*day, base), (day + width, base + usd)], color(place).filled())
             });
-            chart.draw_series(bars.collect::<Vec<_>>()).map_err(told)?;
+            chart.draw_series(bars.collect::<Vec<_>>()).map_err(drawing_error)?;
         }
         Ok(())
     })
@@ -155,9 +155,9 @@ pub(super) fn line(id: &'static str, title: &str, series: &Series) -> Result<Opt
     Plot::draw(id, (WIDTH, HEIGHT), title.to_owned(), about, |area| {
         let mut chart = chart(area, days.clone(), 1.0, &|share| format!("{:.0} %", share * 100.0))?;
         let points = || series.values.iter().map(|(day, share)| (*day, *share));
-        chart.draw_series(LineSeries::new(points(), color(0).stroke_width(2))).map_err(told)?;
+        chart.draw_series(LineSeries::new(points(), color(0).stroke_width(2))).map_err(drawing_error)?;
         let dots = points().map(|point| Circle::new(point, 3, color(0).filled()));
-        chart.draw_series(dots.collect::<Vec<_>>()).map_err(told)?;
+        chart.draw_series(dots.collect::<Vec<_>>()).map_err(drawing_error)?;
         Ok(())
     })
     .map(Some)
@@ -178,18 +178,19 @@ pub(super) fn week(id: &'static str, title: &str, hours: &BTreeMap<(i32, i32), f
         let style = |anchor| label_style(14).pos(anchor);
         for (row, name) in (0..).zip(NAMES) {
             let beside = style(Pos::new(HPos::Right, VPos::Center));
-            area.draw(&Text::new(name, (left - 8, row * high + high / 2), beside)).map_err(told)?;
+            area.draw(&Text::new(name, (left - 8, row * high + high / 2), beside)).map_err(drawing_error)?;
         }
         for hour in (0..24).step_by(3) {
             let below = style(Pos::new(HPos::Left, VPos::Top));
-            area.draw(&Text::new(format!("{hour:02}:00"), (left + hour * wide, 7 * high + 6), below)).map_err(told)?;
+            area.draw(&Text::new(format!("{hour:02}:00"), (left + hour * wide, 7 * high + 6), below))
+                .map_err(drawing_error)?;
         }
         for (row, hour) in (0..7).flat_map(|row| (0..24).map(move |hour| (row, hour))) {
             let share = hours.get(&(row + 1, hour)).map_or(0.0, |amount| (amount / most).clamp(0.0, 1.0));
             let corner = (left + hour * wide, row * high);
             let field = [corner, (corner.0 + wide - 2, corner.1 + high - 2)];
             let fill = if share > 0.0 { color(0).mix(0.15 + 0.85 * share) } else { LINES.mix(0.12) };
-            area.draw(&Rectangle::new(field, fill.filled())).map_err(told)?;
+            area.draw(&Rectangle::new(field, fill.filled())).map_err(drawing_error)?;
         }
         Ok(())
     })
@@ -215,11 +216,11 @@ fn chart<'a, 'b>(
         .x_label_area_size(BELOW)
         .y_label_area_size(LEFT)
         .build_cartesian_2d(days, 0.0..most)
-        .map_err(told)?;
+        .map_err(drawing_error)?;
     let mut mesh = chart.configure_mesh();
     mesh.disable_x_mesh().light_line_style(TRANSPARENT).bold_line_style(LINES.mix(0.3)).axis_style(LINES);
     mesh.x_labels(8).y_labels(5).label_style(label_style(15));
-    mesh.x_label_formatter(&|day| date(*day)).y_label_formatter(amounts).draw().map_err(told)?;
+    mesh.x_label_formatter(&|day| date(*day)).y_label_formatter(amounts).draw().map_err(drawing_error)?;
     Ok(chart)
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The path as a text. Bytes that are no UTF-8 are told as `\xE9`, so that two paths do not get the same name.
+/// The path as a text. Bytes that are no UTF-8 are decoded as `\xE9`, so that two paths do not get the same name.
 pub(crate) fn name_of(path: &Path) -> Cow<'_, str> {
     text_of(path.as_os_str())
 }
@@ -31,11 +31,11 @@ pub(crate) fn path_of(name: &str) -> Cow<'_, Path> {
     if !name.contains("\\x") || plain.exists() {
         return Cow::Borrowed(plain);
     }
-    told(name).filter(|path| path.exists()).map_or(Cow::Borrowed(plain), Cow::Owned)
+    decoded(name).filter(|path| path.exists()).map_or(Cow::Borrowed(plain), Cow::Owned)
 }
 
 #[cfg(unix)]
-fn told(name: &str) -> Option<std::path::PathBuf> {
+fn decoded(name: &str) -> Option<std::path::PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let mut parts = name.split("\\x");
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -53,7 +53,7 @@ fn told(name: &str) -> Option<std::path::PathBuf> {
 }
 
 #[cfg(not(unix))]
-fn told(_name: &str) -> Option<std::path::PathBuf> {
+fn decoded(_name: &str) -> Option<std::path::PathBuf> {
     None
 }
 
@@ -75,9 +75,9 @@ mod tests {
         ] {
             let path = folder.path().join(OsStr::from_bytes(file));
             std::fs::write(&path, "").unwrap();
-            let told = name_of(&path);
-            assert_eq!(told, folder.path().join(name).to_str().unwrap());
-            assert_eq!(path_of(&told), path);
+            let decoded = name_of(&path);
+            assert_eq!(decoded, folder.path().join(name).to_str().unwrap());
+            assert_eq!(path_of(&decoded), path);
         }
         assert_eq!(path_of("/gone/\\xE9"), Path::new("/gone/\\xE9"));
     }
