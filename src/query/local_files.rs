@@ -1,5 +1,5 @@
-//! Files of this machine, read where it is asked. `object_store`'s own hands each small read to
-//! another thread and back, which takes longer than the read.
+//! Files of this machine, read by the calling thread. `object_store` hands each small read to another thread and back,
+//! which takes longer than the read.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,14 +17,13 @@ use futures::future::ready;
 use futures::{StreamExt, stream};
 use walkdir::WalkDir;
 
-/// Ranges that are nearer to each other are read at once: what lies between is copied, which takes as long as another
-/// call. Bytes.
+/// Ranges with a smaller gap are read at once: copying the gap takes as long as another call. Bytes.
 const GAP: u64 = 8 << 10;
 
 /// Lists and reads files.
 #[derive(Debug)]
 pub(super) struct LocalFiles {
-    /// Knows which path a location stands for.
+    /// Maps locations to paths.
     paths: LocalFileSystem,
 }
 
@@ -33,7 +32,7 @@ impl LocalFiles {
         Self { paths: LocalFileSystem::new() }
     }
 
-    /// Reads a file, or a range of it, if it is the one that the options want.
+    /// Reads a file, or a range of it, if it is the version that the options ask for.
     pub(super) fn read(&self, location: &Path, options: &GetOptions) -> Result<GetResult> {
         let (path, mut file, meta) = self.open(location, options)?;
         let range = options.range.as_ref().map_or(Ok(0..meta.size), |range| range.as_range(meta.size));
@@ -44,7 +43,7 @@ impl LocalFiles {
         Ok(GetResult { payload, meta, range, attributes: Attributes::new() })
     }
 
-    /// Reads ranges of a file, if it is the one that the options want.
+    /// Reads ranges of a file, if it is the version that the options ask for.
     pub(super) async fn read_ranges(
         &self,
         location: &Path,
@@ -65,7 +64,7 @@ impl LocalFiles {
         Ok((path, file, meta))
     }
 
-    /// The files and folders in a folder, and in those below it down to some depth. Where there is no folder, nothing.
+    /// Lists the files and folders in a folder down to some depth. If the folder does not exist, the list is empty.
     pub(super) fn list(&self, folder: Option<&Path>, depth: usize) -> Result<ListResult> {
         let root = self.paths.path_to_filesystem(folder.unwrap_or(&Path::default()))?;
         let mut found = ListResult { common_prefixes: Vec::new(), objects: Vec::new() };
@@ -79,7 +78,7 @@ impl LocalFiles {
                         found.objects.push(described(location, &metadata).map_err(failed(entry.path()))?);
                     }
                 }
-                // What is gone since its folder was read, or never was.
+                // A folder that disappeared after its parent was read, or that never existed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(&root)(error)),
             }
@@ -99,7 +98,7 @@ fn read(file: &mut File, start: u64, end: u64) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// A file with a tag that another version does not have: a run puts a new file in the place of the old one.
+/// Describes a file, with a tag that changes with the version: a run replaces a file by a new one.
 fn described(location: Path, metadata: &Metadata) -> io::Result<ObjectMeta> {
     let modified = DateTime::<Utc>::from(metadata.modified()?);
     let (size, nanoseconds) = (metadata.len(), modified.timestamp_nanos_opt().unwrap_or_default());
