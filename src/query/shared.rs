@@ -64,9 +64,9 @@ fn repeated(plan: &LogicalPlan) -> Result<Vec<Arc<LogicalPlan>>> {
     uses.sort_by_key(|(nodes, ..)| *nodes);
     Ok(uses.into_iter().filter(|(.., count)| *count > 1).map(|(_, part, _)| part).collect())
 }
+
 /// Returns a subquery whose rows pay to keep, with the number of its nodes: it computes something, depends on nothing
 /// outside, and has unique column names.
-/// column names. Returns the number of its nodes.
 fn part<'p>(node: &'p LogicalPlan, recursions: &Recursions) -> Result<Option<(usize, &'p Arc<LogicalPlan>)>> {
     let LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) = node else { return Ok(None) };
     let mut computes = false;

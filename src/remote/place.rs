@@ -1,4 +1,4 @@
-//! Where a URL points to: which kind of store, which bucket, which prefix.
+//! Parses a URL into the kind of store, the bucket and the prefix.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::{Error, Result, shown};
 /// Kind of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// Amazon S3, and what speaks its protocol.
+    /// Amazon S3 and compatible stores.
     S3,
     /// Google Cloud Storage.
     Google,
@@ -21,18 +21,18 @@ pub enum Scheme {
     File,
 }
 
-/// Where a URL points to.
+/// The location of a lake in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Kind of the store.
     pub scheme: Scheme,
     /// Name of the bucket or container; empty for a folder.
     pub bucket: String,
-    /// What all keys begin with.
+    /// Prefix of all keys.
     pub prefix: Path,
-    /// The folder, where it is one.
+    /// The folder, if it is one.
     pub folder: Option<PathBuf>,
-    /// The URL as it is shown and handed on: without a slash at its end.
+    /// The URL as shown and passed on, without a trailing slash.
     pub url: String,
 }
 
@@ -42,14 +42,15 @@ impl Display for Place {
     }
 }
 
-/// What URLs are understood.
+/// Forms of URLs, for messages.
 const FORMS: &str = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER";
 
 impl Place {
-    /// Understands a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// [`Error::Usage`] when its scheme is not known, it names no bucket, or it holds what may be a credential.
+    /// Fails with [`Error::Usage`] if the scheme is unknown, there is no bucket, or it contains something that may be a
+    /// credential.
     pub fn parse(text: &str) -> Result<Self> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| no_url(text))?;
         let scheme = match scheme.to_ascii_lowercase().as_str() {
@@ -93,7 +94,7 @@ impl Place {
         Ok(Self { scheme: Scheme::File, bucket: String::new(), prefix, folder: Some(folder), url: without_slash(text) })
     }
 
-    /// A key below the prefix, as it is shown.
+    /// Returns the full form of a key below the prefix, for messages.
     pub fn shown(&self, key: &str) -> String {
         format!("{}/{key}", self.url)
     }

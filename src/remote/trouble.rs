@@ -1,41 +1,41 @@
-//! What went wrong with a store, as far as somebody can do something about it.
+//! Errors of stores, classified by what somebody can do about them.
 
 use object_store::client::{HttpError, HttpErrorKind};
 
 use super::{Place, Scheme, credentials};
 use crate::Error;
 
-/// Kind of trouble with a store.
+/// Kind of error of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// No credentials are known for this kind of store, or not all of them.
+    /// Credentials for this kind of store are missing or incomplete.
     NoCredentials(Scheme),
-    /// The store does not know the credentials.
+    /// The store does not accept the credentials.
     WrongCredentials,
-    /// The key of an Azure account is wrong, or its firewall keeps this machine out.
+    /// The key of an Azure account is wrong, or its firewall blocks this machine.
     WrongKey,
-    /// The clock is wrong, by which requests are signed.
+    /// The clock is wrong; requests are signed with the time.
     WrongClock,
-    /// The credentials were good once.
+    /// The credentials have expired.
     Expired,
-    /// The credentials do not allow what an upload needs.
+    /// The credentials lack a permission that uploads need.
     Denied,
-    /// The credentials do not allow what a query needs.
+    /// The credentials lack a permission that queries need.
     DeniedReading,
-    /// There is no such bucket.
+    /// The bucket does not exist.
     NoBucket,
-    /// The bucket lies elsewhere.
+    /// The bucket is in another region.
     WrongRegion,
-    /// No answer.
+    /// The store does not respond.
     Unreachable,
-    /// The store cannot do it.
+    /// The store does not support the operation.
     Unsupported,
-    /// Something else.
+    /// Another error.
     Other,
 }
 
 impl Trouble {
-    /// What to do about it.
+    /// Returns what to do about it.
     pub(crate) fn hint(self) -> Option<&'static str> {
         Some(match self {
             Self::NoCredentials(Scheme::Google) => {
@@ -72,10 +72,10 @@ impl Trouble {
     }
 }
 
-/// Longest reason that is told, in characters.
+/// Longest reason that is shown, in characters.
 const LONGEST: usize = 300;
 
-/// The error of an operation on a key.
+/// Returns the error of an operation on a key.
 pub(crate) fn failed(action: &'static str, place: &Place, key: &str, error: &object_store::Error) -> Error {
     let (trouble, reason) = understood(error);
     let reason: String = credentials::without_secrets(&reason).chars().take(LONGEST).collect();
@@ -83,7 +83,7 @@ pub(crate) fn failed(action: &'static str, place: &Place, key: &str, error: &obj
     Error::Remote { action, url, trouble, reason }
 }
 
-/// Whether an answer was cut off on its way, which the client leaves to us; what never arrived it has tried again itself.
+/// True if a response was cut off, which the client does not retry. It has retried requests without a response.
 pub(super) fn is_passing(error: &object_store::Error) -> bool {
     matches!(http_kind(error), Some(HttpErrorKind::Decode | HttpErrorKind::Interrupted | HttpErrorKind::Unknown))
 }
@@ -122,7 +122,7 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
     (trouble, answer.summary().unwrap_or_else(|| innermost(error)))
 }
 
-/// What a server answered: its status, and code and message of an XML body. The rest of a body is never told, since some
+/// A server's response: its status, and code and message of an XML body. The rest of a body is never shown, since some
 /// servers repeat the request's headers in it.
 struct Answer<'t> {
     status: &'t str,
