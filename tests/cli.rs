@@ -232,7 +232,7 @@ exit 2
 --- stdout
 --- stderr
 error: invalid value '0' for '--jobs <N>': number would be zero for non-zero type
-hint: --help tells more
+hint: see --help
 "#);
     insta::assert_snapshot!(run(&["etl", "--since", "noon"]), @r#"
 exit 2
@@ -286,7 +286,7 @@ error: `--param project` has no value; write --param project=VALUE
 exit 2
 --- stdout
 --- stderr
-error: `schema.xls` does not tell its format; name it with -f: table, json, ndjson, csv, markdown, parquet, arrow
+error: `schema.xls` has no suffix of a known format; name one with -f: table, json, ndjson, csv, markdown, parquet, arrow
 "#);
 }
 
@@ -318,7 +318,7 @@ fn a_remote_lake_is_not_written() {
 exit 2
 --- stdout
 --- stderr
-error: the lake `s3://bucket/lake` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk
+error: the lake `s3://bucket/lake` is remote: it can only be queried; `llrem upload` writes it from a lake on a local disk
 "#);
 }
 
@@ -633,7 +633,7 @@ error: `xml` is no format (table, json, ndjson, csv, markdown, parquet, arrow)
 exit 2
 --- stdout
 --- stderr
-error: `all` is no value of `redact`
+error: `all` is not a value of `redact`
 "#);
     insta::assert_snapshot!(home.run(&["--config", "missing.toml", "schema"]), @r#"
 exit 1
@@ -825,7 +825,7 @@ error: Expected: an SQL statement, found: selec at Line: 1, Column: 1
 exit 1
 --- stdout
 --- stderr
-error: a query is one statement; run several one by one
+error: a query is one statement; run several of them separately
 "#);
 }
 
@@ -861,7 +861,7 @@ reason,path
 new,[HOME]/.claude/projects/-api/api.jsonl
 --- stderr
 claude-code: 1 new, 0 changed, 0 unchanged
-projects that their sessions name would be looked into for files of opencode, aider, amazon-q, kiro-cli and windsurf
+projects that their sessions name would be searched for files of opencode, aider, amazon-q, kiro-cli and windsurf
 1 of these sources would be read; nothing was written
 ");
     let extracted = home.run(&["etl"]);

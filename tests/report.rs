@@ -327,7 +327,7 @@ fn on_a_terminal_it_goes_to_a_file() {
     std::fs::write(&file, "mine").unwrap();
     let said = run();
     assert!(
-        said.contains("error: `llrem-report.html` is there, and no page of llrem's; name a file with -o FILE"),
+        said.contains("error: `llrem-report.html` exists and is not a report of llrem; name a file with -o FILE"),
         "{said}"
     );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");

@@ -348,7 +348,7 @@ fn one_query_on_a_terminal_is_limited_too() {
     assert!(printed("query cost_by_session").contains("2 more rows (`--limit off` shows all"));
     assert!(!printed("query cost_by_session --limit off").contains("more rows"));
     fs::write(bench.path().join(".config/llrem/config.toml"), "limit = 'many'").unwrap();
-    assert_eq!(printed("sql 'select 1'"), "error: `many` is no limit; write a number of rows, or off\n");
+    assert_eq!(printed("sql 'select 1'"), "error: `many` is not a limit; write a number of rows, or off\n");
 }
 
 #[test]

@@ -322,7 +322,7 @@ fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
         return version1::parse(content);
     }
     if hash != xxh3_64_with_seed(content, SEED) {
-        return Err("its content does not have the hash it should have".to_owned());
+        return Err("its hash is wrong".to_owned());
     }
     let stored: Vec<Stored<'_>> = postcard::from_bytes(content).map_err(|error| error.to_string())?;
     let replicas = stored.into_iter().map(|stored| StoredReplica {

@@ -80,7 +80,7 @@ fn pending(layout: &Layout) -> Result<Option<Journal>> {
     let damaged = |reason: &str| Error::DamagedState { path: path.clone(), reason: reason.to_owned() };
     let (hash, content) = bytes.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
     if blake3::hash(content).as_bytes() != hash {
-        return Err(damaged("its content does not have the hash it should have"));
+        return Err(damaged("its hash is wrong"));
     }
     postcard::from_bytes(content).map(Some).map_err(|error| damaged(&error.to_string()))
 }

@@ -189,7 +189,7 @@ pub(crate) struct FileEntry {
 
 /// Problem of a source that is skipped until it changes.
 pub(crate) const FATAL: &str =
-    "llrem died again and again while it read only this source; it is skipped until it changes";
+    "llrem was killed several times while it read only this source; it is skipped until it changes";
 
 impl SourceEntry {
     /// True if reading the source has killed the process.
@@ -238,7 +238,7 @@ impl Manifest {
         let rest = after_version(bytes, path, lake)?;
         let (hash, content) = rest.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
         if blake3::hash(content).as_bytes() != hash {
-            return Err(damaged("its content does not have the hash it should have"));
+            return Err(damaged("its hash is wrong"));
         }
         let damaged = |error: postcard::Error| damaged(&error.to_string());
         let (mut manifest, rest) = postcard::take_from_bytes::<Self>(content).map_err(damaged)?;
@@ -275,7 +275,7 @@ impl Manifest {
 
 /// Returns the bytes after the version of a manifest, if this llrem knows that version.
 fn after_version<'b>(bytes: &'b [u8], path: &Path, lake: &Path) -> Result<&'b [u8]> {
-    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged(path, "it does not begin as a manifest"))?;
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged(path, "it is not a manifest"))?;
     let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged(path, "it is cut off"))?;
     let version = u32::from_le_bytes(*version);
     if version > VERSION {

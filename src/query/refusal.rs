@@ -72,7 +72,7 @@ pub(super) fn explain(error: &DataFusionError) -> Error {
     }
     let root = error.find_root();
     if root.to_string().contains("a single SQL statement") {
-        return Error::Query("a query is one statement; run several one by one".to_owned());
+        return Error::Query("a query is one statement; run several of them separately".to_owned());
     }
     if let DataFusionError::SchemaError(schema, _) = root
         && let SchemaError::FieldNotFound { field, valid_fields } = schema.as_ref()

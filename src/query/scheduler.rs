@@ -41,7 +41,7 @@ impl Scheduler {
         }
         if !cfg!(feature = "ballista") {
             return Err(Error::Usage(
-                "this llrem knows no clusters; build one that does: cargo install --path . --locked --features ballista"
+                "this llrem was built without clusters; build one with them: cargo install --path . --locked --features ballista"
                     .to_owned(),
             ));
         }
@@ -101,7 +101,7 @@ mod tests {
     fn without_ballista_it_says_how_to_get_it() {
         insta::assert_snapshot!(
             Scheduler::parse("df://h:1").unwrap_err(),
-            @"this llrem knows no clusters; build one that does: cargo install --path . --locked --features ballista"
+            @"this llrem was built without clusters; build one with them: cargo install --path . --locked --features ballista"
         );
     }
 }

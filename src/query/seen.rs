@@ -136,6 +136,6 @@ fn is_same(one: Option<&str>, other: Option<&str>) -> bool {
 
 /// Returns the error for a file with another version than the listed one.
 pub(super) fn replaced(location: &Path) -> object_store::Error {
-    let source = "it is not the file that was listed".into();
+    let source = "the file was replaced after it was listed".into();
     object_store::Error::Precondition { path: location.to_string(), source }
 }

@@ -117,9 +117,7 @@ fn folder_address(folder: &Path) -> Result<String> {
     let readable = folder.to_str().filter(|path| !path.contains(['*', '?', '[', ']', '{', '}', '`', '\\', '%', ',']));
     let wrong = || {
         let place = folder.display();
-        Error::Usage(format!(
-            "Spark cannot read `{place}`: a sign in its name stands for others; make a link to the lake"
-        ))
+        Error::Usage(format!("Spark cannot read `{place}`: its name contains a wildcard; create a link to the lake"))
     };
     readable.map(str::to_owned).ok_or_else(wrong)
 }
@@ -163,7 +161,7 @@ mod tests {
         assert_eq!(folder_address(Path::new("/a b/it's/usage")).unwrap(), "/a b/it's/usage");
         insta::assert_snapshot!(
             folder_address(Path::new("/a[b]/usage")).unwrap_err(),
-            @"Spark cannot read `/a[b]/usage`: a sign in its name stands for others; make a link to the lake"
+            @"Spark cannot read `/a[b]/usage`: its name contains a wildcard; create a link to the lake"
         );
     }
 }

@@ -52,7 +52,7 @@ impl Profile {
         let elsewhere = ["sso_session", "sso_start_url", "credential_process", "role_arn", "login_session"];
         match elsewhere.into_iter().find(|key| self.get(key).is_some()) {
             Some(key) => Err(Error::Usage(format!(
-                "the AWS profile `{name}` has no keys but `{key}`; run eval \"$(aws configure export-credentials --profile {name} --format env)\""
+                "the AWS profile `{name}` has no keys, only `{key}`; run eval \"$(aws configure export-credentials --profile {name} --format env)\""
             ))),
             None => Ok(None),
         }

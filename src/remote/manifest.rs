@@ -93,7 +93,7 @@ impl MachineManifest {
 
     pub(crate) fn decode(bytes: &[u8], shown: &str) -> Result<Self> {
         let damaged = |reason: &str| Error::DamagedState { path: shown.into(), reason: reason.to_owned() };
-        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it does not begin as a manifest"))?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it is not a manifest"))?;
         let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it is cut off"))?;
         let version = u32::from_le_bytes(*version);
         if version > VERSION {
@@ -101,7 +101,7 @@ impl MachineManifest {
         }
         let (hash, packed) = rest.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
         if blake3::hash(packed).as_bytes() != hash {
-            return Err(damaged("its content does not have the hash it should have"));
+            return Err(damaged("its hash is wrong"));
         }
         let content = zstd::bulk::decompress(packed, LARGEST).map_err(|error| damaged(&error.to_string()))?;
         postcard::from_bytes(&content).map_err(|error| damaged(&error.to_string()))

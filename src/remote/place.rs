@@ -63,7 +63,7 @@ impl Place {
         let shown = shown::url(text);
         let secret = || {
             Error::Usage(
-                "the URL holds a user, a password or a query; credentials come from the environment".to_owned(),
+                "the URL contains a user, a password or a query; credentials come from the environment".to_owned(),
             )
         };
         let url = Url::parse(text).map_err(|error| {
@@ -80,7 +80,7 @@ impl Place {
         let host = url.host_str().unwrap_or_default();
         let bucket = if url.username().is_empty() { host } else { url.username() };
         if bucket.is_empty() {
-            return Err(Error::Usage(format!("`{shown}` names no bucket; write {FORMS}")));
+            return Err(Error::Usage(format!("`{shown}` has no bucket; write {FORMS}")));
         }
         let prefix = Path::from_url_path(url.path()).map_err(|error| bad_prefix(text, &error))?;
         Ok(Self { scheme, bucket: bucket.to_owned(), prefix, folder: None, url: without_slash(text) })
@@ -111,7 +111,7 @@ fn no_url(text: &str) -> Error {
 }
 
 fn bad_prefix(text: &str, error: &object_store::path::Error) -> Error {
-    Error::Usage(format!("`{text}` is no place for a lake: {error}"))
+    Error::Usage(format!("`{text}` is not a place for a lake: {error}"))
 }
 
 #[cfg(test)]

@@ -165,14 +165,14 @@ fn endpoint(named: Option<String>, options: &Options, http_is_allowed: bool) -> 
     let parsed = parsed.ok_or_else(|| Error::Usage("the endpoint is no URL; write https://host:port".to_owned()))?;
     if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() {
         return Err(Error::Usage(
-            "the endpoint holds a user, a password or a query; credentials come from the environment".to_owned(),
+            "the endpoint contains a user, a password or a query; credentials come from the environment".to_owned(),
         ));
     }
     match parsed.scheme() {
         "https" => Ok(Some(endpoint)),
         "http" if http_is_allowed => Ok(Some(endpoint)),
         "http" => Err(Error::Usage(format!(
-            "the endpoint `{endpoint}` is not encrypted; to use it all the same set `allow_http = true` under [storage]"
+            "the endpoint `{endpoint}` is not encrypted; to use it anyway, set `allow_http = true` under [storage]"
         ))),
         other => Err(Error::Usage(format!("the endpoint begins with `{other}://`; write https://host:port"))),
     }

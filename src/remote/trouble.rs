@@ -61,12 +61,12 @@ impl Trouble {
             Self::Expired => {
                 "renew the credentials (`aws sso login`, `gcloud auth login`, `az login`), then run it again"
             }
-            Self::Denied => "reading, writing, listing and deleting below the prefix have to be allowed",
-            Self::DeniedReading => "reading and listing below the prefix have to be allowed",
-            Self::NoBucket => "check the name of the bucket, or make it, and check the endpoint under [storage]",
+            Self::Denied => "uploads need permission to read, write, list and delete below the prefix",
+            Self::DeniedReading => "queries need permission to read and list below the prefix",
+            Self::NoBucket => "check the name of the bucket, or create it, and check the endpoint under [storage]",
             Self::WrongRegion => "set AWS_REGION, or `region` under [storage] in the configuration",
             Self::Unreachable => "check the network, and `endpoint` under [storage] in the configuration",
-            Self::Unsupported => "the store has to know conditional writes (If-Match, If-None-Match)",
+            Self::Unsupported => "the store must support conditional writes (If-Match, If-None-Match)",
             Self::Other => return None,
         })
     }

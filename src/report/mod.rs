@@ -96,7 +96,7 @@ impl Page<'_> {
 
     fn scope(&self) -> Markup {
         html! {
-            @if self.filters.is_empty() { "All that the lake has." }
+            @if self.filters.is_empty() { "The whole lake." }
             @for (place, (name, value)) in self.filters.iter().enumerate() {
                 @if place > 0 { " · " }
                 (name) " " b { (crate::shown::visible(value)) }
@@ -158,7 +158,7 @@ impl Page<'_> {
             @if partial > 0.0 {
                 p.warn {
                     "The counts of " (shown(Kind::Number, Some(partial)))
-                    " responses are not exact: rounded, estimated, or without what came later. Most cost more than is said here."
+                    " responses are not exact: rounded, estimated, or taken before the response ended. Most cost more than shown here."
                 }
             }
         })

@@ -100,7 +100,7 @@ fn refuse_own_folder(lake: &Path, folder: &Path) -> Result<()> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (lake, folder) = (real(lake), real(folder));
     if folder.starts_with(&lake) || lake.starts_with(&folder) {
-        return Err(Error::Usage(format!("`{}` and the lake lie within each other", folder.display())));
+        return Err(Error::Usage(format!("`{}` contains the lake, or is in it", folder.display())));
     }
     Ok(())
 }
@@ -164,7 +164,7 @@ async fn upload(
     }
     Err(Error::DamagedState {
         path: layout.root().to_owned(),
-        reason: "files are not what the manifest says, time and again".to_owned(),
+        reason: "files repeatedly differ from the manifest".to_owned(),
     })
 }
 

@@ -107,7 +107,7 @@ fn a_filter_that_nothing_can_pass_is_told() {
     }
     for command in &commands[..2] {
         let shown = home.run(&[command, ["--project", "api.v3"].as_slice()].concat());
-        let warning = "\nwarning: no session is of the project `api.v3`; did you mean `api.v2`?\n";
+        let warning = "\nwarning: no session belongs to the project `api.v3`; did you mean `api.v2`?\n";
         assert!(shown.starts_with("exit 0\n") && shown.contains(warning), "{command:?}: {shown}");
     }
     let by_day = |more: &[&str]| home.run(&[&["query", "cost_by_day", "--project"], more].concat());
@@ -118,7 +118,7 @@ fn a_filter_that_nothing_can_pass_is_told() {
     --- stdout
     day,cost_usd,unpriced_responses,sessions,responses,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens
     --- stderr
-    warning: no session is of the project `nothing like it`
+    warning: no session belongs to the project `nothing like it`
     ");
     insta::assert_snapshot!(run(&["detect", "tool_retry_loop"]), @r"
     exit 2
@@ -292,14 +292,14 @@ fn what_is_uncertain_is_told_of_an_uploaded_lake_too() {
     claude-code,"counts are rounded, estimated or those of a running response",response,1,15,
     claude-code,model without a known price,house-model,1,15,
     --- stderr
-    warning: `sources` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself
+    warning: `sources` is empty in an uploaded lake, because it names local files; run the query on the machine itself
     "#);
     insta::assert_snapshot!(home.run(&["sql", "select path from sources", "--lake", &url]), @r"
     exit 0
     --- stdout
     path
     --- stderr
-    warning: `sources` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself
+    warning: `sources` is empty in an uploaded lake, because it names local files; run the query on the machine itself
     ");
     insta::assert_snapshot!(home.run(&["sources", "--lake", &url]), @r"
     exit 1
