@@ -16,7 +16,7 @@ pub const CONTENT: &str = "LLREM_CONTENT";
 pub const JOBS: &str = "LLREM_JOBS";
 /// The history file of `llrem sql`, or `off`. Overrides `history` of the configuration.
 pub const HISTORY: &str = "LLREM_HISTORY";
-/// What `upload` sends. `--profile` overrides it.
+/// Profile of `upload`. `--profile` overrides it.
 pub const PROFILE: &str = "LLREM_PROFILE";
 /// Parts into which a cluster divides a query. The name is that of `DataFusion`.
 pub const PARTITIONS: &str = "DATAFUSION_EXECUTION_TARGET_PARTITIONS";

@@ -276,10 +276,10 @@ fn a_remote_lake_gives_the_same_page() {
         .arg(&file);
     succeed(&mut command);
     let remote = parsed(&file);
-    assert!(remote.paragraphs.iter().any(|text| text.contains("is not uploaded")), "{:?}", remote.paragraphs);
+    assert!(remote.paragraphs.iter().any(|text| text.contains("are not uploaded")), "{:?}", remote.paragraphs);
     let without_quality = |mut page: Page| {
         page.tables.remove("data-quality");
-        page.paragraphs.retain(|text| !text.contains("is not uploaded") && !text.starts_with("Made by"));
+        page.paragraphs.retain(|text| !text.contains("are not uploaded") && !text.starts_with("Made by"));
         page
     };
     assert_eq!(without_quality(remote), without_quality(own));

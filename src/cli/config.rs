@@ -40,7 +40,7 @@ pub(super) struct Config {
     pub query_folders: Vec<PathBuf>,
     /// Access to object storage.
     pub storage: remote::Options,
-    /// What `upload` sends.
+    /// Options of `upload`.
     pub upload: Upload,
 }
 

@@ -227,7 +227,7 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
     take_out_of_range();
     let extracted = catch_unwind(AssertUnwindSafe(|| planned.agent.extract(&mut source, sink)));
     sink.note_out_of_range(sink.report.lines.max(1));
-    // What was read up to this point is not the whole source.
+    // The rows up to this point are not the whole source.
     check_interrupt()?;
     extracted.unwrap_or_else(|_| {
         Err(Reject::Io(std::io::Error::other("llrem failed on it; please report this file's shape")))

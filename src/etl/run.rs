@@ -370,7 +370,7 @@ fn prepare(
     Ok(Prepared { pricer, redactor, groups, read_again, old })
 }
 
-/// What a run needs before it reads: prices, rules, groups and the claims of the lake.
+/// Input of a run: prices, rules, groups and the claims of the lake.
 struct Prepared {
     pricer: Pricer,
     redactor: Redactor,

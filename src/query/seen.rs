@@ -1,4 +1,4 @@
-//! What one query saw: the listed version of each file, and the reason why it stopped.
+//! State of one query: the listed version of each file, and the reason why it stopped.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

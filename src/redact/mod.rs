@@ -23,7 +23,7 @@ use std::ops::Range;
 pub(crate) use personal::{Personal, user_of};
 use scanner::{Found, Scanner};
 
-/// What counts as a secret.
+/// The texts that count as secrets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Credentials that their form, or a name next to them, gives away.

@@ -11,7 +11,7 @@ pub(super) enum Level {
     Strict,
 }
 
-/// What must not come directly before a match.
+/// Condition on the byte directly before a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edge {
     /// No condition.

@@ -15,7 +15,7 @@ pub struct Options {
     pub url: String,
     /// Access to the store.
     pub storage: remote::Options,
-    /// What is uploaded.
+    /// Profile of the upload.
     pub profile: Choice,
     /// List what would be uploaded and deleted, and change nothing.
     pub dry_run: bool,

@@ -56,7 +56,7 @@ struct Shell<'a> {
     file: Option<PathBuf>,
 }
 
-/// Tells the shell to continue or to end.
+/// Decides whether the shell continues or ends.
 #[derive(PartialEq, Eq)]
 enum Next {
     GoOn,

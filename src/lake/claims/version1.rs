@@ -56,7 +56,7 @@ fn add(packed: &[u8; PACKED], replica: &mut Replica) -> Option<()> {
         2 => Kind::Response,
         _ if flags & YIELDS != 0 => {
             let until = i64::from(seq.cast_unsigned()) * 1_000_000;
-            // What a companion of the source added is now part of a record's fullness.
+            // Contributions of a companion file are now part of a record's fullness.
             if !is_copy {
                 replica.yields.push(Yield { record: value.cast_unsigned(), fact: key, until });
             }

@@ -10,7 +10,7 @@ use super::bounds::{Bounds, MAX_ROW, explained, stopped};
 use crate::interrupt::interrupted;
 
 thread_local! {
-    /// What was left out since the last call.
+    /// Objects and rows that were left out since the last call.
     static LEFT_OUT: RefCell<LeftOut> = const { RefCell::new(LeftOut::NOTHING) };
 }
 

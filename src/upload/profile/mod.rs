@@ -33,7 +33,7 @@ pub enum Profile {
     Metrics,
 }
 
-/// What is uploaded.
+/// The profile of an upload and its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Choice {
     /// The profile.
