@@ -317,7 +317,7 @@ pub struct Upload {
     /// Destination: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER
     #[arg(value_hint = ValueHint::Url)]
     pub url: String,
-    /// What to upload [default: redacted]
+    /// Profile of the uploaded data [default: redacted]
     #[arg(long, value_enum, value_name = "PROFILE", env = environment::PROFILE, hide_env_values = true)]
     pub profile: Option<Profile>,
     /// List what would be uploaded and deleted, and change nothing
@@ -394,7 +394,7 @@ pub enum Content {
     None,
 }
 
-/// What `upload` sends.
+/// Profile of the data that `upload` sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
     /// Everything, as it is in the lake

@@ -1,4 +1,4 @@
-//! `llrem schema`: tables, columns, types, units, meaning; or the same as statements for another engine.
+//! `llrem schema`: lists tables, columns, types, units and meanings, or prints statements for another engine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
     Output::new(&settings.output, Format::Table)?.wrapping().print(&rows)
 }
 
-/// What `-f` takes here beside the formats of results.
+/// Values of `-f` here in addition to formats of results.
 enum Engine {
     DuckDb,
     Spark,
@@ -48,7 +48,7 @@ impl Engine {
     }
 }
 
-/// The engines of Spark's dialect, as `-f` has them.
+/// Names of the engines with Spark's dialect.
 pub(super) const SPARK: &str = "spark";
 
 struct Column {
@@ -60,7 +60,7 @@ struct Column {
     meaning: &'static str,
 }
 
-/// Every table, and what one row of it is.
+/// Lists every table with the meaning of a row.
 pub(super) fn tables() -> Result<RecordBatch> {
     let tables = LAKE_TABLES.into_iter().chain(STATE_TABLES);
     let column = |text: fn(&TableDef) -> &str| tables.clone().map(|table| Some(text(table))).collect::<StringArray>();
@@ -70,7 +70,7 @@ pub(super) fn tables() -> Result<RecordBatch> {
     ])?)
 }
 
-/// Every column, or those of one table.
+/// Lists every column, or those of one table.
 pub(super) fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
     let stored = LAKE_TABLES.into_iter().map(|table| (table, true));
     let state = STATE_TABLES.into_iter().map(|table| (table, false));
@@ -122,7 +122,7 @@ const UNITS: [(&str, &str); 6] = [
     (" USD.", "USD"),
 ];
 
-/// A column's documentation ends in its unit, where it has one.
+/// Splits a column's documentation into text and unit, its last sentence.
 fn split_unit(doc: &'static str) -> (&'static str, Option<&'static str>) {
     let found = UNITS.iter().find_map(|(ending, unit)| doc.strip_suffix(ending).map(|meaning| (meaning, Some(*unit))));
     found.unwrap_or((doc, if doc.contains(" USD for ") { Some("USD") } else { None }))

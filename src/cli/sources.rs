@@ -1,4 +1,4 @@
-//! `llrem sources`: every file known, its state, its bad lines, the rows made of it.
+//! `llrem sources`: lists every known source, with its state, bad lines and number of rows.
 
 use arrow::array::{AsArray, BooleanArray};
 use arrow::compute::filter_record_batch;
@@ -8,7 +8,7 @@ use super::output::{Format, Output};
 use super::settings::Settings;
 use crate::Result;
 
-/// States of sources that were not wholly read.
+/// States of sources that could not be read in full.
 const BAD_STATES: [&str; 3] = ["partial", "unreadable", "encrypted"];
 
 /// Runs the command.

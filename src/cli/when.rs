@@ -1,4 +1,4 @@
-//! Moments and durations as people type them: `7d`, `2026-01-31`, `yesterday`, `monday`, `5m`.
+//! Parses times and durations: `7d`, `2026-01-31`, `yesterday`, `monday`, `5m`.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use chrono_tz::Tz;
 use crate::time::in_zone;
 use crate::{Error, Result};
 
-/// The clock and the zone by which typed moments are understood.
+/// The clock and the time zone for parsing times.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
-    /// The present moment.
+    /// The current time.
     pub now: DateTime<Utc>,
-    /// Zone of dates and times that carry no offset.
+    /// Time zone of dates and times without an offset.
     pub zone: Tz,
 }
 
-/// Which end of a day a bare date means.
+/// The end of a day that a date without a time means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// The first moment of the day (`--since`).
+    /// The beginning of the day (`--since`).
     Start,
-    /// The first moment of the next day (`--until`, which is exclusive).
+    /// The beginning of the next day (`--until`, which is exclusive).
     End,
 }
 
 impl Clock {
-    /// The system's clock, in the given zone.
+    /// Returns the system's clock, in the given time zone.
     pub fn system(zone: Tz) -> Self {
         Self { now: DateTime::from_timestamp_micros(crate::time::now()).unwrap_or_default(), zone }
     }
 
-    /// The moment that the text means. Microseconds since 1970.
+    /// Parses a time. Microseconds since 1970.
     pub fn moment(&self, text: &str, bound: Bound) -> Result<i64> {
         let typed = text.trim();
         self.ago(typed)
@@ -42,7 +42,7 @@ impl Clock {
             .ok_or_else(|| not_a_moment(text))
     }
 
-    /// `7d`: so long before now. Days and weeks keep the time of day, also over a change of the clocks.
+    /// `7d`: this long before now. Days and weeks keep the time of day, also when the clocks change.
     fn ago(&self, typed: &str) -> Option<DateTime<Utc>> {
         let (count, unit) = amount(typed)?;
         let days = match unit {
@@ -54,7 +54,7 @@ impl Clock {
         in_zone(local.checked_sub_days(Days::new(days))?, self.zone)
     }
 
-    /// `2026-01-31`, `today`, `yesterday`, `monday`: the last such day, today counted.
+    /// `2026-01-31`, `today`, `yesterday`, `monday`: the last such day, including today.
     fn day(&self, typed: &str) -> Option<NaiveDate> {
         let today = self.now.with_timezone(&self.zone).date_naive();
         let word = typed.to_ascii_lowercase();
@@ -76,7 +76,7 @@ impl Clock {
         in_zone(day.and_time(NaiveTime::MIN), self.zone)
     }
 
-    /// `2026-01-31T10:00`, with seconds and an offset where given.
+    /// `2026-01-31T10:00`, optionally with seconds and an offset.
     fn date_time(&self, typed: &str) -> Option<DateTime<Utc>> {
         if let Ok(moment) = DateTime::parse_from_rfc3339(typed) {
             return Some(moment.to_utc());

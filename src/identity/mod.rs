@@ -1,4 +1,4 @@
-//! Which session owns a record, and what the lake remembers of the sources that held it.
+//! Decides which session owns a record, and what the lake remembers of the sources that held it.
 //!
 //! Agents copy history between files, rewrite them and drop parts of them. Each record is in the lake once, and stays.
 //! This module decides how. It has no I/O, no locks and no rows: readings and memories go in, decisions come out.

@@ -97,7 +97,7 @@ impl Yield {
     }
 }
 
-/// What one source holds, or once held, of one session.
+/// The content, past or present, of one session in one source.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Replica {
     /// The session.

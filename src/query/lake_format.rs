@@ -1,7 +1,7 @@
-//! What the planner and the readers are told of the lake's Parquet files. The engine's own format gathers the least and the
-//! greatest value of every column of every file before a query begins, and reads the Arrow schema that each file carries;
-//! with hundreds of files that takes longer than most queries, which need the rows and bytes alone: the rest is looked up
-//! where a file is opened.
+//! Statistics of the lake's Parquet files for the planner and the readers. The engine's own format collects the minimum
+//! and maximum of every column of every file before a query starts, and reads the Arrow schema of each file. With
+//! hundreds of files, that takes longer than most queries, which need only rows and bytes; the rest is read when a file
+//! is opened.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use parquet::file::metadata::{
 };
 use parquet::file::statistics::Statistics as ChunkStatistics;
 
-/// Parquet files whose schema is known.
+/// Parquet files with a known schema.
 #[derive(Debug)]
 pub(super) struct LakeFormat {
     parquet: ParquetFormat,
@@ -36,12 +36,13 @@ pub(super) struct LakeFormat {
 }
 
 impl LakeFormat {
-    /// Files of which so many bytes at the end are read at once, with or without what tells where pages begin.
+    /// Creates the format, with the number of bytes at the end of a file to read at once, and with or without the page
+    /// index.
     pub(super) fn new(footer: Option<usize>, pages: PageIndexPolicy) -> Self {
         Self { parquet: ParquetFormat::default().with_metadata_size_hint(footer), footer, pages }
     }
 
-    /// The footer of a file, in a task of its own, so that many are read side by side.
+    /// Reads the footer of a file in a task of its own, so that many are read in parallel.
     async fn footer(
         &self,
         state: &dyn Session,
@@ -70,8 +71,8 @@ fn known(footers: &FileMetadataCache, file: &ObjectMeta) -> Option<Arc<ParquetMe
     Some(Arc::clone(entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?.parquet_metadata()))
 }
 
-/// The footer without the Arrow schema, which would be read again each time that the file is opened; it tells nothing that
-/// the Parquet schema and the table's own do not.
+/// Removes the Arrow schema from a footer, because it would be parsed each time the file is opened. It adds nothing to
+/// the Parquet schema and the table's own.
 fn without_schema(footer: ParquetMetaData) -> ParquetMetaData {
     let file = footer.file_metadata();
     let bare = FileMetaData::new(
@@ -87,8 +88,8 @@ fn without_schema(footer: ParquetMetaData) -> ParquetMetaData {
     ParquetMetaDataBuilder::new(bare).set_row_groups(groups).set_column_index(columns).set_offset_index(offsets).build()
 }
 
-/// The rows, and the bytes by column: what the planner needs to choose which side of a join is held. Of moments also the
-/// first, the last and how many there are not: by them whole files are left out, row groups without a null are not.
+/// Returns the rows, and the bytes by column: the planner needs them to choose which side of a join to hold. For
+/// timestamps also the minimum, maximum and number of nulls: whole files are skipped by them.
 fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
     let rows = usize::try_from(footer.file_metadata().num_rows()).unwrap_or_default();
     let bytes = |column: &str| {
@@ -114,13 +115,13 @@ fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
     }
 }
 
-/// The place of a column among those of the file.
+/// Returns the index of a column in the file.
 fn leaf_of(footer: &ParquetMetaData, column: &str) -> Option<usize> {
     let leaves = footer.file_metadata().schema_descr();
     (0..leaves.num_columns()).find(|leaf| leaves.get_column_root(*leaf).name() == column)
 }
 
-/// Adds what the footer tells of a column of moments; nothing where it does not tell all.
+/// Adds the statistics of a timestamp column, if the footer has all of them.
 fn with_moments(
     told: ColumnStatistics,
     footer: &ParquetMetaData,

@@ -1,16 +1,17 @@
-//! "Did you mean": the known name that is nearest to what was typed.
+//! "Did you mean": finds the known name that is most similar to what was typed.
 
 use strsim::levenshtein;
 
 /// Letters that are enough to tell a name by its beginning.
 const BEGINNING: usize = 3;
 
-/// `; did you mean …?` when a known name is near, else nothing.
+/// Returns `; did you mean …?` if a known name is similar, or else nothing.
 pub fn suggestion<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(typed, known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
-/// The known name that is nearest, when it differs in a third of its letters at most; else the only one that begins so.
+/// Returns the most similar known name, if at most a third of its letters differ, or else the only one with this
+/// beginning.
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(typed);
     let known: Vec<(String, &str)> = known.into_iter().map(|name| (fold(name), name)).collect();

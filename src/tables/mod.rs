@@ -48,7 +48,10 @@ pub(crate) fn fingerprint() -> String {
 
 /// The hive partition columns of every lake table, outermost first: name and meaning.
 pub const PARTITION_COLUMNS: [(&str, &str); 3] = [
-    ("machine", "Machine that the session ran on: the configured name, or else the host name when the lake was created."),
+    (
+        "machine",
+        "Machine that the session ran on: the configured name, or else the host name when the lake was created.",
+    ),
     ("agent", "Coding agent that wrote the session, as `llrem agents` names it."),
     ("month", "Month of the session's start, UTC, as YYYY-MM; `unknown` if the agent recorded no time."),
 ];

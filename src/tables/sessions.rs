@@ -5,7 +5,7 @@ lake_table! {
     SESSIONS = "sessions", row SessionRow, builder Sessions, columns SessionColumns {
         /// Identity of the session, together with machine and agent.
         session_id: Str [Id, Words],
-        /// What the session is: `session`, `subagent`, `side_agent` (the agent's own helper calls) or `prompts` (typed prompts whose transcript is gone).
+        /// Kind of session: `session`, `subagent`, `side_agent` (the agent's own helper calls) or `prompts` (typed prompts whose transcript is gone).
         kind: Str [Name, Words],
         /// Version of the agent that wrote the last record.
         agent_version: Opt<Str> [Name, Words],

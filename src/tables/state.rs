@@ -129,7 +129,7 @@ state_table! {
         first_seq: Opt<I64>,
         /// Last position in the session.
         last_seq: Opt<I64>,
-        /// What to look at.
+        /// Summary of the evidence, such as files, tools, commands or counts.
         evidence: Str,
         /// What happened, and what to do about it.
         explanation: Str,

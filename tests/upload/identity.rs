@@ -20,7 +20,7 @@ fn two_lakes_of_one_machine_name_are_told_apart() {
     assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
     let today = llrem::time::day_of(Some(llrem::time::now()));
     let expected = format!(
-        "error: the machine `bench` at `{}` is another lake's, uploaded last on {today}\n\
+        "error: the machine `bench` at `{}` belongs to another lake, last uploaded on {today}\n\
          hint: give each machine its own name (`machine` in the configuration) and extract into a new lake; \
          `--replace` replaces what is there with this lake\n",
         s3.url()
@@ -46,9 +46,9 @@ fn a_lake_and_its_copy_are_told_apart() {
     succeed(&mut s3.upload(&copy.lake(), &["--profile", "full"]));
     let today = llrem::time::day_of(Some(llrem::time::now()));
     let expected = format!(
-        "error: the machine `bench` at `{}` was uploaded last by a copy of this lake, on {today}\n\
-         hint: of one machine, go on with one lake: `--replace` replaces what is there with this one; \
-         two machines need names of their own (`machine` in the configuration) and new lakes\n",
+        "error: the machine `bench` at `{}` was last uploaded by a copy of this lake, on {today}\n\
+         hint: continue with one lake per machine: `--replace` replaces what is there with this one; \
+         two machines need different names (`machine` in the configuration) and new lakes\n",
         s3.url()
     );
     let assert_refused = |lake: &Path, arguments: &[&str]| {
@@ -109,7 +109,7 @@ fn of_two_uploads_of_one_machine_one_loses_and_the_next_is_right() {
     let output = slow.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let expected = format!(
-        "error: another upload of the machine `bench` to `{}` came between; this one stopped\n\
+        "error: another upload of the machine `bench` to `{}` ran at the same time; this one stopped\n\
          hint: run it again; of a lake and its copies, upload one\n",
         s3.url()
     );

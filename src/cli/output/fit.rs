@@ -1,15 +1,15 @@
-//! Texts in the width that there is.
+//! Fits texts into a width.
 
 use textwrap::core::Word;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Width of the widest line, in columns of the terminal.
+/// Returns the width of the widest line, in columns of the terminal.
 pub(super) fn widest_line(cell: &str) -> usize {
     cell.lines().map(UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
-/// The text in at most so many columns of the terminal; `…` stands for what was cut.
+/// Shortens a text to a number of columns; `…` replaces what was cut.
 pub(super) fn cut(text: &str, width: usize) -> String {
     let mut used = 1;
     let kept = text.chars().take_while(|letter| {
@@ -19,12 +19,12 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     kept.chain(['…']).collect()
 }
 
-/// The text in lines of at most so many columns, broken between words where there are any.
+/// Wraps a text to lines of a number of columns, between words if possible.
 pub(super) fn wrapped(text: &str, width: usize) -> String {
     filled(text, width, WordSeparator::AsciiSpace)
 }
 
-/// A column's name in lines of at most so many columns, broken after `_`.
+/// Wraps a column's name to lines of a number of columns, after `_`.
 pub(super) fn folded(name: &str, width: usize) -> String {
     filled(name, width, WordSeparator::Custom(parts))
 }
