@@ -10,13 +10,12 @@ use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
     let columns = [
         row.timestamp.is_some(),
-        row.model.is_some(),
         row.response_id.is_some(),
         row.stop_reason.is_some(),
         row.cwd.is_some(),
         row.git_branch.is_some(),
     ];
-    with_columns(size([row.text, row.thinking]), row.turn, &columns)
+    with_columns(size([row.text, row.thinking]), row.turn, row.model, &columns)
 }
 
 /// Returns the fullness of a call: first whether it has both the call and its result, then their size before redaction.
@@ -32,7 +31,7 @@ pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
         row.duration_ms.is_some(),
         row.child_session_id.is_some(),
     ];
-    with_columns((parts << 42) | size([row.input, row.output]), row.turn, &columns)
+    with_columns((parts << 42) | size([row.input, row.output]), row.turn, None, &columns)
 }
 
 /// Returns the fullness of a response. For a sum over a session, all kinds of tokens count. For a single response, only
@@ -42,7 +41,6 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
     let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
     let columns = [
         row.timestamp.is_some(),
-        row.model.is_some(),
         row.provider.is_some(),
         row.request_id.is_some(),
         row.service_tier.is_some(),
@@ -51,14 +49,16 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
     // A running total that lost lines before it gives a response without its model, and of too many tokens.
     let content =
         (u64::from(row.model.is_some()) << 44) | (tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some()));
-    with_columns(content, row.turn, &columns)
+    with_columns(content, row.turn, row.model, &columns)
 }
 
-/// Adds the number of known columns to the size of the content. The turn counts more than all other columns together: a
-/// source that dropped the prompt lost the turn, even if a repeated line adds another column.
-fn with_columns(content: u64, turn: Option<i64>, columns: &[bool]) -> u64 {
+/// Adds the number of known columns to the size of the content. The turn counts more than all other columns together, and
+/// the model more than the rest: a source that dropped the lines that name them lost both, even if a repeated line adds
+/// another column. `columns` are 7 at most where a model is given.
+fn with_columns(content: u64, turn: Option<i64>, model: Option<&str>, columns: &[bool]) -> u64 {
     let known = columns.iter().filter(|is_known| **is_known).count();
-    (content << COLUMN_BITS) | (u64::from(turn.is_some()) << (COLUMN_BITS - 1)) | known as u64
+    let known = known as u64 + (u64::from(model.is_some()) << (COLUMN_BITS - 2));
+    (content << COLUMN_BITS) | (u64::from(turn.is_some()) << (COLUMN_BITS - 1)) | known
 }
 
 /// Returns the size of texts, limited to the bits for it in a fullness. Bytes.

@@ -145,8 +145,8 @@ impl<'t> Answer<'t> {
         Self { status: if status.contains('<') { "" } else { status }, body: body.unwrap_or_default() }
     }
 
-    fn told(&self) -> Option<String> {
-        let told = match (&*self.body.code, self.body.message.lines().next()) {
+    fn summary(&self) -> Option<String> {
+        let text = match (&*self.body.code, self.body.message.lines().next()) {
             ("", _) => self.status.to_owned(),
             (code, None) => code.to_owned(),
             (code, Some(message)) => format!("{code}: {message}"),
