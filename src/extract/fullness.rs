@@ -46,19 +46,17 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
         row.service_tier.is_some(),
         row.duration_ms.is_some(),
     ];
-    // A running total that lost lines before it gives a response without its model, and of too many tokens.
-    let content =
-        (u64::from(row.model.is_some()) << 44) | (tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some()));
+    let content = tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some());
     with_columns(content, row.turn, row.model, &columns)
 }
 
-/// Adds the number of known columns to the size of the content. The turn counts more than all other columns together, and
-/// the model more than the rest: a source that dropped the lines that name them lost both, even if a repeated line adds
-/// another column. `columns` are 7 at most where a model is given.
+/// Adds the columns to the size of the content. A known model counts more than the content: a reading that lost the line
+/// that names it may join two replies, or make one running total of two. The turn counts more than the other columns
+/// together: a source that dropped the prompt lost the turn, even if a repeated line adds another column.
 fn with_columns(content: u64, turn: Option<i64>, model: Option<&str>, columns: &[bool]) -> u64 {
     let known = columns.iter().filter(|is_known| **is_known).count();
-    let known = known as u64 + (u64::from(model.is_some()) << (COLUMN_BITS - 2));
-    (content << COLUMN_BITS) | (u64::from(turn.is_some()) << (COLUMN_BITS - 1)) | known
+    let content = (u64::from(model.is_some()) << 44) | content;
+    (content << COLUMN_BITS) | (u64::from(turn.is_some()) << (COLUMN_BITS - 1)) | known as u64
 }
 
 /// Returns the size of texts, limited to the bits for it in a fullness. Bytes.

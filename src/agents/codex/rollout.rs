@@ -373,7 +373,9 @@ impl<'o, 'a> Rollout<'o, 'a> {
             if let Some(first) = copies.first() {
                 let proof = copies_key(&self.session, *first);
                 self.out.claim(proof, false);
-                copies.iter().for_each(|copy| self.out.supersede(*copy, proof));
+                for copy in &copies {
+                    self.out.supersede(*copy, proof);
+                }
             }
         }
         Ok(())
