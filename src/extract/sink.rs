@@ -410,8 +410,8 @@ impl<'a> Sink<'a> {
     fn is_repeat(&mut self, rows: &SessionRows) -> bool {
         let place = self.sessions.len();
         let first = *self.ended.entry(session_key(self.context.agent, &rows.facts.session_id)).or_insert(place);
-        let told = self.sessions.get(first).filter(|_| !rows.seen.is_empty());
-        told.is_some_and(|told| rows.seen.is_subset(&told.seen))
+        let earlier = self.sessions.get(first).filter(|_| !rows.seen.is_empty());
+        earlier.is_some_and(|earlier| rows.seen.is_subset(&earlier.seen))
     }
 
     /// True if the source has switched to a session that is not its first. The first reading of a source takes the few

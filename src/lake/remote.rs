@@ -95,7 +95,7 @@ impl RemoteLake {
     /// Returns the error for a table that is not uploaded.
     pub(super) fn not_uploaded(&self, table: &str) -> Error {
         Error::Query(format!(
-            "`{table}` is not in the lake `{}`: what names the files of a machine is not uploaded; ask on the machine itself",
+            "`{table}` is not in the lake `{}`, because it names local files; run the command on the machine itself",
             self.url()
         ))
     }

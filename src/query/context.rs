@@ -150,8 +150,8 @@ impl<'a> Context<'a> {
             Failure::Other(error) => return Verdict::Failed(error),
         };
         match self.seen.take_stop() {
-            Some(Stop::Failed(told)) => Verdict::Failed(told),
-            Some(Stop::Uploading(told)) => Verdict::Again(PAUSE, told),
+            Some(Stop::Failed(reason)) => Verdict::Failed(reason),
+            Some(Stop::Uploading(reason)) => Verdict::Again(PAUSE, reason),
             Some(Stop::Replaced) => Verdict::Again(Duration::ZERO, refusal::replaced(&error)),
             None if refusal::is_replaced_file(&error) => Verdict::Again(Duration::ZERO, refusal::explain(&error)),
             None => Verdict::Failed(refusal::explain(&error)),

@@ -69,9 +69,9 @@ impl FooterFolder {
         bytes.extend_from_slice(blake3::hash(content).as_bytes());
         bytes.extend_from_slice(content);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let beside = folder.join(format!(".new-{}-{number}", std::process::id()));
-        fs::write_unsynced(&beside, &bytes).and_then(|_| fs::rename(&beside, path)).inspect_err(|_| {
-            let _ = fs::remove(&beside);
+        let temporary = folder.join(format!(".new-{}-{number}", std::process::id()));
+        fs::write_unsynced(&temporary, &bytes).and_then(|_| fs::rename(&temporary, path)).inspect_err(|_| {
+            let _ = fs::remove(&temporary);
         })
     }
 

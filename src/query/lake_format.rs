@@ -102,10 +102,12 @@ fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
             Some(width) => Precision::Exact(width * rows),
             None => bytes(field.name()).map_or(Precision::Absent, Precision::Inexact),
         };
-        let told = ColumnStatistics::new_unknown().with_byte_size(size);
+        let known = ColumnStatistics::new_unknown().with_byte_size(size);
         match field.data_type() {
-            DataType::Timestamp(TimeUnit::Microsecond, zone) => with_moments(told, footer, field.name(), zone.as_ref()),
-            _ => told,
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+                with_moments(known, footer, field.name(), zone.as_ref())
+            }
+            _ => known,
         }
     });
     Statistics {
@@ -123,7 +125,7 @@ fn leaf_of(footer: &ParquetMetaData, column: &str) -> Option<usize> {
 
 /// Adds the statistics of a timestamp column, if the footer has all of them.
 fn with_moments(
-    told: ColumnStatistics,
+    known: ColumnStatistics,
     footer: &ParquetMetaData,
     column: &str,
     zone: Option<&Arc<str>>,
@@ -132,20 +134,20 @@ fn with_moments(
     let (mut nulls, mut first, mut last) = (0, None, None);
     for group in footer.row_groups() {
         let chunk = leaf.and_then(|leaf| group.columns().get(leaf)?.statistics());
-        let Some(ChunkStatistics::Int64(chunk)) = chunk else { return told };
-        let Some(absent) = chunk.null_count_opt() else { return told };
+        let Some(ChunkStatistics::Int64(chunk)) = chunk else { return known };
+        let Some(absent) = chunk.null_count_opt() else { return known };
         if absent != group.num_rows().unsigned_abs() && chunk.min_opt().is_none() {
-            return told;
+            return known;
         }
         nulls += usize::try_from(absent).unwrap_or(usize::MAX);
         first = first.into_iter().chain(chunk.min_opt().copied()).min();
         last = last.max(chunk.max_opt().copied());
     }
-    let told = told.with_null_count(Precision::Exact(nulls));
+    let known = known.with_null_count(Precision::Exact(nulls));
     let exact = |moment| Precision::Exact(ScalarValue::TimestampMicrosecond(Some(moment), zone.cloned()));
     match first.zip(last) {
-        Some((first, last)) => told.with_min_value(exact(first)).with_max_value(exact(last)),
-        None => told,
+        Some((first, last)) => known.with_min_value(exact(first)).with_max_value(exact(last)),
+        None => known,
     }
 }
 
@@ -238,10 +240,10 @@ mod tests {
             schema.field(0).clone(),
             Field::new("newer", DataType::Utf8, true),
         ]));
-        let told = statistics(&footer, &asked);
-        assert_eq!(told.num_rows, Precision::Exact(3));
+        let known = statistics(&footer, &asked);
+        assert_eq!(known.num_rows, Precision::Exact(3));
         let text: i64 = footer.row_groups().iter().map(|group| group.column(1).uncompressed_size()).sum();
-        let sizes: Vec<_> = told.column_statistics.iter().map(|column| column.byte_size).collect();
+        let sizes: Vec<_> = known.column_statistics.iter().map(|column| column.byte_size).collect();
         assert_eq!(
             sizes,
             [Precision::Inexact(usize::try_from(text).unwrap()), Precision::Exact(24), Precision::Absent]
@@ -265,11 +267,11 @@ mod tests {
         }
         writer.close().unwrap();
         let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(bytes)).unwrap();
-        let told = statistics(
+        let known = statistics(
             &footer,
             &Arc::new(Schema::new([schema.fields().to_vec(), vec![Arc::new(field("newer"))]].concat())),
         );
-        let told: Vec<_> = told
+        let known: Vec<_> = known
             .column_statistics
             .into_iter()
             .map(|column| (column.null_count, column.min_value, column.max_value))
@@ -277,7 +279,7 @@ mod tests {
         let exact =
             |moment| Precision::Exact(ScalarValue::TimestampMicrosecond(Some(moment), Some("Asia/Tokyo".into())));
         assert_eq!(
-            told,
+            known,
             [
                 (Precision::Exact(3), exact(7), exact(7)),
                 (Precision::Exact(4), Precision::Absent, Precision::Absent),

@@ -102,12 +102,12 @@ impl Seen {
     /// Records the first failure of a store, and returns the error.
     pub(super) fn stopped(&self, remote: &Remote, action: &'static str, location: &Path, error: &object_store::Error) {
         use object_store::Error as E;
-        let told = remote.failed(action, &remote.key(location).unwrap_or_default(), error);
-        let has_bucket = !matches!(told, Error::Remote { trouble: Trouble::NoBucket, .. });
+        let failure = remote.failed(action, &remote.key(location).unwrap_or_default(), error);
+        let has_bucket = !matches!(failure, Error::Remote { trouble: Trouble::NoBucket, .. });
         self.stop(match error {
             E::Precondition { .. } | E::NotModified { .. } => Stop::Replaced,
             E::NotFound { .. } if has_bucket => Stop::Replaced,
-            _ => Stop::Failed(told),
+            _ => Stop::Failed(failure),
         });
     }
 

@@ -37,14 +37,14 @@ pub(super) fn with_worthwhile_filters(state: SessionState) -> SessionState {
 
 impl PhysicalOptimizerRule for WorthwhileFilters {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        let told = plan.transform_down(|node| {
+        let filtered = plan.transform_down(|node| {
             if leaves_out_rows(&node) {
                 Ok(Transformed::yes(self.0.optimize(node, config)?))
             } else {
                 Ok(Transformed::no(node))
             }
         })?;
-        Ok(told.data)
+        Ok(filtered.data)
     }
 
     fn name(&self) -> &str {
@@ -92,15 +92,15 @@ mod tests {
         let written = session.read_batch(rows).unwrap();
         written.write_parquet(&path, DataFrameWriteOptions::new(), None).await.unwrap();
         session.register_parquet("messages", &path, ParquetReadOptions::default()).await.unwrap();
-        let told = async |filter: &str| {
+        let filtered = async |filter: &str| {
             let rows = session.sql(&format!("select * from messages where {filter}")).await.unwrap();
             let plan = rows.create_physical_plan().await.unwrap();
             displayable(&*plan).indent(false).to_string().contains("predicate=")
         };
-        assert!(told("session_id = 'a'").await);
-        assert!(told("kind = 'b' and session_id > 'a'").await);
-        assert!(told("is_abandoned and kind = 'b'").await);
-        assert!(!told("kind = 'b'").await);
-        assert!(!told("not is_abandoned").await);
+        assert!(filtered("session_id = 'a'").await);
+        assert!(filtered("kind = 'b' and session_id > 'a'").await);
+        assert!(filtered("is_abandoned and kind = 'b'").await);
+        assert!(!filtered("kind = 'b'").await);
+        assert!(!filtered("not is_abandoned").await);
     }
 }

@@ -80,13 +80,13 @@ fn is_lent_by(scheme: Scheme) -> bool {
     if !cfg!(target_os = "linux") {
         return !cfg!(target_os = "macos");
     }
-    let told = |name: &str| std::fs::read_to_string(format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
+    let vendor_field = |name: &str| std::fs::read_to_string(format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
     match scheme {
         Scheme::S3 => ["sys_vendor", "bios_version", "bios_vendor"]
             .iter()
-            .any(|name| told(name).to_lowercase().contains("amazon")),
-        Scheme::Google => told("sys_vendor").contains("Google") || std::env::var_os("K_SERVICE").is_some(),
-        Scheme::Azure => told("sys_vendor").contains("Microsoft"),
+            .any(|name| vendor_field(name).to_lowercase().contains("amazon")),
+        Scheme::Google => vendor_field("sys_vendor").contains("Google") || std::env::var_os("K_SERVICE").is_some(),
+        Scheme::Azure => vendor_field("sys_vendor").contains("Microsoft"),
         Scheme::File => true,
     }
 }

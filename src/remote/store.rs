@@ -114,10 +114,10 @@ impl Remote {
         match read.await {
             Ok(found) => Ok(Some(found)),
             Err(error) => {
-                let told = self.failed("read", key, &error);
+                let failure = self.failed("read", key, &error);
                 let is_absent = matches!(error, object_store::Error::NotFound { .. });
-                let has_bucket = !matches!(told, Error::Remote { trouble: Trouble::NoBucket, .. });
-                if is_absent && has_bucket { Ok(None) } else { Err(told) }
+                let has_bucket = !matches!(failure, Error::Remote { trouble: Trouble::NoBucket, .. });
+                if is_absent && has_bucket { Ok(None) } else { Err(failure) }
             }
         }
     }

@@ -142,13 +142,13 @@ impl Page<'_> {
     /// Renders the most important figures, and what they leave out.
     fn totals(&self) -> Result<Markup> {
         let totals = self.figures(sections::TOTALS);
-        let mut told = Vec::new();
+        let mut headline = Vec::new();
         for (column, name) in sections::HEADLINE {
-            told.push((name, totals.texts(column)?.into_iter().next().unwrap_or_default()));
+            headline.push((name, totals.texts(column)?.into_iter().next().unwrap_or_default()));
         }
         let (unpriced, partial) = (totals.sum("unpriced_responses")?, totals.sum("partial_responses")?);
         Ok(html! {
-            dl { @for (name, value) in &told { div { dt { (name) } dd { @if value.is_empty() { "–" } @else { (value) } } } } }
+            dl { @for (name, value) in &headline { div { dt { (name) } dd { @if value.is_empty() { "–" } @else { (value) } } } } }
             @if unpriced > 0.0 {
                 p.warn {
                     (shown(Kind::Number, Some(unpriced))) " responses have no known price, and the cost leaves them out: "

@@ -177,8 +177,8 @@ pub(super) fn week(id: &'static str, title: &str, hours: &BTreeMap<(i32, i32), f
     Plot::draw(id, (WIDTH, 220), title.to_owned(), about, |area| {
         let style = |anchor| label_style(14).pos(anchor);
         for (row, name) in (0..).zip(NAMES) {
-            let beside = style(Pos::new(HPos::Right, VPos::Center));
-            area.draw(&Text::new(name, (left - 8, row * high + high / 2), beside)).map_err(drawing_error)?;
+            let right_aligned = style(Pos::new(HPos::Right, VPos::Center));
+            area.draw(&Text::new(name, (left - 8, row * high + high / 2), right_aligned)).map_err(drawing_error)?;
         }
         for hour in (0..24).step_by(3) {
             let below = style(Pos::new(HPos::Left, VPos::Top));

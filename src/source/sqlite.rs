@@ -364,8 +364,8 @@ fn consistent_copy(path: &Path, into: Option<&Path>) -> io::Result<tempfile::Tem
         let folder = into.map_or_else(tempfile::tempdir, tempfile::tempdir_in)?;
         let before = state()?;
         copy_into(path, folder.path())?;
-        for beside in [&log, &journal] {
-            absent_is_fine(copy_into(beside, folder.path()))?;
+        for companion in [&log, &journal] {
+            absent_is_fine(copy_into(companion, folder.path()))?;
         }
         if before == state()? {
             return Ok(folder);

@@ -180,17 +180,17 @@ impl<'r> Ledger<'r> {
                         let (url, machine) = (self.remote.place.url.clone(), self.machine.clone());
                         return Err(Error::UploadConflict { url, machine });
                     }
-                    let told = self.remote.failed("write", &key, &error);
+                    let failure = self.remote.failed("write", &key, &error);
                     if matches!(
-                        told,
+                        failure,
                         Error::Remote {
                             trouble: crate::remote::Trouble::Other | crate::remote::Trouble::Unreachable,
                             ..
                         }
                     ) {
-                        last = Some(told);
+                        last = Some(failure);
                     } else {
-                        return Err(told);
+                        return Err(failure);
                     }
                 }
             }

@@ -305,7 +305,7 @@ fn what_is_uncertain_is_told_of_an_uploaded_lake_too() {
     exit 1
     --- stdout
     --- stderr
-    error: `sources` is not in the lake `file://[HOME]/team`: what names the files of a machine is not uploaded; ask on the machine itself
+    error: `sources` is not in the lake `file://[HOME]/team`, because it names local files; run the command on the machine itself
     ");
 }
 

@@ -159,7 +159,7 @@ fn what_is_not_uploaded_is_said() {
     }
     insta::assert_snapshot!(said.concat(), @r#"
     1
-    error: `sources` is not in the lake `s3://team-lake/team`: what names the files of a machine is not uploaded; ask on the machine itself
+    error: `sources` is not in the lake `s3://team-lake/team`, because it names local files; run the command on the machine itself
     2
     error: the lake `s3://team-lake/team` is remote: it can only be queried; `llrem upload` writes it from a lake on a local disk
     2
@@ -172,7 +172,7 @@ fn what_is_not_uploaded_is_said() {
         ("runs", ["sql", "select error from runs"], 1),
     ] {
         let output = succeed(&mut team.llrem(&query));
-        let warning = format!("warning: `{table}` is empty in an uploaded lake: ");
+        let warning = format!("warning: `{table}` is empty in an uploaded lake, because it names local files; ");
         assert!(stderr(&output).starts_with(&warning) && stderr(&output).lines().count() == 1, "{output:?}");
         let quiet = succeed(team.llrem(&query).arg("-q"));
         assert_eq!((stderr(&quiet).as_str(), &quiet.stdout), ("", &output.stdout));

@@ -138,10 +138,10 @@ impl Rows for Table {
 }
 
 /// Returns the width of the terminal. 0 means unknown.
-fn terminal_width(told: Option<u16>, variable: Option<String>) -> usize {
-    let told = told.map(usize::from).filter(|columns| *columns > 0);
+fn terminal_width(reported: Option<u16>, variable: Option<String>) -> usize {
+    let reported = reported.map(usize::from).filter(|columns| *columns > 0);
     let variable = || variable?.parse::<usize>().ok().filter(|columns| *columns > 0);
-    told.or_else(variable).unwrap_or(USUAL_WIDTH)
+    reported.or_else(variable).unwrap_or(USUAL_WIDTH)
 }
 
 /// Returns the width of a table: a border at the left, and for each column its text, two spaces and a border.
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_terminal_of_no_size_is_as_wide_as_its_variable_says_or_as_usual() {
-        let width = |told, variable: Option<&str>| terminal_width(told, variable.map(str::to_owned));
+        let width = |reported, variable: Option<&str>| terminal_width(reported, variable.map(str::to_owned));
         assert_eq!(width(Some(120), Some("60")), 120);
         assert_eq!(width(Some(0), Some("60")), 60);
         assert_eq!(width(None, Some("60")), 60);

@@ -153,11 +153,11 @@ fn unknown(path: &str, manifests: &Manifests) -> String {
 /// Returns the leftovers of killed uploads in a folder.
 fn left_in(folder: &Path) -> Vec<String> {
     let left = LAKE_TABLES.iter().flat_map(|table| leftovers(&folder.join(table.name)));
-    let told = left.map(|path| {
+    let problems = left.map(|path| {
         let path = path.strip_prefix(folder).unwrap_or(&path).display();
         format!("`{path}` was left by an upload that was cut off: the next one of its machine removes it")
     });
-    told.collect()
+    problems.collect()
 }
 
 async fn content_problem(remote: &Remote, path: String, hash: [u8; 32]) -> Result<Option<String>> {
