@@ -15,6 +15,15 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
 
+/// Leaves out a part of a test for want of something that it needs. It fails unless `LLREM_ALLOW_SKIPS=1` allows that.
+pub fn skip(reason: &str) {
+    assert!(
+        std::env::var("LLREM_ALLOW_SKIPS").is_ok_and(|value| value == "1"),
+        "{reason}; LLREM_ALLOW_SKIPS=1 skips what is not possible here"
+    );
+    println!("skipped: {reason}");
+}
+
 pub const TABLES: [&str; 4] = ["sessions", "messages", "tool_calls", "usage"];
 
 /// A folder with a home and a place for a lake.
