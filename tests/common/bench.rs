@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 #![allow(clippy::disallowed_methods, reason = "files are the test's own")]
-#![allow(clippy::unwrap_used, reason = "what fails here fails a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what fails here fails a test, and says why")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
