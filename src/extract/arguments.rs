@@ -195,7 +195,6 @@ mod tests {
             text: Text<'a> = "text" | "also",
             number: Number = "number",
         }
-        ignores the rest
     }
 
     #[test]

@@ -409,27 +409,14 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
 
 pub(crate) use lenient;
 
-/// Declares the type of a JSON object: each field with its key, and known keys that are not needed. Other keys are
-/// collected in `unknown` by name, unless they are ignored.
+/// Declares shapes of JSON objects: each field with its key. Other keys are passed over.
+///
+/// A shape followed by `ignores ["key", …]` collects the names of other keys in `unknown`, except those listed.
 macro_rules! record {
-    (
-        $(#[$meta:meta])*
-        $name:ident<$life:lifetime> { $($fields:tt)* }
-        ignores [$($ignored:literal),* $(,)?]
-    ) => {
-        $crate::source::records::record!(@declare true, [$(#[$meta])*] $name<$life> { $($fields)* } [$($ignored),*]);
-    };
-    (
-        $(#[$meta:meta])*
-        $name:ident<$life:lifetime> { $($fields:tt)* }
-        ignores the rest
-    ) => {
-        $crate::source::records::record!(@declare false, [$(#[$meta])*] $name<$life> { $($fields)* } []);
-        $crate::source::records::record!(@fields $name<$life> { $($fields)* });
-    };
+    () => {};
     (
         @fields $name:ident<$life:lifetime> {
-            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*,)*
+            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*),* $(,)?
         }
     ) => {
         impl<$life> $crate::source::records::Fields<$life> for $name<$life> {
@@ -444,7 +431,7 @@ macro_rules! record {
     (
         @declare $collects:literal, [$(#[$meta:meta])*]
         $name:ident<$life:lifetime> {
-            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*,)*
+            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*),* $(,)?
         }
         [$($ignored:literal),*]
     ) => {
@@ -499,6 +486,24 @@ macro_rules! record {
                 deserializer.deserialize_map(RecordVisitor(place))
             }
         }
+    };
+    (
+        $(#[$meta:meta])*
+        $name:ident<$life:lifetime> { $($fields:tt)* }
+        ignores [$($ignored:literal),* $(,)?]
+        $($rest:tt)*
+    ) => {
+        $crate::source::records::record!(@declare true, [$(#[$meta])*] $name<$life> { $($fields)* } [$($ignored),*]);
+        $crate::source::records::record!($($rest)*);
+    };
+    (
+        $(#[$meta:meta])*
+        $name:ident<$life:lifetime> { $($fields:tt)* }
+        $($rest:tt)*
+    ) => {
+        $crate::source::records::record!(@declare false, [$(#[$meta])*] $name<$life> { $($fields)* } []);
+        $crate::source::records::record!(@fields $name<$life> { $($fields)* });
+        $crate::source::records::record!($($rest)*);
     };
 }
 pub(crate) use record;
