@@ -28,7 +28,7 @@ fn two_lakes_of_one_machine_name_are_told_apart() {
     let refused = s3.upload(&other.lake(), &["--profile", "full"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
     let expected = format!(
-        "error: the machine `bench` at `{}` belongs to another lake, last uploaded on {today}\n\
+        "error: the machine `bench` at `{}` belongs to another lake, last uploaded on DAY\n\
          hint: give each machine its own name (`machine` in the configuration) and extract into a new lake; \
          `--replace` replaces what is there with this lake\n",
         s3.url()
@@ -53,7 +53,7 @@ fn a_lake_and_its_copy_are_told_apart() {
     }
     succeed(&mut s3.upload(&copy.lake(), &["--profile", "full"]));
     let expected = format!(
-        "error: the machine `bench` at `{}` was last uploaded by a copy of this lake, on {today}\n\
+        "error: the machine `bench` at `{}` was last uploaded by a copy of this lake, on DAY\n\
          hint: continue with one lake per machine: `--replace` replaces what is there with this one; \
          two machines need different names (`machine` in the configuration) and new lakes\n",
         s3.url()
