@@ -3,7 +3,7 @@
 //! Texts and tokens count first, then the number of columns with a value that agents drop together with other lines or
 //! files.
 
-use crate::identity::{COLUMN_BITS, ResponseCopy};
+use crate::identity::{COLUMN_BITS, MODEL_BIT, ResponseCopy};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 
 /// Returns the fullness of a message.
@@ -51,12 +51,12 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
 }
 
 /// Adds the columns to the size of the content. A known model counts more than the content: a reading that lost the line
-/// that names it may join two replies, or make one running total of two. The turn counts more than the other columns
+/// with the model may join two replies, or make one running total of two. The turn counts more than the other columns
 /// together: a source that dropped the prompt lost the turn, even if a repeated line adds another column.
 fn with_columns(content: u64, turn: Option<i64>, model: Option<&str>, columns: &[bool]) -> u64 {
     let known = columns.iter().filter(|is_known| **is_known).count();
-    let content = (u64::from(model.is_some()) << 44) | content;
-    (content << COLUMN_BITS) | (u64::from(turn.is_some()) << (COLUMN_BITS - 1)) | known as u64
+    let model = if model.is_some() { MODEL_BIT } else { 0 };
+    model | (content << COLUMN_BITS) | (u64::from(turn.is_some()) << (COLUMN_BITS - 1)) | known as u64
 }
 
 /// Returns the size of texts, limited to the bits for it in a fullness. Bytes.

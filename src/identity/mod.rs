@@ -34,7 +34,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 pub(crate) use absorb::{Reading, Seen, absorb, forget_held};
 pub(crate) use keys::{KeyMap, KeySet};
 pub(crate) use owners::Owners;
-pub(crate) use replica::{COLUMN_BITS, Replica};
+pub(crate) use replica::{COLUMN_BITS, MODEL_BIT, Replica};
 pub use replica::{Fact, Record, State, Yield};
 pub use response::{Count, ResponseCopy};
 

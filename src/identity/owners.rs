@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
-use super::{COLUMN_BITS, KeyMap, Kind, Record, Replica, ResponseCopy, session_key};
+use super::replica::content_of;
+use super::{KeyMap, Kind, Record, Replica, ResponseCopy, session_key};
 
 /// All replicas that matter in a run, and the decisions about their records.
 #[derive(Default)]
@@ -350,7 +351,7 @@ impl Owners {
         let content = match claim.is_response {
             true => 0,
             false if is_unknown => u64::MAX,
-            false => claim.fullness >> COLUMN_BITS,
+            false => content_of(claim.fullness),
         };
         Some((!can_show, is_copy, self.is_side(session), Reverse(content), rank, within_session))
     }

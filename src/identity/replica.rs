@@ -19,6 +19,14 @@ pub enum State {
 /// content.
 pub(crate) const COLUMN_BITS: u32 = 5;
 
+/// Bit of a fullness that says that the model is known. Among the readings of a session, it counts more than the content.
+pub(crate) const MODEL_BIT: u64 = 1 << (44 + COLUMN_BITS);
+
+/// Returns the size of the content that a fullness measures, whichever columns are known.
+pub(crate) fn content_of(fullness: u64) -> u64 {
+    (fullness & !MODEL_BIT) >> COLUMN_BITS
+}
+
 /// A record that a replica holds, or once held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {

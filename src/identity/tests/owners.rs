@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::{COLUMN_BITS, Fact, Kind, Record, Replica, Yield};
+use super::super::{COLUMN_BITS, Fact, Kind, MODEL_BIT, Record, Replica, Yield};
 use super::Owners;
 
 fn message(key: u64, moment: i64) -> Record {
@@ -105,6 +105,14 @@ fn a_message_that_is_superseded_was_copied_from_the_session_that_has_the_fact() 
         assert_eq!(owners.judge(numbers[place]).forked_from.as_deref(), Some("origin"));
         assert_eq!(owners.judge(numbers[1 - place]).forked_from, None);
     }
+}
+
+#[test]
+fn a_copy_that_knows_the_model_does_not_take_the_record() {
+    let with_model = Record { fullness: MODEL_BIT, ..message(1, 10) };
+    let (origin, fork) = (messages("z", &[(1, 10), (2, 20)]), replica("a", vec![with_model, message(3, 50)]));
+    let owned = owned(&[fork, origin]);
+    assert_eq!((&owned["z"][..], &owned["a"][..]), (&[1, 2][..], &[3][..]));
 }
 
 /// A record: key, moment, is it a copy, and how much is said of it.
