@@ -54,7 +54,7 @@ impl Told {
     }
 }
 
-/// What is read of `workspace.yaml`.
+/// The fields of `workspace.yaml` that llrem uses.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Workspace {
@@ -66,10 +66,27 @@ struct Workspace {
 }
 
 impl Workspace {
+    /// Reads a file. Of a damaged one, reads the entries that are valid.
     fn of(yaml: &str) -> Self {
-        let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
-        serde_saphyr::from_str_with_options(yaml, options).unwrap_or_default()
+        let parse = |yaml: &str| -> Option<Self> {
+            let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
+            serde_saphyr::from_str_with_options(yaml, options).ok()
+        };
+        let valid = || entries(yaml).into_iter().filter(|entry| parse(entry).is_some()).collect::<String>();
+        parse(yaml).or_else(|| parse(&valid())).unwrap_or_default()
     }
+}
+
+/// Splits a mapping into its entries. An entry begins with a line that is not indented.
+fn entries(yaml: &str) -> Vec<String> {
+    let mut entries: Vec<String> = Vec::new();
+    for line in yaml.split_inclusive('\n') {
+        match entries.last_mut() {
+            Some(entry) if line.starts_with([' ', '-', '\r', '\n']) => entry.push_str(line),
+            _ => entries.push(line.to_owned()),
+        }
+    }
+    entries
 }
 
 #[cfg(test)]
@@ -91,7 +108,10 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_workspace_is_harmless() {
+    fn a_damaged_workspace_loses_only_what_is_damaged() {
+        let read = Workspace::of("id: 1\ncwd: /home/ana\nname: \"torn\nsummary: |-\n  Two\n  lines\nbranch: {");
+        assert_eq!((read.cwd.as_deref(), read.summary.as_deref()), (Some("/home/ana"), Some("Two\nlines")));
+        assert_eq!((read.name, read.branch), (None, None));
         for yaml in ["", "a", "name: \"x", "- a", "name: {", &"[".repeat(100_000), &"a:\n ".repeat(1000)] {
             assert_eq!(Workspace::of(yaml).name, None, "{}", yaml.len());
         }
