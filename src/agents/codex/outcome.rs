@@ -283,10 +283,12 @@ mod tests {
 
     #[test]
     fn a_header_is_no_output_of_the_tool() {
-        let result = |chunk, text| {
-            format!("Chunk ID: {chunk}\nWall time: 0.05 seconds\nProcess exited with code 1\nOutput:\n{text}")
+        let result = |chunk, seconds, text| {
+            format!("Chunk ID: {chunk}\nWall time: {seconds} seconds\nProcess exited with code 1\nOutput:\n{text}")
         };
-        assert_eq!(own_output(&result("a1b2c3", "no such file")), "no such file");
+        assert_eq!(own_output(&result("a1b2c3", "0.05", "no such file")), "no such file");
+        assert_eq!(own_output(&result("d4e5f6", "1.73", "no such file")), "no such file");
+        assert_eq!(own_output(&result("d4e5f6", "1.73", "no such folder")), "no such folder");
         assert_eq!(own_output("a\nOutput:\nsame"), "a\nOutput:\nsame");
         assert_eq!(own_output("Exit code: 1"), "Exit code: 1");
     }
