@@ -32,7 +32,7 @@ fn counted_agents() -> Vec<String> {
     agents
 }
 
-/// What an agent's script counts below a home; none if there is no Python and `LLREM_ALLOW_SKIPS=1` allows that.
+/// Runs an agent's script on a home and returns its count, or `None` without Python if `LLREM_ALLOW_SKIPS=1` is set.
 fn counted_by_script(agent: &str, home: &Path) -> Option<Count> {
     let script = format!("tests/python/count_{}.py", agent.replace('-', "_"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);

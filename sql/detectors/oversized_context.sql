@@ -1,7 +1,7 @@
 -- name: oversized_context
 -- title: Small tasks with a large, unrelated context
 -- about: Turns that began with a context of `min_context` or more, did little, and had nothing to do with what came
--- about: before. The prompt of such a turn stands alone: it has `min_words` words, none of which refers back (such as it,
+-- about: before. The prompt of such a turn has `min_words` words, and no word that refers back (such as it,
 -- about: this, same, also). The turn reads files, and works on no file in an area of the project that an earlier turn of
 -- about: the session worked on. An area is the first two names of a path below the project's folder.
 -- about: A session is reported if it has `min_turns` such turns, or one that began after a pause of `min_rest`. The turns

@@ -84,7 +84,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Refuses a value of `-f` that is no format, unless the command supports it.
+    /// Fails if the value of `-f` is not a format and the command reads no file.
     pub fn refuse_format_as_file(&self) -> Result<()> {
         match &self.format_as_file {
             Some(path) => Format::of_name(&path.to_string_lossy()).map(drop),

@@ -141,7 +141,7 @@ fn keep_superseded(read: &mut Replica, old: &Replica, superseded: &KeySet) {
     read.yields.extend(dropped);
 }
 
-/// Keeps what was known of a replica before its source dropped lines: its beginning, which records are copies, that it
+/// Carries over from the memory what a source may have dropped: when the session began, which records are copies, that it
 /// is a main session, and since when its facts are present.
 fn remember(read: &mut Replica, old: &Replica) {
     read.first_moment = read.first_moment.into_iter().chain(old.first_moment).min();

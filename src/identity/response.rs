@@ -84,7 +84,7 @@ impl ResponseCopy {
         }
     }
 
-    /// Returns the sum of all kinds of tokens, or `None` if the agent records none of them.
+    /// Returns the sum of all kinds of tokens, or `None` if the agent records no tokens.
     pub fn total(&self) -> Option<i64> {
         self.counts().into_iter().filter_map(Count::get).reduce(i64::saturating_add)
     }

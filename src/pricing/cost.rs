@@ -22,7 +22,7 @@ pub struct Tokens<'a> {
     pub tier: Option<&'a str>,
     /// Region of the inference, as recorded. Anthropic charges more for `us`.
     pub inference_geo: Option<&'a str>,
-    /// True if it is a sum over several requests, none of which is known to have a long context.
+    /// True for a sum over several requests, if no request is known to have a long context.
     pub is_sum: bool,
 }
 

@@ -204,7 +204,7 @@ impl Index {
     }
 }
 
-/// Converts a name to lower case, without the `[1m]` for the context window. Returns `None` if it is no model's name.
+/// Converts a name to lower case, without the `[1m]` for the context window. Returns `None` if it is not the name of a model.
 fn bare(model: &str) -> Option<String> {
     let name = model.trim().to_ascii_lowercase();
     let name = without_arn(name.strip_suffix("[1m]").unwrap_or(&name))?;

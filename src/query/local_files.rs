@@ -1,5 +1,5 @@
-//! Files of this machine, read by the calling thread. `object_store` hands each small read to another thread and back,
-//! which takes longer than the read.
+//! Files of this machine, read by the calling thread. `object_store` passes each small read to another thread. That takes
+//! longer than the read itself.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};

@@ -88,7 +88,7 @@ impl Scanner {
         Self { rules, searchers }
     }
 
-    /// Finds every secret in the text, also in what it contains encoded. Matches are unordered and may overlap.
+    /// Finds every secret in the text and in its encoded parts. Matches are unordered and may overlap.
     pub(super) fn find_all(&self, text: &str) -> Vec<Found> {
         let mut found = self.find_plain(text);
         encoded::decode(text, |decoded| {

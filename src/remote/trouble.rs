@@ -123,7 +123,7 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
     (trouble, answer.summary().unwrap_or_else(|| innermost(error)))
 }
 
-/// What a server answered: its status, and an XML body.
+/// A server's response: its status and its XML body.
 struct Answer<'t> {
     status: &'t str,
     body: Body,

@@ -142,8 +142,8 @@ impl Database {
     }
 }
 
-/// What a run knows of files that several of its sources or sections share: each database is copied at most once, and what
-/// holds for all of its sessions is found out once.
+/// A cache of files that several sources or sections of a run share. Each database is copied at most once, and facts about
+/// all of its sessions are read once.
 #[derive(Default)]
 pub struct RunCache {
     /// Where copies go; the system's folder for temporary files, which may lie in memory, when none is named.
@@ -225,7 +225,7 @@ impl RunCache {
         LeftOut::take();
     }
 
-    /// Counts what was left out since [`Self::watch`]: rows that are too large, and anything that is no table.
+    /// Reports what was skipped since [`Self::watch`]: rows that are too large, and whatever is not a table.
     pub(crate) fn report_left_out(out: &mut Sink<'_>) {
         let LeftOut { names, rows, first } = LeftOut::take();
         for name in names {

@@ -131,7 +131,7 @@ state_table! {
         last_seq: Opt<I64>,
         /// Summary of the evidence, such as files, tools, commands or counts.
         evidence: Str,
-        /// What happened, and what to do about it.
+        /// Description of the problem, with advice.
         explanation: Str,
         /// Origin of the waste: measured (the cost of responses) or estimated.
         basis: Str,

@@ -33,7 +33,7 @@ lake_table! {
         output_tokens: Opt<I64> [Fact, Deltas],
         /// Part of the output that was reasoning; null if the agent does not record it separately. Tokens.
         reasoning_tokens: Opt<I64> [Fact, Plain],
-        /// Input + cache read + both cache writes + output; null if the agent records none of them. Tokens.
+        /// Sum of input, cache read, both cache writes and output; null if the agent records no tokens. Tokens.
         total_tokens: Opt<I64> [Fact, Deltas],
         /// Web searches billed by the request. Count.
         web_searches: Opt<I64> [Fact, Plain],

@@ -21,7 +21,7 @@
 //!
 //! # Crashes
 //!
-//! The machine's manifest records what is in the store. Before any other change, it is written with the names of all
+//! The machine's manifest lists the files in the store. Before any other change, it is written with the names of all
 //! files that are about to change, on condition that the store still has the version that was read. After the changes,
 //! it is written again. So the next upload knows of an interrupted one, and uploads or deletes those files. Of two
 //! uploads of one machine at the same time, the one whose condition fails stops. During a long upload, the manifest is

@@ -185,7 +185,7 @@ async fn changed_lake(layout: &Layout, generation: u64) -> Result<Manifest> {
     Ok(lake)
 }
 
-/// Uploads all files, and stages those to be exchanged. Returns true if none of them changed meanwhile.
+/// Uploads new files, and stages the files that replace others. Returns true if no file changed during the upload.
 async fn put_all(
     sender: &Arc<Sender>,
     plan: &Plan,

@@ -32,7 +32,7 @@ impl Bench {
         Self { redactor: Redactor::new(Mode::Secrets, [7; 32]), pricer: Pricer::new(PriceTable::bundled()) }
     }
 
-    /// What comes out of the first bytes of a source; panics if the extractor does, or if it refuses a text file.
+    /// Returns the ids of the rows from the first bytes of a source. Panics if the extractor refuses a text file.
     fn extract(&self, agent: &'static str, source: &FoundSource, bytes: u64) -> Ids {
         let (extracted, ids) = self.try_extract(agent, source, bytes);
         let may_refuse = source.kind == "database" || matches!(extracted, Err(Reject::Encrypted));
@@ -40,7 +40,7 @@ impl Bench {
         ids
     }
 
-    /// What comes out of the first bytes of a source, and if it was accepted; panics if the extractor does.
+    /// Returns the extractor's result for the first bytes of a source, and the ids of the rows.
     fn try_extract(&self, agent: &'static str, source: &FoundSource, bytes: u64) -> (Result<(), Reject>, Ids) {
         let zone = chrono_tz::Tz::UTC;
         let context = Context { agent, redactor: &self.redactor, pricer: &self.pricer, content: Content::Full, zone };
