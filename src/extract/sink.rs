@@ -275,7 +275,12 @@ impl<'a> Sink<'a> {
         if !self.is_first(key) {
             return Ok(());
         }
-        let row = ToolCallRow { started_at: plausible(row.started_at), ended_at: plausible(row.ended_at), ..row };
+        let row = ToolCallRow {
+            output_bytes: row.output.and_then(|output| i64::try_from(output.len()).ok()),
+            started_at: plausible(row.started_at),
+            ended_at: plausible(row.ended_at),
+            ..row
+        };
         let record =
             Record { fullness: fullness::of_call(&row), is_copy: weak, ..Record::new(Kind::ToolCall, key, row.seq) };
         let keeps = self.keeps(row.seq);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::broken::{Broken, Joined};
 use super::glued::Glued;
 use super::records::read_into;
-use super::{Line, Lines, TORN_END, repair};
+use super::{Line, Lines, Source, TORN_END, repair};
 use crate::extract::{Reject, Sink};
 
 /// The type of a record, for any lifetime of the line that it borrows from.
@@ -122,4 +122,24 @@ pub(crate) trait RecordReader<'s> {
         self.sink().problem(line.number, &reason);
         Ok(())
     }
+}
+
+/// Reads a small file of one JSON object per line. A line that is no object is a counted problem.
+pub(crate) fn each_record<'s, S: Shape>(
+    source: &mut Source<'_>,
+    out: &mut Sink<'s>,
+    mut take: impl for<'l> FnMut(&S::Of<'l>, u64, &mut Sink<'s>),
+) -> Result<(), Reject> {
+    let mut lines = source.lines()?;
+    while let Some(line) = lines.next_line() {
+        if line.bytes.trim_ascii().is_empty() {
+            continue;
+        }
+        out.line();
+        match serde_json::from_str(&repair(line.bytes)) {
+            Ok(record) => take(&record, line.number, out),
+            Err(_) => out.problem(line.number, if line.ended { "no JSON object" } else { TORN_END }),
+        }
+    }
+    Ok(())
 }

@@ -18,6 +18,11 @@ impl Text<'_> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
 
+    /// Returns a copy of the text, unless it is empty.
+    pub(crate) fn owned(&self) -> Option<String> {
+        self.get().map(str::to_owned)
+    }
+
     /// True if the text is this one.
     pub(crate) fn is(&self, other: &str) -> bool {
         self.0.as_deref() == Some(other)

@@ -58,7 +58,6 @@ impl Call {
             status: self.decision.unwrap_or(end.status),
             exit_code: end.exit_code,
             output: end.output.as_deref(),
-            output_bytes: end.output.as_ref().and_then(|output| i64::try_from(output.len()).ok()),
             started_at: self.started_at,
             ended_at: end.ended_at,
             child_session_id: self.child.as_deref(),

@@ -138,7 +138,7 @@ impl<'o, 's> Conversation<'o, 's> {
             Some(id) => format!("{id}:summary"),
             None => self.printed("summary", request.end.0, [text]),
         };
-        let model = request.model.get().map(str::to_owned).or_else(|| self.model.clone());
+        let model = request.model.owned().or_else(|| self.model.clone());
         let row = MessageRow {
             text: Some(text),
             timestamp: request.end.0,
@@ -291,7 +291,7 @@ impl<'o, 's> Conversation<'o, 's> {
         id: &str,
         response: Option<&str>,
     ) -> Result<(), Reject> {
-        let model = request.model.get().map(str::to_owned).or_else(|| self.model.clone());
+        let model = request.model.owned().or_else(|| self.model.clone());
         let row = MessageRow {
             text: reply.text.get(),
             timestamp: request.end.0,

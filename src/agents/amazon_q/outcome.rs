@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::calls::Outcome;
 use super::record::{CommandResult, ToolResult};
-use crate::agents::content::join;
+use crate::agents::kit::texts::join;
 use crate::source::records::Text;
 
 /// What is written for a call that the person did not allow, whether by `n`, by another prompt, or by Ctrl-C.

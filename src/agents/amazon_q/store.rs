@@ -257,7 +257,7 @@ fn conversation_id(value: &[u8]) -> Option<String> {
     }
     let json = repair(value);
     let document = Torn::read(&json, "history");
-    document.field::<Text<'_>>("conversation_id").get().map(str::to_owned)
+    document.field::<Text<'_>>("conversation_id").owned()
 }
 
 /// When the last request ended: the last number under that key. Milliseconds since 1970.

@@ -4,6 +4,7 @@ use super::AGENT;
 use super::calls::{Call, Calls, Outcome};
 use super::ids::Ids;
 use crate::agents::ids::Prints;
+use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, key, session_key};
 use crate::tables::{MessageRow, UsageRow};
 
@@ -86,7 +87,7 @@ impl<'o, 's> Thread<'o, 's> {
         if !self.ids.is_new(Kind::Message, row.message_id) {
             return Ok(());
         }
-        self.first_moment = [self.first_moment, row.timestamp].into_iter().flatten().min();
+        keep_earlier(&mut self.first_moment, row.timestamp);
         let row = MessageRow {
             session_id: &self.id,
             seq: self.seq,

@@ -29,7 +29,7 @@ impl Asked {
         let arguments: Arguments<'_> = input.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
         let server = server(name);
         let category = if server.is_some() { mcp::category(name) } else { category(name, arguments.command.get()) };
-        let own = |text: &Text<'_>| text.get().map(str::to_owned);
+        let own = |text: &Text<'_>| text.owned();
         let operation = || arguments.operations.0.iter().find_map(|operation| own(&operation.0.as_ref()?.path));
         Self {
             category,

@@ -7,9 +7,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::record::{Block, ToolResult};
-use crate::agents::content::{self, TextBlock, join};
-use crate::source::records::{Text, lenient};
-use crate::source::{repair, unescape, without_lone_surrogates};
+use crate::agents::kit::texts::{self, join, string_of, text_or_mark};
+use crate::source::records::lenient;
+use crate::source::{repair, without_lone_surrogates};
 
 /// The blocks of a message; a text is one text block, anything else is none.
 #[derive(Debug, Clone, Default)]
@@ -30,14 +30,8 @@ pub(super) enum Structured<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let blocks = content::blocks(deserializer)?;
+        let blocks = texts::blocks(deserializer)?;
         Ok(Self { is_there: blocks.is_some(), blocks: blocks.unwrap_or_default() })
-    }
-}
-
-impl<'a> TextBlock<'a> for Block<'a> {
-    fn of_text(text: Cow<'a, str>) -> Self {
-        Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
     }
 }
 
@@ -83,15 +77,10 @@ fn blocks_of(json: &str) -> Option<Vec<Block<'_>>> {
 pub(super) fn output_text(json: Option<&str>) -> Option<Cow<'_, str>> {
     let json = json?;
     if json.starts_with('"') {
-        let repaired = || serde_json::from_str::<String>(&repair(json.as_bytes())).ok().map(Cow::Owned);
-        return unescape(json).or_else(repaired);
+        return string_of(json);
     }
     with_blocks(Some(json), |blocks| {
-        let texts = blocks.into_iter().map(|block| {
-            let mark = block.kind.get().unwrap_or("block").to_owned();
-            Cow::Owned(block.text.0.map_or_else(|| format!("[{mark}]"), Cow::into_owned))
-        });
-        join(texts)
+        join(blocks.into_iter().map(|block| Cow::Owned(text_or_mark(block.text.0, &block.kind).into_owned())))
     })?
 }
 

@@ -4,6 +4,7 @@ use super::call_key;
 use super::content::output_text;
 use super::record::{Block, Message};
 use super::tools::{Outcome, is_shell};
+use crate::agents::kit::texts::add_line;
 use crate::extract::{KeyMap, KeySet};
 use crate::tables::{MessageRow, ToolCallRow};
 
@@ -133,13 +134,13 @@ impl Replies {
 
     pub(super) fn add_text(&mut self, response: &str, sidechain: bool, text: &str) {
         if let Some(reply) = self.find(response, sidechain) {
-            append(&mut reply.text, text);
+            add_line(reply.text.get_or_insert_default(), text);
         }
     }
 
     pub(super) fn add_thinking(&mut self, response: &str, sidechain: bool, text: &str) {
         if let Some(reply) = self.find(response, sidechain) {
-            append(&mut reply.thinking, text);
+            add_line(reply.thinking.get_or_insert_default(), text);
         }
     }
 
@@ -150,18 +151,6 @@ impl Replies {
         self.0 = open;
         let closed: Vec<(String, Reply)> = closed;
         closed.into_iter().map(|(_, reply)| reply).collect()
-    }
-}
-
-fn append(text: &mut Option<String>, more: &str) {
-    match text {
-        None => *text = Some(more.to_owned()),
-        Some(text) => {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(more);
-        }
     }
 }
 
@@ -228,7 +217,6 @@ impl PendingCall {
             file_path: self.file_path.as_deref(),
             status,
             output,
-            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: self.started_at,
             ended_at,
             child_session_id: self.child.as_deref(),

@@ -7,8 +7,9 @@ use super::record::Prompt;
 use super::transcript::session_key;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{Kind, Reject, Sink, key};
+use crate::source::Source;
+use crate::source::jsonl::each_record;
 use crate::source::records::{Object, Text, record};
-use crate::source::{Source, TORN_END, repair};
 
 record! {
     /// Text that was pasted into a prompt.
@@ -23,18 +24,8 @@ pub(super) fn prompt_key(project: &str, text: &str) -> u64 {
 /// Reads the typed prompts. Each is claimed weakly, so that any transcript that has it wins.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut prompts = TypedPrompts::default();
-    let mut lines = source.lines()?;
-    while let Some(line) = lines.next_line() {
-        if line.bytes.trim_ascii().is_empty() {
-            continue;
-        }
-        out.line();
-        let text = repair(line.bytes);
-        let Ok(prompt) = serde_json::from_str::<Prompt<'_>>(&text) else {
-            out.problem(line.number, if line.ended { "no JSON object" } else { TORN_END });
-            continue;
-        };
-        let Some(display) = prompt.display.get() else { continue };
+    each_record::<Prompt<'static>>(source, out, |prompt, line, _| {
+        let Some(display) = prompt.display.get() else { return };
         let typed = with_pasted(display, prompt.pasted.json());
         let project = prompt.project.get().unwrap_or_default();
         let (session, claim) = match prompt.session.get() {
@@ -47,8 +38,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         };
         let kind = if typed.starts_with(['/', '!']) { "command" } else { "prompt" };
         let timestamp = prompt.timestamp.0;
-        prompts.add(session, project, TypedPrompt { claim, timestamp, kind, text: typed, line: line.number });
-    }
+        prompts.add(session, project, TypedPrompt { claim, timestamp, kind, text: typed, line });
+    })?;
     prompts.push(out)
 }
 

@@ -239,7 +239,7 @@ impl Response {
         self.web_searches = usage.server_tools.0.as_ref().and_then(|tools| tokens(tools.web_searches));
         self.tier = names.keep(if usage.speed.is("fast") { &usage.speed } else { &usage.service_tier });
         self.inference_geo = names.keep(&usage.inference_geo).filter(|geo| &**geo != "not_available");
-        let own = |text: &Text<'_>| text.get().map(str::to_owned);
+        let own = |text: &Text<'_>| text.owned();
         let advised = usage.iterations.0.iter().filter(|iteration| iteration.kind.is("advisor_message"));
         let advised = advised.fold(None, |sum, iteration| {
             let (model, numbers) = sum.unwrap_or((own(&line.advisor), Numbers::default()));

@@ -13,8 +13,8 @@ use super::record::{Block, Description, Line};
 use super::responses::Responses;
 use super::tree::Tree;
 use super::user::UserText;
-use crate::agents::content::join;
 use crate::agents::ids::Prints;
+use crate::agents::kit::texts::join;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::TokenNumber;
@@ -109,14 +109,14 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
                 }
             }
             "custom-title" => {
-                self.titles.custom = line.custom_title.get().map(str::to_owned).or(self.titles.custom.take());
+                self.titles.custom = line.custom_title.owned().or(self.titles.custom.take());
             }
             "ai-title" => {
-                self.titles.generated = line.ai_title.get().map(str::to_owned).or(self.titles.generated.take());
+                self.titles.generated = line.ai_title.owned().or(self.titles.generated.take());
             }
-            "pr-link" => self.facts.git_repo = line.repository.get().map(str::to_owned).or(self.facts.git_repo.take()),
+            "pr-link" => self.facts.git_repo = line.repository.owned().or(self.facts.git_repo.take()),
             "relocated" => {
-                self.facts.project_path = line.relocated.get().map(str::to_owned).or(self.facts.project_path.take());
+                self.facts.project_path = line.relocated.owned().or(self.facts.project_path.take());
             }
             kind => self.out.unknown(&format!("record {kind}")),
         }

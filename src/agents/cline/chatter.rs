@@ -8,6 +8,7 @@ use super::keys;
 use super::record::{Details, Shown};
 use super::rows::{Call, Result as CallResult, Rows, Said};
 use super::timeline::{Names, Timeline, moment, name_of};
+use crate::agents::kit::texts::add_line;
 use crate::extract::{Kind, Reject};
 
 /// Makes rows of what was shown, in its order.
@@ -62,13 +63,6 @@ impl Reply {
     }
 }
 
-fn append(text: &mut String, more: &str) {
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(more);
-}
-
 impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
     pub(super) fn new(rows: &'c mut Rows<'o, 's>, billing: Billing<'c>, timeline: &'c Timeline) -> Self {
         let (reply, heard) = (Reply::default(), Vec::new());
@@ -114,7 +108,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
             "reasoning" => {
                 if let Some(text) = plain(shown.text) {
                     self.begin_reply(id, at);
-                    append(&mut self.reply.thinking, &text);
+                    add_line(&mut self.reply.thinking, &text);
                 }
             }
             "tool" | "command" | "use_mcp_server" | "browser_action_launch" | "browser_action" | "use_subagents" => {
@@ -122,7 +116,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
             }
             "command_output" | "mcp_server_response" | "browser_action_result" => {
                 if let (Some(call), Some(text)) = (self.reply.calls.last_mut(), plain(shown.text)) {
-                    append(call.output.get_or_insert_default(), &text);
+                    add_line(call.output.get_or_insert_default(), &text);
                     call.output_at = at;
                 }
             }
@@ -169,7 +163,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
         let Some(text) = plain(shown.text) else { return };
         self.begin_reply(id, at);
         let details: Details<'_> = serde_json::from_str(&text).unwrap_or_default();
-        append(&mut self.reply.text, details.question.get().or(details.response.get()).unwrap_or(&text));
+        add_line(&mut self.reply.text, details.question.get().or(details.response.get()).unwrap_or(&text));
     }
 
     /// A call that was asked for and then shown stands there twice.

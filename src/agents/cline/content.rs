@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::record::{Block, Content};
-use crate::agents::content::join;
+use crate::agents::kit::texts::{join, text_or_mark};
 use crate::source::records::{Raw, Text};
 
 /// What the extension tells the model of its surroundings, at the end of the person's messages.
@@ -132,10 +132,7 @@ pub(super) fn text_of(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     if content.0.iter().any(|block| block.kind.get().is_none()) {
         return Some(Cow::Borrowed(json));
     }
-    join(content.0.into_iter().map(|block| match block.text.0 {
-        Some(text) => text,
-        None => Cow::Owned(format!("[{}]", block.kind.get().unwrap_or("block"))),
-    }))
+    join(content.0.into_iter().map(|block| text_or_mark(block.text.0, &block.kind)))
 }
 
 /// A text by itself, where the value is one.

@@ -13,8 +13,8 @@ use super::rows::{Call, Result as CallResult, Rows, Said};
 use super::sdk::Session;
 use super::timeline::moment;
 use super::xml;
-use crate::agents::content::join;
 use crate::agents::ids::is_global;
+use crate::agents::kit::texts::join;
 use crate::agents::waiting::Waiting;
 use crate::extract::{Kind, Reject};
 
@@ -65,7 +65,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         self.next += 1;
         message.unknown.iter().for_each(|field| self.rows.out.unknown(&format!("field {field}")));
         if message.kind.is("reasoning") {
-            let text = message.text.get().map(str::to_owned);
+            let text = message.text.owned();
             self.thought = text.or_else(|| text_of(message.summary).map(Cow::into_owned)).or(self.thought.take());
             return Ok(());
         }

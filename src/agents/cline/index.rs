@@ -93,14 +93,14 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
         })?;
         rows.out.yields_to(Kind::Response, &id, session, None);
     }
-    let parent = item.parent.get().map(str::to_owned);
+    let parent = item.parent.owned();
     out.end_session(Facts {
         session_id: task.to_owned(),
         kind: "prompts",
         project_path: folder.map(str::to_owned),
-        summary: item.summary.get().map(str::to_owned),
+        summary: item.summary.owned(),
         is_subagent: parent.is_some(),
-        root_session_id: item.root.get().map(str::to_owned).filter(|_| parent.is_some()),
+        root_session_id: item.root.owned().filter(|_| parent.is_some()),
         parent_session_id: parent,
         first_moment: begun,
         ..Facts::default()

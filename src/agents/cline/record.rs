@@ -1,10 +1,6 @@
 //! The shapes of the files that Cline, Roo Code and Kilo Code write, and of Cline's SDK.
 
-use std::borrow::Cow;
-
-use serde::de::{Deserialize, Deserializer};
-
-use crate::agents::content::{self, TextBlock};
+use crate::agents::kit::texts::Blocks;
 use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
@@ -121,21 +117,8 @@ record! {
     }
 }
 
-/// The blocks of a message; a text is one text block, anything else is none.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Content<'a>(pub(crate) Vec<Block<'a>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        content::blocks(deserializer).map(|blocks| Self(blocks.unwrap_or_default()))
-    }
-}
-
-impl<'a> TextBlock<'a> for Block<'a> {
-    fn of_text(text: Cow<'a, str>) -> Self {
-        Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
-    }
-}
+/// The blocks of a message.
+pub(crate) type Content<'a> = Blocks<Block<'a>>;
 
 record! {
     /// Arguments of a tool call that columns are made of.

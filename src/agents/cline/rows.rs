@@ -194,7 +194,6 @@ impl<'o, 's> Rows<'o, 's> {
             status,
             exit_code,
             output,
-            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: call.at,
             ended_at: result.at.filter(|_| output.is_some()),
             child_session_id: result.child,

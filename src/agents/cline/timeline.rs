@@ -379,7 +379,7 @@ impl Request {
         };
         self.output = count(info.output).or(self.output);
         self.cost = info.cost.0.filter(|cost| *cost >= 0.0).or(self.cost);
-        self.protocol = info.protocol.get().map(str::to_owned).or(self.protocol.take());
+        self.protocol = info.protocol.owned().or(self.protocol.take());
     }
 
     /// Whether it tells any number; what does not is still running, or died before.

@@ -48,7 +48,7 @@ pub(super) fn command_of(arguments: &Arguments<'_>) -> Option<String> {
     }
     let commands = arguments.commands.0.iter().filter_map(|raw| {
         let json = raw.json()?;
-        let of_object = || serde_json::from_str::<Command<'_>>(json).ok()?.command.get().map(str::to_owned);
+        let of_object = || serde_json::from_str::<Command<'_>>(json).ok()?.command.owned();
         serde_json::from_str::<String>(json).ok().or_else(of_object)
     });
     let commands: Vec<String> = commands.collect();

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::record::Part;
+use crate::agents::kit::texts::{self, string_of};
 use crate::source::records::{List, Object};
-use crate::source::{repair, unescape, without_lone_surrogates};
+use crate::source::{repair, without_lone_surrogates};
 
 /// A value of the given shape; of what cannot be read as it stands, the repaired text is read from `spare`.
 pub(super) fn parse<'s, T: Deserialize<'s>>(json: &'s str, spare: &'s mut String) -> Option<T> {
@@ -30,7 +31,7 @@ impl<'a> Content<'a> {
     pub(super) fn of(json: Option<&'a str>, marks: bool) -> Self {
         let Some(json) = json else { return Self::default() };
         if json.starts_with('"') {
-            return Self { text: text_of(json), attachments: 0 };
+            return Self { text: string_of(json), attachments: 0 };
         }
         match serde_json::from_str::<List<Object<Part<'a>>>>(json) {
             Ok(List(parts)) => Self::of_parts(parts, marks),
@@ -46,7 +47,7 @@ impl<'a> Content<'a> {
     fn of_parts(parts: Vec<Object<Part<'a>>>, marks: bool) -> Self {
         let mut content = Self::default();
         for part in parts.into_iter().filter_map(|part| part.0) {
-            let kind = part.kind.get().map(str::to_owned);
+            let kind = part.kind.owned();
             match part.text.0 {
                 Some(text) => append(&mut content.text, text),
                 None => {
@@ -61,30 +62,17 @@ impl<'a> Content<'a> {
     }
 }
 
-/// The text of a JSON string literal.
-pub(super) fn text_of(json: &str) -> Option<Cow<'_, str>> {
-    let repaired = || serde_json::from_str::<String>(&repair(json.as_bytes())).ok().map(Cow::Owned);
-    unescape(json).or_else(repaired)
-}
-
 /// A plain text out of a value that is a text, or the value's JSON.
 pub(super) fn plain_text(json: Option<&str>) -> Option<String> {
     let json = json?;
     if json.starts_with('"') {
-        return text_of(json).map(Cow::into_owned).filter(|text| !text.is_empty());
+        return string_of(json).map(Cow::into_owned).filter(|text| !text.is_empty());
     }
     Some(without_lone_surrogates(json).into_owned())
 }
 
-/// Adds a text behind another, on a line of its own.
+/// Adds a text on a line of its own; an empty text has no line.
 pub(super) fn append<'a>(text: &mut Option<Cow<'a, str>>, more: Cow<'a, str>) {
-    match text {
-        None => *text = Some(more),
-        Some(text) if text.is_empty() => *text = more,
-        Some(text) => {
-            let text = text.to_mut();
-            text.push('\n');
-            text.push_str(&more);
-        }
-    }
+    *text = text.take().filter(|text| !text.is_empty());
+    texts::append(text, more, "\n");
 }

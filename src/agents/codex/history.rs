@@ -6,8 +6,9 @@ use super::record::Prompt;
 use super::rollout::prompt_key;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{Reject, Sink, session_key};
+use crate::source::jsonl::each_record;
 use crate::source::records::{List, Object};
-use crate::source::{Source, TORN_END, repair};
+use crate::source::{Source, repair};
 
 /// Reads the typed prompts. Each is claimed weakly, so that any rollout that has it wins.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -16,18 +17,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         read_document(source, out, &mut prompts)?;
         return prompts.push(out);
     }
-    let mut lines = source.lines()?;
-    while let Some(line) = lines.next_line() {
-        if line.bytes.trim_ascii().is_empty() {
-            continue;
-        }
-        out.line();
-        let text = repair(line.bytes);
-        match serde_json::from_str::<Prompt<'_>>(&text) {
-            Ok(prompt) => add(&mut prompts, &prompt, line.number),
-            Err(_) => out.problem(line.number, if line.ended { "no JSON object" } else { TORN_END }),
-        }
-    }
+    each_record::<Prompt<'static>>(source, out, |prompt, number, _| add(&mut prompts, prompt, number))?;
     prompts.push(out)
 }
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::content::text_of;
 use super::record::Arguments;
+use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
 use crate::agents::patch::file_of_patch;
 
@@ -49,7 +49,7 @@ impl Request {
     /// Reads arguments: JSON inside a text, a text that is none (a patch, a script), or JSON itself.
     pub(super) fn of(category: &str, json: Option<&str>) -> Self {
         let Some(json) = json else { return Self::default() };
-        let text = json.starts_with('"').then(|| text_of(json)).flatten();
+        let text = string_of(json);
         let inner = text.as_deref().filter(|text| is_json(text)).unwrap_or(json);
         let arguments: Arguments<'_> = serde_json::from_str(inner).unwrap_or_default();
         let command = (category == "shell").then(|| command_line(arguments.command.json())).flatten();
@@ -72,7 +72,7 @@ fn is_json(text: &str) -> bool {
 pub(super) fn command_line(json: Option<&str>) -> Option<String> {
     let json = json?;
     if json.starts_with('"') {
-        return text_of(json).map(Cow::into_owned);
+        return string_of(json).map(Cow::into_owned);
     }
     let words: Vec<String> = serde_json::from_str(json).ok()?;
     match words.as_slice() {

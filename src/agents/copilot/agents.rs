@@ -1,8 +1,9 @@
 //! The conversations of one file: the main one, and those of the subagents, each a session of its own.
 
 use super::record::Subagent;
-use super::transcript::{Spot, Transcript, earlier};
+use super::transcript::{Spot, Transcript};
 use super::{AGENT, child_session};
+use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject, session_key};
 
 /// One conversation.
@@ -129,7 +130,7 @@ impl Transcript<'_, '_> {
         thread.title = owned(told.title.get()).or(thread.title.take());
         thread.agent_type = owned(told.name.get()).or(thread.agent_type.take());
         thread.call = owned(call).or(thread.call.take());
-        earlier(&mut thread.first_moment, spot.timestamp);
+        keep_earlier(&mut thread.first_moment, spot.timestamp);
     }
 
     /// Ends the subagents' sessions, and tells the calls that started them.

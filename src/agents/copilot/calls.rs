@@ -101,14 +101,14 @@ impl PendingCall {
         if let Some(name) = name.get() {
             name.clone_into(&mut self.name);
         }
-        self.server = self.server.take().or(server.get().map(str::to_owned));
+        self.server = self.server.take().or(server.owned());
         if let Some(json) = arguments.json().filter(|_| self.input.is_none()) {
             self.input = Some(object_of(json));
         }
         let input = self.input.as_deref().unwrap_or_default();
         let arguments: Arguments<'_> = serde_json::from_str(input).unwrap_or_default();
         self.category = category(&self.name, self.server.is_some(), &arguments);
-        let owned = |text: &Text<'_>| text.get().map(str::to_owned);
+        let owned = |text: &Text<'_>| text.owned();
         let (command, file) = (owned(&arguments.command), owned(&arguments.path));
         self.command = command.filter(|_| tools::runs_command(&self.name));
         self.file_path = file.filter(|_| tools::has_file(self.category));
@@ -239,7 +239,6 @@ impl Transcript<'_, '_> {
             is_denied: Some(outcome.is_denied),
             exit_code: outcome.exit_code,
             output,
-            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             ended_at,
             duration_ms: call.duration_until(ended_at),
             ..call.row(&thread.session)

@@ -184,7 +184,7 @@ impl Ledger {
         if numbers.is_zero() {
             return;
         }
-        let model = tokens.model.get().map(str::to_owned).or(model);
+        let model = tokens.model.owned().or(model);
         let cost = cost_of(&tokens.billed);
         let request = request.map(str::to_owned);
         let duration_ms = tokens.duration.0.filter(|ms| *ms >= 0);
@@ -269,15 +269,15 @@ impl Transcript<'_, '_> {
         let made_up = || accounting.and_then(|accounting| accounting.id.get()).unwrap_or(spot.id);
         let response = usage.api_call.get().map_or_else(|| format!("usage:{}", made_up()), str::to_owned);
         let source = accounting.and_then(|accounting| accounting.session.get());
-        let model = usage.model.get().map(str::to_owned);
+        let model = usage.model.owned();
         let call = Call {
             model: model.or_else(|| self.threads.get(thread).and_then(|thread| thread.model.clone())),
             numbers,
-            request: usage.request.get().map(str::to_owned),
+            request: usage.request.owned(),
             has_long_cache: usage.cache_seconds.0.is_some_and(|seconds| seconds > SHORT_CACHE),
             cost: cost_of(&usage.billed),
             duration_ms: usage.duration.0.filter(|ms| *ms >= 0),
-            finish: usage.finish.get().map(str::to_owned),
+            finish: usage.finish.owned(),
             weak: thread == 0 && source.is_some_and(|source| source != self.session),
             is_named: usage.api_call.get().is_some(),
             ..self.call_at(thread, spot, &response)

@@ -190,7 +190,6 @@ impl<'c> Reader<'c, '_, '_> {
             is_denied: said.map(|said| said == "denied"),
             exit_code,
             output,
-            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: at,
             ended_at: ended.and_then(|entry| entry.timestamp.0),
             ..ToolCallRow::default()

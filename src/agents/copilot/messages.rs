@@ -86,7 +86,7 @@ impl Transcript<'_, '_> {
             self.open_requested(thread, spot, request, &message_id, response);
         }
         let (timestamp, line, is_named) = (spot.timestamp, spot.line, message.api_call.get().is_some());
-        let request = message.request.get().map(str::to_owned);
+        let request = message.request.owned();
         let call = Call { seq, turn, timestamp, line, model, request, is_named, ..Call::new(thread, response) };
         self.ledger.note_reply(&call, &message_id, message.output);
         Ok(())
@@ -95,7 +95,7 @@ impl Transcript<'_, '_> {
     fn open_reply(&mut self, thread: usize, spot: &Spot<'_>, response: &str, message: &AssistantMessage<'_>) {
         self.has_conversation = true;
         let Some(thread) = self.threads.get_mut(thread) else { return };
-        let model = message.model.get().map(str::to_owned).or_else(|| thread.model.clone());
+        let model = message.model.owned().or_else(|| thread.model.clone());
         let seq = thread.next_seq();
         thread.reply = Some(Reply {
             id: spot.id.to_owned(),
@@ -199,7 +199,7 @@ impl Transcript<'_, '_> {
         self.count_unknown(spot, &permission.unknown);
         let request = permission.request.get().unwrap_or_default();
         if let Some(asked) = &permission.asked.0 {
-            let call = asked.call.get().map(str::to_owned);
+            let call = asked.call.owned();
             if let Some(call) = &call {
                 self.calls.ask(call, spot.timestamp);
             }
@@ -209,7 +209,7 @@ impl Transcript<'_, '_> {
         let Some(result) = &permission.result.0 else { return Ok(()) };
         let asked = self.asked.remove(request);
         let answer = result.kind.get().unwrap_or("unknown");
-        let call = permission.call.get().map(str::to_owned).or(asked.as_ref().and_then(|asked| asked.call.clone()));
+        let call = permission.call.owned().or(asked.as_ref().and_then(|asked| asked.call.clone()));
         if let Some(call) = call {
             self.calls.decide(&call, answer, spot.timestamp);
         }

@@ -32,9 +32,9 @@ pub(super) fn read(source: &Source<'_>) -> Told {
     let editor: EditorMetadata<'_> = serde_json::from_str(&editor).unwrap_or_default();
     Told {
         name: workspace.name,
-        custom_title: editor.title.get().map(str::to_owned),
+        custom_title: editor.title.owned(),
         summary: workspace.summary,
-        cwd: workspace.cwd.or_else(|| editor.folder.get().map(str::to_owned)),
+        cwd: workspace.cwd.or_else(|| editor.folder.owned()),
         branch: workspace.branch,
         repository: workspace.repository,
     }

@@ -12,9 +12,9 @@ use super::record::{AssistantMessage, Checkpoint, Compaction, Context, Event, Mo
 use super::record::{Start, Subagent, ToolComplete, ToolStart, UsageRecord, UserMessage};
 use super::{AGENT, EVENTS, sidecars};
 use crate::agents::ids::{Prints, is_uuid};
+use crate::agents::kit::facts::{keep_earlier, set};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::{RecordReader, Shape};
-use crate::source::records::Text;
 use crate::source::{Broken, Source, repair};
 
 /// Events that hold nothing for the tables.
@@ -245,8 +245,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
         self.is_sure_of_session = true;
         self.close_leg()?;
         self.ledger.begin(spot.timestamp, start.version.get());
-        replace(&mut self.facts.agent_version, &start.version);
-        replace(&mut self.facts.parent_session_id, &start.spawned_by);
+        set(&mut self.facts.agent_version, start.version.get());
+        set(&mut self.facts.parent_session_id, start.spawned_by.get());
         if let Some(context) = &start.context.0 {
             self.note_context(context);
         }
@@ -260,14 +260,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let facts = &mut self.facts;
         for (known, told) in [(&mut facts.project_path, &context.cwd), (&mut facts.git_commit, &context.commit)] {
             if known.is_none() {
-                *known = told.get().map(str::to_owned);
+                *known = told.owned();
             }
         }
-        replace(&mut facts.git_branch, &context.branch);
-        replace(&mut facts.git_repo, &context.repository);
+        set(&mut facts.git_branch, context.branch.get());
+        set(&mut facts.git_repo, context.repository.get());
         if let Some(main) = self.threads.first_mut() {
-            replace(&mut main.cwd, &context.cwd);
-            replace(&mut main.branch, &context.branch);
+            set(&mut main.cwd, context.cwd.get());
+            set(&mut main.branch, context.branch.get());
         }
     }
 
@@ -287,7 +287,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     fn note_moment(&mut self, spot: &Spot<'_>) {
         self.ledger.note_moment(spot.timestamp);
-        earlier(&mut self.facts.first_moment, spot.timestamp);
+        keep_earlier(&mut self.facts.first_moment, spot.timestamp);
     }
 
     pub(super) fn count_unknown(&mut self, spot: &Spot<'_>, fields: &[String]) {
@@ -329,21 +329,4 @@ fn with<S: Shape>(
     let repaired = repair(json.as_bytes());
     let data = serde_json::from_str::<S::Of<'_>>(&repaired).ok()?;
     Some(read(&data))
-}
-
-/// Puts what was told in the place of what was known.
-pub(super) fn replace(known: &mut Option<String>, told: &Text<'_>) {
-    if let Some(told) = told.get()
-        && known.as_deref() != Some(told)
-    {
-        *known = Some(told.to_owned());
-    }
-}
-
-/// The earlier of two moments.
-pub(super) fn earlier(known: &mut Option<i64>, moment: Option<i64>) {
-    *known = match (*known, moment) {
-        (Some(known), Some(moment)) => Some(known.min(moment)),
-        (known, moment) => known.or(moment),
-    };
 }

@@ -3,15 +3,14 @@
 use std::borrow::Cow;
 
 use super::record::Block;
-use super::value;
-use crate::agents::content::join;
+use crate::agents::kit::texts::{join, string_of};
 use crate::source::records::{List, Object, Raw, Text};
 
 /// The blocks of a content; a text is one.
 pub(super) fn blocks(content: Raw<'_>) -> Vec<Block<'_>> {
     let Some(json) = content.json() else { return Vec::new() };
     if json.starts_with('"') {
-        let text = Text(value::literal(json));
+        let text = Text(string_of(json));
         return vec![Block { kind: Text(Some(Cow::Borrowed("text"))), text, ..Block::default() }];
     }
     let blocks: List<Object<Block<'_>>> = serde_json::from_str(json).unwrap_or_default();

@@ -9,6 +9,7 @@ use super::AGENT;
 use super::record::{Bubble, Summary, Thought};
 use super::value;
 use crate::agents::ids::Prints;
+use crate::agents::kit::texts::{join, string_of};
 use crate::extract::{Kind, key};
 use crate::source::records::{Fraction, Raw, Text};
 
@@ -33,7 +34,7 @@ impl Bubble<'_> {
 
     /// What the model thought.
     pub(super) fn thought(&self) -> Option<Cow<'_, str>> {
-        let all = || crate::agents::content::join(self.thoughts.0.iter().filter_map(|raw| thought(*raw)));
+        let all = || join(self.thoughts.0.iter().filter_map(|raw| thought(*raw)));
         thought(self.thinking).or_else(all)
     }
 
@@ -124,9 +125,9 @@ fn milliseconds(number: Fraction) -> Option<f64> {
 fn thought(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = raw.json()?;
     let text = if json.starts_with('"') {
-        value::literal(json)
+        string_of(json)
     } else {
-        value::read::<Thought<'static>, _>(json, |thought| thought.text.get().map(str::to_owned)).ok()?.map(Cow::Owned)
+        value::read::<Thought<'static>, _>(json, |thought| thought.text.owned()).ok()?.map(Cow::Owned)
     };
     text.filter(|text| !text.trim().is_empty())
 }

@@ -180,7 +180,7 @@ impl<'o, 's> Conversation<'o, 's> {
         model: Option<&str>,
         is_shown: bool,
     ) -> Option<String> {
-        let Some((input, output)) = bubble.tokens() else { return bubble.usage_id.get().map(str::to_owned) };
+        let Some((input, output)) = bubble.tokens() else { return bubble.usage_id.owned() };
         let id = bubble.usage_id.get().or(bubble.server_id.get()).unwrap_or(&place.id);
         Some(self.ledger.add(
             id,

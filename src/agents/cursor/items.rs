@@ -79,7 +79,7 @@ fn read_tab(state: &State<'_>, tab: &Tab<'_>, out: &mut Sink<'_>) -> Result<(), 
         let moment = tab.sent.0.filter(|_| last == Some(number));
         take_raw(&mut conversation, *raw, &Place { id, moment, ..Place::default() })?;
     }
-    let title = tab.title.get().map(str::to_owned);
+    let title = tab.title.owned();
     let listing = Listing { title, project: state.folder.clone(), ..Listing::default() };
     conversation.end(listing.facts(None), None, None, crate::source::records::Raw::default())?;
     Ok(())

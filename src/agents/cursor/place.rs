@@ -26,7 +26,7 @@ pub(super) fn of_workspace(workspace: &Object<Workspace<'_>>) -> Option<String> 
 }
 
 fn path_of(uri: &Uri<'_>) -> Option<String> {
-    let plain = |text: &Text<'_>| text.get().map(str::to_owned);
+    let plain = |text: &Text<'_>| text.owned();
     plain(&uri.fs_path).or_else(|| plain(&uri.path)).or_else(|| of_uri(uri.external.get()?))
 }
 

@@ -2,6 +2,7 @@
 
 use super::AGENT;
 use crate::agents::ids::Prints;
+use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{MessageRow, ToolCallRow};
 
@@ -95,7 +96,7 @@ impl<'o, 's> Rows<'o, 's> {
     /// Adds a message; gives its place among the session's messages.
     pub(super) fn message(&mut self, said: &Said<'_>) -> Result<usize, Reject> {
         let timestamp = said.timestamp.or(self.began.filter(|_| self.count == 0));
-        self.first_moment = [self.first_moment, timestamp].into_iter().flatten().min();
+        keep_earlier(&mut self.first_moment, timestamp);
         let row = MessageRow {
             session_id: &self.session,
             seq: self.seq,
@@ -147,7 +148,6 @@ impl<'o, 's> Rows<'o, 's> {
             status: called.status,
             exit_code: called.exit_code,
             output: called.output,
-            output_bytes: called.output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: called.started_at,
             child_session_id: called.child,
             source_line: called.line,

@@ -52,7 +52,7 @@ pub(super) fn extract(source: &Source<'_>, database: &Database, out: &mut Sink<'
     let listing = Listing {
         created,
         title: meta.title.get().or(stored.name.get()).map(str::to_owned),
-        project: meta.cwd.get().map(str::to_owned),
+        project: meta.cwd.owned(),
         is_subagent: meta.is_subagent.0,
         ..Listing::default()
     }

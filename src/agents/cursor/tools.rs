@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::record::{Arguments, ToolData, ToolError, ToolResult};
 use super::value;
+use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
 use crate::source::records::Raw;
 
@@ -171,8 +172,8 @@ impl Outcome {
             } else {
                 ""
             };
-            let output = result.output.json().filter(|output| output.starts_with('"')).and_then(value::literal);
-            let child = result.child.get().map(str::to_owned);
+            let output = result.output.json().filter(|output| output.starts_with('"')).and_then(string_of);
+            let child = result.child.owned();
             Self { status, exit_code, output: output.map(Cow::into_owned), child }
         });
         read.unwrap_or_default()

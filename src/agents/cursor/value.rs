@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use rusqlite::types::ValueRef;
 
+use crate::agents::kit::texts::string_of;
 use crate::source::jsonl::Shape;
 use crate::source::records::Raw;
-use crate::source::{repair, unescape};
+use crate::source::repair;
 
 /// The JSON text of a value; none for null and for what holds none.
 pub(super) fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
@@ -38,13 +39,8 @@ pub(super) fn read<S: Shape, R>(json: &str, take: impl FnOnce(&S::Of<'_>) -> R) 
 /// What stands in a field that holds JSON or a text with JSON in it; none for null and for an empty text.
 pub(super) fn within(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = raw.json()?;
-    let text = if json.starts_with('"') { literal(json)? } else { Cow::Borrowed(json) };
+    let text = if json.starts_with('"') { string_of(json)? } else { Cow::Borrowed(json) };
     Some(text).filter(|text| !text.trim().is_empty())
-}
-
-/// The text of a JSON string.
-pub(super) fn literal(json: &str) -> Option<Cow<'_, str>> {
-    unescape(json).or_else(|| serde_json::from_str(&repair(json.as_bytes())).ok().map(Cow::Owned))
 }
 
 /// What base64 wraps; none where the text is none.

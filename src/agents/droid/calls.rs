@@ -8,8 +8,8 @@ use super::AGENT;
 use super::content::plain_text;
 use super::record::{CommandResult, Input};
 use super::tools::{self, ToolResult};
-use crate::agents::content::join;
 use crate::agents::ids::{Given, is_global, qualified};
+use crate::agents::kit::texts::join;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, Request, Sink, key};
 use crate::source::records::Raw;
 use crate::source::{unescape, without_lone_surrogates};
@@ -152,14 +152,7 @@ impl Calls {
         };
         let (status, exit_code) = result.outcome(call.category);
         let output = result.text.as_deref();
-        let row = ToolCallRow {
-            status,
-            exit_code,
-            output,
-            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
-            ended_at: result.at,
-            ..call.row(of.session)
-        };
+        let row = ToolCallRow { status, exit_code, output, ended_at: result.at, ..call.row(of.session) };
         out.tool_call(row, call.weak)?;
         Ok(is_new)
     }

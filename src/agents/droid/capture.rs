@@ -14,6 +14,7 @@ use super::tools::ToolResult;
 use super::transcript::blank_row;
 use super::{AGENT, messages_key, total_key};
 use crate::agents::ids::{Given, qualified};
+use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
@@ -108,13 +109,13 @@ impl Session {
         number: u64,
         out: &mut Sink<'_>,
     ) -> Result<(), Reject> {
-        self.first_moment = self.first_moment.into_iter().chain(line.timestamp.0).min();
+        keep_earlier(&mut self.first_moment, line.timestamp.0);
         if let Some(model) = line.model.get() {
             self.model = Some(model_name(model).to_owned());
         }
         match kind {
             "system" => {
-                self.folder = self.folder.take().or(line.cwd.get().map(str::to_owned));
+                self.folder = self.folder.take().or(line.cwd.owned());
                 Ok(())
             }
             "message" => self.take_message(id, line, number, out),

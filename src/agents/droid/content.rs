@@ -7,25 +7,12 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::record::Block;
-use crate::agents::content::{self, TextBlock, join};
+use crate::agents::kit::texts::{Blocks, join, text_or_mark};
 use crate::source::records::{ObjectInto, Raw, Text, lenient};
 use crate::source::without_lone_surrogates;
 
-/// The blocks of a message; a text is one text block, anything else is none.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Content<'a>(pub(super) Vec<Block<'a>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        content::blocks(deserializer).map(|blocks| Self(blocks.unwrap_or_default()))
-    }
-}
-
-impl<'a> TextBlock<'a> for Block<'a> {
-    fn of_text(text: Cow<'a, str>) -> Self {
-        Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
-    }
-}
+/// The blocks of a message.
+pub(super) type Content<'a> = Blocks<Block<'a>>;
 
 impl<'a> Content<'a> {
     /// The texts that are not empty.
@@ -42,7 +29,7 @@ impl<'a> Content<'a> {
 /// What a tool gave: a text or a list of blocks, of which what is no text leaves a mark; an object stays as it stands.
 /// Nearly always it is a text, and most of its line: so it is decoded where it is found.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told<'a>(pub(super) Option<Cow<'a, str>>);
+pub(crate) struct Told<'a>(pub(crate) Option<Cow<'a, str>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Told<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -90,9 +77,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Told<'a> {
 }
 
 fn joined(blocks: Vec<Block<'_>>) -> Option<Cow<'_, str>> {
-    join(blocks.into_iter().map(|Block { kind, text: Text(text), .. }| {
-        text.unwrap_or_else(|| Cow::Owned(format!("[{}]", kind.get().unwrap_or("block"))))
-    }))
+    join(blocks.into_iter().map(|block| text_or_mark(block.text.0, &block.kind)))
 }
 
 /// As [`Told`], of a value that stands for itself.

@@ -75,8 +75,8 @@ impl Companion {
         Self {
             model: model_of(settings).map(str::to_owned),
             provider: provider_of(settings).map(str::to_owned),
-            calling_session: of_tags(|tag| tag.calling_session.get().map(str::to_owned)),
-            calling_call: of_tags(|tag| tag.calling_call.get().map(str::to_owned)),
+            calling_session: of_tags(|tag| tag.calling_session.owned()),
+            calling_call: of_tags(|tag| tag.calling_call.owned()),
             active_ms: settings.active_ms.0.filter(|ms| *ms >= 0),
             total: settings.usage.0.as_ref().and_then(Total::of),
         }

@@ -10,6 +10,7 @@ use super::model::model_name;
 use super::record::Line;
 use super::settings::Companion;
 use crate::agents::ids::{Prints, qualified};
+use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
@@ -157,7 +158,7 @@ impl Transcript<'_, '_> {
     fn push(&mut self, line: &Line<'_>, number: u64, row: MessageRow<'_>) -> Result<(), Reject> {
         let parent = self.parent_id(line);
         let moment = line.timestamp.0;
-        self.facts.first_moment = self.facts.first_moment.into_iter().chain(moment).min();
+        keep_earlier(&mut self.facts.first_moment, moment);
         self.last_moment = self.last_moment.max(moment);
         let row = MessageRow {
             session_id: &self.session_id,

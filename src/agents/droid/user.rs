@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::record::Message;
 use super::reminder::without_reminders;
-use crate::agents::content::join;
+use crate::agents::kit::texts::join;
 
 /// How the text of a failed request to the model begins.
 const API_ERROR: &str = "BYOK Error:";

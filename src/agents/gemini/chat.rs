@@ -10,6 +10,7 @@ use super::rows::Rows;
 use super::survey::{Place, Survey};
 use super::tokens::Numbers;
 use crate::agents::ids::Prints;
+use crate::agents::kit::facts::{fill, keep_earlier};
 use crate::extract::{Facts, NoteField, Reject, Sink, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Lines, Source, repair};
@@ -81,15 +82,10 @@ struct Header {
 
 impl Header {
     fn take(&mut self, record: &Record<'_>) {
-        let keep = |known: &mut Option<String>, new: Option<&str>| {
-            if known.is_none() {
-                *known = new.map(str::to_owned);
-            }
-        };
-        keep(&mut self.session, record.session.get());
-        keep(&mut self.project_hash, record.project_hash.get());
-        self.summary = record.summary.get().map(str::to_owned).or(self.summary.take());
-        self.begun = self.begun.into_iter().chain(record.begun.0).min();
+        fill(&mut self.session, record.session.get());
+        fill(&mut self.project_hash, record.project_hash.get());
+        self.summary = record.summary.owned().or(self.summary.take());
+        keep_earlier(&mut self.begun, record.begun.0);
         self.updated = self.updated.max(record.updated.0);
         self.is_subagent |= record.chat_kind.is("subagent");
     }

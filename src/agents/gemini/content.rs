@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::record::{Part, Thought};
+use crate::agents::kit::texts::{append, string_of};
 use crate::source::records::{List, Object, Raw};
-use crate::source::{repair, unescape};
 
 /// What a content says.
 #[derive(Default)]
@@ -74,12 +74,7 @@ pub(super) fn each_part<'a>(raw: Raw<'a>, take: &mut impl FnMut(Piece<'a>)) {
 /// The text that a JSON string stands for; none for an empty one, and for anything else. Half a surrogate pair becomes
 /// U+FFFD.
 pub(super) fn text_of(raw: Raw<'_>) -> Option<Cow<'_, str>> {
-    let json = raw.json()?;
-    let text = unescape(json).or_else(|| {
-        let repaired = repair(json.as_bytes());
-        serde_json::from_str::<String>(&repaired).ok().map(Cow::Owned)
-    });
-    text.filter(|text| !text.is_empty())
+    string_of(raw.json()?).filter(|text| !text.is_empty())
 }
 
 /// The thoughts of a reply, `subject: description`, a line each.
@@ -96,16 +91,4 @@ pub(super) fn thinking_of(raw: Raw<'_>) -> Option<Cow<'_, str>> {
         append(&mut joined, text, "\n");
     }
     joined
-}
-
-/// Puts a text behind another.
-pub(super) fn append<'a>(joined: &mut Option<Cow<'a, str>>, text: Cow<'a, str>, between: &str) {
-    match joined {
-        None => *joined = Some(text),
-        Some(joined) => {
-            let joined = joined.to_mut();
-            joined.push_str(between);
-            joined.push_str(&text);
-        }
-    }
 }

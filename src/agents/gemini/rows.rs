@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use super::AGENT;
-use super::content::{Content, append, thinking_of};
+use super::content::{Content, thinking_of};
 use super::place::Origin;
 use super::record::{Arguments, Call, Record};
 use super::survey::{Entry, Survey};
 use super::tools;
+use crate::agents::kit::texts::append;
 use crate::extract::{KeySet, Kind, NoteField, Reject, Sink, key, session_key};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 
@@ -107,7 +108,6 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             is_denied: Some(outcome.is_denied || call.error_type.is("policy_violation")),
             exit_code: outcome.exit_code,
             output: output.as_deref(),
-            output_bytes: output.as_deref().and_then(|output| i64::try_from(output.len()).ok()),
             started_at: entry.timestamp,
             ended_at: call.timestamp.0.filter(|_| outcome.status != "pending"),
             child_session_id: child.as_deref(),

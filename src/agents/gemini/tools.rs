@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::content::{Piece, append, each_part, text_of};
+use super::content::{Piece, each_part, text_of};
 use super::record::{Arguments, Call, Response};
+use crate::agents::kit::texts::append;
 use crate::agents::mcp;
 use crate::source::records::Raw;
 

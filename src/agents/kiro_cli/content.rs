@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::record::Block;
-use crate::agents::content::join;
+use crate::agents::kit::texts::join;
 use crate::source::records::{List, Object, Raw, Text};
 
 /// The blocks of a kind.

@@ -5,7 +5,7 @@ use super::record::{Block, Event, Said, ToolResult, ToolUse};
 use super::state::State;
 use super::{AGENT, STATE};
 use crate::agents::amazon_q::{Call, Thread, blank, ended, exit_status, succeeded};
-use crate::agents::content::join;
+use crate::agents::kit::texts::join;
 use crate::extract::{KeyMap, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;

@@ -26,7 +26,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let mut thread = Thread::new(AGENT, id, out);
     thread.cwd.clone_from(&project_path);
     thread.is_sidechain = is_subagent;
-    let model = described.model.get().map(str::to_owned);
+    let model = described.model.owned();
     let mut messages = Messages { thread, model, asked: None };
     messages.read_all(&mut source.lines()?)?;
     messages.thread.finish(Facts {
@@ -101,7 +101,7 @@ impl<'s> RecordReader<'s> for Messages<'_, 's> {
                 Ok(())
             }
             "pending_interaction" => {
-                self.asked = payload.call.get().map(str::to_owned);
+                self.asked = payload.call.owned();
                 Ok(())
             }
             "interaction_resolved" => {
@@ -141,7 +141,7 @@ impl Messages<'_, '_> {
     fn take_reply(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
         let (text, _) = text_or_blocks(payload.content);
         let text = text.as_deref().filter(|text| !text.is_empty());
-        let model = payload.model.get().map(str::to_owned).or_else(|| self.model.clone());
+        let model = payload.model.owned().or_else(|| self.model.clone());
         let row = match payload.operation.get() {
             Some("Summary") => MessageRow { text, ..blank("system", "compaction", at.id) },
             Some("Reasoning") => {
@@ -183,7 +183,7 @@ impl Messages<'_, '_> {
         let session = &self.thread.id;
         let id = payload.turn.get().map_or_else(|| at.id.to_owned(), |turn| format!("{session}#{turn}"));
         let message = self.thread.last_reply().map(str::to_owned);
-        let model = payload.model.get().map(str::to_owned).or_else(|| self.model.clone());
+        let model = payload.model.owned().or_else(|| self.model.clone());
         let row = UsageRow {
             message_id: message.as_deref(),
             turn: self.thread.turn,
@@ -221,7 +221,7 @@ impl Messages<'_, '_> {
     }
 
     fn take_decision(&mut self, payload: &Payload<'_>) {
-        let asked = payload.call.get().map(str::to_owned).or(self.asked.take());
+        let asked = payload.call.owned().or(self.asked.take());
         let option = payload.option.json().unwrap_or_default().to_ascii_lowercase();
         let is_refusal = ["reject", "deny", "decline"].iter().any(|word| option.contains(word));
         let call = match asked {

@@ -87,7 +87,7 @@ impl State {
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let json = repair(bytes);
         let stored: Stored<'_> = serde_json::from_str(&json).ok()?;
-        let own = |text: &Text<'_>| text.get().map(str::to_owned);
+        let own = |text: &Text<'_>| text.owned();
         let state = stored.state.0.unwrap_or_default();
         let model = state.model.0.and_then(|model| own(&model.info.0?.id));
         let turns = state.conversation.0.unwrap_or_default().turns.0;

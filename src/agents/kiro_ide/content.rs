@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::record::Part;
-use crate::agents::content::join;
+use crate::agents::kit::texts::join;
 use crate::source::records::{List, Object, Raw, Text};
 
 /// How texts begin that the program sends in the person's name.

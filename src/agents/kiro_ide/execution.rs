@@ -32,7 +32,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let fallback = execution.get().filter(|_| log.error.is_none());
     let (Some(execution), Some(session)) = (execution.get(), session.get().or(fallback)) else { return Ok(()) };
     let workspace: Object<Context<'_>> = log.field("workspaceContext");
-    let named = workspace.0.and_then(|workspace| workspace.cwd.get().map(str::to_owned));
+    let named = workspace.0.and_then(|workspace| workspace.cwd.owned());
     let workspace = Workspace::of(source, source.path.ancestors().nth(2));
     let folder = named.or(workspace.path);
     let mut thread = Thread::new(AGENT, session.to_owned(), out);

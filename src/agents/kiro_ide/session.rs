@@ -5,7 +5,7 @@ use super::content::{text_of, unwrapped};
 use super::record::Entry;
 use super::{AGENT, answered, asked};
 use crate::agents::amazon_q::{Thread, blank};
-use crate::agents::content::join;
+use crate::agents::kit::texts::join;
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::Text;
@@ -31,7 +31,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         out.note(NoteField::Title, session_key(AGENT, &session), 0, title);
     }
     let folder: Text<'_> = document.field("workspaceDirectory");
-    let folder = folder.get().map(str::to_owned);
+    let folder = folder.owned();
     let mut thread = Thread::new(AGENT, session, out);
     thread.cwd.clone_from(&folder);
     let mut entries = Entries { thread, prompts: Vec::new() };
@@ -63,7 +63,7 @@ impl Entries<'_, '_> {
     fn take(&mut self, entry: &Entry<'_>) -> Result<(), Reject> {
         let Some(message) = &entry.message.0 else { return Ok(()) };
         let (text, attachments) = text_of(message.content);
-        let own = message.id.get().map(str::to_owned);
+        let own = message.id.owned();
         let own = own.unwrap_or_else(|| {
             let said = [text.as_deref(), entry.execution.get()].into_iter().flatten();
             self.thread.prints.name(message.role.get().unwrap_or_default(), None, said)

@@ -41,7 +41,7 @@ record! {
 
 impl Listed<'_> {
     pub(super) fn member(&self, key: &str) -> Member {
-        let owned = |text: &Text<'_>| text.get().map(str::to_owned);
+        let owned = |text: &Text<'_>| text.owned();
         let thread = self.file.get().map(|file| session_of(Path::new(file))).filter(|(_, is_thread)| *is_thread);
         Member {
             key: key.to_owned(),

@@ -103,7 +103,7 @@ fn worktree(source: &Source<'_>, folders: &Folders, project: &str) -> (Option<St
     let bytes = path.and_then(|path| source.sidecar(&path)).unwrap_or_default();
     record::read::<ProjectFile<'static>, _>(&bytes, |read| {
         let file = read.unwrap_or_default();
-        (file.worktree.get().map(str::to_owned), file.vcs.is("git"))
+        (file.worktree.owned(), file.vcs.is("git"))
     })
 }
 
@@ -113,9 +113,8 @@ fn root(source: &Source<'_>, folders: &Folders, parent: &str) -> Option<String> 
     let mut root = parent.to_owned();
     for _ in 0..GENERATIONS {
         let Some(bytes) = file_of(source, sessions, &root) else { break };
-        let above = record::read::<SessionFile<'static>, _>(&bytes, |read| {
-            read.ok().and_then(|file| file.parent.get().map(str::to_owned))
-        });
+        let above =
+            record::read::<SessionFile<'static>, _>(&bytes, |read| read.ok().and_then(|file| file.parent.owned()));
         let Some(above) = above else { break };
         root = above;
     }

@@ -169,7 +169,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
             let call = Call {
                 id: data.id.get().unwrap_or_default().to_owned(),
                 name: data.name.get().unwrap_or_default().to_owned(),
-                input: data.input.get().map(str::to_owned),
+                input: data.input.owned(),
                 status: "pending",
                 start: message.created,
                 ..Call::default()

@@ -7,6 +7,7 @@ use super::ids::{Identity, Traits};
 use super::record::Arguments;
 use super::tokens::Billed;
 use super::tools::{self, Call};
+use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{MessageRow, ToolCallRow, UsageRow};
 
@@ -151,9 +152,7 @@ impl<'o, 'a> Rows<'o, 'a> {
 
     /// What a message is called. Messages come in order.
     pub(super) fn identity(&mut self, id: &str, traits: Traits<'_>, is_replay: bool) -> Identity {
-        if let Some(created) = traits.created {
-            self.first_moment = Some(self.first_moment.map_or(created, |first| first.min(created)));
-        }
+        keep_earlier(&mut self.first_moment, traits.created);
         let began = self.known.created;
         let is_older = began.is_some_and(|began| traits.created.is_some_and(|created| created < began));
         let is_fork = self.known.forked_from.is_some() || self.known.title.as_deref().is_some_and(is_fork_title);
@@ -274,7 +273,6 @@ impl<'o, 'a> Rows<'o, 'a> {
             is_denied: Some(call.is_denied),
             exit_code: call.exit_code,
             output: call.output.as_deref(),
-            output_bytes: call.output.as_ref().and_then(|output| i64::try_from(output.len()).ok()),
             started_at: call.start,
             ended_at: call.end,
             duration_ms: call.duration_ms,

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use super::ids::moment_of;
 use super::record::{Arguments, Failure, Invocation, Part, State};
+use crate::agents::kit::texts::join;
+use crate::agents::mcp;
 use crate::agents::patch::file_of_patch;
-use crate::agents::{content, mcp};
 use crate::source::records::{Object, Raw, Text};
 
 /// Tools of the program itself that have an underscore in their names, like those of MCP servers.
@@ -77,7 +78,7 @@ impl Call {
         let exit_code = state.metadata.0.as_ref().and_then(|told| told.exit.0);
         let error = failure(state.error);
         let content = state.content.0.iter().filter_map(|piece| piece.0.as_ref()?.text.0.clone());
-        let output = state.output.0.clone().or_else(|| content::join(content));
+        let output = state.output.0.clone().or_else(|| join(content));
         let output = error.clone().or(output).or_else(|| text_of(state.result));
         let status = status(&Standing {
             status: state.status.get(),

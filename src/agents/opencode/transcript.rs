@@ -200,11 +200,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
             is_aborted: error.as_ref().is_some_and(|(name, _)| name == ABORTED),
             provider: provider.map(str::to_owned),
             model: model.map(str::to_owned),
-            parent: message.parent.get().map(str::to_owned),
+            parent: message.parent.owned(),
             created,
             completed,
             error,
-            finish: message.finish.get().map(str::to_owned),
+            finish: message.finish.owned(),
             billed,
             cost,
             step_began: created,
@@ -282,7 +282,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         if is_told {
             open.steps.push(Step {
                 id: response,
-                reason: part.reason.get().map(str::to_owned),
+                reason: part.reason.owned(),
                 cost: part.cost.0,
                 billed: tokens.unwrap_or_default(),
                 began: open.step_began,

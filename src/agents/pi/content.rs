@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::de::{Deserialize, Deserializer};
-
-use crate::agents::content::{self, TextBlock, join};
+use crate::agents::kit::texts::{Blocks, join, text_or_mark};
 use crate::source::records::{Flag, Raw, Text, record};
 
 record! {
@@ -20,21 +18,8 @@ record! {
     }
 }
 
-/// The blocks of a message; a text is one text block, anything else is none.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Content<'a>(pub(crate) Vec<Block<'a>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        content::blocks(deserializer).map(|blocks| Self(blocks.unwrap_or_default()))
-    }
-}
-
-impl<'a> TextBlock<'a> for Block<'a> {
-    fn of_text(text: Cow<'a, str>) -> Self {
-        Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
-    }
-}
+/// The blocks of a message.
+pub(crate) type Content<'a> = Blocks<Block<'a>>;
 
 impl Content<'_> {
     /// The texts, with a line end between them.
@@ -51,7 +36,7 @@ impl Content<'_> {
 
     /// The text of a tool's result as the model saw it; what is not text leaves a mark.
     pub(super) fn output(&self) -> Option<Cow<'_, str>> {
-        join(self.0.iter().map(Block::as_output))
+        join(self.0.iter().map(|block| text_or_mark(block.text.0.as_deref().map(Cow::Borrowed), &block.kind)))
     }
 
     /// Images and files. Count.
@@ -63,13 +48,6 @@ impl Content<'_> {
 }
 
 impl Block<'_> {
-    fn as_output(&self) -> Cow<'_, str> {
-        match self.text.0.as_deref() {
-            Some(text) => Cow::Borrowed(text),
-            None => Cow::Owned(format!("[{}]", self.kind.get().unwrap_or("block"))),
-        }
-    }
-
     /// Whether the model calls a tool here.
     pub(super) fn is_call(&self) -> bool {
         matches!(self.kind.get(), Some("toolCall" | "toolUse" | "tool_use" | "functionCall"))

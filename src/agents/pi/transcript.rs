@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::dialect::Dialect;
 use super::record::{Entry, Message, Snapshot};
 use crate::agents::ids::Prints;
+use crate::agents::kit::facts::keep_earlier;
 use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
@@ -162,7 +163,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             id.clone_into(&mut self.session_id);
         }
         self.name(header.title.get());
-        self.facts.project_path = header.cwd.get().map(str::to_owned);
+        self.facts.project_path = header.cwd.owned();
         self.was_linear = header.provider.get().is_some();
         self.note_moment(header.timestamp.0);
         if let Some(origin) = header.parent_session.get() {
@@ -178,10 +179,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn note_moment(&mut self, moment: Option<i64>) {
-        self.facts.first_moment = match (self.facts.first_moment, moment) {
-            (Some(first), Some(moment)) => Some(first.min(moment)),
-            (first, moment) => first.or(moment),
-        };
+        keep_earlier(&mut self.facts.first_moment, moment);
     }
 
     fn take_entry(&mut self, kind: &str, entry: &Entry<'_>, number: u64) -> Result<(), Reject> {

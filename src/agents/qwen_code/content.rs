@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::record::{Message, Part};
-use crate::source::{repair, unescape};
+use crate::agents::kit::texts::append;
 
 /// The texts and attachments of a message.
 #[derive(Default)]
@@ -20,7 +20,8 @@ impl<'l> Content<'l> {
         for part in message.into_iter().flat_map(parts) {
             content.attachments += i64::from(part.inline.json().is_some()) + i64::from(part.file.json().is_some());
             let Some(text) = part.text.get() else { continue };
-            append(if part.thought.0 { &mut content.thinking } else { &mut content.text }, text);
+            let joined = if part.thought.0 { &mut content.thinking } else { &mut content.text };
+            append(joined, Cow::Borrowed(text), "\n");
         }
         content
     }
@@ -29,23 +30,4 @@ impl<'l> Content<'l> {
 /// The parts of a message.
 pub(super) fn parts<'l, 'a>(message: &'l Message<'a>) -> impl Iterator<Item = &'l Part<'a>> {
     message.parts.0.iter().filter_map(|part| part.0.as_ref())
-}
-
-fn append<'l>(joined: &mut Option<Cow<'l, str>>, text: &'l str) {
-    match joined {
-        None => *joined = Some(Cow::Borrowed(text)),
-        Some(joined) => {
-            let joined = joined.to_mut();
-            joined.push('\n');
-            joined.push_str(text);
-        }
-    }
-}
-
-/// The text that a JSON string stands for; none for anything else.
-pub(super) fn text_of(json: &str) -> Option<Cow<'_, str>> {
-    if !json.starts_with('"') {
-        return None;
-    }
-    unescape(json).or_else(|| serde_json::from_str(&repair(json.as_bytes())).ok().map(Cow::Owned))
 }

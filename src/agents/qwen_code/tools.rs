@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::content::text_of;
 use super::record::{Arguments, Response};
+use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
 use crate::extract::Request;
 
@@ -47,7 +47,7 @@ impl<'a> Answer<'a> {
         let said = Request::of(json);
         let said = |key: &str| said.as_ref()?.get(key).filter(|value| *value != "null");
         let is_error = said("error").is_some() || said("success") == Some("false");
-        let told = [said("output"), said("error"), Some(json)].into_iter().flatten().find_map(text_of);
+        let told = [said("output"), said("error"), Some(json)].into_iter().flatten().find_map(string_of);
         let text = told.or_else(|| Some(Cow::Borrowed(json)).filter(|json| *json != "{}"));
         Self { text, is_error }
     }

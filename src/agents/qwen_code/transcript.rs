@@ -12,6 +12,7 @@ use super::content::parts;
 use super::record::{Line, Meta, Payload};
 use super::{AGENT, SUBAGENT};
 use crate::agents::ids::Prints;
+use crate::agents::kit::facts::{keep_earlier, set};
 use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
@@ -50,11 +51,11 @@ fn facts_of(source: &Source<'_>) -> Facts {
     Facts {
         session_id: format!("{folder}/{}", source.stem()),
         kind: "subagent",
-        title: meta.description.get().map(str::to_owned),
+        title: meta.description.owned(),
         parent_session_id: Some(parent),
         root_session_id: Some(folder.to_owned()),
         is_subagent: true,
-        subagent_type: meta.agent_type.get().map(str::to_owned),
+        subagent_type: meta.agent_type.owned(),
         ..Facts::default()
     }
 }
@@ -182,7 +183,7 @@ fn parent_of(line: &Line<'_>) -> Parent {
 impl Transcript<'_, '_> {
     fn note_facts(&mut self, line: &Line<'_>) {
         let facts = &mut self.facts;
-        facts.first_moment = facts.first_moment.into_iter().chain(line.timestamp.0).min();
+        keep_earlier(&mut facts.first_moment, line.timestamp.0);
         set(&mut facts.agent_version, line.version.get());
         set(&mut facts.git_branch, line.git_branch.get());
         if facts.project_path.is_none() {
@@ -233,14 +234,6 @@ impl Transcript<'_, '_> {
         let abandoned = self.tree.abandoned_rows();
         self.out.abandon(&abandoned);
         self.out.end_session(self.facts)
-    }
-}
-
-fn set(field: &mut Option<String>, told: Option<&str>) {
-    if let Some(told) = told
-        && field.as_deref() != Some(told)
-    {
-        *field = Some(told.to_owned());
     }
 }
 

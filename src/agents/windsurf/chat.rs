@@ -114,7 +114,7 @@ fn extract_one(
     thread.finish(Facts {
         kind: "session",
         project_path: folder.map(str::to_owned),
-        title: tab.title.get().map(str::to_owned),
+        title: tab.title.owned(),
         ..Facts::default()
     })
 }

@@ -201,7 +201,6 @@ impl Run {
             file_path: call.path,
             status: call.status,
             output: call.output,
-            output_bytes: call.output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: call.time,
             ended_at: call.time,
             source_line: i64::try_from(call.line).ok(),

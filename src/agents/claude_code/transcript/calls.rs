@@ -54,7 +54,7 @@ impl Transcript<'_, '_> {
             command: input.command.get().filter(|_| tools::is_shell(name)).map(str::to_owned),
             file_path: tools::file_of(category, &input).map(str::to_owned),
             description: input.description.get().filter(|_| category == "task").map(str::to_owned),
-            subagent_type: input.subagent.get().map(str::to_owned),
+            subagent_type: input.subagent.owned(),
             started_at: spot.line.timestamp.0,
             is_sidechain: spot.line.is_sidechain.0,
             source_line: i64::try_from(spot.number).ok(),
@@ -118,7 +118,6 @@ impl Transcript<'_, '_> {
             exit_code: outcome.exit_code,
             duration_ms: outcome.duration_ms,
             output,
-            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             ended_at,
             ..call.row(&self.session_id)
         };

@@ -2,6 +2,7 @@
 
 use super::super::record::{Description, Line};
 use super::Transcript;
+use crate::agents::kit::facts::{fill, keep_earlier, set};
 use crate::extract::Facts;
 use crate::source::records::Text;
 
@@ -14,13 +15,8 @@ impl Transcript<'_, '_> {
             self.name_session();
         }
         let facts = &mut self.facts;
-        facts.first_moment = match (facts.first_moment, line.timestamp.0) {
-            (Some(first), Some(moment)) => Some(first.min(moment)),
-            (first, moment) => first.or(moment),
-        };
-        if facts.project_path.is_none() {
-            facts.project_path = line.cwd.get().map(str::to_owned);
-        }
+        keep_earlier(&mut facts.first_moment, line.timestamp.0);
+        fill(&mut facts.project_path, line.cwd.get());
         if let Some(origin) =
             line.forked_from.0.as_ref().and_then(|from| from.session.get()).or(line.request_session.get())
             && facts.forked_from_session_id.is_none()
@@ -32,8 +28,8 @@ impl Transcript<'_, '_> {
         // All lines of a file that a person renamed name another session.
         let is_renamed = !self.identity.main.as_deref().is_some_and(looks_like_uuid);
         if !self.is_copy(line) || line.session_kind.is("bg") || is_renamed {
-            replace(&mut self.facts.agent_version, line.version.get());
-            replace(&mut self.facts.git_branch, line.branch.get().filter(|branch| *branch != "HEAD"));
+            set(&mut self.facts.agent_version, line.version.get());
+            set(&mut self.facts.git_branch, line.branch.get().filter(|branch| *branch != "HEAD"));
         }
     }
 
@@ -69,21 +65,13 @@ impl Transcript<'_, '_> {
         Facts {
             session_id: self.session_id.clone(),
             kind: if is_side_agent(agent) { "side_agent" } else { "subagent" },
-            title: description.description.get().map(str::to_owned).or(title),
+            title: description.description.owned().or(title),
             parent_session_id: parent,
             root_session_id: main,
             is_subagent: true,
-            subagent_type: description.agent_type.get().map(str::to_owned),
+            subagent_type: description.agent_type.owned(),
             ..facts
         }
-    }
-}
-
-fn replace(value: &mut Option<String>, new: Option<&str>) {
-    if let Some(new) = new
-        && value.as_deref() != Some(new)
-    {
-        *value = Some(new.to_owned());
     }
 }
 

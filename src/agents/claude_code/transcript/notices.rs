@@ -50,11 +50,9 @@ impl Transcript<'_, '_> {
             }
             "queued_command" => ("prompt", "user", plain_text(attachment.prompt.json())),
             "hook_blocking_error" => ("notice", "system", plain_text(attachment.error.json())),
-            "hook_non_blocking_error" | "hook_error_during_execution" => (
-                "notice",
-                "system",
-                attachment.stderr.get().map(str::to_owned).or(plain_text(attachment.content.json())),
-            ),
+            "hook_non_blocking_error" | "hook_error_during_execution" => {
+                ("notice", "system", attachment.stderr.owned().or(plain_text(attachment.content.json())))
+            }
             "hook_permission_decision" => {
                 let (hook, decision) =
                     (attachment.hook.get().unwrap_or("hook"), attachment.decision.get().unwrap_or(""));

@@ -7,6 +7,7 @@ use super::super::responses::Responses;
 use super::calls::child_session;
 use super::facts::is_side_agent;
 use super::{Transcript, message_key};
+use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject};
 use crate::tables::UsageRow;
 
@@ -60,7 +61,7 @@ impl Transcript<'_, '_> {
         subagent.responses.add(response, "", &told, message, number, 0, None, true);
         let facts = &mut subagent.facts;
         let own = |text: Option<&str>| text.map(str::to_owned);
-        facts.first_moment = facts.first_moment.into_iter().chain(told.timestamp.0).min();
+        keep_earlier(&mut facts.first_moment, told.timestamp.0);
         facts.project_path = facts.project_path.take().or_else(|| own(line.cwd.get()));
         facts.git_branch = facts.git_branch.take().or_else(|| own(line.branch.get().filter(|it| *it != "HEAD")));
         facts.agent_version = own(line.version.get()).or(facts.agent_version.take());

@@ -316,7 +316,6 @@ impl Rollout<'_, '_> {
             is_denied: answer.map(|answer| answer.outcome.is_denied),
             exit_code: answer.map_or(call.end.exit_code, |answer| answer.outcome.exit_code),
             output,
-            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             started_at: call.started_at,
             ended_at: answer.and_then(|answer| answer.ended_at),
             duration_ms: answer.map_or(call.end.duration_ms, |answer| answer.outcome.duration_ms),

@@ -97,7 +97,7 @@ impl Rollout<'_, '_> {
         let seq = self.seq;
         self.seq += 1;
         self.calls.settle(id);
-        let output = item.output.get().map(str::to_owned).or_else(|| result_text(item));
+        let output = item.output.owned().or_else(|| result_text(item));
         let outcome = Outcome::of_end(end);
         let call_id = self.calls.next_id(id, self.lineage.namespace(&self.session));
         let weak = self.lineage.is_unclear();

@@ -70,7 +70,7 @@ impl Rollout<'_, '_> {
             "task_complete" | "turn_complete" => self.take_end(spot, event),
             "turn_aborted" => self.take_abort(spot, event.reason.get().unwrap_or("interrupted")),
             "error" => {
-                let message = event.message.get().map(str::to_owned).or_else(|| message_in(event.error));
+                let message = event.message.owned().or_else(|| message_in(event.error));
                 self.take_error(spot, message.as_deref())
             }
             "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
@@ -167,7 +167,7 @@ impl Rollout<'_, '_> {
             ..End::of(event.status.get(), event.success.json())
         };
         if let Some(invocation) = &event.invocation.0 {
-            call.mcp_server = invocation.server.get().map(str::to_owned).or(call.mcp_server.take());
+            call.mcp_server = invocation.server.owned().or(call.mcp_server.take());
             call.category = mcp::category(invocation.server.get().unwrap_or_default());
             end.failed |= has_failed(event.result);
         }
@@ -186,7 +186,7 @@ impl Rollout<'_, '_> {
 fn message_in(error: Raw<'_>) -> Option<String> {
     let json = error.json()?;
     let object: Event<'_> = serde_json::from_str(json).unwrap_or_default();
-    object.message.get().map(str::to_owned).or_else(|| plain_text(Some(json)))
+    object.message.owned().or_else(|| plain_text(Some(json)))
 }
 
 /// A duration as `{secs, nanos}`. Milliseconds.

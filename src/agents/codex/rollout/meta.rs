@@ -6,7 +6,6 @@ use super::super::record::{Git, Line, Meta, Spawn, Subagent};
 use super::super::{AGENT, lineage::Lineage};
 use super::{Rollout, Spot};
 use crate::extract::{Facts, Reject};
-use crate::source::records::Text;
 
 impl Rollout<'_, '_> {
     pub(super) fn take_meta(&mut self, spot: Spot, meta: &Meta<'_>) -> Result<(), Reject> {
@@ -29,9 +28,9 @@ impl Rollout<'_, '_> {
             }
             self.lineage = Lineage::of(&self.session, Some(meta));
             self.facts = first_facts(meta, spot);
-            self.provider = meta.provider.get().map(str::to_owned);
+            self.provider = meta.provider.owned();
         }
-        self.facts.agent_version = owned(&meta.version).or(self.facts.agent_version.take());
+        self.facts.agent_version = meta.version.owned().or(self.facts.agent_version.take());
         self.set_cwd(meta.cwd.get());
         self.take_git(meta.git.0.as_ref());
         Ok(())
@@ -40,9 +39,9 @@ impl Rollout<'_, '_> {
     fn take_git(&mut self, git: Option<&Git<'_>>) {
         let Some(git) = git else { return };
         let facts = &mut self.facts;
-        facts.git_branch = owned(&git.branch).or(facts.git_branch.take());
-        facts.git_commit = facts.git_commit.take().or(owned(&git.commit));
-        facts.git_repo = facts.git_repo.take().or(owned(&git.repository));
+        facts.git_branch = git.branch.owned().or(facts.git_branch.take());
+        facts.git_commit = facts.git_commit.take().or(git.commit.owned());
+        facts.git_repo = facts.git_repo.take().or(git.repository.owned());
     }
 
     /// The first line until 0.31; its moment is the only one in the file.
@@ -58,7 +57,7 @@ impl Rollout<'_, '_> {
         let local = line.timestamp.0.and_then(|moment| local_time(moment, self.named_time));
         self.moment = local.and_then(|local| self.out.local_moment(local)).or(line.timestamp.0);
         self.facts.first_moment = self.moment;
-        self.facts.agent_version = owned(&line.version);
+        self.facts.agent_version = line.version.owned();
         self.facts.project_path = line.cwd.get().map(|cwd| without_prefix(cwd).to_owned());
         self.set_cwd(line.cwd.get());
         self.set_model(line.model.get());
@@ -89,19 +88,19 @@ fn first_facts(meta: &Meta<'_>, spot: Spot) -> Facts {
     let is_subagent = subagent.is_some() || meta.thread_source.is("subagent");
     let parent = spawn
         .as_ref()
-        .and_then(|spawn| owned(&spawn.parent))
-        .or(owned(&meta.parent))
-        .or(is_subagent.then(|| owned(&meta.forked_from).or(root.map(str::to_owned))).flatten());
+        .and_then(|spawn| spawn.parent.owned())
+        .or(meta.parent.owned())
+        .or(is_subagent.then(|| meta.forked_from.owned().or(root.map(str::to_owned))).flatten());
     let is_child_of_root = spawn.as_ref().and_then(|spawn| spawn.depth.0).is_none_or(|depth| depth <= 1);
     let root = root.map(str::to_owned).or(parent.clone().filter(|_| is_child_of_root));
-    let role = spawn.as_ref().and_then(|spawn| owned(&spawn.role)).or(owned(&meta.role));
-    let nickname = spawn.as_ref().and_then(|spawn| owned(&spawn.nickname)).or(owned(&meta.nickname));
+    let role = spawn.as_ref().and_then(|spawn| spawn.role.owned()).or(meta.role.owned());
+    let nickname = spawn.as_ref().and_then(|spawn| spawn.nickname.owned()).or(meta.nickname.owned());
     Facts {
         kind: kind_of(meta, subagent.as_deref(), is_subagent),
         project_path: meta.cwd.get().map(|cwd| without_prefix(cwd).to_owned()),
         parent_session_id: parent,
         root_session_id: root,
-        forked_from_session_id: owned(&meta.forked_from).filter(|_| !is_subagent),
+        forked_from_session_id: meta.forked_from.owned().filter(|_| !is_subagent),
         is_subagent,
         subagent_type: role.or(subagent.filter(|word| word != "thread_spawn")).or(nickname.filter(|_| is_subagent)),
         first_moment: meta.timestamp.0.into_iter().chain(spot.moment).min(),
@@ -134,16 +133,12 @@ fn subagent_of(meta: &Meta<'_>) -> Option<String> {
         return serde_json::from_str(json).ok();
     }
     let subagent: Subagent<'_> = serde_json::from_str(json).ok()?;
-    owned(&subagent.other).or(Some("thread_spawn".to_owned()))
+    subagent.other.owned().or(Some("thread_spawn".to_owned()))
 }
 
 /// A Windows path without the prefix for long ones.
 pub(super) fn without_prefix(path: &str) -> &str {
     path.strip_prefix(r"\\?\").unwrap_or(path)
-}
-
-fn owned(text: &Text<'_>) -> Option<String> {
-    text.get().map(str::to_owned)
 }
 
 /// Key of the fact that a session holds a prompt, for histories that name no session.

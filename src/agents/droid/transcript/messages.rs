@@ -10,7 +10,7 @@ use super::super::reminder::{Surroundings, reminders};
 use super::super::tools::ToolResult;
 use super::super::user::{UserText, is_interruption};
 use super::{Transcript, blank_row};
-use crate::agents::content::join;
+use crate::agents::kit::texts::join;
 use crate::extract::Reject;
 use crate::tables::MessageRow;
 

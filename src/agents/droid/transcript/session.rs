@@ -5,6 +5,7 @@ use super::super::settings::{Companion, Total, written_at};
 use super::super::{AGENT, messages_key, total_key};
 use super::{Replies, Transcript};
 use crate::agents::ids::qualified;
+use crate::agents::kit::facts::fill;
 use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
 use crate::source::Source;
 use crate::tables::UsageRow;
@@ -22,8 +23,8 @@ impl Transcript<'_, '_> {
         fill(&mut facts.agent_version, line.version.get().filter(|version| version.contains('.')));
         fill(&mut facts.parent_session_id, line.calling_session.get());
         if is_first {
-            self.origin.session = line.parent_session.get().map(str::to_owned);
-            self.origin.forked_at = line.forked_at.get().map(str::to_owned).filter(|_| self.origin.session.is_some());
+            self.origin.session = line.parent_session.owned();
+            self.origin.forked_at = line.forked_at.owned().filter(|_| self.origin.session.is_some());
         }
         if let Some(call) = line.calling_call.get() {
             self.companion.calling_call = Some(call.to_owned());
@@ -114,11 +115,5 @@ impl Transcript<'_, '_> {
             forked_from_session_id: origin,
             ..facts
         }
-    }
-}
-
-fn fill(value: &mut Option<String>, new: Option<&str>) {
-    if value.is_none() {
-        *value = new.map(str::to_owned);
     }
 }

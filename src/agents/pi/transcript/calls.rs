@@ -161,7 +161,6 @@ impl Transcript<'_, '_> {
             exit_code: outcome.exit_code,
             duration_ms: outcome.duration_ms,
             output: output.as_deref(),
-            output_bytes: output.as_deref().and_then(|output| i64::try_from(output.len()).ok()),
             ended_at: spot.timestamp,
             child_session_id: child.map(String::as_str),
             ..call.row(&self.session_id)
@@ -202,7 +201,6 @@ impl Transcript<'_, '_> {
             status,
             exit_code: message.exit_code.0,
             output,
-            output_bytes: output.and_then(|output| i64::try_from(output.len()).ok()),
             ended_at: spot.timestamp,
             ..call.row(&self.session_id)
         };

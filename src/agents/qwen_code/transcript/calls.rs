@@ -152,7 +152,6 @@ impl Transcript<'_, '_> {
             status: outcome.status,
             exit_code: outcome.exit_code,
             output: answer.text.as_deref(),
-            output_bytes: answer.text.as_deref().and_then(|text| i64::try_from(text.len()).ok()),
             ended_at: spot.line.timestamp.0,
             duration_ms: told.and_then(|told| told.duration_ms.0).filter(|ms| *ms >= 0).or(call.duration_ms),
             ..call.row(&self.facts.session_id)

@@ -3,7 +3,8 @@
 use super::super::content::Content;
 use super::super::record::{Event, Payload};
 use super::super::tokens::Billed;
-use super::{Spot, Transcript, blank_row, set};
+use super::{Spot, Transcript, blank_row};
+use crate::agents::kit::facts::set;
 use crate::extract::Reject;
 use crate::tables::MessageRow;
 
