@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::extract::{Facts, Kind, Reject, Sink};
-use crate::tables::MessageRow;
+use crate::tables::{MessageRow, SessionKind};
 
 /// One typed prompt.
 pub(super) struct TypedPrompt {
@@ -94,7 +94,7 @@ impl Typed {
         }
         out.end_session(Facts {
             session_id: session.to_owned(),
-            kind: "prompts",
+            kind: SessionKind::Prompts,
             project_path: self.project.clone(),
             project_hash: project_hash.map(str::to_owned),
             first_moment: self.prompts.iter().filter_map(|prompt| prompt.timestamp).min(),

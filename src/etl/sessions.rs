@@ -14,7 +14,7 @@ use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::SessionEntry;
 use crate::lake::part::{self, PartWriter};
 use crate::lake::table_writer::StagedFile;
-use crate::tables::{SESSIONS, SessionColumns, SessionRow, Sessions};
+use crate::tables::{SESSIONS, SessionColumns, SessionKind, SessionRow, Sessions};
 
 /// What other sources say, by agent and session.
 pub(super) type AllNotes = BTreeMap<(String, String), SessionNotes>;
@@ -79,8 +79,8 @@ fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionN
 }
 
 /// The `kind` of a session, given whether it is only known from elsewhere that another one started it.
-fn kind_of(kind: &str, is_spawned: bool) -> &str {
-    if is_spawned && kind == "session" { "subagent" } else { kind }
+fn kind_of(kind: SessionKind, is_spawned: bool) -> SessionKind {
+    if is_spawned && kind == SessionKind::Session { SessionKind::Subagent } else { kind }
 }
 
 /// The row of a session that was put together anew, without what other sources say of it.
@@ -172,7 +172,7 @@ impl<'s> KnownSessions<'s> {
     /// Returns the facts that the lake has of a session (defaults for an unknown one), and whether its own source gave the
     /// summary.
     pub(super) fn facts(&mut self, part: Option<&PartName>, session: &str) -> Result<(Facts, bool)> {
-        let nothing = Facts { session_id: session.to_owned(), kind: "session", ..Facts::default() };
+        let nothing = Facts { session_id: session.to_owned(), ..Facts::default() };
         let Some(name) = part else { return Ok((nothing, false)) };
         if !self.parts.contains_key(name) {
             let mut rows = old_rows(self.shared, name)?;
@@ -187,9 +187,8 @@ impl<'s> KnownSessions<'s> {
         let Some((batch, row, entry)) = known else { return Ok((nothing, false)) };
         let row = SessionColumns::of(batch).row(*row);
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        let kinds = ["session", "subagent", "side_agent", "prompts"];
         let facts = Facts {
-            kind: kinds.into_iter().find(|kind| *kind == row.kind).unwrap_or("session"),
+            kind: row.kind,
             is_one_when_empty: entry.marks.is_one_when_empty(),
             agent_version: owned(row.agent_version),
             project_path: owned(row.project_path.filter(|_| entry.project_hash.is_none())),

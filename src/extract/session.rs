@@ -9,15 +9,15 @@ use arrow::buffer::BooleanBuffer;
 use super::{Chunk, Rows};
 use crate::error::Result;
 use crate::identity::{Fact, KeyMap, KeySet, Record, Replica, ResponseCopy, Yield};
-use crate::tables::{MESSAGES, Messages, TOOL_CALLS, ToolCalls, Usage};
+use crate::tables::{MESSAGES, Messages, SessionKind, TOOL_CALLS, ToolCalls, Usage};
 
 /// What a source says of a session beside its rows. Texts that sum up the session's own rows are not here.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Identity within the agent.
     pub session_id: String,
-    /// `session`, `subagent`, `side_agent` or `prompts`.
-    pub kind: &'static str,
+    /// What the session is.
+    pub kind: SessionKind,
     /// Whether the agent has it for a session from its beginning on, though nothing was said in it yet.
     pub is_one_when_empty: bool,
     /// Version of the agent that wrote the last record.

@@ -22,6 +22,8 @@ pub trait Column {
     type Array: Array + 'static;
     /// Whether a value may be absent.
     const NULLABLE: bool = false;
+    /// All values that it may take; empty if it may take any.
+    const VALUES: &'static [&'static str] = &[];
     /// The Arrow type that every reader sees.
     fn data_type() -> DataType;
     /// A new, empty builder; it takes no memory yet, because most sessions are small and many are held at once.
@@ -215,6 +217,8 @@ pub struct ColumnDef {
     pub data_type: fn() -> DataType,
     /// Whether it may be null (the agent does not say).
     pub nullable: bool,
+    /// All values that it may take; empty if it may take any.
+    pub values: &'static [&'static str],
     /// Its privacy class.
     pub privacy: Privacy,
     /// How it is stored.
@@ -284,6 +288,7 @@ macro_rules! lake_table {
                 doc: concat!($($doc),+),
                 data_type: <$kind as $crate::tables::columns::Column>::data_type,
                 nullable: <$kind as $crate::tables::columns::Column>::NULLABLE,
+                values: <$kind as $crate::tables::columns::Column>::VALUES,
                 privacy: $crate::tables::columns::Privacy::$privacy,
                 encoding: $crate::tables::columns::Encoding::$encoding,
             }),+],

@@ -7,7 +7,7 @@ use chrono::NaiveDateTime;
 use super::{INPUTS, chat_key, clock};
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::{Source, TORN_END};
-use crate::tables::MessageRow;
+use crate::tables::{MessageRow, SessionKind};
 
 /// One entry: what was typed at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +124,7 @@ fn push(inputs: &[Input], project: Option<&str>, chat: u64, out: &mut Sink<'_>) 
     out.end_session(Facts {
         first_moment: out.local_moment(first.time),
         session_id: session,
-        kind: "prompts",
+        kind: SessionKind::Prompts,
         project_path: project.map(str::to_owned),
         ..Facts::default()
     })

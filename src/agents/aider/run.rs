@@ -15,7 +15,7 @@ use super::inputs::{self, command_of};
 use super::told::{self, Told};
 use super::{reasoning, session_id, tokens};
 use crate::extract::{Facts, Kind, Reject, Sink};
-use crate::tables::MessageRow;
+use crate::tables::{MessageRow, SessionKind};
 use acts::Acts;
 use usage::Ahead;
 
@@ -263,7 +263,7 @@ impl Run {
         let Some(session_id) = self.id.take() else { return Ok(None) };
         let first_moment = self.started.and_then(|started| out.local_moment(started));
         let agent_version = self.version.take();
-        Ok(Some(Facts { session_id, kind: "session", agent_version, first_moment, ..Facts::default() }))
+        Ok(Some(Facts { session_id, kind: SessionKind::Session, agent_version, first_moment, ..Facts::default() }))
     }
 
     /// Hands on what was held, because something else follows.

@@ -12,7 +12,7 @@ use super::rows::{Bill, Rows};
 use super::split::{Circumstances, Told};
 use crate::extract::{Facts, KeySet, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::tables::MessageRow;
+use crate::tables::{MessageRow, SessionKind};
 
 /// Reads the tasks of an index. Only the first entry of a task counts, and none where the task has a folder of its own.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -96,7 +96,7 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
     let parent = item.parent.get().map(str::to_owned);
     out.end_session(Facts {
         session_id: task.to_owned(),
-        kind: "prompts",
+        kind: SessionKind::Prompts,
         project_path: folder.map(str::to_owned),
         summary: item.summary.get().map(str::to_owned),
         is_subagent: parent.is_some(),

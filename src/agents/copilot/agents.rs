@@ -4,6 +4,7 @@ use super::record::Subagent;
 use super::transcript::{Spot, Transcript, earlier};
 use super::{AGENT, child_session};
 use crate::extract::{Facts, NoteField, Reject, session_key};
+use crate::tables::SessionKind;
 
 /// One conversation.
 pub(super) struct Thread {
@@ -143,7 +144,7 @@ impl Transcript<'_, '_> {
             self.out.claim(session_key(AGENT, &thread.session), false);
             self.out.end_session(Facts {
                 session_id: thread.session.clone(),
-                kind: "subagent",
+                kind: SessionKind::Subagent,
                 agent_version: self.facts.agent_version.clone(),
                 project_path: self.facts.project_path.clone(),
                 git_branch: self.facts.git_branch.clone(),

@@ -10,7 +10,7 @@ use super::tools;
 use crate::agents::ids::{self, Prints};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::{Source, repair};
-use crate::tables::{MessageRow, ToolCallRow};
+use crate::tables::{MessageRow, SessionKind, ToolCallRow};
 
 /// Reads a chat.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -99,7 +99,7 @@ impl<'c> Reader<'c, '_, '_> {
         let first_moment = moments.chain(self.chat.started.0).min();
         self.out.end_session(Facts {
             session_id: self.session.to_owned(),
-            kind: "session",
+            kind: SessionKind::Session,
             first_moment,
             ..Facts::default()
         })

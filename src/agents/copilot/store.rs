@@ -12,7 +12,7 @@ use super::{AGENT, child_session, dollars, recorded_key, stored_key};
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::TokenNumber;
 use crate::source::{Database, Source};
-use crate::tables::MessageRow;
+use crate::tables::{MessageRow, SessionKind};
 
 /// One session of the database.
 #[derive(Default)]
@@ -82,7 +82,7 @@ fn read_sessions(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_
         session.begun = moment(row, 5)?;
         session.facts = Facts {
             session_id: id,
-            kind: "session",
+            kind: SessionKind::Session,
             project_path: text(row, 1)?,
             git_repo: text(row, 2)?,
             git_branch: text(row, 3)?,
@@ -176,7 +176,7 @@ fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
     }
     let facts = Facts {
         session_id: id.to_owned(),
-        kind: "session",
+        kind: SessionKind::Session,
         first_moment: session.turns.iter().filter_map(|turn| turn.timestamp).chain(session.begun).min(),
         ..session.facts
     };
@@ -194,7 +194,7 @@ fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
         if !is_main {
             out.end_session(Facts {
                 session_id: owner,
-                kind: "subagent",
+                kind: SessionKind::Subagent,
                 title: None,
                 summary: None,
                 parent_session_id: Some(id.to_owned()),

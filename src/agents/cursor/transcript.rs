@@ -12,6 +12,7 @@ use super::{AGENT, value};
 use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
+use crate::tables::SessionKind;
 
 /// Rows of a transcript: the session is named by the file, its parent by the folder.
 pub(super) fn rows<'o, 's>(source: &Source<'_>, out: &'o mut Sink<'s>) -> Rows<'o, 's> {
@@ -25,7 +26,7 @@ pub(super) fn facts(path: &Path) -> Facts {
     let folder = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "subagents"));
     let parent = folder.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
     Facts {
-        kind: if folder.is_some() { "subagent" } else { "session" },
+        kind: if folder.is_some() { SessionKind::Subagent } else { SessionKind::Session },
         is_subagent: folder.is_some(),
         parent_session_id: parent.map(str::to_owned),
         root_session_id: parent.map(str::to_owned),

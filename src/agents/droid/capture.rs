@@ -17,7 +17,7 @@ use crate::agents::ids::{Given, qualified};
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageRow, SessionKind, UsageRow};
 
 /// Reads a capture into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -89,7 +89,7 @@ impl Capture<'_, '_, '_> {
             session.calls.finish(&id, self.out)?;
             self.out.end_session(Facts {
                 session_id: id,
-                kind: "session",
+                kind: SessionKind::Session,
                 project_path: session.folder,
                 first_moment: session.first_moment,
                 ..Facts::default()

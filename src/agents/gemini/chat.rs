@@ -13,6 +13,7 @@ use crate::agents::ids::Prints;
 use crate::extract::{Facts, NoteField, Reject, Sink, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Lines, Source, repair};
+use crate::tables::SessionKind;
 
 /// Reads a chat into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -105,7 +106,7 @@ impl Header {
         out.claim(key, false);
         out.end_session(Facts {
             session_id: session_id.to_owned(),
-            kind: if is_subagent { "subagent" } else { "session" },
+            kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
             project_path,
             project_hash,
             root_session_id: origin

@@ -10,7 +10,7 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Raw, Text};
 use crate::source::{Source, repair};
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageRow, SessionKind, UsageRow};
 
 /// Reads a session.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -30,7 +30,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let mut messages = Messages { thread, model, asked: None };
     messages.read_all(&mut source.lines()?)?;
     messages.thread.finish(Facts {
-        kind: if is_subagent { "subagent" } else { "session" },
+        kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
         project_path,
         title: described.title.get().filter(|_| !is_subagent).map(str::to_owned),
         parent_session_id: is_subagent.then(|| main.clone()),

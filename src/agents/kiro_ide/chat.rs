@@ -9,7 +9,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::records::{Object, Text};
 use crate::source::{Source, repair};
-use crate::tables::MessageRow;
+use crate::tables::{MessageRow, SessionKind};
 
 /// Reads a chat. Messages have no ids and no times: they go by what they say; the last prompt was sent when the work began,
 /// the last reply written when it ended.
@@ -79,7 +79,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         thread.push(MessageRow { timestamp, attachments, ..row })?;
     }
     thread.finish(Facts {
-        kind: "session",
+        kind: SessionKind::Session,
         project_path: workspace.path,
         project_hash: workspace.hash,
         first_moment: noted.start.0,

@@ -8,7 +8,7 @@ use super::record::Arguments;
 use super::tokens::Billed;
 use super::tools::{self, Call};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{MessageRow, SessionKind, ToolCallRow, UsageRow};
 
 /// What is known of a session beside its messages.
 #[derive(Debug, Clone, Default)]
@@ -328,7 +328,7 @@ impl<'o, 'a> Rows<'o, 'a> {
         let is_subagent = known.parent.is_some();
         let named_agent = || known.title.as_deref().and_then(agent_in_title).map(str::to_owned);
         out.end_session(Facts {
-            kind: if is_subagent { "subagent" } else { "session" },
+            kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
             agent_version: known.version,
             project_path: known.directory.filter(is_place).or(worktree.clone()).or(first_cwd),
             git_repo: worktree.filter(|_| known.is_git),

@@ -15,7 +15,7 @@ use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::unescape;
-use crate::tables::MessageRow;
+use crate::tables::{MessageRow, SessionKind};
 use calls::Calls;
 
 /// What is known of a session beside its lines.
@@ -363,7 +363,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let Known { title, is_subagent, subagent_type, parent_session_id, root_session_id, forked_from, .. } =
             self.known;
         self.out.end_session(Facts {
-            kind: if is_subagent { "subagent" } else { "session" },
+            kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
             title: self.facts.title.take().or(title),
             is_subagent,
             subagent_type,

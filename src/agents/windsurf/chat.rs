@@ -13,7 +13,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::{List, Moment, Object, Text, record};
 use crate::source::{Database, Source, repair};
-use crate::tables::MessageRow;
+use crate::tables::{MessageRow, SessionKind};
 
 /// Keys that tabs are kept under.
 const KEYS: [&str; 5] = [
@@ -116,7 +116,7 @@ fn extract_one(
         thread.push(MessageRow { text: Some(&text), timestamp, ..row })?;
     }
     thread.finish(Facts {
-        kind: "session",
+        kind: SessionKind::Session,
         project_path: folder.map(str::to_owned),
         title: tab.title.get().map(str::to_owned),
         ..Facts::default()

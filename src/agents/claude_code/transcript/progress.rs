@@ -7,7 +7,7 @@ use super::super::responses::Responses;
 use super::facts::is_side_agent;
 use super::{Transcript, message_key};
 use crate::extract::{Facts, NoteField, Reject};
-use crate::tables::UsageRow;
+use crate::tables::{SessionKind, UsageRow};
 
 /// The subagents that progress lines tell of, by their ids.
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl Transcript<'_, '_> {
             }
             self.out.end_session(Facts {
                 session_id,
-                kind: if is_side_agent(&agent) { "side_agent" } else { "subagent" },
+                kind: if is_side_agent(&agent) { SessionKind::SideAgent } else { SessionKind::Subagent },
                 parent_session_id: main.clone(),
                 root_session_id: main.clone(),
                 is_subagent: true,
