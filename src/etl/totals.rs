@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 
-use crate::tables::{MessageColumns, ToolCallColumns, UsageColumns};
+use crate::tables::{MessageColumns, Status, ToolCallColumns, UsageColumns};
 
 /// Longest time between two records that counts as active. Microseconds.
 const ACTIVE_GAP: i64 = 5 * 60 * 1_000_000;
@@ -93,8 +93,8 @@ impl Totals {
         self.add_moment(columns.started_at(row));
         self.add_moment(columns.ended_at(row));
         match columns.status(row) {
-            "error" => self.tool_errors += 1,
-            "rejected" => self.tool_rejections += 1,
+            Status::Error => self.tool_errors += 1,
+            Status::Rejected => self.tool_rejections += 1,
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 //! Texts and tokens count first, then how many of the columns have a value that agents drop with other lines or files.
 
 use crate::identity::{COLUMN_BITS, ResponseCopy};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{MessageRow, Status, ToolCallRow, UsageRow};
 
 /// Returns how much a source says of a message.
 pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
@@ -21,7 +21,7 @@ pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
 /// Returns how much a source says of a call: whether both the call and its result are there, then their size before anything
 /// is left out or replaced.
 pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
-    let parts = u64::from(row.input.is_some()) + u64::from(row.status != "pending");
+    let parts = u64::from(row.input.is_some()) + u64::from(row.status != Status::Pending);
     let columns = [
         row.message_id.is_some(),
         row.command.is_some(),

@@ -17,7 +17,7 @@ use crate::interrupt::interrupted;
 use crate::pricing::Recent;
 use crate::redact::Counts;
 use crate::source::records::{Usd, take_out_of_range};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageRow, Status, ToolCallRow, UsageRow};
 use crate::time::plausible;
 
 /// Facts that the first reading of a source collects, and that the second needs to give rows in chunks.
@@ -277,7 +277,7 @@ impl<'a> Sink<'a> {
         let server = self.places.server.clean(row.mcp_server.filter(|_| keeps), context.redactor, counts);
         let rows = self.current.get_or_insert_default();
         rows.records.push(record);
-        if row.category == "task" && row.child_session_id.is_none() {
+        if row.category == Category::Task && row.child_session_id.is_none() {
             rows.childless.insert(key);
         }
         if keeps {
@@ -286,7 +286,7 @@ impl<'a> Sink<'a> {
             let input_key = request.map(|input| hex(arguments::input_key(name, input)));
             let shape = request.map(|input| hex(likeness::input_shape(name, input, &mut self.letters)));
             let output_key = output.as_deref().map(|output| hex(likeness::output_key(output)));
-            let error = output.as_deref().filter(|_| row.status == "error");
+            let error = output.as_deref().filter(|_| row.status == Status::Error);
             let error_key = error.and_then(|error| likeness::error_key(error, &mut self.letters)).map(hex);
             let [input, command, output] = [input, command, output].map(|text| text.filter(|_| stores));
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
@@ -522,7 +522,7 @@ mod tests {
             mcp_server: Some(&token),
             input: Some(INPUT),
             output: Some(FAILED),
-            status: "error",
+            status: Status::Error,
             ..ToolCallRow::default()
         };
         sink.tool_call(call, false).unwrap();

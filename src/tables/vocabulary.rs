@@ -36,12 +36,13 @@ impl Unlisted {
     }
 }
 
+/// Declares vocabularies: each value with its text and its meaning.
 macro_rules! vocabulary {
-    ($($(#[doc = $doc:literal])+ $name:ident { $($(#[$about:meta])+ $value:ident = $text:literal,)+ })+) => {$(
+    ($($(#[doc = $doc:literal])+ $name:ident { $($(#[$default:meta])? $value:ident = $text:literal: $about:literal,)+ })+) => {$(
         $(#[doc = $doc])+
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum $name {
-            $($(#[$about])+ $value,)+
+            $(#[doc = $about] $(#[$default])? $value,)+
             /// Any other value, which only a newer llrem writes.
             #[serde(skip)]
             Unlisted(Unlisted),
@@ -78,154 +79,100 @@ macro_rules! vocabulary {
 vocabulary! {
     /// What a session is.
     SessionKind {
-        /// A conversation that a person started.
-        #[default]
-        Session = "session",
-        /// A run that another session started.
-        Subagent = "subagent",
-        /// A helper call of the agent itself.
-        SideAgent = "side_agent",
-        /// Typed prompts whose transcript is gone.
-        Prompts = "prompts",
+        #[default] Session = "session": "A conversation that a person started.",
+        Subagent = "subagent": "A run that another session started.",
+        SideAgent = "side_agent": "A helper call of the agent itself.",
+        Prompts = "prompts": "Typed prompts whose transcript is gone.",
     }
 
     /// Who speaks in a message.
     Role {
-        /// The person, or text that the agent writes in the person's place.
-        User = "user",
-        /// The model.
-        Assistant = "assistant",
-        /// The agent.
-        #[default]
-        System = "system",
-        /// A tool.
-        Tool = "tool",
+        User = "user": "The person, or text that the agent writes in the person's place.",
+        Assistant = "assistant": "The model.",
+        #[default] System = "system": "The agent.",
+        Tool = "tool": "A tool.",
     }
 
     /// What a message is.
     MessageKind {
-        /// A task or question, typed or given to a subagent.
-        Prompt = "prompt",
-        /// A response of the model.
-        Reply = "reply",
-        /// The result of a tool call.
-        ToolResult = "tool_result",
-        /// A summary that replaces the conversation so far.
-        Compaction = "compaction",
-        /// Any other summary that the agent wrote.
-        Summary = "summary",
-        /// A command that the person gave to the agent, such as `/clear` or `!ls`.
-        Command = "command",
-        /// A text that the agent added for the model.
-        #[default]
-        Meta = "meta",
-        /// A report of the agent about its own state.
-        Notice = "notice",
-        /// A request to the model that failed.
-        ApiError = "api_error",
-        /// A decision whether a tool may run.
-        Permission = "permission",
-        /// The end of a turn that the person stopped.
-        Abort = "abort",
+        Prompt = "prompt": "A task or question, typed or given to a subagent.",
+        Reply = "reply": "A response of the model.",
+        ToolResult = "tool_result": "The result of a tool call.",
+        Compaction = "compaction": "A summary that replaces the conversation so far.",
+        Summary = "summary": "Any other summary that the agent wrote.",
+        Command = "command": "A command that the person gave to the agent, such as `/clear` or `!ls`.",
+        #[default] Meta = "meta": "A text that the agent added for the model.",
+        Notice = "notice": "A report of the agent about its own state.",
+        ApiError = "api_error": "A request to the model that failed.",
+        Permission = "permission": "A decision whether a tool may run.",
+        Abort = "abort": "The end of a turn that the person stopped.",
     }
 
     /// How a tool call ended.
     Status {
-        /// It succeeded.
-        Ok = "ok",
-        /// It failed.
-        Error = "error",
-        /// The person refused it.
-        Rejected = "rejected",
-        /// It was stopped while it ran.
-        Interrupted = "interrupted",
-        /// No result is known.
-        #[default]
-        Pending = "pending",
+        Ok = "ok": "It succeeded.",
+        Error = "error": "It failed.",
+        Rejected = "rejected": "The person refused it.",
+        Interrupted = "interrupted": "It was stopped while it ran.",
+        #[default] Pending = "pending": "No result is known.",
     }
 
     /// What kind of tool a call uses.
     Category {
-        /// Runs commands.
-        Shell = "shell",
-        /// Reads files.
-        Read = "read",
-        /// Writes whole files.
-        Write = "write",
-        /// Changes parts of files.
-        Edit = "edit",
-        /// Finds files, folders or text.
-        Search = "search",
-        /// Searches the web or fetches a page.
-        Web = "web",
-        /// Drives a browser.
-        Browser = "browser",
-        /// Starts or controls a subagent.
-        Task = "task",
-        /// Keeps a list of tasks.
-        Todo = "todo",
-        /// Comes from an MCP server.
-        Mcp = "mcp",
-        /// Any other tool.
-        #[default]
-        Other = "other",
+        Shell = "shell": "Runs commands.",
+        Read = "read": "Reads files.",
+        Write = "write": "Writes whole files.",
+        Edit = "edit": "Changes parts of files.",
+        Search = "search": "Finds files, folders or text.",
+        Web = "web": "Searches the web or fetches a page.",
+        Browser = "browser": "Drives a browser.",
+        Task = "task": "Starts or controls a subagent.",
+        Todo = "todo": "Keeps a list of tasks.",
+        Mcp = "mcp": "Comes from an MCP server.",
+        #[default] Other = "other": "Any other tool.",
     }
 
     /// What a row of `usage` counts.
     Grain {
-        /// One response of the API.
-        #[default]
-        Response = "response",
-        /// All responses of a turn.
-        Turn = "turn",
-        /// All responses of a session.
-        Session = "session",
+        #[default] Response = "response": "One response of the API.",
+        Turn = "turn": "All responses of a turn.",
+        Session = "session": "All responses of a session.",
     }
 
     /// Where a cost comes from.
     CostSource {
-        /// The agent recorded it.
-        Recorded = "recorded",
-        /// The tokens times the prices of the day.
-        #[default]
-        Computed = "computed",
+        Recorded = "recorded": "The agent recorded it.",
+        #[default] Computed = "computed": "The tokens times the prices of the day.",
     }
 
     /// How much of a source could be read.
     SourceState {
-        /// All of it.
-        #[default]
-        Ok = "ok",
-        /// All but some bad lines.
-        Partial = "partial",
-        /// It holds no records.
-        Empty = "empty",
-        /// None of it.
-        Unreadable = "unreadable",
-        /// None of it: it is encrypted.
-        Encrypted = "encrypted",
-        /// It no longer exists.
-        Gone = "gone",
+        #[default] Ok = "ok": "All of it.",
+        Partial = "partial": "All but some bad lines.",
+        Empty = "empty": "It holds no records.",
+        Unreadable = "unreadable": "None of it.",
+        Encrypted = "encrypted": "None of it: it is encrypted.",
+        Gone = "gone": "It no longer exists.",
     }
 
     /// How bad a finding is.
     Severity {
-        /// A small waste.
-        #[default]
-        Low = "low",
-        /// A waste to look at.
-        Medium = "medium",
-        /// A large waste.
-        High = "high",
+        #[default] Low = "low": "A small waste.",
+        Medium = "medium": "A waste to look at.",
+        High = "high": "A large waste.",
     }
 
     /// How the waste of a finding is known.
     Basis {
-        /// The responses cost it.
-        Measured = "measured",
-        /// It is estimated.
-        #[default]
-        Estimated = "estimated",
+        Measured = "measured": "The responses cost it.",
+        #[default] Estimated = "estimated": "It is estimated.",
+    }
+}
+
+impl Category {
+    /// Returns true if a call of such a tool names the file that it reads or changes.
+    pub fn has_file(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::Edit)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::agents::ids::Prints;
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Object, Raw, Text};
-use crate::tables::{MessageRow, SessionKind, UsageRow};
+use crate::tables::{MessageRow, SessionKind, Status, UsageRow};
 
 /// What is sent without the person having typed it.
 const AUTOMATIC: [&str; 2] =
@@ -260,7 +260,7 @@ impl<'o, 's> Conversation<'o, 's> {
     /// Ends the calls that the rules of the program forbade: those that the text names, else all that wait.
     fn forbid(&mut self, text: &str, ended_at: Option<i64>) -> Result<(), Reject> {
         for call in self.thread.calls.take_named_in(text) {
-            let end = Outcome { status: "error", exit_code: None, output: Some(text.into()), ended_at };
+            let end = Outcome { status: Status::Error, exit_code: None, output: Some(text.into()), ended_at };
             call.push(&self.thread.id, &end, self.thread.out)?;
         }
         Ok(())
@@ -271,7 +271,7 @@ impl<'o, 's> Conversation<'o, 's> {
         let mut first = None;
         for result in results.results.0.iter().filter_map(|result| result.0.as_ref()) {
             let end = outcome(result, moment);
-            is_error |= end.status != "ok";
+            is_error |= end.status != Status::Ok;
             let call_id = result.id.get().unwrap_or_default();
             first = first.or(result.id.get());
             self.thread.end_call(call_id, &end)?;

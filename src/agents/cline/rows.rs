@@ -7,7 +7,7 @@ use super::split::Split;
 use super::tools;
 use crate::agents::ids::{Given, Prints, is_global};
 use crate::extract::{Kind, Reject, Sink, key};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageRow, Status, ToolCallRow, UsageRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'o, 's> {
@@ -174,10 +174,10 @@ impl<'o, 's> Rows<'o, 's> {
         let output = result.output.as_deref();
         let (status, exit_code) = match output {
             Some(output) => tools::outcome(output, result.is_error, category),
-            None => (if result.is_done { "ok" } else { "pending" }, None),
+            None => (if result.is_done { Status::Ok } else { Status::Pending }, None),
         };
-        let command = tools::command_of(&arguments).filter(|_| category == "shell");
-        let is_mcp = category == "mcp";
+        let command = tools::command_of(&arguments).filter(|_| category == Category::Shell);
+        let is_mcp = category == Category::Mcp;
         let row = ToolCallRow {
             session_id: &self.session,
             seq: call.seq,

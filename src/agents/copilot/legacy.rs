@@ -10,7 +10,7 @@ use super::tools;
 use crate::agents::ids::{self, Prints};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::{Source, repair};
-use crate::tables::{MessageRow, SessionKind, ToolCallRow};
+use crate::tables::{Category, MessageRow, SessionKind, Status, ToolCallRow};
 
 /// Reads a chat.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -167,13 +167,13 @@ impl<'c> Reader<'c, '_, '_> {
         let output = named.and_then(|id| self.told.results.get(id).copied());
         let ended = named.and_then(|id| self.told.ended.get(id).copied());
         let said = ended.and_then(|entry| entry.result.0.as_ref()).and_then(|result| result.kind.get());
-        let exit_code = output.filter(|_| category == "shell").and_then(tools::exit_code_in);
+        let exit_code = output.filter(|_| category == Category::Shell).and_then(tools::exit_code_in);
         let status = match said {
-            Some("rejected") => "rejected",
-            Some("failure" | "denied" | "timeout") => "error",
-            _ if output.is_none() => "pending",
-            _ if exit_code.is_some_and(|code| code != 0) => "error",
-            _ => output.map_or("ok", tools::status_of_text),
+            Some("rejected") => Status::Rejected,
+            Some("failure" | "denied" | "timeout") => Status::Error,
+            _ if output.is_none() => Status::Pending,
+            _ if exit_code.is_some_and(|code| code != 0) => Status::Error,
+            _ => output.map_or(Status::Ok, tools::status_of_text),
         };
         let row = ToolCallRow {
             session_id: self.session,
@@ -185,7 +185,7 @@ impl<'c> Reader<'c, '_, '_> {
             category,
             input: input.as_deref(),
             command: arguments.command.get().filter(|_| tools::runs_command(name)),
-            file_path: arguments.path.get().filter(|_| tools::has_file(category)),
+            file_path: arguments.path.get().filter(|_| category.has_file()),
             status,
             is_denied: said.map(|said| said == "denied"),
             exit_code,

@@ -12,6 +12,7 @@ use super::tools::{Asked, Outcome};
 use super::value;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::records::Raw;
+use crate::tables::{Category, Status};
 
 /// A call whose result is to come.
 #[derive(Default)]
@@ -193,10 +194,8 @@ impl<'o, 's> Chat<'o, 's> {
         let told = result.filter(|result| result.text.trim_start().starts_with('{'));
         let outcome = told.map(|result| Outcome::of_result(result.text)).unwrap_or_default();
         let status = match result {
-            None => "pending",
-            Some(result) if result.is_error && outcome.status.is_empty() => "error",
-            Some(_) if outcome.status.is_empty() => "ok",
-            Some(_) => outcome.status,
+            None => Status::Pending,
+            Some(result) => outcome.status.unwrap_or(if result.is_error { Status::Error } else { Status::Ok }),
         };
         let called = Called {
             id: &open.call_id,
@@ -210,7 +209,7 @@ impl<'o, 's> Chat<'o, 's> {
             status,
             exit_code: outcome.exit_code,
             output: outcome.output.as_deref().or(result.map(|result| result.text)),
-            child: outcome.child.as_deref().filter(|_| open.asked.category == "task"),
+            child: outcome.child.as_deref().filter(|_| open.asked.category == Category::Task),
             ..Called::default()
         };
         self.rows.call_at(&called, open.seq, open.turn)

@@ -10,6 +10,7 @@ use super::tools::{Asked, Outcome};
 use super::value;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::Raw;
+use crate::tables::Category;
 
 /// Ids of calls that are this long are unique; shorter ones are counted anew in each reply.
 pub(super) const UNIQUE_FROM: usize = 12;
@@ -240,11 +241,11 @@ impl<'o, 's> Conversation<'o, 's> {
             input: raw_args.as_deref().or(params.as_deref()).or(tool.raw_args.json().map(|_| "{}")),
             command: asked.command.as_deref(),
             file_path: asked.file.as_deref(),
-            status: outcome.status,
+            status: outcome.status.unwrap_or_default(),
             exit_code: outcome.exit_code,
             output: outcome.output.as_deref().or(result.as_deref()),
             started_at: timestamp,
-            child: outcome.child.as_deref().filter(|_| asked.category == "task"),
+            child: outcome.child.as_deref().filter(|_| asked.category == Category::Task),
             line: None,
         })?;
         Ok(Some(call_id))

@@ -3,7 +3,7 @@
 use super::AGENT;
 use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{MessageRow, ToolCallRow};
+use crate::tables::{Category, MessageRow, Status, ToolCallRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'o, 's> {
@@ -46,12 +46,12 @@ pub(super) struct Called<'c> {
     pub(super) message_id: &'c str,
     pub(super) response_id: Option<&'c str>,
     pub(super) name: &'c str,
-    pub(super) category: &'static str,
+    pub(super) category: Category,
     pub(super) mcp_server: Option<&'c str>,
     pub(super) input: Option<&'c str>,
     pub(super) command: Option<&'c str>,
     pub(super) file_path: Option<&'c str>,
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     pub(super) exit_code: Option<i64>,
     pub(super) output: Option<&'c str>,
     pub(super) started_at: Option<i64>,

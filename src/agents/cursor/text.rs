@@ -10,6 +10,7 @@ use crate::agents::waiting::Waiting;
 use crate::extract::Reject;
 use crate::extract::Sink;
 use crate::source::{Source, repair};
+use crate::tables::Status;
 
 /// Lines that a part begins with.
 const SIDES: [&str; 2] = ["user:", "assistant:"];
@@ -134,7 +135,7 @@ impl Reader<'_, '_> {
             input: Some(&input),
             command: asked.command.as_deref(),
             file_path: asked.file.as_deref(),
-            status: if call.has_result { "ok" } else { "pending" },
+            status: if call.has_result { Status::Ok } else { Status::Pending },
             output: Some(output).filter(|output| !output.is_empty()),
             line: i64::try_from(call.line).ok(),
             ..Called::default()

@@ -12,7 +12,7 @@ use super::{AGENT, value};
 use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::SessionKind;
+use crate::tables::{SessionKind, Status};
 
 /// Rows of a transcript: the session is named by the file, its parent by the folder.
 pub(super) fn rows<'o, 's>(source: &Source<'_>, out: &'o mut Sink<'s>) -> Rows<'o, 's> {
@@ -140,7 +140,7 @@ impl Transcript<'_, '_> {
                 input,
                 command: asked.command.as_deref(),
                 file_path: asked.file.as_deref(),
-                status: "pending",
+                status: Status::Pending,
                 line: said.line,
                 ..Called::default()
             })?;

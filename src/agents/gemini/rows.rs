@@ -9,7 +9,7 @@ use super::record::{Arguments, Call, Record};
 use super::survey::{Entry, Survey};
 use super::tools;
 use crate::extract::{KeySet, Kind, NoteField, Reject, Sink, key, session_key};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageRow, Status, ToolCallRow, UsageRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'r, 'o, 's> {
@@ -82,7 +82,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
         let category = tools::category(call);
         let output = tools::output_of(call);
         let outcome = tools::outcome(call.status.get(), category, output.as_deref());
-        let command = super::content::text_of(arguments.command).filter(|_| category == "shell");
+        let command = super::content::text_of(arguments.command).filter(|_| category == Category::Shell);
         let child = self.child_of(call);
         if let Some(child) = &child
             && let Some(kind) = tools::subagent_type(call, &arguments)
@@ -109,13 +109,13 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             output: output.as_deref(),
             output_bytes: output.as_deref().and_then(|output| i64::try_from(output.len()).ok()),
             started_at: entry.timestamp,
-            ended_at: call.timestamp.0.filter(|_| outcome.status != "pending"),
+            ended_at: call.timestamp.0.filter(|_| outcome.status != Status::Pending),
             child_session_id: child.as_deref(),
             source_line: self.origin.line(entry.first_line),
             ..ToolCallRow::default()
         };
         // Where another file of the session knows how the call ended, that one tells.
-        self.out.tool_call(row, self.origin.is_document || outcome.status == "pending")
+        self.out.tool_call(row, self.origin.is_document || outcome.status == Status::Pending)
     }
 
     /// The subagent's session that a call started; a subagent's own calls name itself.

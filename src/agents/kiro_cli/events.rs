@@ -9,7 +9,7 @@ use crate::agents::content::join;
 use crate::extract::{KeyMap, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::MessageRow;
+use crate::tables::{MessageRow, Status};
 
 /// Reads a session: its events, or only its state where there are none.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -135,7 +135,7 @@ impl Events<'_, '_> {
             let exit_code = blocks().find_map(|block| exit_status(block.data.json()?));
             let output = join(blocks().filter_map(|block| plain(block.data)));
             let end = ended(succeeded(&result.status), exit_code, output, at.moment);
-            is_error |= end.status != "ok";
+            is_error |= end.status != Status::Ok;
             self.thread.end_call(result.id.get().unwrap_or_default(), &end)?;
         }
         self.push(at, MessageRow { is_error, ..blank("tool", "tool_result", at.id) })

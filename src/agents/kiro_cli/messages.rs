@@ -10,7 +10,7 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Raw, Text};
 use crate::source::{Source, repair};
-use crate::tables::{MessageRow, SessionKind, UsageRow};
+use crate::tables::{MessageRow, SessionKind, Status, UsageRow};
 
 /// Reads a session.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -168,9 +168,9 @@ impl Messages<'_, '_> {
     fn take_result(&mut self, payload: &Payload<'_>, at: &At<'_>, is_synthetic: bool) -> Result<(), Reject> {
         let has_failed = payload.success.json() == Some("false");
         let status = match has_failed {
-            true if is_synthetic => "interrupted",
-            true => "error",
-            false => "ok",
+            true if is_synthetic => Status::Interrupted,
+            true => Status::Error,
+            false => Status::Ok,
         };
         let output = text_or_blocks(payload.content).0.or_else(|| plain(payload.content));
         let end = Outcome { status, exit_code: None, output, ended_at: at.moment };
@@ -229,7 +229,7 @@ impl Messages<'_, '_> {
             None => self.thread.calls.last(),
         };
         if let Some(call) = call.filter(|_| is_refusal) {
-            call.decision = Some("rejected");
+            call.decision = Some(Status::Rejected);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Moment, Object, Text};
 use crate::source::{Source, repair};
-use crate::tables::{MessageRow, SessionKind};
+use crate::tables::{MessageRow, SessionKind, Status};
 
 /// Reads a log.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -150,11 +150,11 @@ fn outcome<'t>(action: &Action<'t>, output: Output<'t>) -> Option<Outcome<'t>> {
     let says = |words: &[&str]| state.as_deref().is_some_and(|state| words.iter().any(|word| state.contains(word)));
     let exit_code = output.exit_code.0;
     let status = match () {
-        () if says(&["reject", "denied"]) => "rejected",
-        () if says(&["error", "fail"]) || exit_code.is_some_and(|code| code != 0) => "error",
-        () if says(&["abort", "cancel", "interrupt"]) => "interrupted",
-        () if says(&["succe", "accept", "complete"]) => "ok",
-        () if state.is_none() && action.output.json().is_some() => "ok",
+        () if says(&["reject", "denied"]) => Status::Rejected,
+        () if says(&["error", "fail"]) || exit_code.is_some_and(|code| code != 0) => Status::Error,
+        () if says(&["abort", "cancel", "interrupt"]) => Status::Interrupted,
+        () if says(&["succe", "accept", "complete"]) => Status::Ok,
+        () if state.is_none() && action.output.json().is_some() => Status::Ok,
         () => return None,
     };
     let text = output.text.0.or(action.output.json().map(Into::into));

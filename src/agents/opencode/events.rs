@@ -8,6 +8,7 @@ use super::tools::{Call, answer_end, between};
 use super::transcript::append;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::{List, Object};
+use crate::tables::Status;
 
 /// Rows that tell of the program's own doings.
 const IGNORED: [&str; 1] = ["idle"];
@@ -112,7 +113,7 @@ impl<'o, 'a> Events<'o, 'a> {
             name: "shell".to_owned(),
             input: event.command.get().map(|command| serde_json::json!({ "command": command }).to_string()),
             output: event.output.0.as_deref().map(str::to_owned),
-            status: if end.is_some() { "ok" } else { "pending" },
+            status: if end.is_some() { Status::Ok } else { Status::Pending },
             start: timestamp,
             end,
             duration_ms: between(timestamp, end),

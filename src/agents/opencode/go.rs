@@ -13,6 +13,7 @@ use super::transcript::append;
 use crate::extract::{Reject, Sink};
 use crate::source::records::{Flag, List, Object, Text, record};
 use crate::source::{Database, repair};
+use crate::tables::Status;
 
 record! {
     /// A part of a message.
@@ -177,7 +178,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
                 id: data.id.get().unwrap_or_default().to_owned(),
                 name: data.name.get().unwrap_or_default().to_owned(),
                 input: data.input.get().map(str::to_owned),
-                status: "pending",
+                status: Status::Pending,
                 start: message.created,
                 ..Call::default()
             };
@@ -193,10 +194,10 @@ impl<'o, 'a> GoSession<'o, 'a> {
         let Some(mut waiting) = self.waiting.remove(data.call.get().unwrap_or_default()) else { return Ok(()) };
         let output = data.content.0.as_deref().unwrap_or_default();
         waiting.call.status = match output {
-            "permission denied" => "rejected",
-            "Tool execution canceled by user" => "interrupted",
-            _ if data.is_error.0 => "error",
-            _ => "ok",
+            "permission denied" => Status::Rejected,
+            "Tool execution canceled by user" => Status::Interrupted,
+            _ if data.is_error.0 => Status::Error,
+            _ => Status::Ok,
         };
         waiting.call.output = Some(output.to_owned());
         waiting.call.end = ended;

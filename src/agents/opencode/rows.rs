@@ -8,7 +8,7 @@ use super::record::Arguments;
 use super::tokens::Billed;
 use super::tools::{self, Call};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{MessageRow, SessionKind, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageRow, SessionKind, ToolCallRow, UsageRow};
 
 /// What is known of a session beside its messages.
 #[derive(Debug, Clone, Default)]
@@ -268,7 +268,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             category,
             mcp_server: tools::mcp_server(&call.name),
             input,
-            command: arguments.command.get().filter(|_| category == "shell"),
+            command: arguments.command.get().filter(|_| category == Category::Shell),
             file_path: tools::file_of(category, &arguments),
             status: call.status,
             is_denied: Some(call.is_denied),
