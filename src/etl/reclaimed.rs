@@ -10,7 +10,7 @@ use crate::identity::{Fact, Kind, Record, Replica, ResponseCopy, key, session_ke
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry};
 use crate::lake::part;
-use crate::tables::{LAKE_TABLES, MessageColumns, SessionColumns, ToolCallColumns, UsageColumns};
+use crate::tables::{CostSource, LAKE_TABLES, MessageColumns, SessionColumns, ToolCallColumns, UsageColumns};
 
 /// The claims of a part's sessions, as its data files tell them. The first source of a session has all its records: which
 /// other one had them too is not known any more.
@@ -82,7 +82,7 @@ fn take(agent: &str, place: usize, batch: &RecordBatch, replicas: &mut Replicas<
             for row in rows.map(|row| usage.row(row)) {
                 let id = key(agent, Kind::Response, row.response_id);
                 if let Some(replica) = own(replicas, row.session_id, Record::new(Kind::Response, id, 0)) {
-                    let recorded_cost = row.cost_usd.filter(|_| row.cost_source == Some("recorded"));
+                    let recorded_cost = row.cost_usd.filter(|_| row.cost_source == Some(CostSource::Recorded));
                     replica.responses.push(ResponseCopy { recorded_cost, ..ResponseCopy::of(id, &row) });
                 }
             }

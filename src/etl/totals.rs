@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 
-use crate::tables::{MessageColumns, Status, ToolCallColumns, UsageColumns};
+use crate::tables::{MessageColumns, Status, ToolCallColumns, UsageColumns, UsageGrain};
 
 /// Longest time between two records that counts as active. Microseconds.
 const ACTIVE_GAP: i64 = 5 * 60 * 1_000_000;
@@ -101,7 +101,7 @@ impl Totals {
 
     fn add_usage(&mut self, columns: &UsageColumns<'_>, row: usize) {
         self.usage += 1;
-        self.responses += i64::from(columns.grain(row) == "response");
+        self.responses += i64::from(columns.grain(row) == UsageGrain::Response);
         let total = columns.total_tokens(row);
         let cache_write = columns
             .cache_write_5m_tokens(row)

@@ -3,7 +3,7 @@
 //! Texts and tokens count first, then how many of the columns have a value that agents drop with other lines or files.
 
 use crate::identity::{COLUMN_BITS, ResponseCopy};
-use crate::tables::{MessageRow, Status, ToolCallRow, UsageRow};
+use crate::tables::{MessageRow, Status, ToolCallRow, UsageGrain, UsageRow};
 
 /// Returns how much a source says of a message.
 pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
@@ -38,7 +38,7 @@ pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
 /// Returns how much a source says of a response. Of a sum over a session all kinds of tokens count; of a single response
 /// only the output grows.
 pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
-    let tokens = if row.grain == "session" { copy.total() } else { row.output_tokens };
+    let tokens = if row.grain == UsageGrain::Session { copy.total() } else { row.output_tokens };
     let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
     let columns = [
         row.timestamp.is_some(),

@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use super::{ModelId, Price, PriceTable, Tokens, utc_day};
 use crate::error::Result;
-use crate::tables::{PriceTableRow, Prices, UsageRow};
+use crate::tables::{CostSource, PriceTableRow, Prices, UsageGrain, UsageRow};
 
 /// Whether anything was counted: where an agent counts nothing, a cost of 0 would be made up.
 fn tells_use(row: &UsageRow<'_>) -> bool {
@@ -91,8 +91,8 @@ impl Pricer {
 /// A row with its cost: as recorded, where it has one, else that of the list.
 pub fn with_costs(row: UsageRow<'_>) -> UsageRow<'_> {
     let cost_source = match (row.cost_usd, row.list_cost_usd) {
-        (Some(_), _) => Some("recorded"),
-        (None, Some(_)) => Some("computed"),
+        (Some(_), _) => Some(CostSource::Recorded),
+        (None, Some(_)) => Some(CostSource::Computed),
         (None, None) => None,
     };
     UsageRow { cost_usd: row.cost_usd.or(row.list_cost_usd), cost_source, ..row }
@@ -109,7 +109,7 @@ fn tokens_of<'r>(row: &UsageRow<'r>) -> Tokens<'r> {
         web_searches: count(row.web_searches),
         tier: row.service_tier,
         inference_geo: row.inference_geo,
-        is_sum: row.grain != "response",
+        is_sum: row.grain != UsageGrain::Response,
     }
 }
 

@@ -23,7 +23,7 @@ pub use state::{
 pub use tool_calls::{TOOL_CALLS, ToolCallColumns, ToolCallRow, ToolCalls};
 pub use usage::{USAGE, Usage, UsageColumns, UsageRow};
 pub use vocabulary::{
-    Basis, Category, CostSource, Grain, MessageKind, Role, SessionKind, Severity, SourceState, Status, Unlisted,
+    Basis, Category, CostSource, MessageKind, Role, SessionKind, Severity, SourceState, Status, Unlisted, UsageGrain,
     Vocabulary,
 };
 

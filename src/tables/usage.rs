@@ -1,4 +1,5 @@
 use super::columns::{Bool, F64, I64, Opt, Str, Ts, lake_table};
+use super::vocabulary::{CostSource, UsageGrain};
 
 lake_table! {
     /// One row for each billed API response, or the finest grain that the agent stores.
@@ -39,8 +40,8 @@ lake_table! {
         web_searches: Opt<I64> [Fact, Plain],
         /// Cost: as the agent recorded it, else tokens times the price of that day; null when the model is unknown. USD.
         cost_usd: Opt<F64> [Fact, Plain],
-        /// Where the cost comes from: recorded or computed; null with a null cost.
-        cost_source: Opt<Str> [Name, Words],
+        /// Where the cost comes from; null with a null cost.
+        cost_source: Opt<CostSource> [Name, Words],
         /// What the tokens cost by the prices of that day, whatever the agent recorded; null when the model is unknown. USD.
         list_cost_usd: Opt<F64> [Fact, Plain],
         /// Time that the response took, where recorded. Milliseconds.
@@ -51,8 +52,8 @@ lake_table! {
         service_tier: Opt<Str> [Name, Words],
         /// Where the inference ran, where the agent says so: `us` costs more.
         inference_geo: Opt<Str> [Name, Words],
-        /// What the row stands for: response, turn or session; never two grains for the same tokens.
-        grain: Str [Name, Words],
+        /// What the row stands for; never two grains for the same tokens.
+        grain: UsageGrain [Name, Words],
         /// Whether the counts are not exact: only a running count was recorded, so that the true output is larger, or the
         /// agent rounded or estimated them.
         is_partial: Bool [Fact, Plain],

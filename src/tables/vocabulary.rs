@@ -133,7 +133,7 @@ vocabulary! {
     }
 
     /// What a row of `usage` counts.
-    Grain {
+    UsageGrain {
         #[default] Response = "response": "One response of the API.",
         Turn = "turn": "All responses of a turn.",
         Session = "session": "All responses of a session.",

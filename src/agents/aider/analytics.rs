@@ -7,7 +7,7 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Moment, Object, Text, TokenNumber, Usd, record};
-use crate::tables::{MessageRow, SessionKind, UsageRow};
+use crate::tables::{MessageRow, SessionKind, UsageGrain, UsageRow};
 
 record! {
     /// One line of the log.
@@ -188,7 +188,7 @@ impl Log<'_, '_> {
             input_tokens: Some(send.sent),
             output_tokens: Some(send.received),
             cost_usd: send.cost,
-            grain: "turn",
+            grain: UsageGrain::Turn,
             is_partial: true,
             source_line: i64::try_from(line).ok(),
             ..UsageRow::default()

@@ -7,7 +7,7 @@ use super::blocks::Block;
 use super::inputs::kind_of;
 use super::{session_id, tokens};
 use crate::extract::{Facts, Reject, Sink};
-use crate::tables::{MessageRow, SessionKind, UsageRow};
+use crate::tables::{MessageRow, SessionKind, UsageGrain, UsageRow};
 
 /// The session as read so far.
 pub(super) struct Seed {
@@ -92,7 +92,7 @@ impl Seed {
             cache_write_5m_tokens: numbers.cache_write,
             output_tokens: Some(numbers.output),
             cost_usd: printed.cost,
-            grain: "turn",
+            grain: UsageGrain::Turn,
             is_partial: true,
             source_line: i64::try_from(line).ok(),
             ..UsageRow::default()

@@ -8,6 +8,7 @@ use super::rows::{Bill, Rows, Said};
 use super::split::{Circumstances, Split};
 use super::timeline::{Event, Request, Timeline, Total, moment};
 use crate::extract::{Kind, Reject};
+use crate::tables::UsageGrain;
 
 /// Hands on what a timeline tells, in its order, along with a task's messages.
 pub(super) struct Billing<'t> {
@@ -116,7 +117,7 @@ impl<'t> Billing<'t> {
                 split: Split::default(),
                 output: None,
                 cost: event.cost,
-                grain: "response",
+                grain: UsageGrain::Response,
                 is_partial: false,
                 is_copy: false,
             })?;
@@ -181,7 +182,7 @@ impl<'t> Billing<'t> {
             split: made.told.split(self.dialect, &of),
             output: made.output,
             cost: made.cost,
-            grain: "response",
+            grain: UsageGrain::Response,
             is_partial: false,
             is_copy: false,
         })?;
@@ -238,7 +239,7 @@ impl<'t> Billing<'t> {
             split,
             output: total.output,
             cost: total.cost,
-            grain: "session",
+            grain: UsageGrain::Session,
             is_partial: false,
             is_copy: false,
         })?;

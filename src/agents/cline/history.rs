@@ -17,6 +17,7 @@ use crate::agents::content::join;
 use crate::agents::ids::is_global;
 use crate::agents::waiting::Waiting;
 use crate::extract::{Kind, Reject};
+use crate::tables::UsageGrain;
 
 /// Makes rows of messages, in their order.
 pub(super) struct History<'h, 'o, 's> {
@@ -348,7 +349,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             provider,
             at,
             numbers,
-            grain: "response",
+            grain: UsageGrain::Response,
             gives_way: None,
             is_copy: false,
         };

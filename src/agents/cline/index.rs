@@ -12,7 +12,7 @@ use super::rows::{Bill, Rows};
 use super::split::{Circumstances, Told};
 use crate::extract::{Facts, KeySet, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::tables::{MessageRow, SessionKind};
+use crate::tables::{MessageRow, SessionKind, UsageGrain};
 
 /// Reads the tasks of an index. Only the first entry of a task counts, and none where the task has a folder of its own.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -87,7 +87,7 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
             split: told.split(dialect, &made_at(ended)),
             output,
             cost,
-            grain: "session",
+            grain: UsageGrain::Session,
             is_partial,
             is_copy: true,
         })?;

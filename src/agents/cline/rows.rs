@@ -7,7 +7,7 @@ use super::split::Split;
 use super::tools;
 use crate::agents::ids::{Given, Prints, is_global};
 use crate::extract::{Kind, Reject, Sink, key};
-use crate::tables::{Category, MessageRow, Status, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageRow, Status, ToolCallRow, UsageGrain, UsageRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'o, 's> {
@@ -84,7 +84,7 @@ pub(super) struct Bill<'a> {
     pub(super) split: Split,
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
-    pub(super) grain: &'static str,
+    pub(super) grain: UsageGrain,
     /// Whether the share of the caches is a guess.
     pub(super) is_partial: bool,
     pub(super) is_copy: bool,

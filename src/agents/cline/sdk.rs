@@ -11,7 +11,7 @@ use super::rows::Rows;
 use super::timeline::moment;
 use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::{Source, repair};
-use crate::tables::SessionKind;
+use crate::tables::{SessionKind, UsageGrain};
 
 /// What is known of a session before its messages are made rows.
 pub(super) struct Session<'f> {
@@ -51,13 +51,13 @@ impl Session<'_> {
     }
 
     /// What a reply's numbers stand for. Those of a copied history are the task's, all on its last reply.
-    pub(super) fn grain_of(&self, index: i64) -> &'static str {
+    pub(super) fn grain_of(&self, index: i64) -> UsageGrain {
         if self.replays(index) {
-            "session"
+            UsageGrain::Session
         } else if self.survey.runs.contains(&index) {
-            "turn"
+            UsageGrain::Turn
         } else {
-            "response"
+            UsageGrain::Response
         }
     }
 }

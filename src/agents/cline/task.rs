@@ -15,7 +15,7 @@ use super::split::Split;
 use super::timeline::Timeline;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::tables::SessionKind;
+use crate::tables::{SessionKind, UsageGrain};
 
 /// What the model is sent.
 pub(super) const HISTORY: &str = "api_conversation_history.json";
@@ -125,7 +125,7 @@ fn sum_up(
         split: Split { input: totals.input, cache_read: None, cache_write: None },
         output: totals.output,
         cost: totals.cost,
-        grain: "session",
+        grain: UsageGrain::Session,
         is_partial: false,
         is_copy: false,
     })?;

@@ -17,7 +17,7 @@ use crate::agents::ids::{Given, qualified};
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::{MessageRow, SessionKind, UsageRow};
+use crate::tables::{MessageRow, SessionKind, UsageGrain, UsageRow};
 
 /// Reads a capture into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -251,7 +251,7 @@ impl Session {
             timestamp: line.timestamp.0,
             model: model.as_deref(),
             duration_ms: line.duration.0.filter(|ms| *ms >= 0),
-            grain: "turn",
+            grain: UsageGrain::Turn,
             source_line: i64::try_from(number).ok(),
             ..total.row(id, &response_id)
         };

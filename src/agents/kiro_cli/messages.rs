@@ -10,7 +10,7 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Raw, Text};
 use crate::source::{Source, repair};
-use crate::tables::{MessageRow, SessionKind, Status, UsageRow};
+use crate::tables::{MessageRow, SessionKind, Status, UsageGrain, UsageRow};
 
 /// Reads a session.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -190,7 +190,7 @@ impl Messages<'_, '_> {
             timestamp: at.moment,
             model: model.as_deref(),
             source_line: at.line,
-            ..blank_usage(&id, "turn")
+            ..blank_usage(&id, UsageGrain::Turn)
         };
         self.thread.push_usage(row, self.thread.place())
     }

@@ -7,7 +7,7 @@ use crate::agents::amazon_q::{Thread, blank_usage, tokens};
 use crate::extract::{Facts, Reject};
 use crate::source::records::{List, Moment, Number, Object, Text, TokenNumber, record};
 use crate::source::{Source, repair};
-use crate::tables::{SessionKind, UsageRow};
+use crate::tables::{SessionKind, UsageGrain, UsageRow};
 
 record! {
     /// The state as it is written.
@@ -189,7 +189,7 @@ impl State {
                 input_tokens: turn.input,
                 output_tokens: turn.output,
                 duration_ms: turn.duration_ms,
-                ..blank_usage(&id, "turn")
+                ..blank_usage(&id, UsageGrain::Turn)
             };
             thread.push_usage(row, place)?;
         }

@@ -8,7 +8,7 @@ use super::tools::{Call, answer_end, between};
 use super::transcript::append;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::{List, Object};
-use crate::tables::Status;
+use crate::tables::{Status, UsageGrain};
 
 /// Rows that tell of the program's own doings.
 const IGNORED: [&str; 1] = ["idle"];
@@ -185,7 +185,7 @@ impl<'o, 'a> Events<'o, 'a> {
                 duration_ms: between(timestamp, ended),
                 stop_reason: event.finish.get(),
                 is_partial: false,
-                grain: "response",
+                grain: UsageGrain::Response,
             },
         )?;
         if !identity.is_copy() {

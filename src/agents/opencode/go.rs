@@ -13,7 +13,7 @@ use super::transcript::append;
 use crate::extract::{Reject, Sink};
 use crate::source::records::{Flag, List, Object, Text, record};
 use crate::source::{Database, repair};
-use crate::tables::Status;
+use crate::tables::{Status, UsageGrain};
 
 record! {
     /// A part of a message.
@@ -230,7 +230,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
                     duration_ms: None,
                     stop_reason: None,
                     is_partial: false,
-                    grain: "session",
+                    grain: UsageGrain::Session,
                 },
             )?;
         }

@@ -8,7 +8,7 @@ use super::record::Arguments;
 use super::tokens::Billed;
 use super::tools::{self, Call};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{Category, MessageRow, SessionKind, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageRow, SessionKind, ToolCallRow, UsageGrain, UsageRow};
 
 /// What is known of a session beside its messages.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +77,7 @@ pub(super) struct Response<'s> {
     /// Whether only the last of several calls was counted.
     pub(super) is_partial: bool,
     /// What it stands for: `response` or `session`.
-    pub(super) grain: &'static str,
+    pub(super) grain: UsageGrain,
 }
 
 /// Writes the rows of one session.

@@ -14,6 +14,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::Text;
 use crate::source::repair;
+use crate::tables::UsageGrain;
 
 /// Takes a session's messages in order, each followed by its parts.
 pub(super) struct Transcript<'o, 'a> {
@@ -464,7 +465,7 @@ impl Open {
             duration_ms: between(self.created, step.ended).filter(|_| self.steps.len() <= 1 && self.begun_steps <= 1),
             stop_reason: step.reason.as_deref(),
             is_partial: false,
-            grain: "response",
+            grain: UsageGrain::Response,
         }
     }
 }
