@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 
-use crate::tables::{MessageColumns, Status, ToolCallColumns, UsageColumns, UsageGrain};
+use crate::tables::{MessageColumns, MessageKind, Status, ToolCallColumns, UsageColumns, UsageGrain};
 
 /// Longest time between two records that counts as active. Microseconds.
 const ACTIVE_GAP: i64 = 5 * 60 * 1_000_000;
@@ -67,7 +67,7 @@ impl Totals {
         self.started_at = self.started_at.into_iter().chain(moment).min();
         self.add_moment(moment);
         match columns.kind(row) {
-            "prompt" => {
+            MessageKind::Prompt => {
                 self.prompts += 1;
                 let seq = columns.seq(row);
                 if let Some(text) = columns.text(row)
@@ -76,9 +76,9 @@ impl Totals {
                     self.first_prompt = title_of(text).map(|title| (seq, title)).or(self.first_prompt.take());
                 }
             }
-            "api_error" => self.api_errors += 1,
-            "compaction" => self.compactions += 1,
-            "abort" => self.aborts += 1,
+            MessageKind::ApiError => self.api_errors += 1,
+            MessageKind::Compaction => self.compactions += 1,
+            MessageKind::Abort => self.aborts += 1,
             _ => {}
         }
     }

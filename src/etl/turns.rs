@@ -10,7 +10,7 @@ use arrow::datatypes::Int64Type;
 use crate::error::Result;
 use crate::extract::Chunk;
 use crate::identity::Kind;
-use crate::tables::{MESSAGES, MessageColumns, TOOL_CALLS, TableDef, USAGE, UsageColumns};
+use crate::tables::{MESSAGES, MessageColumns, MessageKind, TOOL_CALLS, TableDef, USAGE, UsageColumns};
 
 /// Stands for the rows that only the lake has, among the sources.
 pub(super) const LAKE: usize = usize::MAX;
@@ -54,7 +54,7 @@ impl Turns {
     /// Takes the rows of a source that the session has, each in its place; those of the lake after all others.
     pub(super) fn keep(&mut self, source: usize, [messages, calls, _]: &[RecordBatch; 3]) {
         let columns = MessageColumns::of(messages);
-        let is_prompt = |row: usize| matches!(columns.kind(row), "prompt" | "command");
+        let is_prompt = |row: usize| matches!(columns.kind(row), MessageKind::Prompt | MessageKind::Command);
         if source == LAKE {
             for row in (0..messages.num_rows()).filter(|row| is_prompt(*row)) {
                 self.lose(columns.seq(row), columns.turn(row), columns.is_sidechain(row));

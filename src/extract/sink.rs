@@ -17,7 +17,7 @@ use crate::interrupt::interrupted;
 use crate::pricing::Recent;
 use crate::redact::Counts;
 use crate::source::records::{Usd, take_out_of_range};
-use crate::tables::{Category, MessageRow, Status, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageKind, MessageRow, Status, ToolCallRow, UsageRow};
 use crate::time::plausible;
 
 /// Facts that the first reading of a source collects, and that the second needs to give rows in chunks.
@@ -240,7 +240,7 @@ impl<'a> Sink<'a> {
             if matches!(self.mode, Mode::ClaimsOnly) || rows.places.is_some() {
                 rows.places.get_or_insert_default().push(place);
             }
-            let prompt = text.as_deref().filter(|_| row.kind == "prompt");
+            let prompt = text.as_deref().filter(|_| row.kind == MessageKind::Prompt);
             let sketch = prompt.and_then(|prompt| likeness::text_sketch(prompt, seed));
             let [text, thinking] = [text, thinking].map(|text| text.filter(|_| stores));
             rows.messages.push(key, &[text.as_deref(), thinking.as_deref()]).push(MessageRow {
@@ -512,7 +512,8 @@ mod tests {
         let context =
             Context { agent: "claude-code", redactor: &redactor, pricer: &pricer, content, zone: chrono_tz::Tz::UTC };
         let mut sink = Sink::collect(&context);
-        let prompt = MessageRow { message_id: "m", kind: "prompt", text: Some(FAILED), ..MessageRow::default() };
+        let prompt =
+            MessageRow { message_id: "m", kind: MessageKind::Prompt, text: Some(FAILED), ..MessageRow::default() };
         sink.message(prompt, false).unwrap();
         let token = format!("ghp_{}", "a1B2".repeat(9));
         let name = format!("mcp__{token}__run");

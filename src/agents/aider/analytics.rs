@@ -7,7 +7,7 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Moment, Object, Text, TokenNumber, Usd, record};
-use crate::tables::{MessageRow, SessionKind, UsageGrain, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain, UsageRow};
 
 record! {
     /// One line of the log.
@@ -115,7 +115,7 @@ impl<'s> RecordReader<'s> for Log<'s, '_> {
             "message_send_exception" => {
                 let exception = properties.and_then(|properties| properties.exception.get());
                 let id = self.id_of(record, event);
-                self.tell(record, line, &id, ("api_error", exception.unwrap_or(event)))
+                self.tell(record, line, &id, (MessageKind::ApiError, exception.unwrap_or(event)))
             }
             _ => Ok(()),
         }
@@ -133,7 +133,7 @@ impl Log<'_, '_> {
         let session = self.numbered(name.clone());
         let id = format!("{session}:start");
         self.launch = Some(Launch { name, session, began: record.time.0, version: None, seq: 0 });
-        self.tell(record, line, &id, ("meta", event))
+        self.tell(record, line, &id, (MessageKind::Meta, event))
     }
 
     /// What an event is called: by itself and its moment, so that it is still the same one when lines before it are gone.
@@ -153,7 +153,7 @@ impl Log<'_, '_> {
         record: &Line<'_>,
         line: u64,
         id: &str,
-        (kind, text): (&'static str, &str),
+        (kind, text): (MessageKind, &str),
     ) -> Result<(), Reject> {
         let Some(launch) = &mut self.launch else { return Ok(()) };
         let row = MessageRow {
@@ -161,10 +161,10 @@ impl Log<'_, '_> {
             seq: launch.seq,
             message_id: id,
             timestamp: record.time.0,
-            role: "system",
+            role: Role::System,
             kind,
             text: Some(text),
-            is_error: kind == "api_error",
+            is_error: kind == MessageKind::ApiError,
             source_line: i64::try_from(line).ok(),
             ..MessageRow::default()
         };

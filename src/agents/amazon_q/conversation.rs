@@ -12,7 +12,7 @@ use crate::agents::ids::Prints;
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Object, Raw, Text};
-use crate::tables::{MessageRow, SessionKind, Status, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Status, UsageRow};
 
 /// What is sent without the person having typed it.
 const AUTOMATIC: [&str; 2] =
@@ -144,7 +144,7 @@ impl<'o, 's> Conversation<'o, 's> {
             timestamp: request.end.0,
             model: model.as_deref().filter(|_| response.is_some()),
             response_id: response,
-            ..blank("system", "compaction", &id)
+            ..blank(Role::System, MessageKind::Compaction, &id)
         };
         self.thread.push(row)?;
         if let Some(response) = response {
@@ -251,9 +251,9 @@ impl<'o, 's> Conversation<'o, 's> {
             self.thread.next_turn();
             self.first_prompt.get_or_insert_with(|| text.to_owned());
         }
-        let kind = if is_automatic { "meta" } else { "prompt" };
+        let kind = if is_automatic { MessageKind::Meta } else { MessageKind::Prompt };
         let attachments = i64::try_from(user.images.0.len()).unwrap_or(0);
-        let row = MessageRow { text: Some(text), timestamp, attachments, ..blank("user", kind, &id) };
+        let row = MessageRow { text: Some(text), timestamp, attachments, ..blank(Role::User, kind, &id) };
         self.thread.push(row)
     }
 
@@ -281,7 +281,7 @@ impl<'o, 's> Conversation<'o, 's> {
         }
         let id = first.or(id).map(|id| format!("{id}:r"));
         let id = id.unwrap_or_else(|| self.printed("tool", moment, []));
-        self.thread.push(MessageRow { timestamp: moment, is_error, ..blank("tool", "tool_result", &id) })
+        self.thread.push(MessageRow { timestamp: moment, is_error, ..blank(Role::Tool, MessageKind::ToolResult, &id) })
     }
 
     fn take_reply(
@@ -297,7 +297,7 @@ impl<'o, 's> Conversation<'o, 's> {
             timestamp: request.end.0,
             model: model.as_deref(),
             response_id: response,
-            ..blank("assistant", "reply", id)
+            ..blank(Role::Assistant, MessageKind::Reply, id)
         };
         self.thread.push(row)?;
         for (place, call) in reply.calls.0.iter().filter_map(|call| call.0.as_ref()).enumerate() {
@@ -334,6 +334,6 @@ fn asked(original: Raw<'_>, repaired: Raw<'_>) -> Option<String> {
 }
 
 /// A message with nothing in it yet.
-pub(in crate::agents) fn blank<'r>(role: &'r str, kind: &'r str, id: &'r str) -> MessageRow<'r> {
+pub(in crate::agents) fn blank(role: Role, kind: MessageKind, id: &str) -> MessageRow<'_> {
     MessageRow { message_id: id, role, kind, ..MessageRow::default() }
 }

@@ -5,7 +5,7 @@ use super::calls::{Call, Calls, Outcome};
 use super::ids::Ids;
 use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, Reject, Sink, key, session_key};
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageKind, MessageRow, UsageRow};
 
 /// What Kiro CLI took over from Amazon Q, with its ids, is Amazon Q's where both have it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl<'o, 's> Thread<'o, 's> {
         self.seq += 1;
         self.has_rows = true;
         let id = row.message_id.to_owned();
-        if row.kind == "reply" {
+        if row.kind == MessageKind::Reply {
             self.reply = Some(id.clone());
         }
         self.out.message(row, self.is_copy)?;

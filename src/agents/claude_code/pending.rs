@@ -5,7 +5,7 @@ use super::content::output_text;
 use super::record::{Block, Message};
 use super::tools::{Outcome, is_shell};
 use crate::extract::{KeyMap, KeySet};
-use crate::tables::{Category, MessageRow, Status, ToolCallRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
 /// A reply of the model that further lines may continue.
 pub(super) struct Reply {
@@ -15,7 +15,7 @@ pub(super) struct Reply {
     seq: i64,
     turn: Option<i64>,
     timestamp: Option<i64>,
-    kind: &'static str,
+    kind: MessageKind,
     text: Option<String>,
     thinking: Option<String>,
     model: Option<String>,
@@ -52,7 +52,7 @@ impl Reply {
             seq: row.seq,
             turn: row.turn,
             timestamp: row.timestamp,
-            kind: if is_error { "api_error" } else { "reply" },
+            kind: if is_error { MessageKind::ApiError } else { MessageKind::Reply },
             text: None,
             thinking: None,
             model: owned(message.model.get().filter(|_| !is_synthetic)),
@@ -74,8 +74,8 @@ impl Reply {
             message_id: &self.message_id,
             turn: self.turn,
             timestamp: self.timestamp,
-            role: "assistant",
-            kind: if is_filler { "notice" } else { self.kind },
+            role: Role::Assistant,
+            kind: if is_filler { MessageKind::Notice } else { self.kind },
             text: self.text.as_deref(),
             thinking: self.thinking.as_deref(),
             model: self.model.as_deref(),

@@ -9,6 +9,7 @@ use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::records::{Object, Text, record};
 use crate::source::{Source, TORN_END, repair};
+use crate::tables::MessageKind;
 
 record! {
     /// Text that was pasted into a prompt.
@@ -48,7 +49,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
                 (format!("prompts-{day}-{project_hash:016x}"), prompt_key(project, &typed))
             }
         };
-        let kind = if typed.starts_with(['/', '!']) { "command" } else { "prompt" };
+        let kind = if typed.starts_with(['/', '!']) { MessageKind::Command } else { MessageKind::Prompt };
         let timestamp = prompt.timestamp.0;
         prompts.add(session, project, TypedPrompt { claim, timestamp, kind, text: typed, line: line.number });
     }

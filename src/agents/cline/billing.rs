@@ -8,7 +8,7 @@ use super::rows::{Bill, Rows, Said};
 use super::split::{Circumstances, Split};
 use super::timeline::{Event, Request, Timeline, Total, moment};
 use crate::extract::{Kind, Reject};
-use crate::tables::UsageGrain;
+use crate::tables::{MessageKind, Role, UsageGrain};
 
 /// Hands on what a timeline tells, in its order, along with a task's messages.
 pub(super) struct Billing<'t> {
@@ -31,7 +31,7 @@ impl<'t> Billing<'t> {
 
     /// Whether any event is a compaction, so that what the history tells of it is its summary.
     pub(super) fn tells_compactions(&self) -> bool {
-        self.timeline.events.iter().any(|event| event.kind == "compaction")
+        self.timeline.events.iter().any(|event| event.kind == MessageKind::Compaction)
     }
 
     /// Whether any request told its tokens, so that what the history tells of them is left aside.
@@ -97,10 +97,10 @@ impl<'t> Billing<'t> {
         let said = Said {
             id: &id,
             at: moment(event.at),
-            role: "system",
+            role: Role::System,
             kind: event.kind,
             text: event.text.as_deref(),
-            is_error: matches!(event.kind, "api_error" | "notice"),
+            is_error: matches!(event.kind, MessageKind::ApiError | MessageKind::Notice),
             ..Said::default()
         };
         let seq = rows.say(&said)?;

@@ -7,7 +7,7 @@ use super::split::Split;
 use super::tools;
 use crate::agents::ids::{Given, Prints, is_global};
 use crate::extract::{Kind, Reject, Sink, key};
-use crate::tables::{Category, MessageRow, Status, ToolCallRow, UsageGrain, UsageRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow, UsageGrain, UsageRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'o, 's> {
@@ -35,8 +35,8 @@ pub(super) struct Said<'a> {
     pub(super) id: &'a str,
     pub(super) parent: Option<&'a str>,
     pub(super) at: Option<i64>,
-    pub(super) role: &'static str,
-    pub(super) kind: &'static str,
+    pub(super) role: Role,
+    pub(super) kind: MessageKind,
     pub(super) text: Option<&'a str>,
     pub(super) thinking: Option<&'a str>,
     pub(super) model: Option<&'a str>,
@@ -121,7 +121,7 @@ impl<'o, 's> Rows<'o, 's> {
     /// Hands on a message; gives its place.
     pub(super) fn say(&mut self, said: &Said<'_>) -> std::result::Result<i64, Reject> {
         let seq = self.take_place();
-        self.turn += i64::from(said.kind == "prompt");
+        self.turn += i64::from(said.kind == MessageKind::Prompt);
         self.note_moment(said.at);
         let row = MessageRow {
             session_id: &self.session,

@@ -8,6 +8,7 @@ use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{Reject, Sink, session_key};
 use crate::source::records::{List, Object};
 use crate::source::{Source, TORN_END, repair};
+use crate::tables::MessageKind;
 
 /// Reads the typed prompts. Each is claimed weakly, so that any rollout that has it wins.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -61,7 +62,7 @@ fn add(prompts: &mut TypedPrompts, prompt: &Prompt<'_>, line: u64) {
         Some(session) => (session.to_owned(), session_key(AGENT, session)),
         None => (format!("prompts-{}", crate::time::day_of(prompt.moment.0)), prompt_key(text)),
     };
-    let kind = if text.starts_with(['/', '!']) { "command" } else { "prompt" };
+    let kind = if text.starts_with(['/', '!']) { MessageKind::Command } else { MessageKind::Prompt };
     let prompt = TypedPrompt { claim, timestamp: prompt.moment.0, kind, text: text.to_owned(), line };
     prompts.add(session, "", prompt);
 }

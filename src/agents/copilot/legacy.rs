@@ -10,7 +10,7 @@ use super::tools;
 use crate::agents::ids::{self, Prints};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::{Source, repair};
-use crate::tables::{Category, MessageRow, SessionKind, Status, ToolCallRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, Status, ToolCallRow};
 
 /// Reads a chat.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -107,16 +107,16 @@ impl<'c> Reader<'c, '_, '_> {
 
     fn take(&mut self, message: &'c LegacyMessage<'c>) -> Result<(), Reject> {
         let (role, kind) = match message.role.get() {
-            Some("user") => ("user", "prompt"),
-            Some("assistant") => ("assistant", "reply"),
-            _ => ("system", "meta"),
+            Some("user") => (Role::User, MessageKind::Prompt),
+            Some("assistant") => (Role::Assistant, MessageKind::Reply),
+            _ => (Role::System, MessageKind::Meta),
         };
-        if kind == "prompt" {
+        if kind == MessageKind::Prompt {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
         }
         let text = message.content.get();
         let calls = message.calls.0.iter().filter_map(|call| call.0.as_ref()?.id.get());
-        let id = format!("{}#{}", self.session, self.prints.name(role, None, text.into_iter().chain(calls)));
+        let id = format!("{}#{}", self.session, self.prints.name(role.as_str(), None, text.into_iter().chain(calls)));
         let timestamp = self.moment_of(text);
         let row = MessageRow {
             session_id: self.session,
@@ -128,7 +128,7 @@ impl<'c> Reader<'c, '_, '_> {
             role,
             kind,
             text,
-            model: self.chat.model.get().filter(|_| kind == "reply"),
+            model: self.chat.model.get().filter(|_| kind == MessageKind::Reply),
             ..MessageRow::default()
         };
         self.out.message(row, false)?;

@@ -12,7 +12,7 @@ use super::{AGENT, child_session, dollars, recorded_key, stored_key};
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::TokenNumber;
 use crate::source::{Database, Source};
-use crate::tables::{MessageRow, SessionKind};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 
 /// One session of the database.
 #[derive(Default)]
@@ -161,9 +161,11 @@ fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut seq = 0;
     let mut parent: Option<String> = None;
     for turn in &session.turns {
-        for (role, kind, text) in [("user", "prompt", &turn.prompt), ("assistant", "reply", &turn.answer)] {
+        for (role, kind, text) in
+            [(Role::User, MessageKind::Prompt, &turn.prompt), (Role::Assistant, MessageKind::Reply, &turn.answer)]
+        {
             let Some(text) = text else { continue };
-            let message = format!("store:{id}:{}:{role}", turn.index);
+            let message = format!("store:{id}:{}:{}", turn.index, role.as_str());
             out.message(turn.row(id, seq, &message, parent.as_deref(), (role, kind, text)), false)?;
             out.yields_to(Kind::Message, &message, presence, None);
             parent = Some(message);
@@ -216,7 +218,7 @@ impl Turn {
         seq: i64,
         id: &'r str,
         parent: Option<&'r str>,
-        (role, kind, text): (&'static str, &'static str, &'r str),
+        (role, kind, text): (Role, MessageKind, &'r str),
     ) -> MessageRow<'r> {
         MessageRow {
             session_id: session,

@@ -12,7 +12,7 @@ use super::tools::{Asked, Outcome};
 use super::value;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::records::Raw;
-use crate::tables::{Category, Status};
+use crate::tables::{Category, MessageKind, Role, Status};
 
 /// A call whose result is to come.
 #[derive(Default)]
@@ -76,20 +76,20 @@ impl<'o, 's> Chat<'o, 's> {
                     return Ok(());
                 }
                 let prompt = Prompt::of(text.as_deref().unwrap_or_default());
-                if prompt.kind == "prompt" {
+                if prompt.kind == MessageKind::Prompt {
                     self.rows.begin_turn();
                 }
                 let timestamp = prompt.moment.or(moment);
                 let text = text.as_ref().map(|_| prompt.text);
-                let said = Said { role: "user", kind: prompt.kind, text, timestamp, attachments, ..said };
+                let said = Said { role: Role::User, kind: prompt.kind, text, timestamp, attachments, ..said };
                 self.rows.message(&said)?;
             }
             "assistant" => {
                 let thinking = texts(&blocks, "reasoning");
                 let model = self.model.clone().filter(|_| is_last);
                 let said = Said {
-                    role: "assistant",
-                    kind: "reply",
+                    role: Role::Assistant,
+                    kind: MessageKind::Reply,
                     text: text.as_deref(),
                     thinking: thinking.as_deref(),
                     model: model.as_deref(),
@@ -99,14 +99,19 @@ impl<'o, 's> Chat<'o, 's> {
                 self.take_calls(message, &blocks, &id)?;
             }
             "tool" => {
-                self.rows.message(&Said { role: "tool", kind: "tool_result", ..said })?;
+                self.rows.message(&Said { role: Role::Tool, kind: MessageKind::ToolResult, ..said })?;
                 self.take_results(message, &blocks, text.as_deref(), &id)?;
             }
             role => {
                 if role != "system" {
                     self.rows.out.unknown(&format!("role {role}"));
                 }
-                self.rows.message(&Said { role: "system", kind: "meta", text: text.as_deref(), ..said })?;
+                self.rows.message(&Said {
+                    role: Role::System,
+                    kind: MessageKind::Meta,
+                    text: text.as_deref(),
+                    ..said
+                })?;
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::AGENT;
 use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{Category, MessageRow, Status, ToolCallRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'o, 's> {
@@ -28,8 +28,8 @@ pub(super) struct Rows<'o, 's> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Said<'m> {
     pub(super) id: &'m str,
-    pub(super) role: &'static str,
-    pub(super) kind: &'static str,
+    pub(super) role: Role,
+    pub(super) kind: MessageKind,
     pub(super) text: Option<&'m str>,
     pub(super) thinking: Option<&'m str>,
     pub(super) model: Option<&'m str>,
@@ -108,7 +108,7 @@ impl<'o, 's> Rows<'o, 's> {
             thinking: said.thinking,
             model: said.model,
             response_id: said.response_id,
-            is_error: said.kind == "api_error",
+            is_error: said.kind == MessageKind::ApiError,
             attachments: said.attachments,
             source_line: said.line,
             ..MessageRow::default()

@@ -13,7 +13,7 @@ use crate::agents::ids::Prints;
 use crate::extract::{Facts, NoteField, Reject, Sink, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Lines, Source, repair};
-use crate::tables::SessionKind;
+use crate::tables::{MessageKind, SessionKind};
 
 /// Reads a chat into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -157,8 +157,8 @@ impl<'s> Look<'s> for FirstLook<'_, 's> {
             && record.kind.is("user")
         {
             snapshot.sums_up = match kind_of(record) {
-                "compaction" => Some(!self.survey.knows(&id)),
-                "prompt" => Some(false),
+                MessageKind::Compaction => Some(!self.survey.knows(&id)),
+                MessageKind::Prompt => Some(false),
                 _ => None,
             };
         }

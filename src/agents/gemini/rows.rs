@@ -9,7 +9,7 @@ use super::record::{Arguments, Call, Record};
 use super::survey::{Entry, Survey};
 use super::tools;
 use crate::extract::{KeySet, Kind, NoteField, Reject, Sink, key, session_key};
-use crate::tables::{Category, MessageRow, Status, ToolCallRow, UsageGrain, UsageRow};
+use crate::tables::{Category, MessageKind, MessageRow, Status, ToolCallRow, UsageGrain, UsageRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'r, 'o, 's> {
@@ -50,7 +50,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             text: shown.as_deref().or(content.text.as_deref()),
             thinking: thinking.as_deref(),
             model: entry.model.as_deref(),
-            response_id: Some(&*id).filter(|_| entry.kind == "reply"),
+            response_id: Some(&*id).filter(|_| entry.kind == MessageKind::Reply),
             is_error: kind == Some("error"),
             attachments: content.attachments,
             source_line: self.origin.line(entry.first_line),
@@ -95,7 +95,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             seq,
             call_id: &call_id,
             message_id: Some(message_id),
-            response_id: Some(message_id).filter(|_| entry.kind == "reply"),
+            response_id: Some(message_id).filter(|_| entry.kind == MessageKind::Reply),
             turn: entry.turn,
             name,
             category,

@@ -9,7 +9,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Moment, Object, Text};
 use crate::source::{Source, repair};
-use crate::tables::{MessageRow, SessionKind, Status};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Status};
 
 /// Reads a log.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -77,7 +77,7 @@ impl Work<'_> {
             text: Some(unwrapped(&text)),
             timestamp: self.start,
             attachments,
-            ..blank("user", "prompt", &id)
+            ..blank(Role::User, MessageKind::Prompt, &id)
         })
     }
 
@@ -102,7 +102,11 @@ impl Work<'_> {
                 if thread.last_reply().is_none() {
                     thread.out.claim(answered(self.execution), false);
                 }
-                thread.push(MessageRow { text: output.text.get(), timestamp, ..blank("assistant", "reply", &id) })
+                thread.push(MessageRow {
+                    text: output.text.get(),
+                    timestamp,
+                    ..blank(Role::Assistant, MessageKind::Reply, &id)
+                })
             }
             Some(kind) if !thread.ids.has(Kind::ToolCall, &id) => {
                 thread.begin_call(Call {
@@ -125,13 +129,13 @@ impl Work<'_> {
     /// How the work ended, when not well.
     fn take_status(&self, status: &Text<'_>, thread: &mut Thread<'_, '_>) -> Result<(), Reject> {
         let kind = match status.get() {
-            Some("aborted" | "cancelled" | "canceled") => "abort",
-            Some("failed" | "error") => "api_error",
+            Some("aborted" | "cancelled" | "canceled") => MessageKind::Abort,
+            Some("failed" | "error") => MessageKind::ApiError,
             _ => return Ok(()),
         };
         let id = format!("{}:end", self.execution);
-        let is_error = kind == "api_error";
-        thread.push(MessageRow { text: status.get(), timestamp: self.end, is_error, ..blank("system", kind, &id) })
+        let is_error = kind == MessageKind::ApiError;
+        thread.push(MessageRow { text: status.get(), timestamp: self.end, is_error, ..blank(Role::System, kind, &id) })
     }
 }
 

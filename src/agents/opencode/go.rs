@@ -13,7 +13,7 @@ use super::transcript::append;
 use crate::extract::{Reject, Sink};
 use crate::source::records::{Flag, List, Object, Text, record};
 use crate::source::{Database, repair};
-use crate::tables::{Status, UsageGrain};
+use crate::tables::{MessageKind, Role, Status, UsageGrain};
 
 record! {
     /// A part of a message.
@@ -146,8 +146,14 @@ impl<'o, 'a> GoSession<'o, 'a> {
             return Ok(());
         }
         let is_assistant = message.role == "assistant";
-        let role = if is_assistant { "assistant" } else { "user" };
-        let traits = Traits { role, created: message.created, provider: None, model: message.model, finished: None };
+        let role = if is_assistant { Role::Assistant } else { Role::User };
+        let traits = Traits {
+            role: role.as_str(),
+            created: message.created,
+            provider: None,
+            model: message.model,
+            finished: None,
+        };
         let identity = self.rows.identity(message.id, traits, false);
         if !is_assistant {
             self.rows.turn();
@@ -158,9 +164,9 @@ impl<'o, 'a> GoSession<'o, 'a> {
             timestamp: message.created,
             role,
             kind: match reason {
-                Some("canceled") => "abort",
-                _ if is_assistant => "reply",
-                _ => "prompt",
+                Some("canceled") => MessageKind::Abort,
+                _ if is_assistant => MessageKind::Reply,
+                _ => MessageKind::Prompt,
             },
             text: Some(said_text.as_str()).filter(|text| !text.is_empty()),
             thinking: Some(thinking.as_str()).filter(|text| !text.is_empty()),

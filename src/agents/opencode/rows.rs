@@ -8,7 +8,7 @@ use super::record::Arguments;
 use super::tokens::Billed;
 use super::tools::{self, Call};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{Category, MessageRow, SessionKind, ToolCallRow, UsageGrain, UsageRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, ToolCallRow, UsageGrain, UsageRow};
 
 /// What is known of a session beside its messages.
 #[derive(Debug, Clone, Default)]
@@ -44,8 +44,8 @@ pub(super) struct Said<'s> {
     pub(super) parent: Option<&'s str>,
     /// Microseconds since 1970.
     pub(super) timestamp: Option<i64>,
-    pub(super) role: &'s str,
-    pub(super) kind: &'s str,
+    pub(super) role: Role,
+    pub(super) kind: MessageKind,
     pub(super) text: Option<&'s str>,
     pub(super) thinking: Option<&'s str>,
     pub(super) model: Option<&'s str>,

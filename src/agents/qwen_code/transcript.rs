@@ -16,7 +16,7 @@ use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeyMap, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Source, repair, unescape};
-use crate::tables::{MessageRow, SessionKind};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 use calls::Calls;
 use system::Measured;
 
@@ -253,6 +253,6 @@ fn set(field: &mut Option<String>, told: Option<&str>) {
 }
 
 /// A message of which nothing is known yet.
-fn blank_row(role: &'static str, kind: &'static str) -> MessageRow<'static> {
+fn blank_row(role: Role, kind: MessageKind) -> MessageRow<'static> {
     MessageRow { role, kind, ..MessageRow::default() }
 }

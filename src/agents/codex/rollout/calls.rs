@@ -13,7 +13,7 @@ use crate::agents::ids::{Given, is_global, is_uuid};
 use crate::agents::mcp;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Raw, Text};
-use crate::tables::{Category, MessageRow, Status, ToolCallRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
 /// The calls of a rollout that are not yet handed on.
 #[derive(Default)]
@@ -238,7 +238,13 @@ impl Rollout<'_, '_> {
         self.answer(key, Answer { outcome, output, ended_at: spot.moment })?;
         let message = self.ids.of(self.lineage.namespace(&self.session), None, &["result", id]);
         let is_error = matches!(outcome.status, Status::Error | Status::Rejected);
-        self.push(MessageRow { role: "tool", kind: "tool_result", is_error, attachments, ..blank(&message, spot) })
+        self.push(MessageRow {
+            role: Role::Tool,
+            kind: MessageKind::ToolResult,
+            is_error,
+            attachments,
+            ..blank(&message, spot)
+        })
     }
 
     /// Stands for the call that a result answers and that no line holds.

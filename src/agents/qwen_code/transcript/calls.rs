@@ -5,7 +5,7 @@ use super::super::record::{Arguments, Call, Response};
 use super::super::{AGENT, tools};
 use super::{Spot, Transcript, blank_row};
 use crate::extract::{KeyMap, KeySet, Kind, Reject, Request, key};
-use crate::tables::{Category, Status, ToolCallRow};
+use crate::tables::{Category, MessageKind, Role, Status, ToolCallRow};
 
 /// A call whose result is to come.
 #[derive(Default)]
@@ -118,7 +118,7 @@ impl Transcript<'_, '_> {
 
     /// The results of one or more calls.
     pub(super) fn take_results(&mut self, spot: &Spot<'_, '_>) -> Result<(), Reject> {
-        self.push(spot, blank_row("tool", "tool_result"))?;
+        self.push(spot, blank_row(Role::Tool, MessageKind::ToolResult))?;
         let parts = spot.line.message.0.iter().flat_map(parts);
         let responses = parts.filter_map(|part| part.response.0.as_ref());
         responses.enumerate().try_for_each(|(place, response)| self.close_call(spot, response, place))
