@@ -348,43 +348,43 @@ error: `jsn` is no format, and a query is given already; formats: table, json, n
 #[test]
 fn schema_in_each_format() {
     insta::assert_snapshot!(stdout(&["schema", "prices"]), @r#"
-┌────────┬─────────────────┬────────┬──────┬──────────┬──────────────────────────────────────────────────────────────────────────────────────────┐
-│ table  │ column          │ type   │ unit │ nullable │ meaning                                                                                  │
-├────────┼─────────────────┼────────┼──────┼──────────┼──────────────────────────────────────────────────────────────────────────────────────────┤
-│ prices │ model           │ text   │      │ false    │ Model as priced; joins to `usage.model_key`.                                             │
-│ prices │ provider        │ text   │      │ true     │ Provider of the model.                                                                   │
-│ prices │ valid_from      │ text   │ day  │ true     │ First day on which it holds; null when it always did.                                    │
-│ prices │ valid_until     │ text   │ day  │ true     │ Day from which it holds no more; null while it holds.                                    │
-│ prices │ kind            │ text   │      │ false    │ What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search. │
-│ prices │ tier            │ text   │      │ false    │ standard, long_context, priority, flex, fast, ultrafast or batch.                        │
-│ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context price holds for the whole request.             │
-│ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a million searches, where kind is web_search).      │
-└────────┴─────────────────┴────────┴──────┴──────────┴──────────────────────────────────────────────────────────────────────────────────────────┘
+┌────────┬─────────────────┬────────┬──────┬──────────┬───────────────────────────────────────────────────────────────────────┬─────────────────────────────────────────────────────────────────────────────────────┐
+│ table  │ column          │ type   │ unit │ nullable │ values                                                                │ meaning                                                                             │
+├────────┼─────────────────┼────────┼──────┼──────────┼───────────────────────────────────────────────────────────────────────┼─────────────────────────────────────────────────────────────────────────────────────┤
+│ prices │ model           │ text   │      │ false    │                                                                       │ Model as priced; joins to `usage.model_key`.                                        │
+│ prices │ provider        │ text   │      │ true     │                                                                       │ Provider of the model.                                                              │
+│ prices │ valid_from      │ text   │ day  │ true     │                                                                       │ First day on which it holds; null when it always did.                               │
+│ prices │ valid_until     │ text   │ day  │ true     │                                                                       │ Day from which it holds no more; null while it holds.                               │
+│ prices │ kind            │ text   │      │ false    │ input, cache_read, cache_write_5m, cache_write_1h, output, web_search │ What is priced.                                                                     │
+│ prices │ tier            │ text   │      │ false    │ standard, long_context, priority, flex, fast, ultrafast, batch        │ Which requests it is for.                                                           │
+│ prices │ threshold       │ bigint │      │ true     │                                                                       │ Input tokens above which the long-context price holds for the whole request.        │
+│ prices │ usd_per_million │ double │ USD  │ false    │                                                                       │ Price. USD for a million tokens (for a million searches, where kind is web_search). │
+└────────┴─────────────────┴────────┴──────┴──────────┴───────────────────────────────────────────────────────────────────────┴─────────────────────────────────────────────────────────────────────────────────────┘
 "#);
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "csv"]), @r#"
-table,column,type,unit,nullable,meaning
-prices,model,text,,false,Model as priced; joins to `usage.model_key`.
-prices,provider,text,,true,Provider of the model.
-prices,valid_from,text,day,true,First day on which it holds; null when it always did.
-prices,valid_until,text,day,true,Day from which it holds no more; null while it holds.
-prices,kind,text,,false,"What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search."
-prices,tier,text,,false,"standard, long_context, priority, flex, fast, ultrafast or batch."
-prices,threshold,bigint,,true,Input tokens above which the long-context price holds for the whole request.
-prices,usd_per_million,double,USD,false,"Price. USD for a million tokens (for a million searches, where kind is web_search)."
+table,column,type,unit,nullable,values,meaning
+prices,model,text,,false,,Model as priced; joins to `usage.model_key`.
+prices,provider,text,,true,,Provider of the model.
+prices,valid_from,text,day,true,,First day on which it holds; null when it always did.
+prices,valid_until,text,day,true,,Day from which it holds no more; null while it holds.
+prices,kind,text,,false,"[""input"",""cache_read"",""cache_write_5m"",""cache_write_1h"",""output"",""web_search""]",What is priced.
+prices,tier,text,,false,"[""standard"",""long_context"",""priority"",""flex"",""fast"",""ultrafast"",""batch""]",Which requests it is for.
+prices,threshold,bigint,,true,,Input tokens above which the long-context price holds for the whole request.
+prices,usd_per_million,double,USD,false,,"Price. USD for a million tokens (for a million searches, where kind is web_search)."
 "#);
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "markdown"]), @r#"
-| table | column | type | unit | nullable | meaning |
-| --- | --- | --- | --- | --- | --- |
-| prices | model | text |  | false | Model as priced; joins to `usage.model_key`. |
-| prices | provider | text |  | true | Provider of the model. |
-| prices | valid_from | text | day | true | First day on which it holds; null when it always did. |
-| prices | valid_until | text | day | true | Day from which it holds no more; null while it holds. |
-| prices | kind | text |  | false | What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search. |
-| prices | tier | text |  | false | standard, long_context, priority, flex, fast, ultrafast or batch. |
-| prices | threshold | bigint |  | true | Input tokens above which the long-context price holds for the whole request. |
-| prices | usd_per_million | double | USD | false | Price. USD for a million tokens (for a million searches, where kind is web_search). |
+| table | column | type | unit | nullable | values | meaning |
+| --- | --- | --- | --- | --- | --- | --- |
+| prices | model | text |  | false |  | Model as priced; joins to `usage.model_key`. |
+| prices | provider | text |  | true |  | Provider of the model. |
+| prices | valid_from | text | day | true |  | First day on which it holds; null when it always did. |
+| prices | valid_until | text | day | true |  | Day from which it holds no more; null while it holds. |
+| prices | kind | text |  | false | input, cache_read, cache_write_5m, cache_write_1h, output, web_search | What is priced. |
+| prices | tier | text |  | false | standard, long_context, priority, flex, fast, ultrafast, batch | Which requests it is for. |
+| prices | threshold | bigint |  | true |  | Input tokens above which the long-context price holds for the whole request. |
+| prices | usd_per_million | double | USD | false |  | Price. USD for a million tokens (for a million searches, where kind is web_search). |
 "#);
-    insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "ndjson"]).lines().next().unwrap(), @r#"{"table":"prices","column":"model","type":"text","unit":null,"nullable":false,"meaning":"Model as priced; joins to `usage.model_key`."}"#);
+    insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "ndjson"]).lines().next().unwrap(), @r#"{"table":"prices","column":"model","type":"text","unit":null,"nullable":false,"values":null,"meaning":"Model as priced; joins to `usage.model_key`."}"#);
     let whole: Vec<serde_json::Value> = serde_json::from_str(&stdout(&["schema", "-f", "json"])).unwrap();
     let tables: std::collections::BTreeSet<&str> = whole.iter().map(|row| row["table"].as_str().unwrap()).collect();
     assert_eq!(

@@ -10,6 +10,7 @@ use super::output::{self, Format, Output};
 use super::settings::Settings;
 use crate::query::findings::Detectors;
 use crate::query::{Scope, duckdb, nearest, spark};
+use crate::tables::columns::{Column as _, Opt, StrList};
 use crate::tables::{ColumnDef, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
@@ -57,6 +58,8 @@ struct Column {
     kind: &'static str,
     unit: Option<&'static str>,
     nullable: bool,
+    /// Empty if it may take any value.
+    values: &'static [&'static str],
     meaning: &'static str,
 }
 
@@ -87,12 +90,21 @@ pub(super) fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
         ("type", texts(&columns, |column| Some(column.kind))),
         ("unit", texts(&columns, |column| column.unit)),
         ("nullable", Arc::new(columns.iter().map(|column| Some(column.nullable)).collect::<BooleanArray>()) as _),
+        ("values", values(&columns)),
         ("meaning", texts(&columns, |column| Some(column.meaning))),
     ])?)
 }
 
-fn texts(columns: &[Column], text: fn(&Column) -> Option<&'static str>) -> arrow::array::ArrayRef {
+fn texts(columns: &[Column], text: fn(&Column) -> Option<&'static str>) -> ArrayRef {
     Arc::new(columns.iter().map(text).collect::<StringArray>())
+}
+
+fn values(columns: &[Column]) -> ArrayRef {
+    let mut lists = Opt::<StrList>::builder();
+    for column in columns {
+        Opt::<StrList>::push(&mut lists, (!column.values.is_empty()).then(|| column.values.to_vec()));
+    }
+    Opt::<StrList>::finish(&mut lists)
 }
 
 fn columns(table: &'static TableDef, partitioned: bool) -> impl Iterator<Item = Column> {
@@ -103,6 +115,7 @@ fn columns(table: &'static TableDef, partitioned: bool) -> impl Iterator<Item = 
         kind: "text",
         unit: None,
         nullable: false,
+        values: &[],
         meaning,
     });
     partitions.chain(table.columns.iter().map(|column| declared(table.name, column)))
@@ -110,7 +123,8 @@ fn columns(table: &'static TableDef, partitioned: bool) -> impl Iterator<Item = 
 
 fn declared(table: &'static str, column: &'static ColumnDef) -> Column {
     let (meaning, unit) = split_unit(column.doc.trim());
-    Column { table, name: column.name, kind: column.type_name(), unit, nullable: column.nullable, meaning }
+    let ColumnDef { name, nullable, values, .. } = *column;
+    Column { table, name, kind: column.type_name(), unit, nullable, values, meaning }
 }
 
 const UNITS: [(&str, &str); 6] = [

@@ -1,5 +1,7 @@
 //! discover → plan → extract → resolve → commit: the only place with threads.
 
+use crate::tables::SourceState;
+
 mod balance;
 mod carry;
 mod children;
@@ -43,7 +45,7 @@ use crate::error::{Error, Result};
 use crate::extract::Context;
 use crate::identity::{Owners, Reading};
 use crate::lake::layout::{Layout, PartName};
-use crate::lake::manifest::{Manifest, SourceState};
+use crate::lake::manifest::Manifest;
 use crate::lake::suspects::Breadcrumbs;
 use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;

@@ -19,9 +19,10 @@ use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
 use crate::interrupt::interrupted;
 use crate::lake::layout::PartName;
-use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
+use crate::lake::manifest::{Manifest, SourceEntry};
 use crate::lake::suspects::Breadcrumbs;
 use crate::source::{Databases, Fingerprint, Scope, Source, head, name_of, path_of};
+use crate::tables::SourceState;
 
 /// Bytes looked at for the moment that a source begins; more when it is not among them.
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];

@@ -13,9 +13,10 @@ use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
 use crate::identity::{KeySet, Reading, Record, Replica};
-use crate::lake::manifest::{FATAL, SourceState};
+use crate::lake::manifest::FATAL;
 use crate::source::records::take_out_of_range;
 use crate::source::{Databases, Extent, Fingerprint, Scope, Source};
+use crate::tables::SourceState;
 use crate::time::now;
 
 /// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.

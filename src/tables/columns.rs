@@ -252,8 +252,14 @@ impl TableDef {
 
 impl ColumnDef {
     fn field(&self) -> Field {
-        let comment = HashMap::from([("comment".to_owned(), self.doc.trim().to_owned())]);
+        let comment = HashMap::from([("comment".to_owned(), self.described())]);
         Field::new(self.name, (self.data_type)(), self.nullable).with_metadata(comment)
+    }
+
+    /// Returns its meaning, with the values that it may take.
+    pub fn described(&self) -> String {
+        let doc = self.doc.trim();
+        if self.values.is_empty() { doc.to_owned() } else { format!("{doc} One of: {}.", self.values.join(", ")) }
     }
 
     /// The type's name as SQL users know it.

@@ -23,8 +23,8 @@ pub use state::{
 pub use tool_calls::{TOOL_CALLS, ToolCallColumns, ToolCallRow, ToolCalls};
 pub use usage::{USAGE, Usage, UsageColumns, UsageRow};
 pub use vocabulary::{
-    Basis, Category, CostSource, MessageKind, Role, SessionKind, Severity, SourceState, Status, Unlisted, UsageGrain,
-    Vocabulary,
+    Basis, Category, CostSource, MessageKind, PriceKind, PriceTier, Role, SessionKind, Severity, SourceState, Status,
+    Unlisted, UsageGrain, Vocabulary,
 };
 
 /// The tables that the lake stores as Parquet, in the order in which a session is written.

@@ -1,6 +1,7 @@
 //! Tables made from the lake's state, from the price table and by the detectors; they are not stored as Parquet.
 
 use super::columns::{F64, I64, Opt, Str, StrList, Ts, state_table};
+use super::vocabulary::{Basis, PriceKind, PriceTier, Severity, SourceState};
 
 state_table! {
     /// One row for each file or database that was ever read.
@@ -15,8 +16,8 @@ state_table! {
         bytes: I64,
         /// Modification time when it was last read.
         modified_at: Opt<Ts>,
-        /// ok, partial (some lines were bad), empty, unreadable, encrypted or gone.
-        state: Str,
+        /// How much of it could be read; `partial` if some lines were bad.
+        state: SourceState,
         /// Lines or records read.
         lines: I64,
         /// Lines or records that could not be read.
@@ -93,10 +94,10 @@ state_table! {
         valid_from: Opt<Str>,
         /// Day from which it holds no more; null while it holds. YYYY-MM-DD.
         valid_until: Opt<Str>,
-        /// What is priced: input, cache_read, cache_write_5m, cache_write_1h, output or web_search.
-        kind: Str,
-        /// standard, long_context, priority, flex, fast, ultrafast or batch.
-        tier: Str,
+        /// What is priced.
+        kind: PriceKind,
+        /// Which requests it is for.
+        tier: PriceTier,
         /// Input tokens above which the long-context price holds for the whole request.
         threshold: Opt<I64>,
         /// Price. USD for a million tokens (for a million searches, where kind is web_search).
@@ -117,8 +118,8 @@ state_table! {
         project: Opt<Str>,
         /// When the session started.
         started_at: Opt<Ts>,
-        /// low, medium or high.
-        severity: Str,
+        /// How bad it is.
+        severity: Severity,
         /// How often it happened within the finding. Count.
         occurrences: I64,
         /// What was wasted, without responses that another finding counts; null when unknown. Tokens.
@@ -133,8 +134,8 @@ state_table! {
         evidence: Str,
         /// What happened, in a sentence.
         explanation: Str,
-        /// Where the waste comes from: measured (what responses cost) or estimated.
-        basis: Str,
+        /// How the waste is known: `measured` is what responses cost.
+        basis: Basis,
         /// Machine that the session ran on.
         machine: Str,
         /// What the finding wastes when it is looked at alone. USD.

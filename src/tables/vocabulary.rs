@@ -59,6 +59,14 @@ macro_rules! vocabulary {
                     Self::Unlisted(Unlisted(text)) => text,
                 }
             }
+
+            /// Returns what the value means.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$value => $about,)+
+                    Self::Unlisted(_) => "",
+                }
+            }
         }
 
         impl Vocabulary for $name {
@@ -145,7 +153,7 @@ vocabulary! {
         #[default] Computed = "computed": "The tokens times the prices of the day.",
     }
 
-    /// How much of a source could be read.
+    /// How much of a source could be read. The manifest stores the position of the value: new ones come last.
     SourceState {
         #[default] Ok = "ok": "All of it.",
         Partial = "partial": "All but some bad lines.",
@@ -155,11 +163,32 @@ vocabulary! {
         Gone = "gone": "It no longer exists.",
     }
 
+    /// What a price is for.
+    PriceKind {
+        #[default] Input = "input": "Input tokens that no cache held.",
+        CacheRead = "cache_read": "Input tokens read from a cache.",
+        CacheWrite5m = "cache_write_5m": "Input tokens written to a cache that lives 5 minutes.",
+        CacheWrite1h = "cache_write_1h": "Input tokens written to a cache that lives 1 hour.",
+        Output = "output": "Output tokens.",
+        WebSearch = "web_search": "Web searches.",
+    }
+
+    /// Which requests a price is for.
+    PriceTier {
+        #[default] Standard = "standard": "Requests without a tier of their own.",
+        LongContext = "long_context": "Requests with more input than a threshold.",
+        Priority = "priority": "Requests in the paid fast lane.",
+        Flex = "flex": "Requests in the slow lane.",
+        Fast = "fast": "Requests in Anthropic's fast mode.",
+        Ultrafast = "ultrafast": "Requests in the fastest lane of `OpenAI`.",
+        Batch = "batch": "Requests of a batch.",
+    }
+
     /// How bad a finding is.
     Severity {
-        #[default] Low = "low": "A small waste.",
-        Medium = "medium": "A waste to look at.",
-        High = "high": "A large waste.",
+        #[default] Low = "low": "Worth knowing",
+        Medium = "medium": "Worth looking at",
+        High = "high": "Worth changing something",
     }
 
     /// How the waste of a finding is known.
