@@ -12,7 +12,7 @@ use super::output::{Format, Limit};
 use crate::agents::AGENTS;
 use crate::environment;
 use crate::query::canned;
-use crate::tables::{LAKE_TABLES, STATE_TABLES, Severity};
+use crate::tables::{LAKE_TABLES, STATE_TABLES, Severity, Vocabulary};
 
 /// What coding agents did, cost and wasted: their session files as Parquet and SQL.
 #[derive(Debug, Parser)]

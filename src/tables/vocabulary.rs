@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::{Column, Opt, Str};
 
-/// The values that a column may take. Adding one changes the rows, so the parser version of the agent has to change too.
+/// The values that a column may take.
 pub trait Vocabulary: Copy + Default + 'static {
     /// The texts of all values.
     const TEXTS: &'static [&'static str];
-    /// Returns the text of the value.
-    fn text(self) -> &'static str;
+    /// Returns the value as the lake stores it.
+    fn as_str(self) -> &'static str;
     /// Reads a stored text. A text that is not listed is kept as it is.
     fn of(text: &str) -> Self;
 }
@@ -52,14 +52,6 @@ macro_rules! vocabulary {
             /// All listed values.
             pub const ALL: &'static [Self] = &[$(Self::$value),+];
 
-            /// Returns the value as the lake stores it.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$value => $text,)+
-                    Self::Unlisted(Unlisted(text)) => text,
-                }
-            }
-
             /// Returns what the value means.
             pub fn meaning(self) -> &'static str {
                 match self {
@@ -71,8 +63,11 @@ macro_rules! vocabulary {
 
         impl Vocabulary for $name {
             const TEXTS: &'static [&'static str] = &[$($text),+];
-            fn text(self) -> &'static str {
-                self.as_str()
+            fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                    Self::Unlisted(Unlisted(text)) => text,
+                }
             }
             fn of(text: &str) -> Self {
                 match text {
@@ -217,7 +212,7 @@ impl<V: Vocabulary> Column for V {
         Str::builder()
     }
     fn push(builder: &mut StringBuilder, value: V) {
-        Str::push(builder, value.text());
+        Str::push(builder, value.as_str());
     }
     fn finish(builder: &mut StringBuilder) -> ArrayRef {
         Str::finish(builder)
@@ -240,12 +235,26 @@ impl<V: Vocabulary> Column for Opt<V> {
         Opt::<Str>::builder()
     }
     fn push(builder: &mut Self::Builder, value: Option<V>) {
-        Opt::<Str>::push(builder, value.map(V::text));
+        Opt::<Str>::push(builder, value.map(V::as_str));
     }
     fn finish(builder: &mut Self::Builder) -> ArrayRef {
         Opt::<Str>::finish(builder)
     }
     fn get(array: Option<&StringArray>, row: usize) -> Option<V> {
         Opt::<Str>::get(array, row).map(V::of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_texts_are_read_back() {
+        for value in MessageKind::ALL {
+            assert_eq!(MessageKind::of(value.as_str()), *value);
+        }
+        let newer = MessageKind::of("novel");
+        assert!(newer == MessageKind::of("novel") && newer.as_str() == "novel");
     }
 }

@@ -7,7 +7,7 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Moment, Object, Text, TokenNumber, Usd, record};
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 record! {
     /// One line of the log.
@@ -203,7 +203,6 @@ impl Log<'_, '_> {
         let Some(launch) = self.launch.take() else { return Ok(()) };
         self.out.end_session(Facts {
             session_id: launch.session,
-            kind: SessionKind::Session,
             agent_version: launch.version,
             first_moment: launch.began,
             ..Facts::default()

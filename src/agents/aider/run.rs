@@ -15,7 +15,7 @@ use super::inputs::{self, command_of};
 use super::told::{self, Told};
 use super::{reasoning, session_id, tokens};
 use crate::extract::{Facts, Kind, Reject, Sink};
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
+use crate::tables::{MessageKind, MessageRow, Role};
 use acts::Acts;
 use usage::Ahead;
 
@@ -249,7 +249,7 @@ impl Run {
             }
             Told::Retrying => self.is_awaiting = true,
             Told::Limit => {
-                self.push(Message { line, role: Role::System, kind: MessageKind::Notice, text, timestamp: None }, out)?
+                self.push(Message { line, role: Role::System, kind: MessageKind::Notice, text, timestamp: None }, out)?;
             }
             Told::Interrupted if self.is_awaiting => {
                 self.is_awaiting = false;
@@ -268,7 +268,7 @@ impl Run {
         let Some(session_id) = self.id.take() else { return Ok(None) };
         let first_moment = self.started.and_then(|started| out.local_moment(started));
         let agent_version = self.version.take();
-        Ok(Some(Facts { session_id, kind: SessionKind::Session, agent_version, first_moment, ..Facts::default() }))
+        Ok(Some(Facts { session_id, agent_version, first_moment, ..Facts::default() }))
     }
 
     /// Hands on what was held, because something else follows.

@@ -7,7 +7,7 @@ use super::blocks::Block;
 use super::inputs::kind_of;
 use super::{session_id, tokens};
 use crate::extract::{Facts, Reject, Sink};
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 /// The session as read so far.
 pub(super) struct Seed {
@@ -103,11 +103,6 @@ impl Seed {
     /// Ends the session; none where it has no row.
     pub(super) fn end(self, out: &Sink<'_>) -> Option<Facts> {
         let first_moment = out.local_moment(self.began);
-        (self.seq > 0).then(|| Facts {
-            session_id: self.id,
-            kind: SessionKind::Session,
-            first_moment,
-            ..Facts::default()
-        })
+        (self.seq > 0).then(|| Facts { session_id: self.id, first_moment, ..Facts::default() })
     }
 }

@@ -12,7 +12,7 @@ use crate::agents::ids::Prints;
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Object, Raw, Text};
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Status, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
 /// What is sent without the person having typed it.
 const AUTOMATIC: [&str; 2] =
@@ -116,7 +116,6 @@ impl<'o, 's> Conversation<'o, 's> {
     /// Completes the session.
     pub(in crate::agents) fn finish(self) -> Result<(), Reject> {
         self.thread.finish(Facts {
-            kind: SessionKind::Session,
             project_path: self.project,
             // A title goes before a summary, and a summary of a conversation is no title.
             title: self.first_prompt.filter(|_| self.summary.is_some()),

@@ -26,6 +26,6 @@ pub(in crate::agents) fn tokens(count: TokenNumber) -> Option<i64> {
 }
 
 /// A row of which nothing is known but its id.
-pub(in crate::agents) fn blank<'r>(response: &'r str, grain: UsageGrain) -> UsageRow<'r> {
+pub(in crate::agents) fn blank(response: &str, grain: UsageGrain) -> UsageRow<'_> {
     UsageRow { response_id: response, grain, ..UsageRow::default() }
 }

@@ -8,7 +8,7 @@ use super::record::{CacheCreation, Iteration, Line, Message, Usage};
 use super::transcript::tokens;
 use crate::extract::{KeyMap, Kind, key};
 use crate::source::records::{Text, TokenNumber};
-use crate::tables::{UsageGrain, UsageRow};
+use crate::tables::UsageRow;
 
 /// A response as far as its lines tell.
 pub(super) struct Response {
@@ -270,7 +270,6 @@ impl Response {
             stop_reason: self.stop_reason.as_deref(),
             service_tier: self.tier.as_deref(),
             inference_geo: self.inference_geo.as_deref(),
-            grain: UsageGrain::Response,
             is_partial: !self.ended || self.never_final,
             copies: self.lines - 1,
             is_sidechain: self.is_sidechain,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::record::{TokenInfo, Tokens};
 use crate::source::records::TokenNumber;
-use crate::tables::{UsageGrain, UsageRow};
+use crate::tables::UsageRow;
 
 /// Tokens as Codex counts them: input with both caches, output with reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -150,7 +150,6 @@ impl Billed {
             reasoning_tokens: reasoning.map(|reasoning| reasoning.min(output)),
             web_searches: Some(self.web_searches).filter(|count| *count > 0),
             service_tier: self.service_tier.as_deref(),
-            grain: UsageGrain::Response,
             copies: self.copies,
             source_line: self.source_line,
             ..UsageRow::default()

@@ -10,7 +10,7 @@ use super::tools;
 use crate::agents::ids::{self, Prints};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::{Source, repair};
-use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, Status, ToolCallRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow, Vocabulary};
 
 /// Reads a chat.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -97,12 +97,7 @@ impl<'c> Reader<'c, '_, '_> {
         }
         let moments = timeline(self.chat).filter_map(|entry| entry.timestamp.0);
         let first_moment = moments.chain(self.chat.started.0).min();
-        self.out.end_session(Facts {
-            session_id: self.session.to_owned(),
-            kind: SessionKind::Session,
-            first_moment,
-            ..Facts::default()
-        })
+        self.out.end_session(Facts { session_id: self.session.to_owned(), first_moment, ..Facts::default() })
     }
 
     fn take(&mut self, message: &'c LegacyMessage<'c>) -> Result<(), Reject> {

@@ -12,7 +12,7 @@ use super::{AGENT, child_session, dollars, recorded_key, stored_key};
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::TokenNumber;
 use crate::source::{Database, Source};
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Vocabulary};
 
 /// One session of the database.
 #[derive(Default)]
@@ -82,7 +82,6 @@ fn read_sessions(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_
         session.begun = moment(row, 5)?;
         session.facts = Facts {
             session_id: id,
-            kind: SessionKind::Session,
             project_path: text(row, 1)?,
             git_repo: text(row, 2)?,
             git_branch: text(row, 3)?,

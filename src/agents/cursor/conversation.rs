@@ -10,7 +10,7 @@ use super::tools::{Asked, Outcome};
 use super::value;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::Raw;
-use crate::tables::{Category, MessageKind, Role};
+use crate::tables::{Category, MessageKind, Role, Vocabulary};
 
 /// Ids of calls that are this long are unique; shorter ones are counted anew in each reply.
 pub(super) const UNIQUE_FROM: usize = 12;

@@ -147,5 +147,5 @@ impl Billed {
 }
 
 fn blank<'r>(session_id: &'r str, response_id: &'r str) -> UsageRow<'r> {
-    UsageRow { session_id, response_id, grain: UsageGrain::Response, ..UsageRow::default() }
+    UsageRow { session_id, response_id, ..UsageRow::default() }
 }

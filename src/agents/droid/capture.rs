@@ -17,7 +17,7 @@ use crate::agents::ids::{Given, qualified};
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 /// Reads a capture into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -89,7 +89,6 @@ impl Capture<'_, '_, '_> {
             session.calls.finish(&id, self.out)?;
             self.out.end_session(Facts {
                 session_id: id,
-                kind: SessionKind::Session,
                 project_path: session.folder,
                 first_moment: session.first_moment,
                 ..Facts::default()

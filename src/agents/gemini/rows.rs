@@ -9,7 +9,7 @@ use super::record::{Arguments, Call, Record};
 use super::survey::{Entry, Survey};
 use super::tools;
 use crate::extract::{KeySet, Kind, NoteField, Reject, Sink, key, session_key};
-use crate::tables::{Category, MessageKind, MessageRow, Status, ToolCallRow, UsageGrain, UsageRow};
+use crate::tables::{Category, MessageKind, MessageRow, Status, ToolCallRow, UsageRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'r, 'o, 's> {
@@ -143,7 +143,6 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
                 cache_write_1h_tokens: Some(0),
                 output_tokens: Some(numbers.output),
                 reasoning_tokens: numbers.reasoning,
-                grain: UsageGrain::Response,
                 copies: entry.billed - 1,
                 source_line: self.origin.line(entry.first_line),
                 ..UsageRow::default()

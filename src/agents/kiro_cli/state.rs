@@ -7,7 +7,7 @@ use crate::agents::amazon_q::{Thread, blank_usage, tokens};
 use crate::extract::{Facts, Reject};
 use crate::source::records::{List, Moment, Number, Object, Text, TokenNumber, record};
 use crate::source::{Source, repair};
-use crate::tables::{SessionKind, UsageGrain, UsageRow};
+use crate::tables::{UsageGrain, UsageRow};
 
 record! {
     /// The state as it is written.
@@ -160,7 +160,6 @@ impl State {
     /// What the state says of the session.
     pub(super) fn facts(&self) -> Facts {
         Facts {
-            kind: SessionKind::Session,
             project_path: self.cwd.clone(),
             title: self.title.clone(),
             first_moment: self.created,

@@ -9,7 +9,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::records::{Object, Text};
 use crate::source::{Source, repair};
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Reads a chat. Messages have no ids and no times: they go by what they say; the last prompt was sent when the work began,
 /// the last reply written when it ended.
@@ -85,7 +85,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         thread.push(MessageRow { timestamp, attachments, ..row })?;
     }
     thread.finish(Facts {
-        kind: SessionKind::Session,
         project_path: workspace.path,
         project_hash: workspace.hash,
         first_moment: noted.start.0,

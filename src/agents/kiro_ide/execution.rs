@@ -9,7 +9,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Moment, Object, Text};
 use crate::source::{Source, repair};
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Status};
+use crate::tables::{MessageKind, MessageRow, Role, Status};
 
 /// Reads a log.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -47,7 +47,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     work.take_status(&log.field::<Text<'_>>("status"), &mut thread)?;
     thread.finish(Facts {
-        kind: SessionKind::Session,
         project_path: folder,
         project_hash: workspace.hash,
         first_moment: work.start,

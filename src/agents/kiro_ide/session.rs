@@ -10,7 +10,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::Text;
 use crate::source::{Source, repair};
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Reads a session. Nothing in it has a time: what is left of it stands behind the logs. Each message gives way to one of
 /// a log, so that none of the others ever moves forward.
@@ -50,7 +50,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         let line = entries.thread.out.report.lines;
         entries.thread.out.problem(line, &format!("a torn session; what stands before the tear was read: {error}"));
     }
-    entries.thread.finish(Facts { kind: SessionKind::Session, project_path: folder, ..Facts::default() })
+    entries.thread.finish(Facts { project_path: folder, ..Facts::default() })
 }
 
 struct Entries<'o, 's> {

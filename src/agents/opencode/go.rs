@@ -13,7 +13,7 @@ use super::transcript::append;
 use crate::extract::{Reject, Sink};
 use crate::source::records::{Flag, List, Object, Text, record};
 use crate::source::{Database, repair};
-use crate::tables::{MessageKind, Role, Status, UsageGrain};
+use crate::tables::{MessageKind, Role, Status, UsageGrain, Vocabulary};
 
 record! {
     /// A part of a message.

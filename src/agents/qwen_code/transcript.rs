@@ -42,7 +42,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 /// What a source's place and the file beside it say of its session.
 fn facts_of(source: &Source<'_>) -> Facts {
     if source.kind != SUBAGENT {
-        return Facts { session_id: source.stem().to_owned(), kind: SessionKind::Session, ..Facts::default() };
+        return Facts { session_id: source.stem().to_owned(), ..Facts::default() };
     }
     let folder = source.path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap_or_default();
     let bytes = source.sidecar(&source.path.with_extension("meta.json")).unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::{List, Moment, Object, Text, record};
 use crate::source::{Database, Source, repair};
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
+use crate::tables::{MessageKind, MessageRow, Role, Vocabulary};
 
 /// Keys that tabs are kept under.
 const KEYS: [&str; 5] = [
@@ -117,7 +117,6 @@ fn extract_one(
         thread.push(MessageRow { text: Some(&text), timestamp, ..row })?;
     }
     thread.finish(Facts {
-        kind: SessionKind::Session,
         project_path: folder.map(str::to_owned),
         title: tab.title.get().map(str::to_owned),
         ..Facts::default()

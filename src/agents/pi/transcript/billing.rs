@@ -4,7 +4,7 @@ use super::super::record::{Message, Usage};
 use super::super::usage::Billed;
 use super::{Spot, Transcript, at_moment};
 use crate::extract::{Kind, Reject, key};
-use crate::tables::{UsageGrain, UsageRow};
+use crate::tables::UsageRow;
 
 impl Transcript<'_, '_> {
     /// The provider's id with the entry's moment, because local servers give the same ones again; without one the row's id.
@@ -89,7 +89,6 @@ impl Transcript<'_, '_> {
             output_tokens: billed.output,
             reasoning_tokens: billed.reasoning,
             cost_usd: billed.cost,
-            grain: UsageGrain::Response,
             source_line: i64::try_from(spot.number).ok(),
             ..UsageRow::default()
         }

@@ -5,7 +5,7 @@ use super::super::record::Payload;
 use super::super::tokens::Billed;
 use super::{Spot, Transcript, blank_row};
 use crate::extract::Reject;
-use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
 
 /// What lines of the person are that the person did not type.
 const NOTICES: [&str; 5] = ["notification", "cron", "agent_message", "agent_mention", "goal_runtime"];
@@ -67,7 +67,6 @@ impl Transcript<'_, '_> {
             output_tokens: Some(billed.output),
             reasoning_tokens: billed.reasoning,
             duration_ms: measured.and_then(|measured| measured.duration_ms),
-            grain: UsageGrain::Response,
             source_line: i64::try_from(spot.number).ok(),
             ..UsageRow::default()
         };
