@@ -12,8 +12,7 @@
 # # The lake in DuckDB
 #
 # The lake is Parquet, so any SQL engine reads it. `llrem schema -f duckdb` prints the statements that give a DuckDB
-# session the tables that `llrem sql` has; `llrem_lake.connect` runs them. This is a tour of what is in there, and of
-# what one can ask.
+# session the tables of `llrem sql`; `llrem_lake.connect` runs them. This tour shows the tables and example queries.
 
 # %%
 import llrem_lake
@@ -21,10 +20,10 @@ import llrem_lake
 connection = llrem_lake.connect()
 
 # %% [markdown]
-# ## What is there
+# ## The tables
 #
 # Four tables hold what the agents did: a row for each session, message, tool call, and billed response. Plain sums are
-# right: each response is there once, however often an agent has copied it.
+# right: each response is in the lake once, however often an agent has copied it.
 
 # %%
 # How many rows has each table, and which agents do they come from?
@@ -58,8 +57,8 @@ connection.sql("""
 # %% [markdown]
 # ## Tokens and cost
 #
-# Four kinds of tokens never overlap: input, read from a cache, written to a cache, output. A cost is null where no price
-# is known; `cost_source` tells whether the agent recorded it, or llrem computed it from the price of that day.
+# Four kinds of tokens never overlap: input, read from a cache, written to a cache, output. A cost is null if no price is
+# known. `cost_source` says whether the agent recorded it, or llrem computed it from the price of that day.
 
 # %%
 # What has it cost so far, and how much of that do we know?
@@ -100,7 +99,7 @@ connection.sql("""
 # %% [markdown]
 # ## Tools
 #
-# `category` makes the tools of different agents comparable; `status` tells how a call ended.
+# `category` makes the tools of different agents comparable; `status` says how a call ended.
 
 # %%
 # Which kinds of tools fail most often?
@@ -142,11 +141,11 @@ connection.sql("""
 # %% [markdown]
 # ## Canned queries
 #
-# The files in `sql/` run in DuckDB unchanged, with the same rows as `llrem query` gives. Their headers say what they
-# answer, which parameters they take, and what their columns mean.
+# The files in `sql/` run in DuckDB unchanged, and return the same rows as `llrem query`. Their headers describe the query,
+# its parameters and its columns.
 
 # %%
-# Which questions are answered already?
+# Which canned queries are there?
 {query.name: query.about for query in llrem_lake.queries("reports").values()}
 
 # %%
@@ -159,10 +158,11 @@ agent = connection.sql("select agent from tool_calls group by agent order by cou
 llrem_lake.report(connection, "tool_use", agent=agent).df()
 
 # %% [markdown]
-# ## Onwards
+# ## Next steps
 #
-# A result is a relation: `.df()` makes a pandas frame of it, `.pl()` one of Polars, `.to_parquet(path)` a file. The views
-# read the lake anew with every query; `sources`, `runs` and `prices` are copies of the moment when the session began.
+# A result is a relation: `.df()` converts it to a pandas frame, `.pl()` to one of Polars, and `.to_parquet(path)` writes a
+# file. The views read the current lake with every query. `sources`, `runs` and `prices` are copies from the start of the
+# session.
 
 # %%
 # Did the last runs of `llrem etl` go well?

@@ -12,7 +12,7 @@
 # # The lake in pandas
 #
 # A table of the lake is a folder of Parquet files, partitioned by machine, agent and month; `read_parquet` reads the
-# folder as one frame. No llrem is needed for that. Name the columns that you want: texts are most of a lake's bytes.
+# folder as one frame. You need no llrem for that. Select columns, because texts are most of a lake's bytes.
 
 # %%
 import pandas as pd
@@ -26,7 +26,7 @@ KEY = ["machine", "agent", "session_id"]
 
 
 def table(name, columns, **filters):
-    """Columns of a table, with the partition columns as texts; Arrow's types keep whole numbers whole beside nulls."""
+    """Columns of a table, with the partition columns as texts; Arrow's types keep integers with nulls as integers."""
     folder = llrem_lake.lake() / name
     if not folder.exists():
         raise SystemExit(f"no {name} in the lake yet: run `llrem etl`")
@@ -36,7 +36,7 @@ def table(name, columns, **filters):
 # %% [markdown]
 # ## Responses and their sessions
 #
-# A session is named by machine, agent and `session_id`; `usage` joins to `sessions` by these three.
+# Machine, agent and `session_id` identify a session; `usage` joins to `sessions` by these three.
 
 # %%
 # What does a billed response look like?
@@ -58,7 +58,7 @@ responses.shape
 # %% [markdown]
 # ## Cost
 #
-# `sum` skips what has no price, and `min_count=1` keeps the sum of nothing but unknown costs unknown.
+# `sum` skips responses without a price. With `min_count=1`, the sum is unknown if all costs are.
 
 # %%
 # What did each model cost, and how many of its responses have no price?
@@ -88,7 +88,7 @@ by_project.div(by_project.sum(axis="columns"), axis="index").round(3).head(15)
 # %% [markdown]
 # ## Sessions
 #
-# Subagents run in sessions of their own; questions about people's work leave them out.
+# Subagents run in sessions of their own. Exclude them from questions about people's work.
 
 # %%
 # How long are sessions, and what do they cost?
@@ -98,14 +98,14 @@ work = sessions[~sessions["is_subagent"] & (sessions["turns"] > 0)].assign(
 work[["active_minutes", "turns", "tool_calls", "cost_usd"]].astype("float64").describe().round(2)
 
 # %%
-# When is the work done? Responses by weekday and hour; the lake stores UTC, name your own zone here.
+# When is the work done? Responses by weekday and hour; the lake stores UTC, so set your own zone here.
 local = usage["timestamp"].dropna().dt.tz_convert("Europe/Berlin")
 pd.crosstab(local.dt.day_name().rename("day"), local.dt.hour.rename("hour"))
 
 # %% [markdown]
 # ## Tools
 #
-# Filters on partition columns leave whole files unread.
+# Filters on partition columns skip whole files.
 
 # %%
 # How often do the tools of one agent fail?

@@ -12,7 +12,7 @@
 # # The lake in Polars
 #
 # Polars scans the lake lazily: it reads only the columns, the partitions and the row groups that a question needs, on all
-# cores, so that it answers over years of sessions without loading them.
+# cores. So it can query years of sessions without loading them.
 
 # %%
 import polars as pl
@@ -23,7 +23,7 @@ KEY = ["machine", "agent", "session_id"]
 
 
 def scan(table):
-    """A table of the lake. The partition columns are declared: a month would be taken for a date otherwise."""
+    """A table of the lake. The partition columns are declared, because a month would be taken for a date."""
     return pl.scan_parquet(
         llrem_lake.lake() / table / "**/*.parquet",
         hive_partitioning=True,
@@ -40,7 +40,7 @@ usage.collect_schema()
 # %% [markdown]
 # ## Cost
 #
-# An unknown cost is null, and no sum counts it as 0: where every response of a group is unpriced, neither is the sum.
+# An unknown cost is null, and no sum counts it as 0. If all costs of a group are unknown, the sum is null.
 
 # %%
 # What did each agent cost, and how many of its responses have no price?
@@ -83,7 +83,7 @@ by_agent
 # %% [markdown]
 # ## Sessions
 #
-# A subagent names the session that started it, and `root_session_id` the outermost one: the whole of a piece of work.
+# `parent_session_id` is the session that started a subagent. `root_session_id` is the outermost one: a whole piece of work.
 
 # %%
 # Which pieces of work were the most expensive, with all their subagents?
@@ -116,7 +116,7 @@ roots = sessions.select("machine", "agent", pl.col("session_id").alias("root_ses
 # %% [markdown]
 # ## Tools
 #
-# `seq` orders the messages and calls of a session, so that a window over a session tells what came before a call.
+# `seq` orders the messages and calls of a session, so a window over a session finds what came before a call.
 
 # %%
 # How often is a failed call followed by the very same call?

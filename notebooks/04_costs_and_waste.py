@@ -9,10 +9,10 @@
 # ---
 
 # %% [markdown]
-# # What did last month cost, and what of it was wasted?
+# # What did last month cost, and how much of it was wasted?
 #
-# The first half follows the money: by day, project, model, and by what the tokens were. The second half asks the
-# detectors (`llrem query` lists them) what of it bought nothing, and why. Set `LLREM_MONTH=2026-01` for another month.
+# The first half shows the cost by day, project, model and kind of token. The second half shows what the detectors found
+# (`llrem query` lists them): what was wasted, and why. Set `LLREM_MONTH=2026-01` for another month.
 
 # %%
 import os
@@ -26,7 +26,7 @@ connection = llrem_lake.connect()
 plt.rcParams |= {"figure.figsize": (10, 4), "axes.spines.top": False, "axes.spines.right": False, "figure.autolayout": True}
 
 # %%
-# Which month is it? The last one that is over, or the newest that the lake knows, when nothing was used in that.
+# Which month? The last complete one, or the newest in the lake if that one has no usage.
 months = connection.sql("""
     select distinct cast(date_trunc('month', timestamp) as date) as month from usage where timestamp is not null
 """).df()["month"]
@@ -44,7 +44,7 @@ month
 # ## What it cost
 
 # %%
-# In all? Responses without a known price are left out of the sum, and are counted apart.
+# In all? Responses without a known price are left out of the sum, and counted separately.
 agents = llrem_lake.report(connection, "cost_by_agent", **span).df()
 cost = agents["cost_usd"].sum()
 print(f"{month}: ${cost:,.2f} for {agents['responses'].sum():,.0f} responses; {agents['unpriced_responses'].sum():,.0f} without a price")
@@ -71,12 +71,12 @@ axes.set(title=f"Cost by project, {month}", xlabel="USD")
 projects[["project", "cost_usd", "unpriced_responses", "sessions"]].head(12)
 
 # %%
-# With which models, and at what price for a million tokens of all kinds?
+# With which models, and at what cost for a million tokens of all kinds?
 models = llrem_lake.report(connection, "cost_by_model", **span).df()
 models[["model", "cost_usd", "million_tokens_usd", "unpriced_responses", "responses"]].head(12)
 
 # %%
-# What were the tokens? Reading from a cache costs about a tenth of plain input, so that this shows what caching does.
+# What were the tokens? Reading from a cache costs about a tenth of plain input, so this shows the effect of caching.
 kinds = ["input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"]
 tokens = by_day[kinds].fillna(0).astype("float64") / 1e6
 figure, axes = plt.subplots()
@@ -93,7 +93,7 @@ figure.autofmt_xdate()
 llrem_lake.report(connection, "cache_hit_rate", **span).df().head(12)
 
 # %%
-# Which part did subagents have?
+# What share did subagents have?
 llrem_lake.report(connection, "subagent_share", **span).df().query("is_subagent").head(12)
 
 # %%
@@ -104,9 +104,9 @@ sessions[["started_at", "project", "title", "cost_usd", "agent"]].head(10)
 # %% [markdown]
 # ## What was wasted
 #
-# Each detector looks for one pattern, and names the sessions and records in which it found it, what that wasted, and why
-# it says so. Where findings overlap, only the largest counts: `wasted_cost_usd` adds up, and comes to no more than a
-# session has cost. What a finding would waste alone is in `alone_cost_usd`.
+# Each detector looks for one pattern. A finding says in which session and records it is, what it wasted, and why. Overlapping
+# findings count each response once, so `wasted_cost_usd` adds up, to no more than a session cost. `alone_cost_usd` is the
+# waste of a finding when looked at alone.
 
 # %%
 # What did the detectors find?
@@ -146,7 +146,7 @@ axes.set(title=f"Waste within the cost of projects, {month}", xlabel="USD")
 by_project.assign(share=by_project["wasted_usd"] / by_project["cost_usd"]).round(4).head(12)
 
 # %%
-# Which findings are worth a look? `first_seq` to `last_seq` are places in the session.
+# Which findings are worth a look? `first_seq` to `last_seq` are positions in the session.
 columns = ["detector", "agent", "session_id", "first_seq", "last_seq", "wasted_cost_usd", "evidence"]
 found.sort_values("wasted_cost_usd", ascending=False)[columns].head(10)
 
@@ -155,5 +155,5 @@ found.sort_values("wasted_cost_usd", ascending=False)[columns].head(10)
 print(f"{month}: ${cost:,.2f} spent, ${waste:,.2f} of it wasted" + (f" ({waste / cost:.0%})" if cost else ""))
 
 # %% [markdown]
-# `llrem detect --since … --until …` gives such findings on the command line. To see a finding in its session:
+# `llrem detect --since … --until …` prints such findings on the command line. To see a finding in its session:
 # `llrem sql "select seq, kind, text from messages where session_id = '…' and seq between … and … order by seq"`.

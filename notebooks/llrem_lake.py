@@ -1,4 +1,4 @@
-"""What the notebooks share: where the lake is, a DuckDB session over it, and the canned queries with their defaults."""
+"""Helpers of the notebooks: the lake's path, a DuckDB session over it, and the canned queries with their defaults."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import duckdb
 SQL = Path(__file__).resolve().parent.parent / "sql"
 
 def lake():
-    """Folder of the lake: LLREM_LAKE, else the one that llrem uses by default."""
+    """Return the lake's folder: LLREM_LAKE, or else the default of llrem."""
     if named := os.environ.get("LLREM_LAKE"):
         return Path(named).expanduser().resolve()
     data = os.environ.get("APPDATA" if os.name == "nt" else "XDG_DATA_HOME")
@@ -20,7 +20,7 @@ def lake():
 
 
 def llrem(*arguments):
-    """What llrem prints. The program is LLREM, else on the path, else the one that was built here."""
+    """Return the output of llrem. The program is LLREM, or else the one on the path, or else the one built here."""
     built = SQL.parent / "target" / "release" / "llrem"
     program = os.environ.get("LLREM") or shutil.which("llrem") or built
     command = [str(program), "--lake", str(lake()), *arguments]
@@ -31,7 +31,7 @@ def llrem(*arguments):
 
 
 def connect(timezone=None):
-    """A DuckDB session that sees the lake as llrem does: the same tables, columns, types and time zone."""
+    """Return a DuckDB session with the tables, columns, types and time zone of llrem."""
     zone = ["--timezone", timezone] if timezone else []
     connection = duckdb.connect()
     connection.execute(llrem(*zone, "schema", "-f", "duckdb"))
@@ -68,14 +68,14 @@ class Query:
         )
 
     def run(self, connection, **given):
-        """The rows; parameters that are not given have their defaults, None is no limit."""
+        """Run the query. Other parameters have their defaults; None means no limit."""
         if unknown := given.keys() - self.defaults.keys():
             raise TypeError(f"{self.name} takes no {', '.join(sorted(unknown))}")
         return connection.sql(self.sql, params=self.defaults | given)
 
 
 def _parameter(declaration):
-    """`NAME TYPE = DEFAULT -- MEANING`: the name, and the default as a value."""
+    """Parse `NAME TYPE = DEFAULT -- MEANING`. Return the name, and the default as a value."""
     declared, _, default = declaration.split(" -- ")[0].partition("=")
     name, kind = declared.split()
     default = default.strip()
@@ -96,20 +96,20 @@ def _unquoted(text):
 
 
 def queries(folder):
-    """The canned queries of a folder of `sql/`, by name."""
+    """Return the canned queries of a folder of `sql/`, by name."""
     files = sorted((SQL / folder).glob("*.sql"))
     return {query.name: query for query in map(Query.read, files)}
 
 
 def report(connection, name, **given):
-    """The rows of a report, such as `cost_by_day`."""
+    """Return the rows of a report, such as `cost_by_day`."""
     return queries("reports")[name].run(connection, **given)
 
 
 def findings(connection, since=None, until=None, project=None, agent=None):
-    """What all detectors found, most wasted cost first, as `llrem detect` has it: each dollar of a session counts once.
+    """Return the findings of all detectors, most wasted cost first, as `llrem detect` does. Each dollar of a session counts once.
 
-    The detectors run with their defaults, each time that the relation is asked; the moments are those of a session's start.
+    The detectors run with their defaults, each time the relation is evaluated. Times are those of a session's start.
     """
     return connection.sql(
         """

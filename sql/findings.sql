@@ -1,9 +1,9 @@
--- Findings of all detectors as one table, in which no token and no dollar of a session counts twice.
+-- Findings of all detectors as one table. It counts no token and no dollar of a session twice.
 --
--- `found` holds what the detectors gave. Two findings overlap where they name the same responses: each response counts for
--- the finding that wastes most of it, and a finding keeps the share of its waste that stands on the responses left to it.
--- A finding that names no responses stands for its range of `seq`: of two findings whose ranges overlap, the one that
--- wastes less has nothing wasted. `alone_cost_usd` keeps what each wastes when looked at alone. A session's findings
+-- `found` holds the rows of the detectors. Two findings overlap if they list the same response. The response counts for the
+-- finding that wastes most of it, and each finding keeps the share of its waste that belongs to its remaining responses.
+-- A finding that lists no responses counts all in its range of `seq`: of two overlapping ranges, the one that wastes less
+-- has a waste of 0. `alone_cost_usd` holds the waste of each finding when looked at alone. The findings of a session
 -- together never waste more than it spent.
 with ranked as (
   select

@@ -1,35 +1,35 @@
 //! Every environment variable that llrem reads, apart from the agents' own, which `llrem agents` lists.
 
-/// The lake's folder; `--lake` goes first.
+/// The lake's folder. `--lake` overrides it.
 pub const LAKE: &str = "LLREM_LAKE";
-/// The configuration file; `--config` goes first.
+/// The configuration file. `--config` overrides it.
 pub const CONFIG: &str = "LLREM_CONFIG";
-/// The time zone; `--timezone` goes first.
+/// The time zone. `--timezone` overrides it.
 pub const TIMEZONE: &str = "LLREM_TIMEZONE";
-/// The name of this machine in the lake; goes before `machine` of the configuration.
+/// The name of this machine in the lake. Overrides `machine` of the configuration.
 pub const MACHINE: &str = "LLREM_MACHINE";
-/// Which secrets to replace; `--redact` goes first.
+/// Secrets to replace. `--redact` overrides it.
 pub const REDACT: &str = "LLREM_REDACT";
-/// Whether texts are kept; `--content` goes first.
+/// Texts to keep. `--content` overrides it.
 pub const CONTENT: &str = "LLREM_CONTENT";
-/// Threads of `etl`; `--jobs` goes first.
+/// Threads of `etl`. `--jobs` overrides it.
 pub const JOBS: &str = "LLREM_JOBS";
-/// The file of the history of `llrem sql`, or `off`; goes before `history` of the configuration.
+/// The history file of `llrem sql`, or `off`. Overrides `history` of the configuration.
 pub const HISTORY: &str = "LLREM_HISTORY";
-/// What leaves with `upload`; `--profile` goes first.
+/// Profile of `upload`. `--profile` overrides it.
 pub const PROFILE: &str = "LLREM_PROFILE";
-/// Parts into which a cluster divides a query, as `DataFusion` calls it.
+/// Parts into which a cluster divides a query. The name is that of `DataFusion`.
 pub const PARTITIONS: &str = "DATAFUSION_EXECUTION_TARGET_PARTITIONS";
 /// Any value switches colour off, unless `--color always` is given.
 pub const NO_COLOR: &str = "NO_COLOR";
-/// Width of a terminal that does not tell it. Columns.
+/// Width of a terminal whose size is unknown. Columns.
 pub const COLUMNS: &str = "COLUMNS";
 /// `dumb` switches colour off.
 pub const TERM: &str = "TERM";
-/// The system's own time zone variable, used when it names a zone.
+/// The system's own time zone variable, used if it names a zone.
 pub const TZ: &str = "TZ";
 
-/// Value of a variable, when it is set and not empty.
+/// Returns the value of a variable, if it is set and not empty.
 pub fn value(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

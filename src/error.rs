@@ -1,25 +1,25 @@
-//! What can go wrong, as far as somebody can do something about it.
+//! Errors, distinguished by what somebody can do about them.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use crate::remote::Trouble;
 
-/// A failure that ends a command.
+/// An error that ends a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No lake lies at the given place.
+    /// There is no lake at the given place.
     #[error("no lake at `{}`", path.display())]
     NoLake {
-        /// Where it was looked for.
+        /// The place.
         path: PathBuf,
     },
-    /// The folder holds what no `etl` of this machine has put there.
-    #[error("`{}` is no lake that `llrem etl` writes to: {reason}", path.display())]
+    /// The folder contains files that no `etl` of this machine wrote.
+    #[error("`{}` is not a lake that `llrem etl` can write to: {reason}", path.display())]
     OthersLake {
         /// The folder.
         path: PathBuf,
-        /// What is in it.
+        /// Description of the files.
         reason: &'static str,
     },
     /// Another `etl` is writing to the lake.
@@ -27,7 +27,7 @@ pub enum Error {
     Locked {
         /// The lake.
         path: PathBuf,
-        /// Who holds it, as far as known; begins with a space.
+        /// The holder, if known; begins with a space.
         holder: String,
     },
     /// The lake was written by a newer llrem.
@@ -40,58 +40,58 @@ pub enum Error {
         /// Newest layout version known.
         known: u32,
     },
-    /// A file of the lake's state cannot be understood.
+    /// A file of the lake's state cannot be read.
     #[error("`{}` is damaged: {reason}", path.display())]
     DamagedState {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// A file of a part of the lake is not there, or not what was written.
+    /// A file of a part of the lake is missing or has changed.
     #[error("`{}` is lost or damaged: {reason}", path.display())]
     DamagedData {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// Reading or writing failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried: `read`, `write`, …
+        /// The operation: `read`, `write`, …
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// A commit was cut off behind its journal: nothing is lost, but not all files are in their places.
-    #[error("the lake `{}` is to be completed: {source}", path.display())]
+    /// A commit failed after its journal was written. Nothing is lost, but not all files are in place.
+    #[error("the lake `{}` has an incomplete commit: {source}", path.display())]
     Unfinished {
         /// The lake.
         path: PathBuf,
-        /// What stopped the commit.
+        /// The cause.
         source: Box<Error>,
     },
-    /// The new rows are in the lake, and something after the commit failed.
-    #[error("the new rows are in the lake `{}`, but the run did not end well: {source}", path.display())]
+    /// The new rows are in the lake, but something after the commit failed.
+    #[error("the new rows are in the lake `{}`, but the run failed after the commit: {source}", path.display())]
     Committed {
         /// The lake.
         path: PathBuf,
-        /// What failed.
+        /// The cause.
         source: Box<Error>,
     },
     /// The disk of the lake is full.
     #[error("{source}")]
     DiskFull {
-        /// Where room is needed.
+        /// The path on that disk.
         path: PathBuf,
-        /// How much the run writes before it replaces anything, roughly. Bytes.
+        /// Approximate bytes that the run writes before it deletes anything.
         needed: u64,
-        /// How much is free. Bytes; none where the system does not say.
+        /// Free bytes, if known.
         free: Option<u64>,
-        /// What failed.
+        /// The cause.
         source: Box<Error>,
     },
     /// Writing to stdout failed.
@@ -105,13 +105,13 @@ pub enum Error {
         /// The reason.
         source: parquet::errors::ParquetError,
     },
-    /// Columns do not fit together.
+    /// Columns do not have the expected types.
     #[error("cannot build rows: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
     /// A query is wrong or failed.
     #[error("{0}")]
     Query(String),
-    /// Something typed, or set in the configuration, is wrong.
+    /// A command line argument or a configuration value is wrong.
     #[error("{0}")]
     Usage(String),
     /// Some input was unreadable or partly bad, and `--strict` was given.
@@ -120,7 +120,7 @@ pub enum Error {
         /// Number of such sources.
         count: u64,
     },
-    /// `llrem verify` found the lake to be wrong.
+    /// `llrem verify` found problems in the lake.
     #[error("the lake `{}` does not verify: {count} problems", path.display())]
     NotVerified {
         /// The lake.
@@ -128,7 +128,7 @@ pub enum Error {
         /// Number of problems.
         count: usize,
     },
-    /// `llrem detect` found what it was told to fail on.
+    /// `llrem detect` found findings of the severity to fail on.
     #[error("{count} findings of the severity to fail on")]
     Found {
         /// Number of such findings.
@@ -139,43 +139,43 @@ pub enum Error {
     Uploading {
         /// The lake.
         path: PathBuf,
-        /// Who it is, as far as known; begins with a space.
+        /// The holder, if known; begins with a space.
         holder: String,
     },
-    /// A store did not do what it was asked.
+    /// An operation of a store failed.
     #[error("cannot {action} `{url}`: {reason}")]
     Remote {
-        /// What was tried: `read`, `write`, …
+        /// The operation: `read`, `write`, …
         action: &'static str,
-        /// What it was tried on.
+        /// The object or folder.
         url: String,
-        /// What kind of trouble it is.
+        /// Kind of the error.
         trouble: Trouble,
-        /// The store's reason, without anything secret.
+        /// The store's message, without secrets.
         reason: String,
     },
     /// Two uploads of one machine ran at the same time, and this one lost.
-    #[error("another upload of the machine `{machine}` to `{url}` came between; this one stopped")]
+    #[error("another upload of the machine `{machine}` to `{url}` ran at the same time; this one stopped")]
     UploadConflict {
-        /// Where both went.
+        /// The destination.
         url: String,
         /// The machine's name.
         machine: String,
     },
     /// Two lakes have the same machine's name.
-    #[error("the machine `{machine}` at `{url}` is another lake's, uploaded last on {uploaded_at}")]
+    #[error("the machine `{machine}` at `{url}` belongs to another lake, last uploaded on {uploaded_at}")]
     OtherLake {
-        /// Where the other lake is.
+        /// Place of the other lake.
         url: String,
         /// The machine's name.
         machine: String,
         /// When the other lake was last uploaded.
         uploaded_at: String,
     },
-    /// A lake and its copy were uploaded to one place.
-    #[error("the machine `{machine}` at `{url}` was uploaded last by a copy of this lake, on {uploaded_at}")]
+    /// A lake and its copy were uploaded to one destination.
+    #[error("the machine `{machine}` at `{url}` was last uploaded by a copy of this lake, on {uploaded_at}")]
     LakeCopy {
-        /// Where both went.
+        /// The destination.
         url: String,
         /// The machine's name.
         machine: String,
@@ -187,21 +187,22 @@ pub enum Error {
     Interrupted,
 }
 
-/// Result of whatever can end a command.
+/// Result with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An [`Error::Io`] maker for `map_err`.
+    /// Returns a function for `map_err` that creates an [`Error::Io`].
     pub fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
-    /// An [`Error::Parquet`] maker for `map_err`.
+    /// Returns a function for `map_err` that creates an [`Error::Parquet`].
     pub fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self + '_ {
         move |source| Self::Parquet { path: path.to_owned(), source }
     }
 
-    /// An [`Error::Committed`] maker for `map_err`; what says itself how the lake is stays as it is.
+    /// Returns a function for `map_err` that creates an [`Error::Committed`], unless the error itself says how the lake
+    /// is.
     pub(crate) fn after_commit(lake: &Path) -> impl FnOnce(Self) -> Self + '_ {
         move |error| match error {
             Self::Interrupted | Self::Unfinished { .. } => error,
@@ -209,7 +210,7 @@ impl Error {
         }
     }
 
-    /// The system's reason, where a read or write failed.
+    /// Returns the system's error of a failed read or write.
     pub(crate) fn io_source(&self) -> Option<&io::Error> {
         match self {
             Self::Io { source, .. } => Some(source),
@@ -218,7 +219,7 @@ impl Error {
         }
     }
 
-    /// The exit code that the command ends with.
+    /// Returns the exit code of the command.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
@@ -231,12 +232,12 @@ impl Error {
         }
     }
 
-    /// Whether the reader of our output went away, which is no failure.
+    /// True if the reader of the output has closed it, which is no failure.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// An error maker for `map_err`: of a data file that could not be read, or is not what was written.
+    /// Returns a function for `map_err`, for a data file that cannot be read or has changed.
     pub(crate) fn damaged_parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self + '_ {
         move |source| match io_source(&source) {
             Some(error) if error.kind() != io::ErrorKind::UnexpectedEof => Self::parquet(path)(source),
@@ -244,16 +245,16 @@ impl Error {
         }
     }
 
-    /// An [`Error::DamagedData`] maker for `map_err`.
+    /// Returns a function for `map_err` that creates an [`Error::DamagedData`].
     pub(crate) fn damaged<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Self + '_ {
         move |reason| Self::DamagedData { path: path.to_owned(), reason: reason.to_string() }
     }
 
-    /// What to do about it; one line.
+    /// Returns what to do about it, in one line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoLake { path } if is_url(path) => {
-                Some("check the URL; `llrem upload` brings a lake there from each machine".to_owned())
+                Some("check the URL; `llrem upload` uploads a machine's lake there".to_owned())
             }
             Self::NoLake { .. } => Some("run `llrem etl` first, or name the lake with --lake".to_owned()),
             Self::OthersLake { .. } => Some("name another folder with --lake, or an empty one".to_owned()),
@@ -266,14 +267,12 @@ impl Error {
                 Some("run `llrem etl --full` to extract what is still on disk into a new lake (--lake DIR)".to_owned())
             }
             Self::Unfinished { .. } => {
-                Some("the new rows are safe; mend what stopped it, and the next `llrem etl` completes it".to_owned())
+                Some("the new rows are safe; fix the cause, and the next `llrem etl` completes the commit".to_owned())
             }
-            Self::Committed { .. } => {
-                Some("nothing is lost; mend what stopped it, then run `llrem etl` again".to_owned())
-            }
+            Self::Committed { .. } => Some("nothing is lost; fix the cause, then run `llrem etl` again".to_owned()),
             Self::DiskFull { path, needed, free, .. } => Some(room_hint(path, *needed, *free)),
             Self::Io { path, .. } | Self::Parquet { path, .. } => io_hint(self.io_source()?, path),
-            Self::BadInput { .. } => Some("`llrem sources --bad` names them".to_owned()),
+            Self::BadInput { .. } => Some("`llrem sources --bad` lists them".to_owned()),
             Self::Uploading { .. } => Some("wait for it to end, then run it again".to_owned()),
             Self::Remote { trouble, .. } => trouble.hint().map(str::to_owned),
             Self::UploadConflict { .. } => Some("run it again; of a lake and its copies, upload one".to_owned()),
@@ -283,16 +282,16 @@ impl Error {
                     .to_owned(),
             ),
             Self::LakeCopy { .. } => Some(
-                "of one machine, go on with one lake: `--replace` replaces what is there with this one; \
-                 two machines need names of their own (`machine` in the configuration) and new lakes"
+                "continue with one lake per machine: `--replace` replaces what is there with this one; \
+                 two machines need different names (`machine` in the configuration) and new lakes"
                     .to_owned(),
             ),
             Self::NotVerified { path, .. } if is_url(path) => Some(
-                "`llrem upload URL --full`, on the machine that a file is named after, puts all its files again"
+                "`llrem upload URL --full`, on the machine that a file is named after, uploads all its files again"
                     .to_owned(),
             ),
             Self::NotVerified { .. } | Self::DamagedData { .. } => {
-                Some("`llrem etl --full` writes what is still on disk again".to_owned())
+                Some("`llrem etl --full` rewrites what is still on disk".to_owned())
             }
             _ => None,
         }
@@ -314,13 +313,13 @@ fn io_hint(source: &io::Error, path: &Path) -> Option<String> {
     match source.kind() {
         io::ErrorKind::PermissionDenied => Some(format!("check who owns `{}` and its mode", path.display())),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Some("free some space, then run `llrem etl` again; the lake is as it was".to_owned())
+            Some("free some space, then run `llrem etl` again; the lake is unchanged".to_owned())
         }
         io::ErrorKind::FileTooLarge => Some(
-            "raise the limit on the size of files (`ulimit -f`), then run it again; the lake is as it was".to_owned(),
+            "raise the limit on the size of files (`ulimit -f`), then run it again; the lake is unchanged".to_owned(),
         ),
         _ if is_out_of_descriptors(source) => Some(
-            "raise the limit on open files (`ulimit -n 1024`), then run it again; the lake is as it was".to_owned(),
+            "raise the limit on open files (`ulimit -n 1024`), then run it again; the lake is unchanged".to_owned(),
         ),
         io::ErrorKind::NotFound => Some(format!("check that `{}` exists", path.display())),
         _ => None,
@@ -345,7 +344,7 @@ fn room_hint(path: &Path, needed: u64, free: Option<u64>) -> String {
     let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
     let free = free.map(|free| format!(", {} MiB are free", mebibytes(free))).unwrap_or_default();
     format!(
-        "the run needs about {} MiB on the disk of `{}`{free}; free that much, then run `llrem etl` again; the lake is as it was",
+        "the run needs about {} MiB on the disk of `{}`{free}; free that much, then run `llrem etl` again; the lake is unchanged",
         mebibytes(needed),
         path.display()
     )

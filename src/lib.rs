@@ -48,6 +48,7 @@ pub mod interrupt;
 pub mod lake;
 pub mod pricing;
 pub mod query;
+mod random;
 pub mod redact;
 pub mod remote;
 pub mod report;

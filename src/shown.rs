@@ -1,17 +1,17 @@
-//! How values look to people. Text from transcripts is untrusted: what would steer a terminal, or hide text, is escaped.
+//! Formats untrusted text from transcripts: escapes characters that control a terminal or hide text.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use icu_properties::props::{BinaryProperty, DefaultIgnorableCodePoint, Emoji, EnumeratedProperty, GeneralCategory};
 
-/// True if a character steers the terminal, reorders text or is not seen. Accents belong to the letter before them.
+/// True if a character controls the terminal, reorders text or is invisible. Accents belong to the letter before them.
 fn is_unsafe(letter: char) -> bool {
     if letter.is_ascii() {
         return letter.is_control();
     }
     let category = GeneralCategory::for_char(letter);
-    // A Braille cell without dots, and what joins consonants of Tifinagh.
+    // A Braille cell without dots, and the consonant joiner of Tifinagh.
     matches!(letter, '\u{2800}' | '\u{2d7f}')
         || DefaultIgnorableCodePoint::for_char(letter)
         || matches!(
@@ -32,14 +32,14 @@ fn is_hangul(letter: char) -> bool {
     matches!(letter, '\u{1100}'..='\u{11ff}' | '\u{a960}'..='\u{a97c}' | '\u{ac00}'..='\u{d7fb}')
 }
 
-/// Escapes text as it comes.
+/// Escapes text incrementally.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Escaper {
     before: Option<char>,
 }
 
 impl Escaper {
-    /// Adds a character, escaped if it would steer or hide.
+    /// Adds a character, escaped if necessary.
     pub(crate) fn push(&mut self, escaped: &mut String, letter: char) {
         if self.is_unsafe(letter) {
             escaped.extend(letter.escape_unicode());
@@ -48,7 +48,7 @@ impl Escaper {
         }
     }
 
-    /// As [`Self::push`], within JSON.
+    /// Like [`Self::push`], within JSON.
     pub(crate) fn push_in_json(&mut self, escaped: &mut String, letter: char) {
         if self.is_unsafe(letter) {
             for unit in letter.encode_utf16(&mut [0; 2]) {
@@ -59,7 +59,7 @@ impl Escaper {
         }
     }
 
-    /// The selector that makes a sign such as `⚠` an emoji is seen by what it does.
+    /// The selector that turns a sign such as `⚠` into an emoji has a visible effect.
     fn is_unsafe(&mut self, letter: char) -> bool {
         let before = self.before.replace(letter);
         let selects = letter == '\u{fe0f}' && before.is_some_and(|sign| !sign.is_ascii() && Emoji::for_char(sign));
@@ -68,7 +68,7 @@ impl Escaper {
     }
 }
 
-/// The text on one line: line breaks and tabs are escaped, too.
+/// Returns the text on one line: line breaks and tabs are escaped too.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let mut escaper = Escaper::default();
     if !text.chars().any(|letter| escaper.is_unsafe(letter)) {
@@ -85,21 +85,22 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// What stands for a part of a URL that may be a secret.
+/// Replacement of a part of a URL that may be a secret.
 const HIDDEN: &str = "***";
 
-/// The URL without user, password, query and fragment, which may be credentials. Every URL in a message goes through here.
+/// Returns the URL without user, password, query and fragment, which may be credentials. Every URL in a message passes
+/// here.
 pub fn url(url: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = url.split_once("://") else { return Cow::Borrowed(url) };
     let authority = rest.find(['/', '?', '#']).map_or(rest, |end| rest.split_at(end).0);
-    // A key of AWS may hold slashes: what stands after the colon is no port then.
+    // A key of AWS may contain slashes, so the text after the colon is no port then.
     let holds_password = authority.rsplit_once(':').is_some_and(|(host, port)| {
-        // Messages name the form of a URL, too.
+        // Messages also contain the form of a URL.
         let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) || port.eq_ignore_ascii_case("port");
         !is_port && !host.ends_with(']') && !authority.ends_with(']')
     });
     let user = match authority.rfind('@') {
-        // What stands there is the name of the container.
+        // Here it is the name of the container.
         Some(end) if scheme.starts_with("abfs") && !authority.contains(':') => authority.get(end..end),
         Some(end) => authority.get(..end),
         None if holds_password => rest.rfind('@').map_or(Some(authority), |end| rest.get(..end)),
@@ -116,7 +117,7 @@ pub fn url(url: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{scheme}://{user}{place}{query}"))
 }
 
-/// The text with every URL as [`url`] shows it.
+/// Returns the text with every URL as [`url`] shows it.
 pub fn with_urls(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
         return Cow::Borrowed(text);
@@ -133,7 +134,7 @@ pub fn with_urls(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// An amount of dollars: two decimals from one dollar on, up to four below.
+/// Formats an amount of dollars: two decimals from one dollar on, up to four below.
 pub fn money(amount: f64) -> String {
     if amount.abs() >= 1.0 {
         return format!("{amount:.2}");

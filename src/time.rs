@@ -1,26 +1,26 @@
-//! Moments as agents write them. Everything inside is microseconds since 1970, UTC.
+//! Timestamps as agents write them. llrem uses microseconds since 1970, UTC.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, NaiveDateTime, TimeDelta, TimeZone};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 
-/// Earliest and latest moment that is believed: 2000-01-01 and 2100-01-01. Outside it is damage.
+/// Earliest and latest valid timestamp: 2000-01-01 and 2100-01-01. Others are damage.
 const PLAUSIBLE: std::ops::Range<i64> = 946_684_800_000_000..4_102_444_800_000_000;
 
-/// The moment, unless it is damage: no agent wrote before 2000, and queries cannot show the year 287396. Every moment of
-/// every agent passes here. Microseconds since 1970.
+/// Returns the timestamp if it is valid: no agent wrote before 2000, and queries cannot show the year 287396. Every
+/// timestamp of every agent passes here. Microseconds since 1970.
 pub fn plausible(moment: Option<i64>) -> Option<i64> {
     moment.filter(|moment| PLAUSIBLE.contains(moment))
 }
 
-/// A moment from ISO 8601 text; without an offset it is taken as UTC.
+/// Parses ISO 8601 text. Without an offset, it is UTC.
 pub fn parse_iso(text: &str) -> Option<i64> {
     let text = text.trim();
     plausible(parse_utc_digits(text.as_bytes()).or_else(|| parse_any_iso(text)))
 }
 
-/// A moment from a count since 1970 of seconds, milliseconds, microseconds or nanoseconds, told apart by its size.
+/// Converts a count since 1970 of seconds, milliseconds, microseconds or nanoseconds, distinguished by its size.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a cast of a float saturates, and what is not plausible is dropped"
@@ -35,7 +35,7 @@ pub fn from_epoch(count: f64) -> Option<i64> {
     plausible(Some(micros.round() as i64))
 }
 
-/// `2026-03-01T10:00:00.000Z`, the form of nearly every line, without a general parser.
+/// Parses `2026-03-01T10:00:00.000Z`, the form of nearly every line, without a general parser.
 fn parse_utc_digits(text: &[u8]) -> Option<i64> {
     let (&[b'Z'], text) = text.split_last().map(|(last, rest)| (std::array::from_ref(last), rest))? else {
         return None;
@@ -71,7 +71,7 @@ fn digits(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0_i64, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))
 }
 
-/// Days from 1970-01-01 in the Gregorian calendar, by counting years from March.
+/// Returns days from 1970-01-01 in the Gregorian calendar, by counting years from March.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -90,15 +90,16 @@ fn parse_any_iso(text: &str) -> Option<i64> {
         .map(|moment| moment.and_utc().timestamp_micros())
 }
 
-/// A moment of a clock in a zone, the first where the clock shows it twice; where it was put forward over it, as if it had
-/// not been. Microseconds since 1970.
-pub fn in_zone(local: NaiveDateTime, zone: Tz) -> Option<i64> {
-    let moment = zone.from_local_datetime(&local).earliest().or_else(|| {
-        let before = zone.from_local_datetime(&(local - TimeDelta::hours(3))).earliest()?;
-        Some(before + TimeDelta::hours(3))
-    });
-    plausible(moment.map(|moment| moment.timestamp_micros()))
+/// Returns the moment at which the clocks of a zone show a local time. If they show it twice, it is the first; if they skip
+/// it, the local time counts from before the gap, as if the clocks had not been put forward.
+pub fn in_zone(local: NaiveDateTime, zone: Tz) -> Option<DateTime<Utc>> {
+    let moment = |local: &NaiveDateTime| zone.from_local_datetime(local).earliest();
+    let skipped = || moment(&local.checked_sub_signed(LONGEST_GAP)?)?.checked_add_signed(LONGEST_GAP);
+    Some(moment(&local).or_else(skipped)?.to_utc())
 }
+
+/// Longer than any gap: Samoa left out a whole day in 2011.
+const LONGEST_GAP: TimeDelta = TimeDelta::hours(25);
 
 /// Now, negative where the clock stands before 1970. Microseconds since 1970.
 pub fn now() -> i64 {
@@ -109,17 +110,17 @@ pub fn now() -> i64 {
     }
 }
 
-/// The month of a moment, UTC, as `YYYY-MM`; `unknown` for none.
+/// Returns the month of a timestamp, UTC, as `YYYY-MM`; `unknown` for none.
 pub fn month_of(moment: Option<i64>) -> String {
     format_utc(moment, "%Y-%m")
 }
 
-/// The day of a moment, UTC, as `YYYY-MM-DD`; `unknown` for none.
+/// Returns the day of a timestamp, UTC, as `YYYY-MM-DD`; `unknown` for none.
 pub fn day_of(moment: Option<i64>) -> String {
     format_utc(moment, "%Y-%m-%d")
 }
 
-/// A moment in UTC by a format of `chrono`; `unknown` for none.
+/// Formats a timestamp in UTC with a format of `chrono`; `unknown` for none.
 pub fn format_utc(moment: Option<i64>, format: &str) -> String {
     let moment = moment.and_then(DateTime::from_timestamp_micros);
     moment.map_or_else(|| "unknown".to_owned(), |moment| moment.format(format).to_string())
@@ -151,13 +152,14 @@ mod tests {
     fn clocks_of_a_zone() {
         let moment = |text: &str, zone| {
             let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S").unwrap();
-            DateTime::from_timestamp_micros(in_zone(local, zone).unwrap()).unwrap().to_rfc3339()
+            in_zone(local, zone).unwrap().to_rfc3339()
         };
         let berlin = Tz::Europe__Berlin;
         assert_eq!(moment("2026-01-02 09:00:00", Tz::UTC), "2026-01-02T09:00:00+00:00");
         assert_eq!(moment("2026-01-02 09:00:00", berlin), "2026-01-02T08:00:00+00:00");
         assert_eq!(moment("2026-10-25 02:30:00", berlin), "2026-10-25T00:30:00+00:00", "shown twice");
         assert_eq!(moment("2026-03-29 02:30:00", berlin), "2026-03-29T01:30:00+00:00", "never shown");
+        assert_eq!(moment("2011-12-30 15:00:00", Tz::Pacific__Apia), "2011-12-31T01:00:00+00:00", "a day never shown");
     }
 
     #[test]

@@ -85,20 +85,21 @@ const COMMANDS: [&str; 12] = [
 #[test]
 fn short_help() {
     insta::assert_snapshot!(stdout(&["-h"]), @r#"
-What coding agents did, cost and wasted: their session files as Parquet and SQL
+Shows what coding agents did, cost and wasted: their session files as Parquet and SQL
 
 Usage: llrem [OPTIONS] <COMMAND>
 
 Commands:
   etl          Extract what changed into the lake
-  sql          SQL over the lake
-  query        Canned queries; without a name, their list
-  detect       What was wasted: the findings of all detectors, the most expensive first
-  schema       Tables, columns, types, units, meaning
-  sources      Every file known: its state, bad lines, rows made of it
-  agents       What each agent has on this machine, what it records and what it will soon delete
-  upload       Bring the lake to object storage; only what changed
-  report       One HTML page of what everything cost, with plots; it needs nothing beside it
+  sql          Run SQL over the lake
+  query        Run a canned query; without a name, list them
+  detect       Find what was wasted: the findings of all detectors, the most expensive first
+  schema       List tables, columns, types, units and meanings
+  sources      List every known source: its state, bad lines and number of rows
+  agents       List what each agent has on this machine, what it records and what it will soon
+               delete
+  upload       Upload what changed in the lake to object storage
+  report       Write one self-contained HTML page about cost and waste, with plots
   verify       Check the lake against its own manifest and invariants
   completions  Print the completion script of a shell
   man          Print the manual page
@@ -112,17 +113,17 @@ Global options:
       --lake <DIR|URL>   The lake's folder [default: `$XDG_DATA_HOME/llrem/lake`] [env: LLREM_LAKE]
       --config <FILE>    The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
                          [env: LLREM_CONFIG]
-  -f, --format <FORMAT>  How results are written [default: table on a terminal, csv into a pipe];
-                         for `sql`, any other value is a FILE to read the query from [possible
-                         values: table, json, ndjson, csv, markdown, parquet, arrow]
+  -f, --format <FORMAT>  Format of results [default: table on a terminal, csv into a pipe]; for
+                         `sql`, any other value is a FILE to read the query from [possible values:
+                         table, json, ndjson, csv, markdown, parquet, arrow]
   -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
-      --safe-csv         For CSV that a spreadsheet opens: put `'` before texts that it would run as
+      --safe-csv         Make CSV safe for spreadsheets: put `'` before texts that they would run as
                          a formula (=, +, -, @)
-      --timezone <TZ>    Time zone of what is shown and of dates that are typed, such as
-                         Europe/Berlin [default: the system's] [env: LLREM_TIMEZONE]
-  -q, --quiet            No summary, no warnings
-  -v, --verbose...       Say more about what is done
-      --no-progress      No progress bar
+      --timezone <TZ>    Time zone of output and of dates that you type, such as Europe/Berlin
+                         [default: the system's] [env: LLREM_TIMEZONE]
+  -q, --quiet            Print no summary and no warnings
+  -v, --verbose...       Print more details
+      --no-progress      Show no progress bar
       --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
 "#);
 }
@@ -139,34 +140,34 @@ Options:
                                [default: your own]
       --source <[AGENT=]PATH>  Read only this file or folder; may be repeated
       --agent <NAME>           Read only this agent; may be repeated; `llrem agents` lists them
-      --since <WHEN>           Read only what was modified since then: 7d, 12h, 2026-01-31,
-                               yesterday, monday
+      --since <WHEN>           Read only files modified since then: 7d, 12h, 2026-01-31, yesterday,
+                               monday
       --full                   Extract every source again, changed or not
-  -n, --dry-run                Say what would be read and why, write nothing
-      --redact <MODE>          Which secrets to replace [default: secrets] [env: LLREM_REDACT]
-                               [possible values: secrets, strict, none]
+  -n, --dry-run                List what would be read and why, and write nothing
+      --redact <MODE>          Secrets to replace [default: secrets] [env: LLREM_REDACT] [possible
+                               values: secrets, strict, none]
       --content <MODE>         Keep texts, inputs and outputs, or none of them [default: full] [env:
                                LLREM_CONTENT] [possible values: full, none]
   -j, --jobs <N>               Threads, 256 at most [default: all cores] [env: LLREM_JOBS]
-      --wait <DURATION>        Wait so long for another `llrem etl` to end: 30s, 5m, 1h
-      --strict                 Exit with 3 while some input is unreadable or partly bad
+      --wait <DURATION>        Wait at most this long for another `llrem etl` to end: 30s, 5m, 1h
+      --strict                 Exit with 3 if some input is unreadable or partly bad
   -h, --help                   Print help (see more with '--help')
 
 Global options:
       --lake <DIR|URL>   The lake's folder [default: `$XDG_DATA_HOME/llrem/lake`] [env: LLREM_LAKE]
       --config <FILE>    The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
                          [env: LLREM_CONFIG]
-  -f, --format <FORMAT>  How results are written [default: table on a terminal, csv into a pipe];
-                         for `sql`, any other value is a FILE to read the query from [possible
-                         values: table, json, ndjson, csv, markdown, parquet, arrow]
+  -f, --format <FORMAT>  Format of results [default: table on a terminal, csv into a pipe]; for
+                         `sql`, any other value is a FILE to read the query from [possible values:
+                         table, json, ndjson, csv, markdown, parquet, arrow]
   -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
-      --safe-csv         For CSV that a spreadsheet opens: put `'` before texts that it would run as
+      --safe-csv         Make CSV safe for spreadsheets: put `'` before texts that they would run as
                          a formula (=, +, -, @)
-      --timezone <TZ>    Time zone of what is shown and of dates that are typed, such as
-                         Europe/Berlin [default: the system's] [env: LLREM_TIMEZONE]
-  -q, --quiet            No summary, no warnings
-  -v, --verbose...       Say more about what is done
-      --no-progress      No progress bar
+      --timezone <TZ>    Time zone of output and of dates that you type, such as Europe/Berlin
+                         [default: the system's] [env: LLREM_TIMEZONE]
+  -q, --quiet            Print no summary and no warnings
+  -v, --verbose...       Print more details
+      --no-progress      Show no progress bar
       --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
 "#);
 }
@@ -232,7 +233,7 @@ exit 2
 --- stdout
 --- stderr
 error: invalid value '0' for '--jobs <N>': number would be zero for non-zero type
-hint: --help tells more
+hint: see --help
 "#);
     insta::assert_snapshot!(run(&["etl", "--since", "noon"]), @r#"
 exit 2
@@ -286,7 +287,7 @@ error: `--param project` has no value; write --param project=VALUE
 exit 2
 --- stdout
 --- stderr
-error: `schema.xls` does not tell its format; name it with -f: table, json, ndjson, csv, markdown, parquet, arrow
+error: `schema.xls` has no suffix of a known format; name one with -f: table, json, ndjson, csv, markdown, parquet, arrow
 "#);
 }
 
@@ -318,7 +319,7 @@ fn a_remote_lake_is_not_written() {
 exit 2
 --- stdout
 --- stderr
-error: the lake `s3://bucket/lake` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk
+error: the lake `s3://bucket/lake` is remote: it can only be queried; `llrem upload` writes it from a lake on a local disk
 "#);
 }
 
@@ -348,43 +349,43 @@ error: `jsn` is no format, and a query is given already; formats: table, json, n
 #[test]
 fn schema_in_each_format() {
     insta::assert_snapshot!(stdout(&["schema", "prices"]), @r#"
-┌────────┬─────────────────┬────────┬──────┬──────────┬───────────────────────────────────────────────────────────────────────┬─────────────────────────────────────────────────────────────────────────────────────┐
-│ table  │ column          │ type   │ unit │ nullable │ values                                                                │ meaning                                                                             │
-├────────┼─────────────────┼────────┼──────┼──────────┼───────────────────────────────────────────────────────────────────────┼─────────────────────────────────────────────────────────────────────────────────────┤
-│ prices │ model           │ text   │      │ false    │                                                                       │ Model as priced; joins to `usage.model_key`.                                        │
-│ prices │ provider        │ text   │      │ true     │                                                                       │ Provider of the model.                                                              │
-│ prices │ valid_from      │ text   │ day  │ true     │                                                                       │ First day on which it holds; null when it always did.                               │
-│ prices │ valid_until     │ text   │ day  │ true     │                                                                       │ Day from which it holds no more; null while it holds.                               │
-│ prices │ kind            │ text   │      │ false    │ input, cache_read, cache_write_5m, cache_write_1h, output, web_search │ What is priced.                                                                     │
-│ prices │ tier            │ text   │      │ false    │ standard, long_context, priority, flex, fast, ultrafast, batch        │ Which requests it is for.                                                           │
-│ prices │ threshold       │ bigint │      │ true     │                                                                       │ Input tokens above which the long-context price holds for the whole request.        │
-│ prices │ usd_per_million │ double │ USD  │ false    │                                                                       │ Price. USD for a million tokens (for a million searches, where kind is web_search). │
-└────────┴─────────────────┴────────┴──────┴──────────┴───────────────────────────────────────────────────────────────────────┴─────────────────────────────────────────────────────────────────────────────────────┘
+┌────────┬─────────────────┬────────┬──────┬──────────┬───────────────────────────────────────────────────────────────────────────────────────────────┐
+│ table  │ column          │ type   │ unit │ nullable │ meaning                                                                                       │
+├────────┼─────────────────┼────────┼──────┼──────────┼───────────────────────────────────────────────────────────────────────────────────────────────┤
+│ prices │ model           │ text   │      │ false    │ Model as priced; joins to `usage.model_key`.                                                  │
+│ prices │ provider        │ text   │      │ true     │ Provider of the model.                                                                        │
+│ prices │ valid_from      │ text   │ day  │ true     │ First day of the price; null if it has none.                                                  │
+│ prices │ valid_until     │ text   │ day  │ true     │ Day after the last one of the price; null if it is still valid.                               │
+│ prices │ kind            │ text   │      │ false    │ Kind of price. One of: input, cache_read, cache_write_5m, cache_write_1h, output, web_search. │
+│ prices │ tier            │ text   │      │ false    │ Tier of the requests. One of: standard, long_context, priority, flex, fast, ultrafast, batch. │
+│ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context price applies to the whole request.                 │
+│ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a million searches if kind is web_search).               │
+└────────┴─────────────────┴────────┴──────┴──────────┴───────────────────────────────────────────────────────────────────────────────────────────────┘
 "#);
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "csv"]), @r#"
-table,column,type,unit,nullable,values,meaning
-prices,model,text,,false,,Model as priced; joins to `usage.model_key`.
-prices,provider,text,,true,,Provider of the model.
-prices,valid_from,text,day,true,,First day on which it holds; null when it always did.
-prices,valid_until,text,day,true,,Day from which it holds no more; null while it holds.
-prices,kind,text,,false,"[""input"",""cache_read"",""cache_write_5m"",""cache_write_1h"",""output"",""web_search""]",What is priced.
-prices,tier,text,,false,"[""standard"",""long_context"",""priority"",""flex"",""fast"",""ultrafast"",""batch""]",Which requests it is for.
-prices,threshold,bigint,,true,,Input tokens above which the long-context price holds for the whole request.
-prices,usd_per_million,double,USD,false,,"Price. USD for a million tokens (for a million searches, where kind is web_search)."
+table,column,type,unit,nullable,meaning,values
+prices,model,text,,false,Model as priced; joins to `usage.model_key`.,
+prices,provider,text,,true,Provider of the model.,
+prices,valid_from,text,day,true,First day of the price; null if it has none.,
+prices,valid_until,text,day,true,Day after the last one of the price; null if it is still valid.,
+prices,kind,text,,false,"Kind of price. One of: input, cache_read, cache_write_5m, cache_write_1h, output, web_search.","[""input"",""cache_read"",""cache_write_5m"",""cache_write_1h"",""output"",""web_search""]"
+prices,tier,text,,false,"Tier of the requests. One of: standard, long_context, priority, flex, fast, ultrafast, batch.","[""standard"",""long_context"",""priority"",""flex"",""fast"",""ultrafast"",""batch""]"
+prices,threshold,bigint,,true,Input tokens above which the long-context price applies to the whole request.,
+prices,usd_per_million,double,USD,false,Price. USD for a million tokens (for a million searches if kind is web_search).,
 "#);
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "markdown"]), @r#"
-| table | column | type | unit | nullable | values | meaning |
-| --- | --- | --- | --- | --- | --- | --- |
-| prices | model | text |  | false |  | Model as priced; joins to `usage.model_key`. |
-| prices | provider | text |  | true |  | Provider of the model. |
-| prices | valid_from | text | day | true |  | First day on which it holds; null when it always did. |
-| prices | valid_until | text | day | true |  | Day from which it holds no more; null while it holds. |
-| prices | kind | text |  | false | input, cache_read, cache_write_5m, cache_write_1h, output, web_search | What is priced. |
-| prices | tier | text |  | false | standard, long_context, priority, flex, fast, ultrafast, batch | Which requests it is for. |
-| prices | threshold | bigint |  | true |  | Input tokens above which the long-context price holds for the whole request. |
-| prices | usd_per_million | double | USD | false |  | Price. USD for a million tokens (for a million searches, where kind is web_search). |
+| table | column | type | unit | nullable | meaning |
+| --- | --- | --- | --- | --- | --- |
+| prices | model | text |  | false | Model as priced; joins to `usage.model_key`. |
+| prices | provider | text |  | true | Provider of the model. |
+| prices | valid_from | text | day | true | First day of the price; null if it has none. |
+| prices | valid_until | text | day | true | Day after the last one of the price; null if it is still valid. |
+| prices | kind | text |  | false | Kind of price. One of: input, cache_read, cache_write_5m, cache_write_1h, output, web_search. |
+| prices | tier | text |  | false | Tier of the requests. One of: standard, long_context, priority, flex, fast, ultrafast, batch. |
+| prices | threshold | bigint |  | true | Input tokens above which the long-context price applies to the whole request. |
+| prices | usd_per_million | double | USD | false | Price. USD for a million tokens (for a million searches if kind is web_search). |
 "#);
-    insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "ndjson"]).lines().next().unwrap(), @r#"{"table":"prices","column":"model","type":"text","unit":null,"nullable":false,"values":null,"meaning":"Model as priced; joins to `usage.model_key`."}"#);
+    insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "ndjson"]).lines().next().unwrap(), @r#"{"table":"prices","column":"model","type":"text","unit":null,"nullable":false,"meaning":"Model as priced; joins to `usage.model_key`.","values":null}"#);
     let whole: Vec<serde_json::Value> = serde_json::from_str(&stdout(&["schema", "-f", "json"])).unwrap();
     let tables: std::collections::BTreeSet<&str> = whole.iter().map(|row| row["table"].as_str().unwrap()).collect();
     assert_eq!(
@@ -633,7 +634,7 @@ error: `xml` is no format (table, json, ndjson, csv, markdown, parquet, arrow)
 exit 2
 --- stdout
 --- stderr
-error: `all` is no value of `redact`
+error: `all` is not a value of `redact`
 "#);
     insta::assert_snapshot!(home.run(&["--config", "missing.toml", "schema"]), @r#"
 exit 1
@@ -825,7 +826,7 @@ error: Expected: an SQL statement, found: selec at Line: 1, Column: 1
 exit 1
 --- stdout
 --- stderr
-error: a query is one statement; run several one by one
+error: a query is one statement; run several of them separately
 "#);
 }
 
@@ -861,7 +862,7 @@ reason,path
 new,[HOME]/.claude/projects/-api/api.jsonl
 --- stderr
 claude-code: 1 new, 0 changed, 0 unchanged
-projects that their sessions name would be looked into for files of opencode, aider, amazon-q, kiro-cli and windsurf
+projects that their sessions name would be searched for files of opencode, aider, amazon-q, kiro-cli and windsurf
 1 of these sources would be read; nothing was written
 ");
     let extracted = home.run(&["etl"]);

@@ -391,7 +391,7 @@ fn detect_filters_ranks_and_fails_on_what_it_is_told_to() {
     for (arguments, said) in [
         (["detect", "error_cascade"], "did you mean `error_cascades`?"),
         (["detect", "cost_by_day"], "`cost_by_day` is a report; run it with `llrem query cost_by_day`"),
-        (["detect", "--param=nothing=1"], "no detector chosen takes a parameter `nothing`"),
+        (["detect", "--param=nothing=1"], "none of these detectors has a parameter `nothing`"),
         (["detect", "--param=error_cascades.min_run=many"], "`many` is no whole number"),
     ] {
         let output = run(&arguments);

@@ -276,10 +276,10 @@ fn a_remote_lake_gives_the_same_page() {
         .arg(&file);
     succeed(&mut command);
     let remote = parsed(&file);
-    assert!(remote.paragraphs.iter().any(|text| text.contains("is not uploaded")), "{:?}", remote.paragraphs);
+    assert!(remote.paragraphs.iter().any(|text| text.contains("are not uploaded")), "{:?}", remote.paragraphs);
     let without_quality = |mut page: Page| {
         page.tables.remove("data-quality");
-        page.paragraphs.retain(|text| !text.contains("is not uploaded") && !text.starts_with("Made by"));
+        page.paragraphs.retain(|text| !text.contains("are not uploaded") && !text.starts_with("Made by"));
         page
     };
     assert_eq!(without_quality(remote), without_quality(own));
@@ -327,7 +327,7 @@ fn on_a_terminal_it_goes_to_a_file() {
     std::fs::write(&file, "mine").unwrap();
     let said = run();
     assert!(
-        said.contains("error: `llrem-report.html` is there, and no page of llrem's; name a file with -o FILE"),
+        said.contains("error: `llrem-report.html` exists and is not a report of llrem; name a file with -o FILE"),
         "{said}"
     );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");

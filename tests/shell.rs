@@ -233,21 +233,21 @@ fn commands() {
     let bench = bench();
     let mut shell = Shell::start(&bench);
     insta::assert_snapshot!(shell.ask("\\d"), @r#"
-    ┌────────────┬────────────────────────────────────────────────────────────────────────────────────┐
-    │ table      │ meaning                                                                            │
-    ├────────────┼────────────────────────────────────────────────────────────────────────────────────┤
-    │ sessions   │ One row for each session; a subagent's run is a session of its own.                │
-    │ messages   │ One row for each message of a session; the lines of one API response are one       │
-    │            │ message.                                                                           │
-    │ tool_calls │ One row for each tool call, with its result.                                       │
-    │ usage      │ One row for each billed API response, or the finest grain that the agent stores.   │
-    │ sources    │ One row for each file or database that was ever read.                              │
-    │ runs       │ One row for each run of `llrem etl`.                                               │
-    │ prices     │ One row for each price: a model, a kind of token, a tier, and the days on which it │
-    │            │ holds.                                                                             │
-    │ findings   │ One row for each finding of a detector; each dollar and token of a session counts  │
-    │            │ in one finding at most.                                                            │
-    └────────────┴────────────────────────────────────────────────────────────────────────────────────┘
+    ┌────────────┬───────────────────────────────────────────────────────────────────────────────────┐
+    │ table      │ meaning                                                                           │
+    ├────────────┼───────────────────────────────────────────────────────────────────────────────────┤
+    │ sessions   │ One row for each session; a subagent's run is a session of its own.               │
+    │ messages   │ One row for each message of a session; the lines of one API response are one      │
+    │            │ message.                                                                          │
+    │ tool_calls │ One row for each tool call, with its result.                                      │
+    │ usage      │ One row for each billed API response, or the finest grain that the agent stores.  │
+    │ sources    │ One row for each file or database that was ever read.                             │
+    │ runs       │ One row for each run of `llrem etl`.                                              │
+    │ prices     │ One row for each price of a model, kind of token and tier, with the days on which │
+    │            │ it is valid.                                                                      │
+    │ findings   │ One row for each finding of a detector; each dollar and token of a session counts │
+    │            │ in one finding at most.                                                           │
+    └────────────┴───────────────────────────────────────────────────────────────────────────────────┘
     "#);
     insta::assert_snapshot!(shell.ask("\\d prices"), @r#"
     ┌────────┬─────────────────┬────────┬──────┬──────────┬───────────────────────────────────────────┐
@@ -256,20 +256,20 @@ fn commands() {
     │ prices │ model           │ text   │      │ false    │ Model as priced; joins to                 │
     │        │                 │        │      │          │ `usage.model_key`.                        │
     │ prices │ provider        │ text   │      │ true     │ Provider of the model.                    │
-    │ prices │ valid_from      │ text   │ day  │ true     │ First day on which it holds; null when it │
-    │        │                 │        │      │          │ always did.                               │
-    │ prices │ valid_until     │ text   │ day  │ true     │ Day from which it holds no more; null     │
-    │        │                 │        │      │          │ while it holds.                           │
-    │ prices │ kind            │ text   │      │ false    │ What is priced: input, cache_read,        │
-    │        │                 │        │      │          │ cache_write_5m, cache_write_1h, output or │
+    │ prices │ valid_from      │ text   │ day  │ true     │ First day of the price; null if it has    │
+    │        │                 │        │      │          │ none.                                     │
+    │ prices │ valid_until     │ text   │ day  │ true     │ Day after the last one of the price; null │
+    │        │                 │        │      │          │ if it is still valid.                     │
+    │ prices │ kind            │ text   │      │ false    │ Kind of price. One of: input, cache_read, │
+    │        │                 │        │      │          │ cache_write_5m, cache_write_1h, output,   │
     │        │                 │        │      │          │ web_search.                               │
-    │ prices │ tier            │ text   │      │ false    │ standard, long_context, priority, flex,   │
-    │        │                 │        │      │          │ fast, ultrafast or batch.                 │
+    │ prices │ tier            │ text   │      │ false    │ Tier of the requests. One of: standard,   │
+    │        │                 │        │      │          │ long_context, priority, flex, fast,       │
+    │        │                 │        │      │          │ ultrafast, batch.                         │
     │ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context │
-    │        │                 │        │      │          │ price holds for the whole request.        │
+    │        │                 │        │      │          │ price applies to the whole request.       │
     │ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a    │
-    │        │                 │        │      │          │ million searches, where kind is           │
-    │        │                 │        │      │          │ web_search).                              │
+    │        │                 │        │      │          │ million searches if kind is web_search).  │
     └────────┴─────────────────┴────────┴──────┴──────────┴───────────────────────────────────────────┘
     "#);
     assert!(shell.ask("\\l").contains("│ cost_by_day "));
@@ -348,7 +348,7 @@ fn one_query_on_a_terminal_is_limited_too() {
     assert!(printed("query cost_by_session").contains("2 more rows (`--limit off` shows all"));
     assert!(!printed("query cost_by_session --limit off").contains("more rows"));
     fs::write(bench.path().join(".config/llrem/config.toml"), "limit = 'many'").unwrap();
-    assert_eq!(printed("sql 'select 1'"), "error: `many` is no limit; write a number of rows, or off\n");
+    assert_eq!(printed("sql 'select 1'"), "error: `many` is not a limit; write a number of rows, or off\n");
 }
 
 #[test]

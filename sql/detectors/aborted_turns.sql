@@ -1,16 +1,16 @@
 -- name: aborted_turns
--- title: Turns that were stopped before they had changed anything
--- about: Turns that the person or an error ended early, in which no file was edited or written, nothing was committed and no
--- about: shell command wrote a file. Those of one session are one finding. Left out: turns whose next prompt only says to
--- about: go on (what was read stays in use), in which the agent said more than `max_said` (the person answers that), in which
--- about: the person declined a call (see permission_friction), or on branches that the conversation left (see
--- about: expensive_dead_ends); and subagents.
--- about: Wasted are all responses of these turns.
--- param: min_responses int = 3 -- Responses that a stopped turn has at least. Count.
--- param: max_said int = 500 -- Length of what the agent said in a turn. Characters.
--- param: min_tokens int = 100000 -- Tokens that the stopped turns of a session used, at least. Tokens.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- title: Turns that were stopped before they changed anything
+-- about: Turns that the person or an error ended early, before the agent edited or wrote a file, committed, or wrote a
+-- about: file with a shell command. The turns of one session are one finding.
+-- about: Left out are subagents, and turns whose next prompt only says to go on (what was read stays in use), in which the
+-- about: agent said more than `max_said` (the person answers that), in which the person declined a call (see
+-- about: permission_friction), or on branches that the conversation left (see expensive_dead_ends).
+-- about: The waste is the cost of all responses of these turns.
+-- param: min_responses int = 3 -- Fewest responses of a stopped turn. Count.
+-- param: max_said int = 500 -- Longest text of the agent in a turn. Characters.
+-- param: min_tokens int = 100000 -- Fewest tokens that the stopped turns of a session used. Tokens.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (

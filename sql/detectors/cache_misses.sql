@@ -1,26 +1,26 @@
 -- name: cache_misses
--- title: Context paid for again although it had been cached
--- about: Responses that wrote or paid uncached for what the response before them, of the same thread and model, had in the
--- about: cache. Two causes, each with findings of its own: `rebuilt` (the cache was still alive) and `idle` (the conversation
--- about: rested longer than the cache lives). Misses of one cause, with none of the other between, are one finding.
--- about: How long a cache lives follows from the latest write to it: 5 minutes or an hour, counted from its last use. OpenAI
--- about: records no writes: it documents that a cache is typically cleared after 5 to 10 minutes without use, always within an
--- about: hour, and that no hit is guaranteed.
--- about: No misses: responses after a compaction, a rewind or a change of model, and requests that became shorter: they are
--- about: other requests. Where the agent does not record writes to the cache, only what had been read from it
--- about: counts. Side conversations within a session are left out: they interleave.
--- about: Wasted is what these tokens cost above a read from the cache, estimated from the response's own cost.
+-- title: Cached context paid for again
+-- about: Responses that wrote again, or paid for uncached, what the previous response of the same thread and model had in
+-- about: the cache. There are two causes, with separate findings: `rebuilt` (the cache was still alive) and `idle` (the
+-- about: conversation paused longer than the cache lives). Consecutive misses of one cause are one finding.
+-- about: The latest write to a cache decides how long it lives: 5 minutes or an hour after its last use. OpenAI records no
+-- about: writes. It documents that a cache is typically cleared after 5 to 10 minutes without use, always within an hour,
+-- about: and that no hit is guaranteed.
+-- about: Left out are responses after a compaction, a rewind or a change of model, requests that became shorter (they are
+-- about: different requests), and side conversations within a session (they interleave). If the agent does not record
+-- about: writes to the cache, only tokens that had been read from it count.
+-- about: The waste is the cost of these tokens above the price of a cache read, estimated from the response's own cost.
 -- param: min_tokens int = 10000 -- Cached tokens that a response did not read again. Tokens.
--- param: min_length float = 0.99 -- Length of a request below which it is another one. Share of what was cached before.
--- param: short_life int = 5 -- Life of a cache, counted from its last use. Minutes.
--- param: long_life int = 60 -- Life of a cache that was written as a long one. Minutes.
+-- param: min_length float = 0.99 -- A shorter request is a different one. Share of what was cached before.
+-- param: short_life int = 5 -- Life of a short cache, counted from its last use. Minutes.
+-- param: long_life int = 60 -- Life of a long cache, counted from its last use. Minutes.
 -- param: openai_life int = 10 -- Time without use after which OpenAI has mostly cleared a cache. Minutes.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -165,7 +165,7 @@ select
   regexp_replace(reverse(regexp_replace(reverse(cast(e.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' cached tokens were paid for again'
     || case
-      when e.cause = 'idle' then ': the conversation rested ' || case when e.occurrences = 1 then '' else 'up to ' end
+      when e.cause = 'idle' then ': the conversation paused for ' || case when e.occurrences = 1 then '' else 'up to ' end
         || regexp_replace(reverse(regexp_replace(reverse(cast(e.longest_rest as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
         || ' minutes, and '
         || case when e.is_openai then 'OpenAI clears a cache after 5 to 10 minutes without use, at the latest after an hour'

@@ -1,18 +1,18 @@
 -- name: context_thrashing
 -- title: Context compacted again and again
--- about: Sessions whose context was compacted min_in_window times with no more than window_minutes of active time from one
--- about: compaction to the next, or min_in_session times in all, unless the session is so long that these are less than
--- about: min_per_100_turns. Active time leaves out pauses of 5 minutes and more. Side conversations are judged apart.
--- about: A compaction that the person asked for with /compact does not count: people do so between two tasks.
--- about: Wasted are, for each compaction after the first, the response that wrote its summary, where the agent records
--- about: one, and the first response after it, which pays for the new context from its first token on.
--- about: Severity by what was wasted, or by count: medium from 4 compactions on, high from 8.
--- param: min_in_window int = 2 -- Compactions close to each other that are thrashing. Count.
--- param: window_minutes int = 60 -- Active time from one compaction to the next that is close. Minutes.
--- param: min_in_session int = 3 -- Compactions of a whole session that are thrashing. Count.
--- param: min_per_100_turns float = 1.0 -- Least rate at which min_in_session counts. Compactions in 100 turns.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- about: Sessions whose context was compacted `min_in_window` times with at most `window_minutes` of active time from one
+-- about: compaction to the next, or `min_in_session` times in all. A long session with less than `min_per_100_turns` is
+-- about: left out. Active time excludes pauses of 5 minutes and more. Side conversations are judged separately. A
+-- about: compaction that the person asked for with /compact does not count: people do so between two tasks.
+-- about: The waste is the cost, for each compaction after the first, of the response that wrote its summary (if the agent
+-- about: records one) and of the first response after it, which pays for the new context from its first token on.
+-- about: Severity depends on the waste or the count: medium from 4 compactions on, high from 8.
+-- param: min_in_window int = 2 -- Fewest compactions close to each other. Count.
+-- param: window_minutes int = 60 -- Most active time between compactions that are close. Minutes.
+-- param: min_in_session int = 3 -- Fewest compactions of a whole session. Count.
+-- param: min_per_100_turns float = 1.0 -- Lowest rate at which min_in_session counts. Compactions in 100 turns.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -66,7 +66,7 @@ timed as (
     partition by number, is_sidechain order by seq rows between unbounded preceding and current row
   )
 ),
--- Each compaction with the end of what it makes one pay for: its summary and the first reply.
+-- Each compaction with the end of the records that it adds to the bill: its summary and the first reply.
 compacted as (
   select
     number, is_sidechain, piece,
@@ -112,14 +112,14 @@ episodes as (
   group by number, is_sidechain, episode
   having bool_or(is_whole) or count(*) >= $min_in_window
 ),
--- A list without doubles is made before it is joined: engines would else join all messages by their places alone.
+-- The list is deduplicated before the join: otherwise engines join all messages by position alone.
 located as (
   select distinct c.machine, c.agent, c.session_id, p.is_sidechain, p.episode, p.first_seq, p.last_seq
   from placed p
   join chosen c on c.number = p.number
   where p.place > 1
 ),
--- What was billed for them: responses, and summaries that are known by their message alone.
+-- Usage of these records: responses, and summaries that have only a message id.
 paid as (
   select distinct
     l.machine, l.agent, l.session_id, l.is_sidechain, l.episode, m.response_id,

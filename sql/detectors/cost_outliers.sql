@@ -1,17 +1,19 @@
 -- name: cost_outliers
 -- title: Sessions that cost far more than the project's others
--- about: Sessions whose own cost is above the usual upper bound of the project: the upper quartile times the ratio of the
--- about: quartiles to the power of 1.5 (Tukey's fence on a logarithmic scale, because costs spread by factors), at least
--- about: `min_ratio` times the median, and at least the session's turns times the upper quartile of the cost of a turn, so that
--- about: a session is no outlier for being long. Its tokens are above their upper quartile too, so that it is no outlier for a
--- about: dearer model alone. Compared are the sessions of one project and machine whose cost is known, subagents among
--- about: themselves. The filters choose what is reported; what is usual always comes from all sessions. What is above the
--- about: bound counts as wasted, which is an estimate: look what the session did that others did not need.
--- param: min_sessions int = 10 -- Sessions of a project that tell what is usual. Count.
--- param: min_ratio float = 3 -- An outlier costs more than so many times the median. Ratio.
--- param: min_wasted_usd float = 1 -- Least excess over the bound. USD.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- about: Sessions whose own cost is above an upper bound. The bound is the upper quartile of the project times the ratio
+-- about: of the quartiles to the power of 1.5 (Tukey's fence on a logarithmic scale, because costs spread by factors). It
+-- about: is at least `min_ratio` times the median, and at least the session's turns times the upper quartile of the cost
+-- about: of a turn, so that a long session is no outlier for its length. The session's tokens are above their upper
+-- about: quartile too, so that it is no outlier only because its model is more expensive.
+-- about: A session is compared with the sessions of its project and machine that have a known cost; subagents are compared
+-- about: with subagents. The filters choose what is reported; the bound always comes from all sessions.
+-- about: The waste is the cost above the bound, which is an estimate: look at what the session did that others did not
+-- about: need.
+-- param: min_sessions int = 10 -- Fewest sessions of a project for a comparison. Count.
+-- param: min_ratio float = 3 -- Lowest cost of an outlier, in multiples of the median. Ratio.
+-- param: min_wasted_usd float = 1 -- Lowest cost above the bound. USD.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with priced as (
@@ -33,7 +35,7 @@ ranked as (
     row_number() over (partition by machine, project, kind order by total_tokens, agent, session_id) as place_by_tokens
   from priced p
 ),
--- The first session at or above the share of all, so that no engine has to interpolate.
+-- Takes the first session at or above the quantile, so that no engine has to interpolate.
 quartiles as (
   select
     r.*,

@@ -1,15 +1,15 @@
 -- name: error_cascades
--- title: Tool calls that failed one after the other
--- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one
--- about: try, because their errors are one lesson. Calls that the person declined are no errors, and neither they nor
+-- title: Tool calls that failed in a row
+-- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one try,
+-- about: because the agent learns of their errors at once. Calls that the person declined are no errors. Neither they nor
 -- about: notes on a todo list end a run. Two kinds of commands with an exit code other than 0 have not failed, and end a
--- about: run as a success does: one that looks for something and says no with exit code 1 (grep, rg, test, diff, which
--- about: and the like), and one that shows its options (`--help`, or a bare call that answers with its usage).
--- about: Wasted are the responses that made the calls after the first: each was a try that failed.
--- about: Severity by what was wasted, or by count: medium from 5 tries on, high from 10.
--- param: min_run int = 3 -- Failed tries in a row that make a cascade. Count.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- about: run as a success does: one that looks for something and says no with exit code 1 (grep, rg, test, diff, which and
+-- about: similar), and one that shows its options (`--help`, or a bare call that answers with its usage).
+-- about: The waste is the cost of the responses that made the calls after the first: each was a try that failed.
+-- about: Severity depends on the waste or the count: medium from 5 tries on, high from 10.
+-- param: min_run int = 3 -- Fewest failed tries in a row. Count.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -124,7 +124,7 @@ runs as (
   group by f.number, f.is_sidechain, f.run
   having count(*) >= $min_run
 ),
--- The calls of a run, each with the first line of its error that says something.
+-- The calls of a run, each with the first meaningful line of its error.
 named as (
   select
     r.number, r.is_sidechain, r.run, f.place,

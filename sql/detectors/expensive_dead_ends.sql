@@ -1,19 +1,21 @@
 -- name: expensive_dead_ends
 -- title: Work that was paid for and thrown away
 -- about: Branches that the conversation left (the person went back to an earlier prompt), and subagents whose call failed,
--- about: was declined or interrupted, or that ended in an API error or an abort: all that they found out is lost. A
--- about: subagent that was called again and then came to an end is none, nor is one whose caller got what it had written
--- about: so far. Work that stayed is not lost: a branch that edited files, unless the session edited one of them again
--- about: after it went back, and a subagent that edited files; a commit is an edit that stays.
--- about: Found is what cost more than min_cost, or more than min_share of its session (of a subagent: of the session that
--- about: called it) and min_share_cost; where no price is known, more than that share of the tokens and min_share_tokens.
--- about: Wasted is all that the branch or the subagent's session cost; sessions that a subagent called count for themselves.
+-- about: was declined or interrupted, or that ended in an API error or an abort: their findings are lost. Left out are
+-- about: subagents that were called again and then finished, subagents whose caller got what they had written so far,
+-- about: branches that edited files (unless the session edited one of them again after it went back), and subagents that
+-- about: edited files. A commit counts as an edit.
+-- about: A dead end is reported if it cost more than `min_cost`, or more than both `min_share` of its session and
+-- about: `min_share_cost`. For a subagent, its session is the one that called it. If no price is known, it is reported
+-- about: above the same share of the tokens and `min_share_tokens`.
+-- about: The waste is the whole cost of the branch or of the subagent's session. Sessions that the subagent called count
+-- about: separately.
 -- param: min_cost float = 0.5 -- Cost above which a dead end is expensive in any session. USD.
 -- param: min_share float = 0.1 -- Share of its session above which it is expensive. Fraction.
--- param: min_share_cost float = 0.05 -- Least cost at which the share counts. USD.
--- param: min_share_tokens int = 50000 -- Least tokens at which the share of tokens counts. Tokens.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- param: min_share_cost float = 0.05 -- Lowest cost at which min_share counts. USD.
+-- param: min_share_tokens int = 50000 -- Fewest tokens at which the share of tokens counts. Tokens.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -100,7 +102,7 @@ branches as (
     on u.machine = l.machine and u.agent = l.agent and u.session_id = l.session_id and u.response_id = l.response_id
   group by l.machine, l.agent, l.session_id, l.branch
 ),
--- What changed files, in the sessions that left a branch or failed.
+-- Calls that changed files, in the sessions that left a branch or failed.
 changes as (
   select
     t.machine, t.agent, t.session_id, t.seq, t.response_id,
@@ -177,7 +179,7 @@ dead_ends as (
     f.machine, f.agent, f.session_id, f.responses, f.total_tokens, f.cost_usd, f.session_cost, f.session_tokens,
     f.name, f.subagent_type, f.ending, i.responses
 ),
--- What a failed subagent left behind is within what all of it cost.
+-- The cost of a failed subagent already includes that of its own abandoned branches.
 outermost as (
   select *, bool_or(is_subagent) over (partition by machine, agent, session_id) as is_lost
   from dead_ends

@@ -1,14 +1,14 @@
 -- name: failed_edits
--- title: Edits that failed because the file was not what the agent took it for
--- about: Edits of a session that the tool refused: the file had not been read, or had changed since; the text to replace was
--- about: not found, or stood there more than once; the patch did not fit; nothing would have changed. They need not follow
--- about: each other (see error_cascades for those that do). What the person declined is no failure.
--- about: Wasted are the responses that made nothing but such edits.
--- about: Severity by what was wasted, or by count: medium from 10 failed edits on.
--- param: min_failures int = 3 -- Failed edits of a session. Count.
--- param: min_share float = 0.1 -- Failed edits as a share of all edits that the session tried. Fraction.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- title: Edits that failed because the file had different content
+-- about: Edits of a session that the tool refused: the file had not been read or had changed since, the text to replace
+-- about: was not found or not unique, the patch did not fit, or nothing would have changed. They need not be consecutive
+-- about: (see error_cascades for that). Edits that the person declined do not count.
+-- about: The waste is the cost of the responses that made only such edits.
+-- about: Severity depends on the waste or the count: medium from 10 failed edits on.
+-- param: min_failures int = 3 -- Fewest failed edits of a session. Count.
+-- param: min_share float = 0.1 -- Lowest share of failed edits in all edits that the session tried. Fraction.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (

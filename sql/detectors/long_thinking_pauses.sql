@@ -1,19 +1,20 @@
 -- name: long_thinking_pauses
--- title: Responses that took minutes and said little
--- about: Responses that took longer than `min_seconds` at fewer output tokens (hidden reasoning within) a second than
--- about: `max_tokens_per_second`: the service was slow, or hung. A finding is a turn with such responses. The time is what
--- about: the agent recorded, else the time from the prompt or tool result before to the response's first record; then a
--- about: time over `max_minutes` means that the machine slept. Not judged: responses of which only a running count of the
--- about: output was recorded, and those whose time may contain a tool or the wait for a person's approval. These are calls
--- about: recorded at the same moment as their result, calls that ask for more permissions, and shell calls of OpenCode and
--- about: Kilo Code, which record when a command last wrote, not when it began.
--- about: The person loses time, not money: nothing is wasted.
--- about: Severity by the time lost in a turn: medium from 3 minutes on, high from 10.
+-- title: Responses that took minutes for little output
+-- about: Responses that took longer than `min_seconds` with fewer output tokens per second (including hidden reasoning)
+-- about: than `max_tokens_per_second`: the service was slow or hung. A finding is a turn with such responses.
+-- about: The time is what the agent recorded. If it recorded none, the time runs from the preceding prompt or tool result
+-- about: to the response's first record; a time over `max_minutes` then means that the machine slept. Left out are
+-- about: responses of which only a running count of the output was recorded, and those whose time may contain a tool or
+-- about: the wait for a person's approval. These are calls recorded at the same moment as their result, calls that ask for
+-- about: more permissions, and shell calls of OpenCode and Kilo Code, which record when a command last wrote, not when it
+-- about: began.
+-- about: The person loses time, not money, so tokens and cost are null.
+-- about: Severity depends on the time lost in a turn: medium from 3 minutes on, high from 10.
 -- param: min_seconds int = 60 -- Longest time of a response that is not long. Seconds.
 -- param: max_tokens_per_second float = 5.0 -- Speed below which it is slow. Output tokens a second.
--- param: max_minutes int = 30 -- Longest time that is believed if the agent recorded none. Minutes.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- param: max_minutes int = 30 -- Longest time that counts if the agent recorded none. Minutes.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -47,7 +48,7 @@ waits as (
     and waited_ms <= $max_minutes * 60000.0
   group by number, is_sidechain, response_id
 ),
--- Of most responses nothing is recorded, and nobody waited for them.
+-- Most responses have no recorded duration, and nobody waited for them.
 long_responses as (
   select c.number, u.response_id, max(u.model) as model, max(u.duration_ms) as duration_ms,
     sum(u.output_tokens) as output_tokens

@@ -1,20 +1,21 @@
 -- name: model_downgrades
--- title: A cheaper model took over, and nobody had asked for it
--- about: Places where the main thread of a session goes on with a model of a cheaper tier though the person did not choose
--- about: it: in the middle of a turn, or at a prompt after a failed request. Agents do so when a limit is reached or a
--- about: model is overloaded. A change at any other prompt is the person's choice: not all agents record how it was made.
--- about: So is one after a command, after a plan (some agents plan with one model and work with another), and after a skill,
--- about: a command or a mode that the agent called, which may name a model of their own.
--- about: How dear a model is comes from what its responses cost; where that is unknown, from its name.
--- about: The cheaper model wastes no money, so tokens and cost are null; 10 responses are medium, 50 high.
--- param: min_responses int = 2 -- Responses of the cheaper model in a row. Count.
--- param: max_price float = 0.7 -- Price up to which a model is of a cheaper tier. Share of the other model's price.
+-- title: Switches to a cheaper model that nobody asked for
+-- about: Places where the main thread of a session continues with a cheaper model that the person did not choose: in the
+-- about: middle of a turn, or at a prompt after a failed request. Agents do so when a limit is reached or a model is
+-- about: overloaded. A change at any other prompt counts as the person's choice, because not all agents record how it was
+-- about: made. So does a change after a command, after a plan (some agents plan with one model and work with another), and
+-- about: after a skill, a command or a mode that the agent called, which may name a model.
+-- about: The price level of a model comes from the cost of its responses, or from its name if that is unknown.
+-- about: The cheaper model wastes no money, so tokens and cost are null. Severity is medium from 10 responses on, high
+-- about: from 50.
+-- param: min_responses int = 2 -- Fewest responses of the cheaper model in a row. Count.
+-- param: max_price float = 0.7 -- Highest price of a cheaper model. Share of the other model's price.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -118,7 +119,7 @@ downgrades as (
     and (prompts_between = 0 or failures_between > 0)
     and case when price is null or old_price is null then tier < old_tier else price <= old_price * $max_price end
 ),
--- Calls after which another model is what the person set up.
+-- Calls after which a change of model follows the person's settings.
 switches as (
   select t.machine, t.agent, t.session_id, t.seq
   from tool_calls t

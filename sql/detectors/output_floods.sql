@@ -1,24 +1,24 @@
 -- name: output_floods
--- title: Large tool results that the rest of the session carried along
--- about: A tool result stays in the context: each later response pays for it again, until the context is compacted or cut
--- about: (the next request is much shorter). Large results of one such stretch are one finding. No floods are files that
--- about: the session edits later, since it had to read them (by a tool, or by a command that names the file), and answers
--- about: of subagents, which were asked for.
--- about: Wasted is what carrying the results cost, less the share that the session is taken to use (`used_share`): their
--- about: tokens at the price of the first response after them, which reads them anew, and of each later one, which mostly
--- about: has them cached; estimated from the responses' own cost. How much of a result the model needed is not recorded,
--- about: so this is close to the most that a shorter result can save.
--- param: min_bytes int = 25000 -- Size of a large result. Bytes.
--- param: min_carried int = 100000 -- Tokens of large results that the responses carried, all together. Tokens.
+-- title: Large tool results that stayed in the context
+-- about: Large tool results that stay in the context: each later response pays for them again, until the context is
+-- about: compacted or cut (the next request is much shorter). Large results of one such stretch are one finding. Left out
+-- about: are files that the session edits later, which it had to read (with a tool, or with a command that names the
+-- about: file), and answers of subagents, which were asked for.
+-- about: The waste is the cost of carrying the results, less the share that the session is assumed to use (`used_share`).
+-- about: It counts the tokens of the results at the price of the first response after them, which reads them uncached, and
+-- about: of each later response, which mostly has them cached, and is estimated from the responses' own cost. Nothing
+-- about: records how much of a result the model needed, so this is close to the most that a shorter result can save.
+-- param: min_bytes int = 25000 -- Smallest size of a large result. Bytes.
+-- param: min_carried int = 100000 -- Fewest tokens of large results that all responses together carried. Tokens.
 -- param: used_share float = 0.06 -- Part of a large result that is used. Share of its bytes.
--- param: min_length float = 0.9 -- Length of a request below which the context was cut. Share of the request before.
+-- param: min_length float = 0.9 -- A shorter request means that the context was cut. Share of the request before.
 -- param: token_bytes float = 4 -- Length of a token. Bytes.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (

@@ -1,23 +1,23 @@
 -- name: overqualified_model
--- title: The dearest model for prose and routine
+-- title: The most expensive model for prose and routine
 -- about: Turns that a model of `min_price` or more answered, and that a cheaper one does as well: they edited only prose
--- about: (README, changelog and other texts), or did a routine of git that a short prompt asked for. Those of one session
--- about: are one finding. Left out: plans, designs and specifications, and instructions for agents, which are worth a good
--- about: model; and turns of more than `max_responses` responses. It cannot know how hard a text was: a guess, so that it
--- about: runs only when it is named.
--- about: Wasted is what these responses cost above the price of the cheaper model, estimated from the tokens.
+-- about: (README, changelog and other texts), or did routine git work that a short prompt asked for. The turns of one
+-- about: session are one finding. Left out are plans, designs, specifications and instructions for agents, which are worth
+-- about: a good model, and turns of more than `max_responses` responses. The detector cannot know how hard a text was. It
+-- about: guesses, so it runs only when you name it.
+-- about: The waste is the cost of these responses above the price of the cheaper model, estimated from the tokens.
 -- default: off
--- param: min_price float = 4.5 -- Price of an uncached input token from which a model is dear. USD per million tokens.
--- param: other_price float = 3 -- Price of an uncached input token of the model to compare with. USD per million tokens.
--- param: max_responses int = 10 -- Responses of a turn. Count.
--- param: max_words int = 15 -- Length of a prompt for a routine. Words.
--- param: min_wasted_usd float = 0.1 -- Waste of a session, at least. USD.
+-- param: min_price float = 4.5 -- Lowest price of an uncached input token of an expensive model. USD per million tokens.
+-- param: other_price float = 3 -- Price of an uncached input token of the cheaper model. USD per million tokens.
+-- param: max_responses int = 10 -- Most responses of a turn. Count.
+-- param: max_words int = 15 -- Longest prompt for routine work. Words.
+-- param: min_wasted_usd float = 0.1 -- Lowest waste of a session. USD.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (

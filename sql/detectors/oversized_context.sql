@@ -1,27 +1,28 @@
 -- name: oversized_context
--- title: Small tasks that carried a large context that was not about them
--- about: Turns that began with a context of `min_context` or more, did little, and had nothing to do with what came before:
--- about: the prompt stands alone (it has `min_words` words, none of which refers back, such as it, this, same, also), and
--- about: the turn reads files, and works on none in an area of the project that an earlier turn of the session worked on. An
--- about: area is what the first two names of a path below the project's folder say. Found are sessions with `min_turns` such
--- about: turns, or with one that began after a rest of `min_rest`.
--- about: Agents that read files with shell commands alone do not name them, and are left out. Routine of git is in
--- about: routine_at_full_context. Those of one session are one finding.
--- about: Wasted is what the context above `fresh_tokens` cost in each response, estimated from the response's own cost.
--- param: min_context int = 150000 -- Length of the turn's first request, at least. Tokens.
--- param: max_responses int = 15 -- Responses of a small turn. Count.
--- param: max_growth int = 20000 -- Tokens that a small turn adds to the context. Tokens.
--- param: min_words int = 6 -- Words of a prompt that stands alone. Count.
--- param: min_turns int = 2 -- Such turns of a session. Count.
--- param: min_rest int = 30 -- Rest before a turn, after which one is enough. Minutes.
+-- title: Small tasks with a large, unrelated context
+-- about: Turns that began with a context of `min_context` or more, did little, and had nothing to do with what came
+-- about: before. The prompt of such a turn stands alone: it has `min_words` words, none of which refers back (such as it,
+-- about: this, same, also). The turn reads files, and works on no file in an area of the project that an earlier turn of
+-- about: the session worked on. An area is the first two names of a path below the project's folder.
+-- about: A session is reported if it has `min_turns` such turns, or one that began after a pause of `min_rest`. The turns
+-- about: of one session are one finding. Left out are agents that read files only with shell commands, which do not name
+-- about: the files, and routine git work (see routine_at_full_context).
+-- about: The waste is the cost of the context above `fresh_tokens` in each response, estimated from the response's own
+-- about: cost.
+-- param: min_context int = 150000 -- Shortest first request of a turn. Tokens.
+-- param: max_responses int = 15 -- Most responses of a small turn. Count.
+-- param: max_growth int = 20000 -- Most tokens that a small turn adds to the context. Tokens.
+-- param: min_words int = 6 -- Fewest words of a prompt that stands alone. Count.
+-- param: min_turns int = 2 -- Fewest such turns of a session. Count.
+-- param: min_rest int = 30 -- Shortest pause after which one such turn is enough. Minutes.
 -- param: fresh_tokens int = 20000 -- Context that the same turn needs in a new conversation. Tokens.
--- param: min_carried int = 300000 -- Context carried by all such responses of a session, at least. Tokens.
+-- param: min_carried int = 300000 -- Fewest context tokens that all such responses of a session carried. Tokens.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (

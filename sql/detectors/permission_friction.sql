@@ -1,14 +1,15 @@
 -- name: permission_friction
--- title: Permissions that were refused again and again
--- about: Sessions in which tool calls were refused several times, and which tools: by the person, or by the agent itself,
--- about: where a rule, a mode or a hook forbids them or nobody could be asked. Calls that one response made together are one
--- about: refusal, because one answer stops them all. A refusal with instructions, in the refusal itself or as the prompt
--- about: that follows it, is steering and does not count, unless the agent tries a command of the same program and subcommand
--- about: again. Plans that were sent back and questions that were not answered are no refusals: that is how plans are made.
--- about: What friction wastes is the person's time, so tokens and cost are null; 5 refusals are medium, 10 high.
--- param: min_refusals int = 3 -- Refusals in a session. Count.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- title: Permissions refused again and again
+-- about: Sessions in which tool calls were refused several times, and the tools: by the person, or by the agent itself,
+-- about: because a rule, a mode or a hook forbids them or nobody could be asked. Calls that one response made together are
+-- about: one refusal, because one answer stops them all. A refusal with instructions, in itself or in the prompt after it,
+-- about: is steering and does not count, unless the agent tries a command of the same program and subcommand again. Plans
+-- about: that were sent back and questions that were not answered do not count: they are a normal part of planning.
+-- about: Refusals cost the person's time, so tokens and cost are null. Severity is medium from 5 refusals on, high from
+-- about: 10.
+-- param: min_refusals int = 3 -- Fewest refusals in a session. Count.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -40,7 +41,7 @@ rejected as (
       'planmoderespond', 'exitspecmode'
     )
 ),
--- What follows a refusal: more of the agent, or a prompt. A prompt of one word, or one to go on, instructs nobody.
+-- What follows a refusal: more work of the agent, or a prompt. A prompt of one word, or one to go on, is no instruction.
 followed as (
   select
     machine, agent, session_id, try_id,

@@ -1,14 +1,14 @@
 -- name: polling
 -- title: Responses that only wait and look again
--- about: Runs of responses of one turn whose calls do nothing but wait or look whether something has ended: a command that
--- about: begins with a sleep, a question for the output of a task in the background, nothing typed into a terminal, or the
--- about: same status command as in the response before. Each of them pays for the whole context.
--- about: Left out are turns whose prompt asked to watch something.
--- about: Wasted are the responses of a run but the last, which brought the answer.
--- about: Severity by what was wasted, or by count: medium from 20 responses on.
--- param: min_run int = 4 -- Responses in a row that only wait or look. Count.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- about: Runs of responses of one turn whose calls only wait, or check whether something has ended: a command that begins
+-- about: with a sleep, a request for the output of a background task, an empty input to a terminal, or the same status
+-- about: command as in the previous response. Each of them pays for the whole context. Turns whose prompt asked to watch
+-- about: something are left out.
+-- about: The waste is the cost of all responses of a run except the last, which brought the answer.
+-- about: Severity depends on the waste or the count: medium from 20 responses on.
+-- param: min_run int = 4 -- Fewest responses in a row that only wait or look. Count.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -37,7 +37,7 @@ calls as (
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.category <> 'todo'
 ),
--- Calls that one response made together are one look.
+-- Calls that one response made together count as one look.
 tries as (
   select
     number, is_sidechain, turn, response_id,

@@ -1,18 +1,19 @@
 -- name: prompt_repetition
 -- title: The same thing asked again
--- about: Prompts of the person that say nearly the same as one shortly before, although the agent had answered that one: the
--- about: answer did not do. How alike two prompts are is estimated from their sketches. Not counted are short prompts
+-- about: Prompts of the person that say nearly the same as one shortly before, although the agent had answered that one:
+-- about: the answer did not help. Sketches of the prompts estimate how similar they are. Left out are short prompts
 -- about: (`continue`, `commit it`), prompts that differ in a number (step 1, step 2), texts that a person does not type
--- about: (expanded skills and command templates: they have headings or tags, or are very long), prompts whose turn ended in an
--- about: error, an interruption or in the middle of the work, those on branches that the conversation left (see
--- about: expensive_dead_ends), and those of subagents.
--- about: Wasted is what the turns of all but the last asking cost. 3 askings are medium, 6 high, whatever they cost.
--- param: min_prompts int = 2 -- Prompts that say nearly the same. Count.
--- param: min_alike float = 0.9 -- How alike two prompts are, at least 0.8. Share of words and pairs of words.
--- param: min_words int = 8 -- Length of a prompt that counts. Words.
--- param: max_apart int = 3 -- How many prompts after the one that it repeats a prompt may come; 1 is the next. Prompts.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- about: (expanded skills and command templates: they have headings or tags, or are very long), prompts whose turn ended
+-- about: in an error, an interruption or in the middle of the work, prompts on branches that the conversation left (see
+-- about: expensive_dead_ends), and prompts of subagents.
+-- about: The waste is the cost of the turns of all these prompts except the last. Severity is medium from 3 prompts on,
+-- about: high from 6, whatever they cost.
+-- param: min_prompts int = 2 -- Fewest prompts that say nearly the same. Count.
+-- param: min_alike float = 0.9 -- Lowest similarity of two prompts; 0.8 or more. Share of words and pairs of words.
+-- param: min_words int = 8 -- Shortest prompt that counts. Words.
+-- param: max_apart int = 3 -- Greatest distance of two prompts; 1 is the next one. Prompts.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -45,7 +46,7 @@ typed as (
   where length(text) <= 2000
     and regexp_replace(text, '^\s*(<|#|---|Base directory for this skill)|\n#+ |\$ARGUMENTS', '') = text
 ),
--- Of 32 places, 25 and more can only be equal when one of 8 blocks of them is.
+-- If 25 or more of 32 places are equal, at least one of 8 blocks of places is equal.
 pairs as (
   select
     a.machine, a.agent, a.session_id, a.seq as first_seq, b.seq as last_seq, a.turn, a.text_sketch as first_sketch,
@@ -162,7 +163,7 @@ select
   f.first_seq,
   f.last_seq,
   f.text as evidence,
-  'You asked nearly the same ' || cast(f.occurrences as text) || ' times, so the answers before the last did not do. '
+  'You asked nearly the same ' || cast(f.occurrences as text) || ' times, so the earlier answers did not help. '
     || 'Say what is wrong with the answer, or rewind and ask differently.' as explanation,
   'measured' as basis,
   f.machine,

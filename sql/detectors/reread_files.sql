@@ -1,17 +1,18 @@
 -- name: reread_files
--- title: Files read again that had not changed
--- about: Reads of a file (by a tool, or by cat, head, nl and sed -n in a shell) that asked for the same part and got the same
--- about: text as the read before them, while that text was still in the context: no compaction, no attempt to edit the file,
--- about: no command that changes many files (checkout, pull, patch, a formatter), no subagent and no prompt that asks to look
--- about: again lies in between. Not counted are reads long after the one before (the person may have changed the file),
--- about: small results (pictures leave only a mark), logs that are watched, and branches that the conversation left. Wasted
--- about: are the responses that asked again, each by the share of its calls that did; measured where all did. One finding for
--- about: each context of a session, from compaction to compaction.
--- param: min_rereads int = 2 -- Needless reads in one context that make a finding. Count.
--- param: max_minutes int = 30 -- A read longer after the one before is a check, not a repetition. Minutes.
--- param: min_bytes int = 200 -- Results smaller than this do not count. Bytes.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- title: Unchanged files read again
+-- about: Reads of a file (with a tool, or with cat, head, nl and sed -n in a shell) that asked for the same part and got
+-- about: the same text as the previous read, while that text was still in the context. Between the two reads there is no
+-- about: compaction, no attempt to edit the file, no command that changes many files (checkout, pull, patch, a formatter),
+-- about: no subagent, and no prompt that asks to look again. Left out are reads long after the previous one (the person
+-- about: may have changed the file), small results (pictures leave only a mark), logs that are watched, and branches that
+-- about: the conversation left. There is one finding for each context of a session, from compaction to compaction.
+-- about: The waste is the cost of the responses that asked again, each by the share of its calls that did. It is
+-- about: `measured` if all calls did.
+-- param: min_rereads int = 2 -- Fewest needless reads in one context. Count.
+-- param: max_minutes int = 30 -- Longest time since the previous read; a later one is a check. Minutes.
+-- param: min_bytes int = 200 -- Smallest result that counts. Bytes.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -83,7 +84,8 @@ reads as (
   join repeated r on r.session_no = c.session_no and r.input_key = c.input_key
   where c.is_read
 ),
--- Files go by their names, because agents give now the whole path and now a part. A change without one may be of any file.
+-- Files are compared by name, because agents sometimes give the whole path and sometimes a part. A change without a name
+-- may concern any file.
 events as (
   select
     session_no, seq, 'read' as event,
@@ -142,7 +144,7 @@ kept as (
   left join abandoned a on a.session_no = r.session_no and a.message_id = r.message_id
   where v.event = 'read' and a.message_id is null
 ),
--- What was asked for while nothing changed has a number: windows over each of them alone would be over a row or two.
+-- Numbers the requests between two changes: separate windows over each of them would have only a row or two.
 asked as (
   select
     k.*,

@@ -1,16 +1,18 @@
 -- name: rework
 -- title: Files edited again and again, session after session
--- about: Files that at least `min_sessions` sessions of a project in a row edited, more than once on average: either the work
--- about: does not hold, or the file does too much. In a row means that no session of the project edited other files only, and
--- about: that each started within `max_days` of the one before. A session counts with its subagents and forks as one. Not
--- about: judged are files that every change touches: texts, lists of dependencies, locks, data, settings, translations and
--- about: lists of modules; and rows of sessions that edited nothing but this file, as in a project of one script. The finding belongs to the latest session,
--- about: for all of its files; severity goes by sessions (10 medium, 20 high). What of it was wasted cannot be told: it is null.
--- param: min_sessions int = 5 -- Sessions in a row that make a finding. Count.
--- param: min_edits int = 2 -- Edits of the file by a session, on average over the row. Count.
--- param: max_days int = 2 -- Sessions further apart do not follow each other. Days.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- about: Files that at least `min_sessions` consecutive sessions of a project edited, on average `min_edits` times or
+-- about: more: either the work does not hold, or the file does too much. Sessions are consecutive if no session of the
+-- about: project between them edited only other files, and each started within `max_days` of the previous one. A session
+-- about: counts with its subagents and forks as one. Left out are files that every change touches (texts, lists of
+-- about: dependencies, locks, data, settings, translations and lists of modules), and sessions that edited nothing but
+-- about: this file, as in a project of one script.
+-- about: The finding belongs to the latest session, for all of its files. Severity depends on the sessions: medium from 10
+-- about: on, high from 20. The waste is unknown, so it is null.
+-- param: min_sessions int = 5 -- Fewest sessions in a row. Count.
+-- param: min_edits int = 2 -- Fewest edits of the file by a session, on average. Count.
+-- param: max_days int = 2 -- Longest time between sessions in a row. Days.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -54,7 +56,7 @@ works as (
   from edits
   group by machine, project, work
 ),
--- Most files are edited by one or two sessions: what follows is spared them.
+-- Most files are edited by one or two sessions: the steps below skip them.
 often as (
   select machine, project, file
   from edits

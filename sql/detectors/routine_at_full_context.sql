@@ -1,20 +1,21 @@
 -- name: routine_at_full_context
--- title: Commits and pushes that carried the whole conversation along
--- about: Turns whose short prompt asks for nothing but a routine of git (commit, push, merge, rebase, tag, open a pull
--- about: request), that used git and edited no file, and that began with a context of `min_context` or more. Those of one session are
--- about: one finding.
--- about: Wasted is what the context above `fresh_tokens` cost in each response, estimated from the response's own cost.
--- param: min_context int = 100000 -- Length of the turn's first request, at least. Tokens.
--- param: max_words int = 15 -- Length of the prompt. Words.
--- param: max_responses int = 15 -- Responses of the turn: with more, it was no routine. Count.
+-- title: Commits and pushes with the whole conversation as context
+-- about: Turns whose short prompt asks only for routine git work (commit, push, merge, rebase, tag, open a pull request),
+-- about: that used git and edited no file, and that began with a context of `min_context` or more. The turns of one
+-- about: session are one finding.
+-- about: The waste is the cost of the context above `fresh_tokens` in each response, estimated from the response's own
+-- about: cost.
+-- param: min_context int = 100000 -- Shortest first request of a turn. Tokens.
+-- param: max_words int = 15 -- Longest prompt. Words.
+-- param: max_responses int = 15 -- Most responses of a turn; with more, it was no routine. Count.
 -- param: fresh_tokens int = 20000 -- Context that the same turn needs in a new conversation. Tokens.
--- param: min_carried int = 300000 -- Context carried by all such responses of a session, at least. Tokens.
+-- param: min_carried int = 300000 -- Fewest context tokens that all such responses of a session carried. Tokens.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (

@@ -1,17 +1,18 @@
 -- name: runaway_subagents
--- title: Subagents whose cost is far from what they brought back
--- about: Subagents that only looked around and answered with little for what they used: more than `max_ratio` tokens for
--- about: each token of their answers (all texts that they wrote, or all that their caller received, if that is more; four
--- about: letters a token). Tokens above that are the waste, estimated as that share of the subagent's cost. The finding
--- about: belongs to the subagent, never to its caller, so no dollar counts twice. The threshold is on all subagents of one
--- about: caller together, so that many small ones count as one large one. Not judged: helpers that the program starts by
--- about: itself (guardians, compaction), reviews and checks, whose answer is short by nature, subagents that edited,
--- about: committed, built, tested, worked a browser or another service, or returned data by a tool, and those without text.
--- param: max_ratio int = 5000 -- Tokens that may be used for each token of the answers. Tokens.
--- param: min_wasted_usd float = 0.5 -- Waste of all subagents of one caller together, at least. USD.
--- param: min_wasted_tokens int = 2000000 -- The same for those whose price is unknown. Tokens.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- title: Subagents that cost a lot and returned little
+-- about: Subagents that only explored and answered with little for what they used: more than `max_ratio` tokens for each
+-- about: token of their answers. The answers are all texts that they wrote, or all that their caller received, if that is
+-- about: more, at four letters a token. The threshold applies to all subagents of one caller together, so that many small
+-- about: ones count as one large one. Left out are helpers that the program starts by itself (guardians, compaction),
+-- about: reviews and checks (their answer is short by nature), subagents that edited, committed, built, tested, used a
+-- about: browser or another service, or returned data with a tool, and subagents without text.
+-- about: The waste is the tokens above the limit, and that share of the subagent's cost, which is an estimate. The finding
+-- about: belongs to the subagent, never to its caller, so no dollar counts twice.
+-- param: max_ratio int = 5000 -- Most tokens used for each token of the answers. Tokens.
+-- param: min_wasted_usd float = 0.5 -- Lowest waste of all subagents of one caller together. USD.
+-- param: min_wasted_tokens int = 2000000 -- The same for subagents whose price is unknown. Tokens.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with subagents as (

@@ -1,15 +1,16 @@
 -- name: stalled_sessions
 -- title: Sessions that ended without an answer
--- about: Sessions whose last record is a prompt that nobody answered, a request that failed, a call that failed or never came
--- about: back, or a result that the agent did not take up. Not meant are sessions that the agent ended (by
--- about: `attempt_completion`, a plan, or a question left open) or the person (by an interruption, a declined call, or a
--- about: command such as /exit), those that went on in a fork, copies of a session that were taken while it committed,
--- about: subagents, empty drafts, and sessions that may still run: younger than `idle_minutes` before the last moment that the
--- about: lake knows of the machine. Wasted are the responses of the last turn when it changed no file; null when it did, or
--- about: when nothing was billed.
--- param: idle_minutes int = 60 -- A session without news for so long has ended. Minutes.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- about: Sessions whose last record is a prompt that nobody answered, a request that failed, a call that failed or never
+-- about: returned, or a result that the agent did not use. Left out are sessions that the agent ended (by
+-- about: `attempt_completion`, a plan, or an open question) or the person ended (by an interruption, a declined call, or a
+-- about: command such as /exit), sessions that continued in a fork, copies of a session that were taken while it
+-- about: committed, subagents, empty drafts, and sessions that may still run: their last record is less than
+-- about: `idle_minutes` older than the machine's last record in the lake.
+-- about: The waste is the cost of the responses of the last turn if it changed no file. It is null if the turn changed a
+-- about: file, or if nothing was billed.
+-- param: idle_minutes int = 60 -- A session without records for so long has ended. Minutes.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with latest as (
@@ -35,7 +36,7 @@ chosen as (
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
 ),
--- The last word of each turn: its place times 8, and what it is.
+-- The last record of each turn: its position times 8, plus its kind.
 turns as (
   select
     m.machine, m.agent, m.session_id, coalesce(m.turn, 0) as turn,

@@ -1,20 +1,23 @@
 -- name: tool_retry_loops
 -- title: The same call again and again
 -- about: Runs of tries of one tool with the same or nearly the same input, with the same error, or of edits of the same
--- about: file, where all but the last failed or returned the same. Calls that one response made together count as one
--- about: try; calls that the person declined and notes on a todo list are passed over. Any other call in between (an edit
--- about: above all) and each prompt of the person begin anew: what is tried then is another try. Edits that succeeded, and
--- about: short results of inputs that are only nearly the same, are never the same result; a search that found nothing
--- about: has not failed. Steps in a browser or a terminal (scrolling, pressing a key) repeat on purpose. A run that only
--- about: waits for a process needs min_waits tries, and is none if the prompt asked to wait; nor is a run without a failure
--- about: if the prompt asked to repeat it. One whose last try brought something new needs min_converged: it ended early.
--- about: Wasted are the responses that made the tries after the first, but not a last one that brought something new.
--- about: Severity by what was wasted, or by count, but for waits: medium from 5 tries on, high from 10.
--- param: min_run int = 3 -- Tries in a row that make a loop. Count.
--- param: min_converged int = 4 -- Tries that make a loop when the last one brought something new. Count.
--- param: min_waits int = 10 -- Tries that make a loop when they only wait for a process. Count.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- about: file, in which all but the last failed or returned the same. Calls that one response made together count as one
+-- about: try. Calls that the person declined and notes on a todo list are skipped. Any other call in between (above all an
+-- about: edit) and each prompt of the person begin a new run.
+-- about: Edits that succeeded never have the same result, nor do short results of inputs that are only nearly the same. A
+-- about: search that found nothing has not failed. Steps in a browser or a terminal (scrolling, pressing a key) repeat on
+-- about: purpose. A run that only waits for a process needs `min_waits` tries, and does not count if the prompt asked to
+-- about: wait. A run without a failure does not count if the prompt asked to repeat it. A run whose last try brought
+-- about: something new needs `min_converged` tries.
+-- about: The waste is the cost of the responses that made the tries after the first, except a last one that brought
+-- about: something new.
+-- about: Severity depends on the waste or the count: medium from 5 tries on, high from 10. For waits, it depends on the
+-- about: waste only.
+-- param: min_run int = 3 -- Fewest tries in a row. Count.
+-- param: min_converged int = 4 -- Fewest tries if the last one brought something new. Count.
+-- param: min_waits int = 10 -- Fewest tries if they only wait for a process. Count.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -80,8 +83,8 @@ judged as (
     ) as is_wait
   from calls
 ),
--- Responses that made several calls. Most made one, which is a try as it stands: grouping these too would take most of the
--- time of the query.
+-- Responses that made several calls. Most made one, which is one try: grouping these too would take most of the query's
+-- time.
 several as (
   select number, is_sidechain, try_id
   from judged
@@ -203,7 +206,7 @@ runs as (
   left join costs k on k.number = p.number and k.response_id = p.try_id
   group by p.number, p.is_sidechain, p.run
 ),
--- Prompts that asked for what looks like a loop.
+-- Prompts that asked for something that looks like a loop.
 asked as (
   select
     number, turn,

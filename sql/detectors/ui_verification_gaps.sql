@@ -1,15 +1,15 @@
 -- name: ui_verification_gaps
--- title: Something visual was asked for and nobody looked
--- about: Turns of a person's session in which the prompt asks (in English) to look at, check or see something visual, files
--- about: of a user interface were edited, and before the next prompt nothing looked at the result. Looking is a browser, a
--- about: simulator, a device or a screenshot, by a tool of the session or of a subagent that it called, by a command, or by
--- about: a script that the agent wrote for it, and reading an image. What the person says to have seen, paths and code are
--- about: no request to look. Edits of tests, and turns that the person interrupted, do not count.
--- about: No money is known to be lost: nothing is wasted.
--- about: Severity is medium when the person answered with an image (and so had to look themselves), or from 5 edits on.
--- param: min_edits int = 1 -- Edits of files of a user interface in the turn. Count.
--- param: since timestamp = null -- Only sessions that started then or later.
--- param: until timestamp = null -- Only sessions that started before then.
+-- title: Visual changes that nobody looked at
+-- about: Turns of a person's session in which the prompt asks (in English) to look at, check or see something visual,
+-- about: files of a user interface were edited, and nothing looked at the result before the next prompt. Looking means a
+-- about: browser, a simulator, a device or a screenshot (used by a tool of the session, by a subagent that it called, by a
+-- about: command, or by a script that the agent wrote for it), or reading an image. What the person reports to have seen,
+-- about: paths and code are no request to look. Edits of tests, and turns that the person interrupted, do not count.
+-- about: No money is known to be lost, so tokens and cost are null.
+-- about: Severity is medium if the person answered with an image (and so had to look themselves), or from 5 edits on.
+-- param: min_edits int = 1 -- Fewest edits of user interface files in the turn. Count.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with chosen as (
@@ -110,7 +110,7 @@ asked as (
     on l.machine = t.machine and l.agent = t.agent and l.session_id = t.session_id and l.turn = t.turn
   where l.session_id is null and not t.is_interrupted and m.kind = 'prompt'
 ),
--- What the person saw is nothing that they ask for.
+-- Removes what the person says to have seen: it is no request.
 wanted as (
   select
     *,
@@ -123,7 +123,7 @@ wanted as (
     ) as asks
   from asked
 ),
--- @ is what can be seen, # a word for looking, % one that is a request to look only before what can be seen.
+-- @ marks something visible, # a word for looking, % a word for looking that counts only before something visible.
 marked as (
   select
     *,

@@ -1,27 +1,27 @@
 -- name: billing_blocks
 -- title: Five-hour blocks
--- about: What was used in each block of five hours, newest first.
--- about: A block begins with the whole hour of its first response; the first response after its end begins the next.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: Usage in each block of five hours, newest first. A block begins with the whole hour of its first response. The
+-- about: first response after its end begins the next block.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- param: hours int = 5 -- Length of a block. Hours.
 -- column: agent -- Coding agent.
 -- column: block -- When the block began.
 -- column: last_used -- When its last response began.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
--- column: sessions -- Sessions that used tokens in it. Count.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
+-- column: sessions -- Sessions that used tokens in this time. Count.
 -- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
--- column: output_tokens -- Output, reasoning within. Tokens.
--- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: output_tokens -- Output, including reasoning. Tokens.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 with recursive used as (
   select
     u.agent,
-    -- Whole hours of the zone, which need not be those of UTC. Minutes are subtracted, because date_trunc to hours takes
-    -- some engines to the other of two equal hours when the clocks go back.
+    -- Whole hours of the time zone, which can differ from those of UTC. Minutes are subtracted, because in some engines
+    -- date_trunc to hours gives the other of two equal hours when the clocks go back.
     floor((extract(epoch from date_trunc('minute', u.timestamp)) - extract(minute from u.timestamp) * 60) / 3600.0) as hour,
     u.machine || '/' || u.session_id as session,
     u.timestamp,
@@ -39,7 +39,7 @@ with recursive used as (
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
 ),
--- An hour that begins a block whatever came before: nothing was used in the hours that a block before it could hold.
+-- Hours that begin a block in any case: nothing was used in the hours that an earlier block could cover.
 active as (
   select
     agent,
@@ -47,7 +47,7 @@ active as (
     coalesce(hour - lag(hour) over (partition by agent order by hour) >= $hours, true) as begins
   from (select distinct agent, hour from used) a
 ),
--- For every active hour the first one that a block beginning with it does not hold, unless that begins one anyway.
+-- For every active hour, the first active hour after a block that begins with it, unless that hour begins one anyway.
 following as (
   select a.agent, a.hour, a.begins, min(b.hour) as next_hour
   from active a

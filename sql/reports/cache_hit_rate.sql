@@ -1,19 +1,19 @@
 -- name: cache_hit_rate
 -- title: Cache hit rate by project and model
--- about: Which part of the input came from the cache, by project and model, most input first.
--- about: Responses of agents that do not record cache reads are left out.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: The share of input that came from the cache, by project and model, most input first. Responses of agents that do
+-- about: not record cache reads are left out.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: project -- Short name of the project; null when the agent recorded none.
--- column: model -- Model as priced; as stored where no price is known.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
+-- column: project -- Short name of the project; null if the agent recorded none.
+-- column: model -- Model as priced, or as stored if no price is known.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: all_input_tokens -- Input of all kinds: uncached, read from and written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
 -- column: hit_rate -- cache_read_tokens / all_input_tokens; null without input. 0 to 1.
--- column: reads_per_write -- Tokens read for each token written to a cache; null when none was written.
+-- column: reads_per_write -- Tokens read for each token written to a cache; null if none was written.
 with counted as (
   select
     s.project,

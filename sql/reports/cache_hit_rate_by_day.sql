@@ -1,13 +1,13 @@
 -- name: cache_hit_rate_by_day
 -- title: Cache hit rate by day
--- about: Which part of each day's input came from the cache, oldest first. Days are those of the session's time zone.
+-- about: The share of each day's input that came from the cache, oldest first. Days are those of the session's time zone.
 -- about: Responses of agents that do not record cache reads are left out.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: day -- Day on which the responses began; where the agent recorded no time of one, its session. Null for neither.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
+-- column: day -- Day on which the responses began, or their session if a response has no time; null if neither has one.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: all_input_tokens -- Input of all kinds: uncached, read from and written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.

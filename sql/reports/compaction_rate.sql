@@ -1,14 +1,14 @@
 -- name: compaction_rate
 -- title: Compactions by project
--- about: How often the context was compacted, by project and agent, most compactions first.
--- about: Sessions count by their start; those without a turn or compaction are left out.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: How often the context was compacted, by project and agent, most compactions first. The filters by time apply to
+-- about: the start of a session. Sessions without a turn or compaction are left out.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: project -- Short name of the project; null when the agent recorded none.
+-- column: project -- Short name of the project; null if the agent recorded none.
 -- column: agent -- Coding agent.
--- column: sessions -- Sessions, those of subagents included. Count.
+-- column: sessions -- Sessions, including those of subagents. Count.
 -- column: compacted_sessions -- Sessions with a compaction. Count.
 -- column: turns -- Turns of all sessions. Count.
 -- column: compactions -- Compactions of all sessions. Count.

@@ -1,19 +1,19 @@
 -- name: cost_by_day
 -- title: Cost by day
 -- about: What each day cost, oldest first. Days are those of the session's time zone.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: day -- Day on which the responses began; where the agent recorded no time of one, its session. Null for neither.
--- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: day -- Day on which the responses began, or their session if a response has no time; null if neither has one.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
--- column: sessions -- Sessions that used tokens; the sessions of subagents are counted within theirs. Count.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
+-- column: sessions -- Sessions that used tokens; a subagent's session counts as part of its parent. Count.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
--- column: output_tokens -- Output, reasoning within. Tokens.
+-- column: output_tokens -- Output, including reasoning. Tokens.
 with by_day as (
   select
     cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,

@@ -1,16 +1,16 @@
 -- name: cost_by_day_and_agent
 -- title: Cost by day and agent
 -- about: What each day cost with each coding agent, oldest day first. Days are those of the session's time zone.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: day -- Day on which the responses began; where the agent recorded no time of one, its session. Null for neither.
+-- column: day -- Day on which the responses began, or their session if a response has no time; null if neither has one.
 -- column: agent -- Coding agent.
--- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
--- column: sessions -- Sessions that used tokens; the sessions of subagents are counted within theirs. Count.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
+-- column: sessions -- Sessions that used tokens; a subagent's session counts as part of its parent. Count.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 with by_day as (
   select

@@ -1,20 +1,20 @@
 -- name: cost_by_model
 -- title: Cost by model
--- about: What each model cost, most expensive first, and at what price for a million tokens of all kinds.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: What each model cost, most expensive first, and the cost of a million tokens of all kinds.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: model -- Model as priced; as stored where no price is known.
--- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: model -- Model as priced, or as stored if no price is known.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
 -- column: million_tokens_usd -- Cost of a million tokens of the priced responses, all kinds together. USD.
--- column: sessions -- Sessions that used it; the sessions of subagents are counted within theirs. Count.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
+-- column: sessions -- Sessions that used it; a subagent's session counts as part of its parent. Count.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
--- column: output_tokens -- Output, reasoning within. Tokens.
+-- column: output_tokens -- Output, including reasoning. Tokens.
 with by_model as (
   select
     coalesce(u.model_key, u.model) as model,

@@ -1,19 +1,19 @@
 -- name: cost_by_project
 -- title: Cost by project
--- about: What each project cost, most expensive first; subagents count to the project that they ran in.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: What each project cost, most expensive first. A subagent counts for the project that it ran in.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: project -- Short name of the project; null when the agent recorded none.
--- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: project -- Short name of the project; null if the agent recorded none.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
--- column: sessions -- Sessions that used tokens; the sessions of subagents are counted within theirs. Count.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
+-- column: sessions -- Sessions that used tokens; a subagent's session counts as part of its parent. Count.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
--- column: output_tokens -- Output, reasoning within. Tokens.
+-- column: output_tokens -- Output, including reasoning. Tokens.
 -- column: last_used -- When the last response began.
 with by_project as (
   select

@@ -1,16 +1,16 @@
 -- name: cost_by_session
 -- title: Cost by session
 -- about: What each session cost, most expensive first. A subagent's run is a session of its own.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: started_at -- First record of the session.
--- column: project -- Short name of the project; null when the agent recorded none.
+-- column: project -- Short name of the project; null if the agent recorded none.
 -- column: title -- Title of the session.
--- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 -- column: agent -- Coding agent.
 -- column: session_id -- Identity of the session, together with machine and agent.

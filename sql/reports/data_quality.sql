@@ -1,14 +1,14 @@
 -- name: data_quality
 -- title: What is missing or uncertain
--- about: What the figures leave out, by agent: sources that could not be read in full, and usage without a price, a time or
--- about: an exact count. A cost that was recorded as 0, as subscriptions do, stands beside what its tokens cost by list price.
+-- about: What the figures leave out, by agent: sources that could not be read in full, and usage without a price, a time
+-- about: or an exact count. For costs that were recorded as 0, as with subscriptions, it adds the cost by list price.
 -- param: agent text = null -- Only this agent.
 -- column: agent -- Coding agent.
 -- column: problem -- What is wrong or unknown.
--- column: what -- The state, model or grain that it is about; null where it is about all.
+-- column: what -- The state, model or grain in question; null if all are.
 -- column: items -- Sources, lines or responses. Count.
--- column: tokens -- Tokens that are concerned; null where they are not known. Tokens.
--- column: list_cost_usd -- What they cost by list price, where a cost of 0 was recorded. USD.
+-- column: tokens -- Tokens in question; null if unknown. Tokens.
+-- column: list_cost_usd -- Their cost by list price, if a cost of 0 was recorded. USD.
 with problems as (
   select agent, 'source could not be read' as problem, state as what, count(*) as items, cast(null as bigint) as tokens,
     cast(null as double) as list_cost_usd

@@ -1,16 +1,16 @@
 -- name: hours_of_week
 -- title: Hours of the week
 -- about: When the work is done: responses and their cost by weekday and hour, in the session's time zone.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: weekday -- 1 Monday to 7 Sunday.
 -- column: hour -- 0 to 23.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
--- column: sessions -- Sessions that used tokens in it. Count.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
+-- column: sessions -- Sessions that used tokens in this time. Count.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
--- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 with placed as (
   select
     extract(isodow from u.timestamp) as weekday,

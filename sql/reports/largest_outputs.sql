@@ -1,21 +1,21 @@
 -- name: largest_outputs
 -- title: Largest tool outputs
--- about: The calls whose results were largest, and so filled the context.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: The calls with the largest results, which fill the context.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- param: rows int = 50 -- As many at most.
--- column: output_bytes -- Result of the call. Bytes.
+-- param: rows int = 50 -- Most rows to return. Count.
+-- column: output_bytes -- Size of the result. Bytes.
 -- column: name -- Tool, as the agent names it.
 -- column: command -- Shell command; null for other tools.
--- column: file_path -- File that the call was about.
+-- column: file_path -- File that the call reads or changes.
 -- column: status -- How the call ended.
 -- column: started_at -- When it began.
--- column: project -- Short name of the project; null when the agent recorded none.
+-- column: project -- Short name of the project; null if the agent recorded none.
 -- column: agent -- Coding agent.
 -- column: session_id -- Identity of the session, together with machine and agent.
--- column: seq -- Place of the call in the session.
+-- column: seq -- Position of the call in the session.
 -- column: machine -- Machine that the session ran on.
 select
   t.output_bytes,

@@ -1,19 +1,19 @@
 -- name: mcp_servers
 -- title: MCP servers
--- about: How often the tools of each MCP server were called, how they ended and how much they returned.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: How often the tools of each MCP server were called, how the calls ended, and how much they returned.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: mcp_server -- Server, as the agent names it.
 -- column: agent -- Coding agent.
--- column: tools -- Tools of it that were called. Count.
+-- column: tools -- Tools of the server that were called. Count.
 -- column: calls -- Calls. Count.
 -- column: sessions -- Sessions that called it. Count.
 -- column: errors -- Calls that failed. Count.
--- column: error_rate -- errors / calls that ended well or in error; null when none did. 0 to 1.
--- column: output_bytes -- Results of all calls. Bytes.
--- column: median_ms -- Half of the calls with a duration took no longer. Milliseconds.
+-- column: error_rate -- errors / calls that succeeded or failed; null if there are none. 0 to 1.
+-- column: output_bytes -- Size of the results of all calls. Bytes.
+-- column: median_ms -- Median duration of the calls that have one. Milliseconds.
 with by_server as (
   select
     t.mcp_server,

@@ -1,21 +1,21 @@
 -- name: most_edited_files
 -- title: Files edited most
 -- about: Which files were written or edited most often, and in how many sessions.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: project -- Short name of the project; null when the agent recorded none.
--- column: file_path -- File, as the agent was told it.
--- column: edits -- Calls that wrote or edited it, whether they succeeded or not. Count.
--- column: failed -- Those that failed or were refused. Count.
--- column: sessions -- Sessions that did. Count.
+-- column: project -- Short name of the project; null if the agent recorded none.
+-- column: file_path -- Path of the file, as the agent recorded it.
+-- column: edits -- Calls that wrote or edited it, including failed ones. Count.
+-- column: failed -- Edits that failed or were refused. Count.
+-- column: sessions -- Sessions that edited it. Count.
 -- column: days -- Days on which it was edited, in the session's time zone. Count.
 -- column: last_edited -- When the last of the calls began.
 with numbered as (
   select
     machine, agent, session_id, project, started_at,
-    -- Many files have few sessions each: numbers of these are counted in a tenth of the memory that names take.
+    -- Many files have few sessions each: counting numbers of sessions takes a tenth of the memory of counting names.
     row_number() over (order by machine, agent, session_id) as number
   from sessions
   where ($project is null or project = $project) and ($agent is null or agent = $agent)

@@ -1,20 +1,20 @@
 -- name: session_lengths
 -- title: How long sessions are
--- about: Turns, active time and tokens of sessions, by project and agent, most active time first.
--- about: Active time counts the stretches with less than five minutes between records. Subagents are left out.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: Turns, active time and tokens of sessions, by project and agent, most active time first. Active time excludes
+-- about: pauses of five minutes or more. Subagents are left out.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: project -- Short name of the project; null when the agent recorded none.
+-- column: project -- Short name of the project; null if the agent recorded none.
 -- column: agent -- Coding agent.
 -- column: sessions -- Sessions with a turn. Count.
 -- column: active_hours -- Active time of all sessions. Hours.
--- column: median_active_minutes -- Half of the sessions were active no longer. Minutes.
--- column: longest_active_minutes -- The session that was active longest. Minutes.
--- column: median_turns -- Half of the sessions had no more turns. Count.
--- column: most_turns -- The session with most turns. Count.
--- column: median_tokens -- Half of the sessions used no more tokens. Tokens.
+-- column: median_active_minutes -- Median active time of a session. Minutes.
+-- column: longest_active_minutes -- Active time of the longest session. Minutes.
+-- column: median_turns -- Median number of turns. Count.
+-- column: most_turns -- Turns of the session with most turns. Count.
+-- column: median_tokens -- Median tokens of a session. Tokens.
 with lasting as (
   select
     s.project,

@@ -1,20 +1,20 @@
 -- name: slowest_responses
 -- title: Slowest responses
--- about: The responses that took longest, with how fast they were written. Only agents that record durations have any.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: The responses that took longest, with their speed. Only agents that record durations have any.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- param: rows int = 50 -- As many at most.
--- column: duration_ms -- How long the response took. Milliseconds.
--- column: output_tokens -- Output, reasoning within. Tokens.
--- column: tokens_per_second -- Output a second; null without output. Tokens.
--- column: model -- Model as priced; as stored where no price is known.
--- column: timestamp -- When the response began, or as near to it as the agent records.
--- column: project -- Short name of the project; null when the agent recorded none.
+-- param: rows int = 50 -- Most rows to return. Count.
+-- column: duration_ms -- Duration of the response. Milliseconds.
+-- column: output_tokens -- Output, including reasoning. Tokens.
+-- column: tokens_per_second -- Output per second; null without output. Tokens.
+-- column: model -- Model as priced, or as stored if no price is known.
+-- column: timestamp -- When the response began, as closely as the agent records it.
+-- column: project -- Short name of the project; null if the agent recorded none.
 -- column: agent -- Coding agent.
 -- column: session_id -- Identity of the session, together with machine and agent.
--- column: response_id -- The response.
+-- column: response_id -- Id of the response.
 -- column: machine -- Machine that the session ran on.
 select
   u.duration_ms,

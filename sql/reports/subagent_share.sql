@@ -1,18 +1,18 @@
 -- name: subagent_share
 -- title: What subagents cost
--- about: Which part of each project's cost its subagents had, by kind of subagent, most expensive first.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: The share of subagents in each project's cost, by kind of subagent, most expensive first.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: project -- Short name of the project; null when the agent recorded none.
+-- column: project -- Short name of the project; null if the agent recorded none.
 -- column: agent -- Coding agent.
--- column: subagent_type -- Kind of subagent; null for the main sessions and where the kind is not recorded.
--- column: is_subagent -- Whether these are runs of subagents.
+-- column: subagent_type -- Kind of subagent; null for main sessions and if the agent does not record it.
+-- column: is_subagent -- True for subagents.
 -- column: sessions -- Runs that used tokens. Count.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
--- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
--- column: share -- Part of the tokens that the agent used in the project. 0 to 1.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
+-- column: share -- Share of the tokens that the agent used in the project. 0 to 1.
 with by_kind as (
   select
     s.project,

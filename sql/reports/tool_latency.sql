@@ -1,18 +1,18 @@
 -- name: tool_latency
 -- title: How long tools take
--- about: How long calls of each tool took, most time in all first.
--- about: Calls without a recorded duration are left out; waiting for the person's consent counts where the agent does not tell it apart.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: How long calls of each tool took, the most total time first. Calls without a recorded duration are left out. The
+-- about: wait for the person's approval is included if the agent does not record it separately.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: agent -- Coding agent.
 -- column: name -- Tool, as the agent names it.
 -- column: calls -- Calls with a duration. Count.
 -- column: total_ms -- Time of all calls. Milliseconds.
--- column: median_ms -- Half of the calls took no longer. Milliseconds.
--- column: p95_ms -- 95 of 100 calls took no longer; between two calls, interpolated. Milliseconds.
--- column: longest_ms -- The longest call. Milliseconds.
+-- column: median_ms -- Median duration of a call. Milliseconds.
+-- column: p95_ms -- 95th percentile of the duration, interpolated. Milliseconds.
+-- column: longest_ms -- Duration of the longest call. Milliseconds.
 with timed as (
   select
     t.agent, t.name, cast(t.duration_ms as double) as duration_ms,
@@ -26,7 +26,7 @@ with timed as (
     and ($project is null or s.project = $project)
     and ($agent is null or t.agent = $agent)
 ),
--- The two calls around the 95th percentile. Whole numbers throughout: engines round 0.95 of a count differently.
+-- The two calls around the 95th percentile. Only whole numbers are used: engines round 0.95 of a count differently.
 placed as (
   select
     *,

@@ -1,8 +1,8 @@
 -- name: tool_use
 -- title: Tools and their errors
 -- about: How often each tool was called and how its calls ended, most called first.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: agent -- Coding agent.
@@ -12,10 +12,10 @@
 -- column: sessions -- Sessions that called it. Count.
 -- column: errors -- Calls that failed. Count.
 -- column: rejections -- Calls that the person or a rule refused. Count.
--- column: interruptions -- Calls that were cut short. Count.
+-- column: interruptions -- Calls that were interrupted. Count.
 -- column: unanswered -- Calls without a recorded result. Count.
--- column: error_rate -- errors / calls that ended well or in error; null when none did. 0 to 1.
--- column: output_bytes -- Results of all calls. Bytes.
+-- column: error_rate -- errors / calls that succeeded or failed; null if there are none. 0 to 1.
+-- column: output_bytes -- Size of the results of all calls. Bytes.
 with by_tool as (
   select
     t.agent,

@@ -1,20 +1,20 @@
 -- name: totals
 -- title: Totals
--- about: What everything comes to, in one row.
--- param: since timestamp = null -- Only from then on.
--- param: until timestamp = null -- Only before then.
+-- about: The totals of everything, in one row.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: sessions -- Sessions in which something was said or billed; those of subagents are counted within theirs. Count.
--- column: prompts -- Prompts of people; what agents ask their subagents is left out. Count.
--- column: responses -- API responses; null where the agent records only turns or sessions. Count.
--- column: cost_usd -- Cost of the priced responses; null when none has a price. USD.
+-- column: sessions -- Sessions with a message or usage; a subagent's session counts as part of its parent. Count.
+-- column: prompts -- Prompts of people, without the prompts for subagents. Count.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
--- column: partial_responses -- Responses whose counts are not exact: rounded, estimated, or those of a running response. Count.
+-- column: partial_responses -- Responses with inexact counts: rounded, estimated, or taken while the response was running. Count.
 -- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
--- column: output_tokens -- Output, reasoning within. Tokens.
+-- column: output_tokens -- Output, including reasoning. Tokens.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 -- column: first_used -- When the first response began.
 -- column: last_used -- When the last response began.

@@ -1,11 +1,10 @@
 //! `settings.json` of editors that are built like VS Code, and of agents: JSON with comments and commas behind the last item.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::source::{head, repair};
 
@@ -24,43 +23,8 @@ pub(super) fn number_setting(path: &Path, key: &str) -> Option<u32> {
 
 fn setting<T: DeserializeOwned>(path: &Path, key: &str) -> Option<T> {
     let bytes = head(path, MAX_SETTINGS).ok()?;
-    let json = plain_json(&repair(&bytes));
-    let settings: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(&json).ok()?;
-    serde_json::from_str(settings.get(key)?.get()).ok()
-}
-
-/// The same without comments, and without commas before what closes a list or an object.
-fn plain_json(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    let (mut is_text, mut is_escaped) = (false, false);
-    while let Some(character) = characters.next() {
-        if is_text {
-            is_text = character != '"' || is_escaped;
-            is_escaped = character == '\\' && !is_escaped;
-            plain.push(character);
-            continue;
-        }
-        match (character, characters.peek()) {
-            ('/', Some('/')) => while characters.next_if(|next| *next != '\n').is_some() {},
-            ('/', Some('*')) => {
-                characters.next();
-                let mut last = ' ';
-                while characters.next().is_some_and(|next| std::mem::replace(&mut last, next) != '*' || next != '/') {}
-            }
-            ('}' | ']', _) => {
-                let kept = plain.trim_end();
-                let kept = kept.strip_suffix(',').unwrap_or(kept).len();
-                plain.truncate(kept);
-                plain.push(character);
-            }
-            _ => {
-                is_text = character == '"';
-                plain.push(character);
-            }
-        }
-    }
-    plain
+    let mut settings: Map<String, Value> = parse_to_serde_value(&repair(&bytes), &ParseOptions::default()).ok()?;
+    serde_json::from_value(settings.remove(key)?).ok()
 }
 
 #[cfg(test)]
@@ -69,18 +33,30 @@ mod tests {
 
     use super::*;
 
+    fn text_in(json: &str, key: &str) -> Option<String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(json.as_bytes()).unwrap();
+        text_setting(file.path(), key)
+    }
+
     #[test]
     fn comments_and_last_commas_are_passed_over() {
-        let text = r#"{
+        let json = r#"{
             // "a": "no", and a quotation mark: "
             "a": "/x // y, }", /* "a": "neither" **/
             "b\"": [1, 2, /* three */ ],
             "c": {"d": "\\",},
+            "e\"": "last",
         }"#;
-        let json: serde_json::Value = serde_json::from_str(&plain_json(text)).unwrap();
-        assert_eq!(json, serde_json::json!({"a": "/x // y, }", "b\"": [1, 2], "c": {"d": "\\"}}));
-        for torn in ["{\"a\": \"", "{ /* ", "//", "{\"a\": 1, /", "}"] {
-            plain_json(torn);
+        assert_eq!(text_in(json, "a").as_deref(), Some("/x // y, }"));
+        assert_eq!(text_in(json, "e\"").as_deref(), Some("last"));
+    }
+
+    #[test]
+    fn damaged_settings_are_none() {
+        let deep = "{\"a\": ".repeat(100_000);
+        for json in ["", "{\"a\": \"", "{ /* ", "//", "{\"a\": 1, /", "}", "[]", &deep, &"[".repeat(100_000)] {
+            assert_eq!(text_in(json, "a"), None);
         }
     }
 

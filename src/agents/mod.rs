@@ -75,6 +75,11 @@ pub trait Agent: Sync {
         Vec::new()
     }
 
+    /// True if the agent only appends to its files, and its records are named by their lines: it never removes a record.
+    fn only_appends(&self) -> bool {
+        false
+    }
+
     /// Whether sources of a kind hold one session each and are read from beginning to end, so that a large one can be
     /// read twice instead of being held in memory.
     fn streams(&self, _kind: &str) -> bool {

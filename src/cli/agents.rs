@@ -1,4 +1,4 @@
-//! `llrem agents`: what each agent has on this machine, what it records, and what it will soon delete.
+//! `llrem agents`: lists what each agent has on this machine, what it records, and what it will soon delete.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::settings::{Settings, checked_home};
 use crate::agents::{AGENTS, About, Found, Grain, Places};
 use crate::{Error, Result};
 
-/// Sources that are deleted within this time are told.
+/// Sources that will be deleted within this time are counted.
 const SOON: Duration = Duration::from_secs(7 * DAY);
 const DAY: u64 = 86_400;
 
@@ -24,7 +24,7 @@ pub(super) fn run(settings: &Settings, typed: Agents) -> Result<()> {
         let mut found = Found::default();
         agent.discover(&places, &mut found);
         for (path, reason) in &found.problems {
-            settings.printer.warn(&format!("cannot look into `{}`: {reason}", path.display()));
+            settings.printer.warn(&format!("cannot list `{}`: {reason}", path.display()));
         }
         seen.push(Seen::of(agent.about(), agent.retention_days(&places), &found, settings.clock.now.into()));
     }
@@ -37,7 +37,7 @@ fn places(settings: &Settings, home: Option<PathBuf>) -> Result<Places> {
         None => {
             let home = etcetera::home_dir();
             let home =
-                home.map_err(|_| Error::Usage("no home folder is known; name one with --home DIR".to_owned()))?;
+                home.map_err(|_| Error::Usage("the home folder is unknown; name one with --home DIR".to_owned()))?;
             Ok(Places::of_user(home, settings.project_roots().to_vec()))
         }
     }
@@ -67,7 +67,7 @@ impl Seen {
         seen
     }
 
-    /// What the agent records so exactly.
+    /// Names of the data that the agent records at this grain.
     fn recorded(&self, grain: Grain) -> impl Iterator<Item = &'static str> {
         let records = &self.about.records;
         let all = [

@@ -1,4 +1,4 @@
-//! What was typed.
+//! The command line: commands and options. Their doc comments are the help texts.
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use crate::environment;
 use crate::query::canned;
 use crate::tables::{LAKE_TABLES, STATE_TABLES, Severity, Vocabulary};
 
-/// What coding agents did, cost and wasted: their session files as Parquet and SQL.
+/// Shows what coding agents did, cost and wasted: their session files as Parquet and SQL.
 #[derive(Debug, Parser)]
 #[command(name = "llrem", version, after_long_help = help::TOP)]
 #[command(arg_required_else_help = true, max_term_width = 110)]
@@ -28,14 +28,14 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Reads what was typed.
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// What clap has to say: a mistake, or help that was asked for.
+    /// Fails on wrong usage, and on a request for help, which clap reports as an error too.
     pub(super) fn read(arguments: &[OsString], color: clap::ColorChoice) -> Result<Self, clap::Error> {
         let matches = Self::command().color(color).try_get_matches_from(arguments)?;
         let mut typed = Self::from_arg_matches(&matches)?;
-        // Of an option that is given before the command and after it, clap knows the latter values only.
+        // If an option is given before and after the command, clap keeps only the values after it.
         let mut formats = formats_before_the_command(arguments);
         formats.append(&mut typed.global.format);
         typed.global.format = formats;
@@ -62,25 +62,25 @@ pub struct Global {
     #[arg(long, global = true, value_name = "FILE", env = environment::CONFIG, hide_env_values = true)]
     #[arg(value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// How results are written [default: table on a terminal, csv into a pipe]; for `sql`, any other value is a FILE to read the query from
+    /// Format of results [default: table on a terminal, csv into a pipe]; for `sql`, any other value is a FILE to read the query from
     #[arg(short, long, global = true, action = clap::ArgAction::Append, value_parser = Offered(format_names))]
     pub format: Vec<String>,
     /// Write the result into FILE; the suffix gives the format when -f does not
     #[arg(short, long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// For CSV that a spreadsheet opens: put `'` before texts that it would run as a formula (=, +, -, @)
+    /// Make CSV safe for spreadsheets: put `'` before texts that they would run as a formula (=, +, -, @)
     #[arg(long, global = true)]
     pub safe_csv: bool,
-    /// Time zone of what is shown and of dates that are typed, such as Europe/Berlin [default: the system's]
+    /// Time zone of output and of dates that you type, such as Europe/Berlin [default: the system's]
     #[arg(long, global = true, value_name = "TZ", env = environment::TIMEZONE, hide_env_values = true)]
     pub timezone: Option<String>,
-    /// No summary, no warnings
+    /// Print no summary and no warnings
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Say more about what is done
+    /// Print more details
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// No progress bar
+    /// Show no progress bar
     #[arg(long, global = true)]
     pub no_progress: bool,
     /// When to use colour
@@ -94,28 +94,28 @@ pub enum Command {
     /// Extract what changed into the lake
     #[command(after_long_help = help::ETL)]
     Etl(Etl),
-    /// SQL over the lake
+    /// Run SQL over the lake
     #[command(after_long_help = help::SQL)]
     Sql(Sql),
-    /// Canned queries; without a name, their list
+    /// Run a canned query; without a name, list them
     #[command(after_long_help = help::QUERY)]
     Query(Query),
-    /// What was wasted: the findings of all detectors, the most expensive first
+    /// Find what was wasted: the findings of all detectors, the most expensive first
     #[command(after_long_help = help::DETECT)]
     Detect(Detect),
-    /// Tables, columns, types, units, meaning
+    /// List tables, columns, types, units and meanings
     #[command(after_long_help = help::SCHEMA)]
     Schema(Schema),
-    /// Every file known: its state, bad lines, rows made of it
+    /// List every known source: its state, bad lines and number of rows
     #[command(after_long_help = help::SOURCES)]
     Sources(Sources),
-    /// What each agent has on this machine, what it records and what it will soon delete
+    /// List what each agent has on this machine, what it records and what it will soon delete
     #[command(after_long_help = help::AGENTS)]
     Agents(Agents),
-    /// Bring the lake to object storage; only what changed
+    /// Upload what changed in the lake to object storage
     #[command(after_long_help = help::UPLOAD)]
     Upload(Upload),
-    /// One HTML page of what everything cost, with plots; it needs nothing beside it
+    /// Write one self-contained HTML page about cost and waste, with plots
     #[command(after_long_help = help::REPORT)]
     Report(Report),
     /// Check the lake against its own manifest and invariants
@@ -141,16 +141,16 @@ pub struct Etl {
     /// Read only this agent; may be repeated; `llrem agents` lists them
     #[arg(long = "agent", value_name = "NAME", value_parser = agent_names(), hide_possible_values = true)]
     pub agents: Vec<String>,
-    /// Read only what was modified since then: 7d, 12h, 2026-01-31, yesterday, monday
+    /// Read only files modified since then: 7d, 12h, 2026-01-31, yesterday, monday
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
     /// Extract every source again, changed or not
     #[arg(long)]
     pub full: bool,
-    /// Say what would be read and why, write nothing
+    /// List what would be read and why, and write nothing
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Which secrets to replace [default: secrets]
+    /// Secrets to replace [default: secrets]
     #[arg(long, value_enum, value_name = "MODE", env = environment::REDACT, hide_env_values = true)]
     pub redact: Option<Redact>,
     /// Keep texts, inputs and outputs, or none of them [default: full]
@@ -159,10 +159,10 @@ pub struct Etl {
     /// Threads, 256 at most [default: all cores]
     #[arg(short, long, value_name = "N", env = environment::JOBS, hide_env_values = true)]
     pub jobs: Option<NonZeroUsize>,
-    /// Wait so long for another `llrem etl` to end: 30s, 5m, 1h
+    /// Wait at most this long for another `llrem etl` to end: 30s, 5m, 1h
     #[arg(long, value_name = "DURATION")]
     pub wait: Option<String>,
-    /// Exit with 3 while some input is unreadable or partly bad
+    /// Exit with 3 if some input is unreadable or partly bad
     #[arg(long)]
     pub strict: bool,
 }
@@ -170,15 +170,15 @@ pub struct Etl {
 /// `llrem sql`
 #[derive(Debug, Args)]
 pub struct Sql {
-    /// The query; `-` reads it from stdin, as nothing does in a pipe; without one, a terminal gets a shell
+    /// The query; `-` reads it from stdin [default: a shell on a terminal, stdin in a pipe]
     pub query: Option<String>,
     /// Read the query from FILE
     #[arg(long, value_name = "FILE", conflicts_with = "query", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// Rows of a table that a terminal shows, or `off` for all [default: 1000]
+    /// Most rows of a table on a terminal, or `off` for all [default: 1000]
     #[arg(long, value_name = "N|off")]
     pub limit: Option<Limit>,
-    /// Run it on the Ballista cluster of this scheduler, df://HOST:PORT, over a lake that its machines can read
+    /// Run the query on a Ballista cluster whose machines can read the lake, df://HOST:PORT
     #[arg(long, value_name = "URL")]
     pub scheduler: Option<String>,
 }
@@ -186,16 +186,16 @@ pub struct Sql {
 /// `llrem query`
 #[derive(Debug, Args)]
 pub struct Query {
-    /// The query's name; without one, the queries are listed
+    /// The query's name [default: list the queries]
     #[arg(value_parser = Offered(canned::names), hide_possible_values = true)]
     pub name: Option<String>,
     /// Set a parameter; may be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE", requires = "name")]
     pub params: Vec<String>,
-    /// Only from then on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only from this time on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
     #[arg(long, value_name = "WHEN", requires = "name")]
     pub since: Option<String>,
-    /// Only before then; a date or day is included: `--until 2026-01-31` ends with that day
+    /// Only before this time; includes the named day: `--until 2026-01-31` ends with that day
     #[arg(long, value_name = "WHEN", requires = "name")]
     pub until: Option<String>,
     /// Only this project
@@ -205,16 +205,16 @@ pub struct Query {
     #[arg(long, value_name = "AGENT", requires = "name")]
     #[arg(value_parser = Offered(agent_ids), hide_possible_values = true)]
     pub agent: Option<String>,
-    /// Print the query's text, and do not run it
+    /// Print the query's text instead of running it
     #[arg(long, requires = "name")]
     pub show: bool,
-    /// Print what the query answers, its parameters and columns, and do not run it
+    /// Print the query's description, parameters and columns instead of running it
     #[arg(long, requires = "name", conflicts_with = "show")]
     pub explain: bool,
-    /// Rows of a table that a terminal shows, or `off` for all [default: 1000]
+    /// Most rows of a table on a terminal, or `off` for all [default: 1000]
     #[arg(long, value_name = "N|off", requires = "name")]
     pub limit: Option<Limit>,
-    /// Run it on the Ballista cluster of this scheduler, df://HOST:PORT, over a lake that its machines can read
+    /// Run the query on a Ballista cluster whose machines can read the lake, df://HOST:PORT
     #[arg(long, value_name = "URL", requires = "name")]
     pub scheduler: Option<String>,
 }
@@ -222,16 +222,16 @@ pub struct Query {
 /// `llrem detect`
 #[derive(Debug, Args)]
 pub struct Detect {
-    /// Only these detectors [default: all that `llrem query` does not list as off]
+    /// Only these detectors [default: all except those that `llrem query` lists as off]
     #[arg(value_name = "NAME", value_parser = Offered(canned::detector_names), hide_possible_values = true)]
     pub names: Vec<String>,
-    /// Set a parameter of every detector that has it, or of one as DETECTOR.NAME=VALUE; may be repeated
+    /// Set a parameter of all detectors that have it, or of one with DETECTOR.NAME=VALUE; may be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     pub params: Vec<String>,
-    /// Only sessions that started then or later: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only sessions that started at this time or later: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
-    /// Only sessions that started before then; a date or day is included: `--until 2026-01-31` ends with that day
+    /// Only sessions that started before this time; includes the named day: `--until 2026-01-31` ends with that day
     #[arg(long, value_name = "WHEN")]
     pub until: Option<String>,
     /// Only this project
@@ -246,26 +246,26 @@ pub struct Detect {
     /// Only findings of this severity or a higher one
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub severity: Option<Severity>,
-    /// Only findings that wasted so many US dollars or more
+    /// Only findings that wasted this many US dollars or more
     #[arg(long, value_name = "USD")]
     pub min_cost: Option<f64>,
-    /// Print only the first N
+    /// Print only the first N findings
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
-    /// Exit with 4 when there is a finding of this severity or a higher one
+    /// Exit with 4 if there is a finding of this severity or a higher one
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub fail_on: Option<Severity>,
-    /// Print what a detector looks for, its parameters and columns, and run nothing
+    /// Print a detector's description, parameters and columns instead of running it
     #[arg(long, value_name = "NAME", conflicts_with = "names")]
     #[arg(value_parser = Offered(canned::detector_names), hide_possible_values = true)]
     pub explain: Option<String>,
-    /// Run them on the Ballista cluster of this scheduler, df://HOST:PORT, over a lake that its machines can read
+    /// Run the queries on a Ballista cluster whose machines can read the lake, df://HOST:PORT
     #[arg(long, value_name = "URL")]
     pub scheduler: Option<String>,
 }
 
 impl Command {
-    /// The scheduler of the cluster on which its queries run.
+    /// Returns the scheduler of the cluster that runs the queries.
     pub(super) fn scheduler(&self) -> Option<&str> {
         match self {
             Self::Sql(typed) => typed.scheduler.as_deref(),
@@ -297,7 +297,7 @@ pub struct Schema {
 /// `llrem sources`
 #[derive(Debug, Args)]
 pub struct Sources {
-    /// Only those that were unreadable, encrypted or partly bad
+    /// Only sources that were unreadable, encrypted or partly bad
     #[arg(long)]
     pub bad: bool,
 }
@@ -313,16 +313,16 @@ pub struct Agents {
 /// `llrem upload`
 #[derive(Debug, Args)]
 pub struct Upload {
-    /// Where to: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER
+    /// Destination: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER
     #[arg(value_hint = ValueHint::Url)]
     pub url: String,
-    /// What leaves [default: redacted]
+    /// Profile of the uploaded data [default: redacted]
     #[arg(long, value_enum, value_name = "PROFILE", env = environment::PROFILE, hide_env_values = true)]
     pub profile: Option<Profile>,
-    /// List what would be put and removed, change nothing
+    /// List what would be uploaded and deleted, and change nothing
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Put every file again, and remove what is there and not in the lake
+    /// Upload every file again, and delete files at the destination that are not in the lake
     #[arg(long)]
     pub full: bool,
     /// Replace what another lake, or a copy of this one, uploaded under this machine's name
@@ -333,10 +333,10 @@ pub struct Upload {
 /// `llrem report`
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Only from then on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only from this time on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
-    /// Only before then; a date or day is included: `--until 2026-01-31` ends with that day
+    /// Only before this time; includes the named day: `--until 2026-01-31` ends with that day
     #[arg(long, value_name = "WHEN")]
     pub until: Option<String>,
     /// Only this project
@@ -350,7 +350,7 @@ pub struct Report {
 /// `llrem verify`
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// Read every row, too
+    /// Also read every row
     #[arg(long)]
     pub read_data: bool,
 }
@@ -373,18 +373,18 @@ pub enum Color {
     Never,
 }
 
-/// Which secrets to replace.
+/// The secrets to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Redact {
-    /// What certainly is a credential
+    /// Certain credentials
     Secrets,
-    /// Whatever looks like one, too
+    /// Also whatever looks like a credential
     Strict,
     /// Nothing
     None,
 }
 
-/// Whether texts are kept.
+/// The texts to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Content {
     /// Everything
@@ -393,12 +393,12 @@ pub enum Content {
     None,
 }
 
-/// What leaves with `upload`.
+/// Profile of the data that `upload` sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
     /// Everything, as it is in the lake
     Full,
-    /// Texts without secrets, e-mail and IP addresses and names of users
+    /// Texts without secrets, e-mail and IP addresses and user names
     Redacted,
     /// No texts; paths, branches and repositories as keyed hashes
     Metrics,
@@ -420,7 +420,7 @@ fn table_names() -> Vec<&'static str> {
     LAKE_TABLES.into_iter().chain(STATE_TABLES).map(|table| table.name).collect()
 }
 
-/// Offers names in completions, and lets other values pass: what they mean is known only later.
+/// A parser that offers names in completions and accepts every value. The command checks the value later.
 #[derive(Debug, Clone)]
 struct Offered(fn() -> Vec<&'static str>);
 

@@ -1,4 +1,4 @@
-//! `llrem completions`: the completion script of a shell.
+//! `llrem completions`: prints the completion script of a shell.
 
 use super::args::Completions;
 use super::output;

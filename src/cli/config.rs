@@ -10,7 +10,7 @@ use crate::remote;
 use crate::source::read_text;
 use crate::{Error, Result};
 
-/// What the configuration file may set; every key is optional.
+/// The configuration file. Every key is optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Config {
@@ -18,19 +18,19 @@ pub(super) struct Config {
     pub lake: Option<String>,
     /// Name of this machine in the lake.
     pub machine: Option<String>,
-    /// Time zone of what is shown.
+    /// Time zone of shown times.
     pub timezone: Option<String>,
-    /// Which secrets to replace: secrets, strict or none.
+    /// Secrets to replace: secrets, strict or none.
     pub redact: Option<String>,
-    /// Whether texts are kept: full or none.
+    /// Texts to keep: full or none.
     pub content: Option<String>,
     /// Threads of `etl`.
     pub jobs: Option<std::num::NonZeroUsize>,
-    /// Folders below which project-local files are looked for.
+    /// Folders to search for project-local files.
     pub project_roots: Vec<PathBuf>,
-    /// How results are written.
+    /// Format of results.
     pub format: Option<String>,
-    /// Rows of a table that a terminal shows.
+    /// Most rows of a table on a terminal.
     pub limit: Option<Rows>,
     /// File of the history of `llrem sql`, or `off`.
     pub history: Option<PathBuf>,
@@ -38,9 +38,9 @@ pub(super) struct Config {
     pub prices: Option<PathBuf>,
     /// Folders of the user's own queries.
     pub query_folders: Vec<PathBuf>,
-    /// How object storage is reached.
+    /// Access to object storage.
     pub storage: remote::Options,
-    /// What leaves with `upload`.
+    /// Options of `upload`.
     pub upload: Upload,
 }
 
@@ -48,9 +48,9 @@ pub(super) struct Config {
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a number of rows, or \"off\"")]
 pub(super) enum Rows {
-    /// So many.
+    /// A number.
     Number(u64),
-    /// A word.
+    /// A word, which must be `off`.
     Text(String),
 }
 
@@ -58,9 +58,9 @@ pub(super) enum Rows {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Upload {
-    /// What leaves: full, redacted or metrics.
+    /// Profile: full, redacted or metrics.
     pub profile: Option<String>,
-    /// Whether `metrics` keeps the names of projects.
+    /// True if `metrics` keeps the names of projects.
     pub keep_projects: bool,
 }
 
@@ -82,7 +82,7 @@ const KEYS: [&str; 14] = [
 ];
 
 impl Config {
-    /// Reads the named file, else the usual one, which need not be there.
+    /// Reads the named file, or else the default one, which may be missing.
     pub(super) fn load(named: Option<&Path>) -> Result<Self> {
         let (path, required) = match named {
             Some(path) => (path.to_owned(), true),
@@ -112,7 +112,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Paths begin at the file's own folder, or at the home after `~/`.
+    /// Makes a path absolute: it is relative to the file's folder, or to the home after `~/`.
     fn resolve_paths(&mut self, folder: &Path) {
         let paths = self.project_roots.iter_mut().chain(&mut self.query_folders).chain(&mut self.prices);
         for path in paths {

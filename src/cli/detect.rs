@@ -1,4 +1,4 @@
-//! `llrem detect`: what was wasted, as the detectors find it.
+//! `llrem detect`: lists the findings of detectors.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::shown::money;
 use crate::tables::{Basis, FINDINGS, FindingColumns, FindingRow, Severity};
 use crate::{Error, Result};
 
-/// Columns that fit on a terminal; every other format has them all.
+/// Columns on a terminal. Every other format has all columns.
 const SHOWN: [&str; 8] =
     ["severity", "wasted_cost_usd", "detector", "project", "session_id", "first_seq", "explanation", "evidence"];
 
@@ -50,7 +50,7 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
     }
 }
 
-/// Asks for all findings.
+/// Returns the query for all findings.
 pub(super) fn all() -> Statement {
     Statement { sql: format!("select * from {}", FINDINGS.name), parameters: Vec::new() }
 }
@@ -63,14 +63,15 @@ fn detector<'l>(library: &'l Library, name: &str) -> Result<&'l Canned> {
     }
 }
 
-/// The detectors with their parameters. A parameter goes to every detector that has it; to one, as `NAME.PARAMETER`.
+/// Returns the detectors with their parameters. A parameter applies to every detector that has it, or to one as
+/// `NAME.PARAMETER`.
 pub(super) fn bind(settings: &Settings, given: &[(String, String)], chosen: &[&Canned]) -> Result<Vec<Detector>> {
     let takes = |canned: &Canned, name: &str| match name.split_once('.') {
         Some((detector, name)) => detector == canned.name && canned.parameter(name).is_some(),
         None => canned.parameter(name).is_some(),
     };
     if let Some((unknown, _)) = given.iter().find(|(name, _)| !chosen.iter().any(|canned| takes(canned, name))) {
-        return Err(Error::Usage(format!("no detector chosen takes a parameter `{unknown}`")));
+        return Err(Error::Usage(format!("none of these detectors has a parameter `{unknown}`")));
     }
     let bound = chosen.iter().map(|canned| {
         let own = given.iter().filter(|(name, _)| takes(canned, name));
@@ -113,7 +114,7 @@ fn print(output: Output, findings: &RecordBatch, limit: Option<usize>) -> Result
     output.wrapping().print(&first.project(&shown)?)
 }
 
-/// What the findings come to.
+/// Sums of the findings.
 #[derive(Default)]
 pub(super) struct Tally<'r> {
     severities: Vec<Severity>,

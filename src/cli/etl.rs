@@ -1,4 +1,4 @@
-//! `llrem etl`: extract what changed into the lake.
+//! `llrem etl`: extracts what changed into the lake.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
     }
     if let (Some(kept), Some(wanted)) = (&summary.kept_machine, &options.machine) {
         settings.printer.warn(&format!(
-            "the lake keeps the machine's name `{kept}` that it was made with; `{wanted}` needs a lake of its own (--lake)"
+            "the lake keeps the machine's name `{kept}` that it was created with; `{wanted}` needs a lake of its own (--lake)"
         ));
     }
     for line in summary::lines(&summary, &options) {
@@ -46,7 +46,7 @@ fn print_plan(settings: &Settings, summary: &Summary) -> Result<()> {
         .print(&RecordBatch::try_from_iter([("reason", reasons), ("path", paths)])?)
 }
 
-/// What was done, agent by agent, for programs.
+/// Prints what was done, agent by agent, for programs.
 fn print_agents(settings: &Settings, agents: &[AgentSummary]) -> Result<()> {
     let numbers = |number: fn(&AgentSummary) -> u64| -> ArrayRef {
         Arc::new(agents.iter().map(|agent| i64::try_from(number(agent)).ok()).collect::<Int64Array>())

@@ -1,4 +1,4 @@
-//! The command line: what was typed, what it means, and one file for each command.
+//! The command line: parsing, settings, and one file for each command.
 
 mod agents;
 pub mod args;
@@ -57,7 +57,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Ends the program at once, whatever its threads are doing.
+/// Ends the process at once, whatever its threads are doing.
 fn leave(code: u8) {
     #[cfg(unix)]
     signal_hook::low_level::exit(i32::from(code));
@@ -65,7 +65,7 @@ fn leave(code: u8) {
     std::process::exit(i32::from(code));
 }
 
-/// The definition of the command line, for help, completions and the manual page.
+/// Returns the definition of the command line, for help, completions and the manual page.
 pub fn command() -> clap::Command {
     Cli::command()
 }
@@ -76,7 +76,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         return Err(Error::Usage(refused.to_owned()));
     }
     let settings = Settings::resolve(typed.global, typed.command.scheduler(), style)?;
-    // These take other values of `-f`, too.
+    // These commands accept other values of `-f`, too.
     let takes_more = match &typed.command {
         Command::Sql(_) | Command::Schema(_) => true,
         Command::Query(typed) => typed.show,
@@ -104,7 +104,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
 fn hint(error: &Error) -> Option<String> {
     match error {
         Error::Query(text) => {
-            // Before it, the file or the detector may stand.
+            // The message may begin with a file or a detector.
             let said = text.split_once("`: ").map_or(text.as_str(), |(_, said)| said);
             let is_unknown = said.starts_with("no column") || said.starts_with("no table");
             is_unknown.then(|| "`llrem schema` lists tables and columns".to_owned())

@@ -1,4 +1,4 @@
-//! `llrem query`: the canned queries.
+//! `llrem query`: lists and runs canned queries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     warn_of_project(settings, &mut runner, typed.project.as_deref())
 }
 
-/// Says that no session is of a project: the rows may only lack something, or be none.
+/// Warns if no session belongs to a project: the result may then be empty.
 pub(super) fn warn_of_project(settings: &Settings, runner: &mut Runner<'_>, project: Option<&str>) -> Result<()> {
     let Some(project) = project.filter(|_| !settings.printer.is_quiet()) else { return Ok(()) };
     let sql = "select distinct cast(project as text) as project from sessions where project is not null order by 1";
@@ -49,12 +49,12 @@ pub(super) fn warn_of_project(settings: &Settings, runner: &mut Runner<'_>, proj
     let known: Vec<&str> = known.as_string::<i32>().iter().flatten().collect();
     if !known.contains(&project) {
         let guess = nearest::suggestion(project, known);
-        settings.printer.warn(&format!("no session is of the project `{project}`{guess}"));
+        settings.printer.warn(&format!("no session belongs to the project `{project}`{guess}"));
     }
     Ok(())
 }
 
-/// The query's text, for llrem and DuckDB as it is, or in the dialect of Spark.
+/// Returns the query's text: unchanged for llrem and DuckDB, or in the dialect of Spark.
 fn show(settings: &Settings, canned: &Canned) -> Result<()> {
     if settings.format_as_file.as_deref() == Some(Path::new(SPARK)) {
         return output::raw(&settings.output, spark::text(&canned.sql)?.as_bytes());
@@ -63,9 +63,9 @@ fn show(settings: &Settings, canned: &Canned) -> Result<()> {
     output::raw(&settings.output, canned.sql.as_bytes())
 }
 
-/// The query with its values; moments are read as people type them.
+/// Returns the query with its values. Times are parsed here.
 pub(super) fn bind(settings: &Settings, canned: &Canned, given: &[(String, String)]) -> Result<Statement> {
-    // A day that ends a span counts to its end.
+    // A day at the end of a range is included.
     let moments = |parameter: &str, text: &str| {
         let bound = if parameter == "until" { Bound::End } else { Bound::Start };
         settings.clock.moment(text, bound)
@@ -73,7 +73,7 @@ pub(super) fn bind(settings: &Settings, canned: &Canned, given: &[(String, Strin
     canned.bind(given, settings.clock.zone, &moments)
 }
 
-/// `--param NAME=VALUE`, and the options that set the parameters of their names.
+/// Reads `--param NAME=VALUE`, and the options that set parameters of their names.
 pub(super) fn typed_parameters(
     params: &[String],
     options: [(&str, &Option<String>); 4],
@@ -118,7 +118,7 @@ fn parameters(parameters: &[Parameter]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Prints what a query answers, its parameters and its columns.
+/// Prints a query's description, parameters and columns.
 pub(super) fn explain(settings: &Settings, canned: &Canned) -> Result<()> {
     output::raw(&settings.output, canned.explanation().as_bytes())
 }

@@ -1,4 +1,4 @@
-//! `llrem report`: what everything cost, as one HTML page.
+//! `llrem report`: writes one HTML page about cost and waste.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,11 +20,11 @@ use crate::query::findings::Detectors;
 use crate::report::{GENERATOR, Page, queries};
 use crate::{Error, Result};
 
-/// The file of a page that no file was named for.
+/// Default file of the page.
 const FILE: &str = "llrem-report.html";
-/// Bytes at the beginning of a file that tell whether it is such a page.
+/// Bytes at the beginning of a file that are searched for the mark of a page.
 const HEAD: u64 = 4 << 10;
-/// What a lake to which machines upload does not have.
+/// The query that uses a table which is not uploaded.
 const SOURCES: &str = "data_quality";
 
 /// Runs the command.
@@ -41,7 +41,7 @@ pub(super) fn run(settings: &Settings, typed: &Report) -> Result<()> {
     Ok(())
 }
 
-/// The file, unless what is there is something else.
+/// Returns the file, unless it exists and is something else.
 fn own_file(path: &Path) -> Result<PathBuf> {
     let mut head = Vec::new();
     match File::open(path) {
@@ -53,7 +53,7 @@ fn own_file(path: &Path) -> Result<PathBuf> {
     if memchr::memmem::find(&head, mark.as_bytes()).is_some() {
         return Ok(path.to_owned());
     }
-    Err(Error::Usage(format!("`{}` is there, and no page of llrem's; name a file with -o FILE", path.display())))
+    Err(Error::Usage(format!("`{}` exists and is not a report of llrem; name a file with -o FILE", path.display())))
 }
 
 fn page(settings: &Settings, typed: &Report) -> Result<String> {
@@ -70,7 +70,10 @@ fn page(settings: &Settings, typed: &Report) -> Result<String> {
     let (mut results, mut unanswered) = (BTreeMap::new(), BTreeMap::new());
     for name in queries() {
         if name == SOURCES && matches!(lake, AnyLake::Remote(_)) {
-            unanswered.insert(name, "What names the files of a machine is not uploaded: ask on the machine itself.");
+            unanswered.insert(
+                name,
+                "Tables with names of local files are not uploaded. Run the query on the machine itself.",
+            );
             continue;
         }
         let canned = own.find(name)?;
@@ -92,12 +95,12 @@ fn page(settings: &Settings, typed: &Report) -> Result<String> {
     page.html()
 }
 
-/// The parameters that a query takes.
+/// Returns the parameters of a query that have values.
 fn known(canned: &Canned, given: &[(String, String)]) -> Vec<(String, String)> {
     given.iter().filter(|(name, _)| canned.parameter(name).is_some()).cloned().collect()
 }
 
-/// The filters as the page tells them: moments as they were understood.
+/// Returns the filters for the page, with times as parsed.
 fn shown(settings: &Settings, given: &[(String, String)]) -> Result<Vec<(&'static str, String)>> {
     let moment = |text: &str, bound| -> Result<String> {
         let moment = DateTime::from_timestamp_micros(settings.clock.moment(text, bound)?);

@@ -1,4 +1,4 @@
-//! Queries over one lake: the threads that they run on, and Ctrl-C that ends them.
+//! Runs queries over one lake: provides their threads, and lets Ctrl-C end them.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ pub(super) struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// Registers the lake's tables, starts the threads, and makes sure that there is a lake.
+    /// Registers the lake's tables, starts the threads, and checks that there is a lake.
     pub(super) fn start(settings: &'a Settings, lake: &'a AnyLake) -> Result<Self> {
         Self::with(settings, lake, Detectors::All(settings.query_folders()))
     }
 
-    /// The same; the table `findings` is what these detectors find.
+    /// Like `new`, with these detectors for the table `findings`.
     pub(super) fn with(settings: &'a Settings, lake: &'a AnyLake, detectors: Detectors<'a>) -> Result<Self> {
         let scheduler = settings.scheduler.as_ref();
         let scope = Scope { lake, zone: settings.clock.zone, prices: settings.prices(), detectors, scheduler };
@@ -38,23 +38,23 @@ impl<'a> Runner<'a> {
         Ok(Self { scope, printer: settings.printer, engine, threads })
     }
 
-    /// Runs a query to its end, or until it is interrupted; the next one can run then, too.
+    /// Runs a query until it ends or is interrupted. Another one can run afterwards.
     pub(super) fn run(&mut self, statement: &Statement, receiver: &mut dyn Receiver) -> Result<()> {
         for table in self.engine.absent(statement) {
             self.printer.warn(&format!(
-                "`{table}` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself"
+                "`{table}` is empty in an uploaded lake, because it names local files; run the query on the machine itself"
             ));
         }
         let outcome = self.threads.wait(self.engine.run(statement, receiver));
         if matches!(outcome, Err(Error::Interrupted)) {
-            // What was in the middle of a long computation ends in its own time, and keeps its memory until then.
+            // A long computation step ends by itself, and keeps its memory until then.
             self.threads = Threads::start()?;
             self.engine = Engine::open(self.scope)?;
         }
         outcome
     }
 
-    /// All rows of a query whose result is small.
+    /// Returns all rows of a query with a small result.
     pub(super) fn rows(&mut self, statement: &Statement) -> Result<RecordBatch> {
         let mut all = All::default();
         self.run(statement, &mut all)?;
@@ -62,7 +62,7 @@ impl<'a> Runner<'a> {
         Ok(concat_batches(&schema, &all.batches)?)
     }
 
-    /// Names of the functions that queries may call, in order.
+    /// Returns the names of the functions that queries may call, in order.
     pub(super) fn functions(&self) -> Vec<String> {
         self.engine.functions()
     }
@@ -87,7 +87,7 @@ impl Receiver for All {
     }
 }
 
-/// A runtime that nobody waits for when it is dropped.
+/// A runtime that does not block when it is dropped.
 struct Threads(Option<Runtime>);
 
 impl Threads {

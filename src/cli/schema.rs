@@ -1,5 +1,6 @@
-//! `llrem schema`: tables, columns, types, units, meaning; or the same as statements for another engine.
+//! `llrem schema`: lists tables, columns, types, units and meanings, or prints statements for another engine.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,10 +31,21 @@ pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
         return output::raw(&settings.output, script.as_bytes());
     }
     settings.refuse_format_as_file()?;
-    Output::new(&settings.output, Format::Table)?.wrapping().print(&rows)
+    print(Output::new(&settings.output, Format::Table)?, &rows)
 }
 
-/// What `-f` takes here beside the formats of results.
+/// Prints tables or columns. The list of values is for programs; people read the values in the meaning.
+pub(super) fn print(output: Output, rows: &RecordBatch) -> Result<()> {
+    let schema = rows.schema();
+    let is_shown = |place: &usize| schema.field(*place).name() != VALUES || !output.is_for_people();
+    let shown: Vec<usize> = (0..rows.num_columns()).filter(is_shown).collect();
+    output.wrapping().print(&rows.project(&shown)?)
+}
+
+/// The column that lists the values of a column.
+const VALUES: &str = "values";
+
+/// Values of `-f` here in addition to formats of results.
 enum Engine {
     DuckDb,
     Spark,
@@ -49,7 +61,7 @@ impl Engine {
     }
 }
 
-/// The engines of Spark's dialect, as `-f` has them.
+/// Names of the engines with Spark's dialect.
 pub(super) const SPARK: &str = "spark";
 
 struct Column {
@@ -60,10 +72,10 @@ struct Column {
     nullable: bool,
     /// Empty if it may take any value.
     values: &'static [&'static str],
-    meaning: &'static str,
+    meaning: Cow<'static, str>,
 }
 
-/// Every table, and what one row of it is.
+/// Lists every table with the meaning of a row.
 pub(super) fn tables() -> Result<RecordBatch> {
     let tables = LAKE_TABLES.into_iter().chain(STATE_TABLES);
     let column = |text: fn(&TableDef) -> &str| tables.clone().map(|table| Some(text(table))).collect::<StringArray>();
@@ -73,7 +85,7 @@ pub(super) fn tables() -> Result<RecordBatch> {
     ])?)
 }
 
-/// Every column, or those of one table.
+/// Lists every column, or those of one table.
 pub(super) fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
     let stored = LAKE_TABLES.into_iter().map(|table| (table, true));
     let state = STATE_TABLES.into_iter().map(|table| (table, false));
@@ -90,12 +102,12 @@ pub(super) fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
         ("type", texts(&columns, |column| Some(column.kind))),
         ("unit", texts(&columns, |column| column.unit)),
         ("nullable", Arc::new(columns.iter().map(|column| Some(column.nullable)).collect::<BooleanArray>()) as _),
-        ("values", values(&columns)),
-        ("meaning", texts(&columns, |column| Some(column.meaning))),
+        ("meaning", texts(&columns, |column| Some(&column.meaning))),
+        (VALUES, values(&columns)),
     ])?)
 }
 
-fn texts(columns: &[Column], text: fn(&Column) -> Option<&'static str>) -> ArrayRef {
+fn texts(columns: &[Column], text: fn(&Column) -> Option<&str>) -> ArrayRef {
     Arc::new(columns.iter().map(text).collect::<StringArray>())
 }
 
@@ -116,7 +128,7 @@ fn columns(table: &'static TableDef, partitioned: bool) -> impl Iterator<Item = 
         unit: None,
         nullable: false,
         values: &[],
-        meaning,
+        meaning: meaning.into(),
     });
     partitions.chain(table.columns.iter().map(|column| declared(table.name, column)))
 }
@@ -124,6 +136,7 @@ fn columns(table: &'static TableDef, partitioned: bool) -> impl Iterator<Item = 
 fn declared(table: &'static str, column: &'static ColumnDef) -> Column {
     let (meaning, unit) = split_unit(column.doc.trim());
     let ColumnDef { name, nullable, values, .. } = *column;
+    let meaning = if values.is_empty() { meaning.into() } else { column.described().into() };
     Column { table, name, kind: column.type_name(), unit, nullable, values, meaning }
 }
 
@@ -136,7 +149,7 @@ const UNITS: [(&str, &str); 6] = [
     (" USD.", "USD"),
 ];
 
-/// A column's documentation ends in its unit, where it has one.
+/// Splits a column's documentation into text and unit, its last sentence.
 fn split_unit(doc: &'static str) -> (&'static str, Option<&'static str>) {
     let found = UNITS.iter().find_map(|(ending, unit)| doc.strip_suffix(ending).map(|meaning| (meaning, Some(*unit))));
     found.unwrap_or((doc, if doc.contains(" USD for ") { Some("USD") } else { None }))

@@ -1,4 +1,4 @@
-//! What was typed, together with environment, configuration file and defaults: flag > environment > file > default.
+//! Settings from flags, environment variables, the configuration file and defaults. Earlier ones override later ones.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -22,21 +22,21 @@ use crate::source::read_text;
 use crate::upload;
 use crate::{Error, Result};
 
-/// Everything a command needs to know.
+/// Settings of one call.
 #[derive(Debug)]
 pub struct Settings {
     lake: LakePlace,
     /// Clock and time zone of this call.
     pub clock: Clock,
-    /// Where results go, and how.
+    /// Destination and format of results.
     pub output: OutputSettings,
     /// A value of `-f` that is no format: for `sql`, the file of the query; for `schema`, an engine.
     pub format_as_file: Option<PathBuf>,
-    /// Whether a format or a file for the result was typed. One in the configuration is for those who have rows anyway.
+    /// True if a format or a file was given on the command line. A format in the configuration does not count.
     pub asks_for_rows: bool,
-    /// What goes to stderr.
+    /// Printer for stderr.
     pub printer: Printer,
-    /// The cluster on which queries run.
+    /// The cluster for queries.
     pub scheduler: Option<Scheduler>,
     config: Config,
 }
@@ -59,7 +59,7 @@ impl Display for LakePlace {
 }
 
 impl Settings {
-    /// Resolves the global options, and what commands that ask have in common.
+    /// Resolves the global options, and those that several commands share.
     pub fn resolve(global: Global, scheduler: Option<&str>, style: Style) -> Result<Self> {
         let config = Config::load(global.config.as_deref())?;
         let (format, format_as_file) = typed_format(&global.format);
@@ -84,7 +84,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// A value of `-f` that is no format is a mistake, where the command does not know it.
+    /// Refuses a value of `-f` that is no format, unless the command supports it.
     pub fn refuse_format_as_file(&self) -> Result<()> {
         match &self.format_as_file {
             Some(path) => Format::of_name(&path.to_string_lossy()).map(drop),
@@ -92,39 +92,38 @@ impl Settings {
         }
     }
 
-    /// A file is a mistake where no rows come that it could have; of these commands, they do with `--dry-run`.
+    /// Refuses a file if the command has no rows for it. Some commands have rows only with `--dry-run`.
     pub fn refuse_output(&self, command: &str) -> Result<()> {
         match &self.output.path {
-            Some(path) => Err(Error::Usage(format!(
-                "`{command}` has no rows for `{}`: only with --dry-run it lists what it would do",
-                path.display()
-            ))),
+            Some(path) => {
+                Err(Error::Usage(format!("`{command}` has no rows for `{}`, except with --dry-run", path.display())))
+            }
             None => Ok(()),
         }
     }
 
-    /// The lake's folder.
+    /// Returns the lake's folder.
     pub fn lake_folder(&self) -> Result<&Path> {
         match &self.lake {
             LakePlace::Folder(path) => match path.ancestors().find(|part| part.exists() && !part.is_dir()) {
                 Some(file) => Err(Error::Usage(format!(
-                    "no lake can be at `{}`: `{}` is no folder; name one with --lake DIR",
+                    "there cannot be a lake at `{}`: `{}` is not a folder; name one with --lake DIR",
                     path.display(),
                     file.display()
                 ))),
                 None => Ok(path),
             },
             LakePlace::Remote(_) => Err(Error::Usage(format!(
-                "the lake `{}` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk",
+                "the lake `{}` is remote: it can only be queried; `llrem upload` writes it from a lake on a local disk",
                 self.lake
             ))),
             LakePlace::Nowhere => {
-                Err(Error::Usage("no home folder is known; name the lake with --lake DIR".to_owned()))
+                Err(Error::Usage("the home folder is unknown; name the lake with --lake DIR".to_owned()))
             }
         }
     }
 
-    /// Opens the lake. A remote one is not looked at before it is asked.
+    /// Opens the lake. A remote one is not contacted before the first query.
     pub fn open_lake(&self) -> Result<AnyLake> {
         if let LakePlace::Remote(url) = &self.lake {
             let lake = RemoteLake::new(url, self.config.storage.clone())?;
@@ -139,12 +138,12 @@ impl Settings {
         }
     }
 
-    /// Folders of the user's own queries.
+    /// Returns folders with the user's own queries.
     pub fn query_folders(&self) -> &[PathBuf] {
         &self.config.query_folders
     }
 
-    /// Rows of a table that a terminal shows.
+    /// Returns the most rows of a table on a terminal.
     pub fn limit(&self, typed: Option<Limit>) -> Result<Limit> {
         let configured = match &self.config.limit {
             Some(Rows::Number(rows)) => Some(rows.to_string()),
@@ -158,7 +157,7 @@ impl Settings {
         }
     }
 
-    /// File of the history of `llrem sql`; none where none is wanted, or no place for it is known.
+    /// Returns the history file of `llrem sql`, or `None` if it is off or its folder is unknown.
     pub fn history(&self) -> Option<PathBuf> {
         use etcetera::BaseStrategy;
         let named = environment::value(environment::HISTORY).map(PathBuf::from).or_else(|| self.config.history.clone());
@@ -173,17 +172,17 @@ impl Settings {
         }
     }
 
-    /// The user's own price file.
+    /// Returns the user's own price file.
     pub fn prices(&self) -> Option<&Path> {
         self.config.prices.as_deref()
     }
 
-    /// Folders below which project-local files are looked for.
+    /// Returns the folders to search for project-local files.
     pub fn project_roots(&self) -> &[PathBuf] {
         &self.config.project_roots
     }
 
-    /// What `etl` is asked to do.
+    /// Returns the options of `etl`.
     pub fn etl_options(&self, typed: args::Etl) -> Result<etl::Options> {
         let since = typed.since.map(|text| self.clock.moment(&text, super::when::Bound::Start)).transpose()?;
         let wait = typed.wait.map(|text| super::when::duration(&text)).transpose()?.unwrap_or_default();
@@ -213,12 +212,12 @@ impl Settings {
         })
     }
 
-    /// How object storage is reached.
+    /// Returns the options of object storage.
     pub fn storage(&self) -> &remote::Options {
         &self.config.storage
     }
 
-    /// What `upload` is asked to do.
+    /// Returns the options of `upload`.
     pub fn upload_options(&self, typed: &args::Upload) -> Result<upload::Options> {
         let configured = &self.config.upload;
         let profile = choice(typed.profile, configured.profile.as_deref(), "profile", args::Profile::Redacted)?;
@@ -234,18 +233,18 @@ impl Settings {
     }
 }
 
-/// The last value that names a format, and the last one that does not.
+/// Returns the last value that names a format, and the last one that does not.
 fn typed_format(values: &[String]) -> (Option<Format>, Option<PathBuf>) {
     let format = values.iter().rev().find_map(|value| Format::named(value));
     let file = values.iter().rev().find(|value| Format::named(value).is_none());
     (format, file.map(PathBuf::from))
 }
 
-/// The cluster, and into how many parts it divides its work.
+/// Returns the cluster, with the number of parts of its work.
 fn typed_scheduler(url: &str) -> Result<Scheduler> {
     let scheduler = Scheduler::parse(url)?;
     let Some(partitions) = environment::value(environment::PARTITIONS) else { return Ok(scheduler) };
-    let wrong = |_| Error::Usage(format!("`{partitions}` in {} is no number of parts", environment::PARTITIONS));
+    let wrong = |_| Error::Usage(format!("`{partitions}` in {} is not a number of parts", environment::PARTITIONS));
     Ok(scheduler.with_partitions(partitions.parse().map_err(wrong)?))
 }
 
@@ -262,7 +261,7 @@ fn lake_place(named: Option<&str>) -> Result<LakePlace> {
     }
 }
 
-/// Where what can be fetched again is kept; none where no home folder is known.
+/// Returns the folder for caches, or `None` if the home folder is unknown.
 fn cache_folder() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     etcetera::choose_base_strategy().ok().map(|places| places.cache_dir().join("llrem"))
@@ -292,13 +291,13 @@ fn choice<T: ValueEnum>(typed: Option<T>, configured: Option<&str>, key: &str, d
     match (typed, configured) {
         (Some(value), _) => Ok(value),
         (None, Some(text)) => {
-            T::from_str(text, false).map_err(|_| Error::Usage(format!("`{text}` is no value of `{key}`")))
+            T::from_str(text, false).map_err(|_| Error::Usage(format!("`{text}` is not a value of `{key}`")))
         }
         (None, None) => Ok(default),
     }
 }
 
-/// `[AGENT=]PATH`; a path may hold `=` itself.
+/// Parses `[AGENT=]PATH`. A path may contain `=`.
 fn typed_source(text: &str) -> Result<(Option<String>, PathBuf)> {
     let Some((agent, path)) = text.split_once('=') else { return Ok((None, PathBuf::from(text))) };
     if crate::agents::by_id(agent).is_some() {
@@ -310,7 +309,7 @@ fn typed_source(text: &str) -> Result<(Option<String>, PathBuf)> {
     Err(unknown_agent(agent))
 }
 
-/// Makes sure that a filter names an agent: one that is misspelt has no sessions.
+/// Checks that a filter names an agent, because a misspelt one would match nothing.
 pub fn check_agent(typed: Option<&str>) -> Result<()> {
     match typed.filter(|id| crate::agents::by_id(id).is_none()) {
         Some(unknown) => Err(unknown_agent(unknown)),
@@ -323,7 +322,7 @@ fn unknown_agent(id: &str) -> Error {
     Error::Usage(format!("unknown agent `{id}`{guess} (`llrem agents` lists them)"))
 }
 
-/// The folder that is to be read as if it were the home.
+/// Returns the folder to read as if it were the home.
 pub fn checked_home(typed: Option<PathBuf>) -> Result<Option<PathBuf>> {
     match typed.as_ref().filter(|home| !home.is_dir()) {
         Some(home) => Err(Error::Usage(format!("`{}` is no folder", home.display()))),

@@ -1,4 +1,4 @@
-//! `llrem sources`: every file known, its state, its bad lines, the rows made of it.
+//! `llrem sources`: lists every known source, with its state, bad lines and number of rows.
 
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
@@ -9,7 +9,7 @@ use super::settings::Settings;
 use crate::Result;
 use crate::tables::{SourceColumns, SourceState};
 
-/// States of sources that were not wholly read.
+/// States of sources that could not be read in full.
 const BAD_STATES: [SourceState; 3] = [SourceState::Partial, SourceState::Unreadable, SourceState::Encrypted];
 
 /// Runs the command.

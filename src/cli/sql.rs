@@ -1,4 +1,4 @@
-//! `llrem sql`: any query, from the command line, a file or a pipe.
+//! `llrem sql`: runs any query from the command line, a file or a pipe.
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::shell;
 use crate::query::Statement;
 use crate::{Error, Result};
 
-/// How a table tells that it does not show all.
+/// Hint below a table that does not show all rows.
 const REMEDY: &str = "`--limit off` shows all, `-o FILE` or a pipe takes all";
 
 /// Runs the command.
@@ -27,7 +27,7 @@ pub(super) fn run(settings: &Settings, typed: &Sql) -> Result<()> {
     }
 }
 
-/// The query, and the file that it is from; none when it is to be asked for.
+/// Returns the query and the file that it is from, or `None` for the shell.
 fn text<'t>(settings: &'t Settings, typed: &'t Sql) -> Result<Option<(String, Option<&'t Path>)>> {
     let file = typed.file.as_deref().or(settings.format_as_file.as_deref());
     let text = match (typed.query.as_deref(), file) {
@@ -37,7 +37,7 @@ fn text<'t>(settings: &'t Settings, typed: &'t Sql) -> Result<Option<(String, Op
         (None, None) if std::io::stdin().is_terminal() => return Ok(None),
         _ => std::io::read_to_string(std::io::stdin()).map_err(Error::io("read", Path::new("stdin")))?,
     };
-    // Editors put it there, and it is no part of the text.
+    // A byte-order mark, which editors add, is no part of the text.
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     if text.trim().is_empty() {
         return Err(Error::Usage(
@@ -47,7 +47,7 @@ fn text<'t>(settings: &'t Settings, typed: &'t Sql) -> Result<Option<(String, Op
     Ok(Some((text, file)))
 }
 
-/// What is wrong with a query from a file is told with the file.
+/// Adds the file name to an error of a query from a file.
 fn in_file(file: Option<&Path>, error: Error) -> Error {
     match (file, error) {
         (Some(file), Error::Query(text)) => Error::Query(format!("`{}`: {text}", file.display())),
@@ -69,12 +69,12 @@ fn read_file(path: &Path) -> Result<String> {
     read.map(|_| text).map_err(Error::io("read", path))
 }
 
-/// Where the rows of a query go.
+/// Destination of the rows of a query.
 pub(super) fn output(settings: &Settings, limit: Option<Limit>) -> Result<Output> {
     Ok(Output::new(&settings.output, Format::Csv)?.limited(settings.limit(limit)?, REMEDY))
 }
 
-/// Runs a query and prints its rows as they come.
+/// Runs a query and prints its rows as they arrive.
 pub(super) fn print(runner: &mut Runner<'_>, statement: &Statement, mut output: Output) -> Result<()> {
     let outcome = runner.run(statement, &mut output);
     output.end(outcome)

@@ -1,4 +1,4 @@
-//! What `etl` says when it is over.
+//! The summary of `etl`.
 
 use indicatif::BinaryBytes;
 
@@ -6,10 +6,10 @@ use crate::agents::AGENTS;
 use crate::etl::{AgentSummary, Options, Summary};
 use crate::shown::money;
 
-/// Names of this many models, or kinds of secrets, are told.
+/// Most models, or kinds of secrets, that are named.
 const NAMED: usize = 8;
 
-/// The lines of the summary.
+/// Returns the lines of the summary.
 pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
     if summary.agents.is_empty() {
         return nothing_found(options);
@@ -25,11 +25,14 @@ pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
         lines.push("`llrem sources --bad` lists what could not be read".to_owned());
     }
     lines.extend(summary.skipped.iter().map(|path| {
-        format!("llrem died again and again while it read only `{}`: it is skipped until it changes", path.display())
+        format!(
+            "llrem was killed several times while it read only `{}`: it is skipped until it changes",
+            path.display()
+        )
     }));
     if summary.damaged_files > 0 {
         let files = plural(summary.damaged_files, "file");
-        lines.push(format!("lost or damaged: {files} of the lake; what their sources still hold was written again"));
+        lines.push(format!("lost or damaged: {files} of the lake; what their sources still hold was rewritten"));
     }
     if let Some((first, others)) = summary.missing.split_first() {
         let others = if others.is_empty() { String::new() } else { format!(" ({} more)", others.len()) };
@@ -38,7 +41,7 @@ pub(super) fn lines(summary: &Summary, options: &Options) -> Vec<String> {
     if let Some((last, others)) = summary.would_look_for.split_last() {
         let others = others.join(", ");
         let agents = if others.is_empty() { (*last).to_owned() } else { format!("{others} and {last}") };
-        lines.push(format!("projects that their sessions name would be looked into for files of {agents}"));
+        lines.push(format!("projects that their sessions name would be searched for files of {agents}"));
     }
     lines.push(work_line(summary, options));
     lines
@@ -98,9 +101,9 @@ fn nothing_found(options: &Options) -> Vec<String> {
         options.sources.iter().map(|(_, path)| path.display().to_string()).collect()
     };
     vec![
-        "no agent's sessions were found".to_owned(),
+        "no sessions of any agent were found".to_owned(),
         format!("looked in: {}", places.join(", ")),
-        "to try: llrem etl --home fixtures/claude-code/worked-example/home".to_owned(),
+        "if they lie elsewhere: llrem etl --home DIR, or llrem etl --source AGENT=PATH".to_owned(),
     ]
 }
 

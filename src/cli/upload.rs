@@ -1,4 +1,4 @@
-//! `llrem upload`: the lake to object storage.
+//! `llrem upload`: uploads the lake to object storage.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `llrem verify`: the lake against its own manifest and invariants.
+//! `llrem verify`: checks the lake against its own manifest and invariants.
 
 use std::sync::Arc;
 

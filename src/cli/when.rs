@@ -1,39 +1,38 @@
-//! Moments and durations as people type them: `7d`, `2026-01-31`, `yesterday`, `monday`, `5m`.
+//! Parses times and durations: `7d`, `2026-01-31`, `yesterday`, `monday`, `5m`.
 
 use std::time::Duration;
 
-use chrono::{
-    DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc, Weekday,
-};
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc, Weekday};
 use chrono_tz::Tz;
 
+use crate::time::in_zone;
 use crate::{Error, Result};
 
-/// The clock and the zone by which typed moments are understood.
+/// The clock and the time zone for parsing times.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
-    /// The present moment.
+    /// The current time.
     pub now: DateTime<Utc>,
-    /// Zone of dates and times that carry no offset.
+    /// Time zone of dates and times without an offset.
     pub zone: Tz,
 }
 
-/// Which end of a day a bare date means.
+/// The end of a day that a date without a time means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// The first moment of the day (`--since`).
+    /// The beginning of the day (`--since`).
     Start,
-    /// The first moment of the next day (`--until`, which is exclusive).
+    /// The beginning of the next day (`--until`, which is exclusive).
     End,
 }
 
 impl Clock {
-    /// The system's clock, in the given zone.
+    /// Returns the system's clock, in the given time zone.
     pub fn system(zone: Tz) -> Self {
         Self { now: DateTime::from_timestamp_micros(crate::time::now()).unwrap_or_default(), zone }
     }
 
-    /// The moment that the text means. Microseconds since 1970.
+    /// Parses a time. Microseconds since 1970.
     pub fn moment(&self, text: &str, bound: Bound) -> Result<i64> {
         let typed = text.trim();
         self.ago(typed)
@@ -43,7 +42,7 @@ impl Clock {
             .ok_or_else(|| not_a_moment(text))
     }
 
-    /// `7d`: so long before now. Days and weeks keep the time of day, also over a change of the clocks.
+    /// `7d`: this long before now. Days and weeks keep the time of day, also when the clocks change.
     fn ago(&self, typed: &str) -> Option<DateTime<Utc>> {
         let (count, unit) = amount(typed)?;
         let days = match unit {
@@ -52,10 +51,10 @@ impl Clock {
             Unit::Seconds(each) => return self.now.checked_sub_signed(seconds(count, each)?),
         };
         let local = self.now.with_timezone(&self.zone).naive_local();
-        self.in_zone(local.checked_sub_days(Days::new(days))?)
+        in_zone(local.checked_sub_days(Days::new(days))?, self.zone)
     }
 
-    /// `2026-01-31`, `today`, `yesterday`, `monday`: the last such day, today counted.
+    /// `2026-01-31`, `today`, `yesterday`, `monday`: the last such day, including today.
     fn day(&self, typed: &str) -> Option<NaiveDate> {
         let today = self.now.with_timezone(&self.zone).date_naive();
         let word = typed.to_ascii_lowercase();
@@ -74,10 +73,10 @@ impl Clock {
             Bound::Start => day,
             Bound::End => day.succ_opt()?,
         };
-        self.in_zone(day.and_time(NaiveTime::MIN))
+        in_zone(day.and_time(NaiveTime::MIN), self.zone)
     }
 
-    /// `2026-01-31T10:00`, with seconds and an offset where given.
+    /// `2026-01-31T10:00`, optionally with seconds and an offset.
     fn date_time(&self, typed: &str) -> Option<DateTime<Utc>> {
         if let Ok(moment) = DateTime::parse_from_rfc3339(typed) {
             return Some(moment.to_utc());
@@ -88,37 +87,14 @@ impl Clock {
         }
         let without = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f"];
         let local = without.iter().find_map(|format| NaiveDateTime::parse_from_str(typed, format).ok())?;
-        self.in_zone(local)
-    }
-
-    /// A local time as a moment: the earlier one where the clocks show it twice, the first one after the gap where never.
-    fn in_zone(&self, local: NaiveDateTime) -> Option<DateTime<Utc>> {
-        match self.zone.from_local_datetime(&local) {
-            LocalResult::Single(moment) | LocalResult::Ambiguous(moment, _) => Some(moment.to_utc()),
-            LocalResult::None => (1..=MINUTES_OF_LONGEST_GAP)
-                .filter_map(|minutes| local.checked_add_signed(TimeDelta::minutes(minutes)))
-                .find_map(|later| self.zone.from_local_datetime(&later).earliest())
-                .map(|moment| moment.to_utc()),
-        }
+        in_zone(local, self.zone)
     }
 }
 
-/// Samoa left out a whole day in 2011.
-const MINUTES_OF_LONGEST_GAP: i64 = 25 * 60;
-
-/// A duration: `30s`, `5m`, `1h`, `2d`, `1w`.
+/// Returns a duration: `30s`, `5m`, `1h 30m`, `2d`.
 pub fn duration(text: &str) -> Result<Duration> {
-    let length = amount(text.trim()).and_then(|(count, unit)| {
-        let each = match unit {
-            Unit::Seconds(each) => each,
-            Unit::Days => 86_400,
-            Unit::Weeks => 7 * 86_400,
-        };
-        count.checked_mul(each)
-    });
-    length
-        .map(Duration::from_secs)
-        .ok_or_else(|| Error::Usage(format!("`{text}` is no duration; write it as 30s, 5m, 1h or 2d")))
+    humantime::parse_duration(text)
+        .map_err(|_| Error::Usage(format!("`{text}` is no duration; write it as 30s, 5m, 1h or 2d")))
 }
 
 enum Unit {
@@ -153,6 +129,8 @@ fn not_a_moment(text: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeZone;
+
     use super::*;
 
     const BERLIN: Tz = chrono_tz::Europe::Berlin;
@@ -224,7 +202,7 @@ mod tests {
     #[test]
     fn times_that_do_not_exist_and_times_that_exist_twice() {
         let clock = clock("2026-11-01T12:00:00Z", BERLIN);
-        assert_eq!(since(&clock, "2026-03-29T02:30"), "2026-03-29T01:00:00Z");
+        assert_eq!(since(&clock, "2026-03-29T02:30"), "2026-03-29T01:30:00Z");
         assert_eq!(since(&clock, "2026-10-25T02:30"), "2026-10-25T00:30:00Z");
         // Midnight itself was left out in Beirut on 29 March 2026.
         let beirut = Clock { zone: chrono_tz::Asia::Beirut, ..clock };
@@ -250,7 +228,9 @@ mod tests {
         assert_eq!(duration("90s").unwrap(), Duration::from_secs(90));
         assert_eq!(duration("1d").unwrap(), Duration::from_hours(24));
         assert_eq!(duration("0s").unwrap(), Duration::ZERO);
-        assert!(duration("5").is_err());
-        assert!(duration("soon").is_err());
+        assert_eq!(duration("1h 30m").unwrap(), Duration::from_mins(90));
+        for text in ["5", "", "-5m", "soon", "99999999999999999999d", "18446744073709551615w"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
     }
 }

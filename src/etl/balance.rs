@@ -13,19 +13,19 @@ use crate::tables::{LAKE_TABLES, MessageColumns, ToolCallColumns, UsageColumns};
 use super::Shared;
 use super::group::NewPart;
 
-/// Records of a part before and after the run; those of sessions that stay as they are, are left out of both.
+/// Records of a part before and after the run. Both exclude unchanged sessions.
 #[derive(Default)]
 pub(super) struct Balance {
     before: Sums,
     now: Sums,
-    /// Records that sessions own that did not.
+    /// Records that sessions own now and did not before.
     gained: Vec<u64>,
-    /// Records that sessions no longer own, and not because something supersedes them or another reading corrected them.
+    /// Records that sessions no longer own, except superseded ones and those that another reading corrected.
     left: Vec<(Kind, u64)>,
 }
 
 impl Balance {
-    /// Adds a session that was put together anew. `is_damaged`: rows of it were in a file that is lost, which the run says.
+    /// Adds a rebuilt session. `is_damaged` is true if rows of it were in a lost file, which the run reports.
     pub(super) fn add_session<'o>(
         &mut self,
         before: impl Iterator<Item = &'o OldReplica>,
@@ -56,7 +56,7 @@ impl Balance {
         self.left.extend(left);
     }
 
-    /// Adds up what the part had of sessions that do not stay as they are.
+    /// Counts the records of the part's changed sessions.
     pub(super) fn close<'o>(&mut self, before: impl Iterator<Item = &'o OldReplica>) {
         for old in before {
             self.before.add(&Sums::of(&old.replica().records));
@@ -70,7 +70,7 @@ pub(super) fn settled(shared: &Shared<'_>, parts: &[NewPart]) -> Result<Ledger> 
     if ledger.is_empty() {
         ledger = of_lake(shared)?;
     }
-    // Most runs lose nothing, and a first run gains everything: the set is made only where it is asked.
+    // Most runs lose nothing, and a first run only gains, so the set is built on demand.
     let has_losses = parts.iter().any(|part| !part.balance.left.is_empty());
     let gaining = parts.iter().filter(|_| has_losses);
     let gained: KeySet = gaining.flat_map(|part| part.balance.gained.iter().copied()).collect();
@@ -86,7 +86,7 @@ pub(super) fn settled(shared: &Shared<'_>, parts: &[NewPart]) -> Result<Ledger> 
     Ok(ledger)
 }
 
-/// Makes the first ledger of a lake from its claims, or from its rows if the two differ.
+/// Creates the first ledger of a lake from its claims, or from its rows if the two differ.
 fn of_lake(shared: &Shared<'_>) -> Result<Ledger> {
     let mut ledger = Ledger::default();
     for (name, part) in &shared.manifest.parts {

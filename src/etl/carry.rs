@@ -1,4 +1,4 @@
-//! Rows of a session that its sources no longer give: the lake keeps them.
+//! Rows of a session that its sources no longer give. The lake keeps them.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::tables::{
     UsageRow,
 };
 
-/// Which old rows of a session stay, and whether the agent has just been found to have dropped them.
+/// The old rows of a session that stay. The flag is true if the agent was just found to have dropped them.
 #[derive(Default)]
 pub(super) struct Carry {
     messages: HashMap<i64, bool>,
@@ -39,7 +39,7 @@ impl Carry {
     }
 }
 
-/// What a session that is rebuilt takes from the lake.
+/// The part of the lake that a rebuilt session keeps.
 pub(super) struct Carried {
     /// The rows that stay: messages, tool calls, usage.
     pub(super) rows: [RecordBatch; 3],
@@ -104,8 +104,8 @@ struct Kept {
 }
 
 impl KeptRows<'_> {
-    /// Records the turn of a row. Returns which rows of its session stay, the session's rows so far, and the row's key; none
-    /// if the session keeps no row.
+    /// Records the turn of a row. Returns the rows of its session that stay, the session's rows so far, and the row's
+    /// key; `None` if the session keeps no row.
     fn note_turn(
         &mut self,
         session: &str,

@@ -1,4 +1,4 @@
-//! Subagents that only their own sources tie to the call that started them.
+//! Links subagents to the calls that started them, if only the subagents' own sources name these calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::identity::{KeyMap, KeySet, Kind, key};
 use crate::lake::changed::{Change, write_changed};
 use crate::tables::{LAKE_TABLES, TOOL_CALLS};
 
-/// The column that names the subagent.
+/// The column with the subagent's session.
 const CHILD: &str = "child_session_id";
 
-/// Names the subagents of calls whose own source does not.
+/// Fills in the subagents of calls whose own source does not name them.
 pub(super) fn with_children(shared: &Shared<'_>, calls: Chunk) -> Result<RecordBatch> {
     let notes = shared.notes();
     let known: Vec<Option<&str>> = calls.keys.iter().map(|key| notes.child_of(*key)).collect();
@@ -27,20 +27,20 @@ pub(super) fn with_children(shared: &Shared<'_>, calls: Chunk) -> Result<RecordB
     }
     let mut columns: Vec<ArrayRef> = calls.batch.columns().to_vec();
     if let Some(column) = TOOL_CALLS.index_of(CHILD).and_then(|place| columns.get_mut(place)) {
-        let told = column.as_string_opt::<i32>().into_iter().flatten();
-        *column = Arc::new(told.zip(known).map(|(told, known)| told.or(known)).collect::<StringArray>());
+        let own = column.as_string_opt::<i32>().into_iter().flatten();
+        *column = Arc::new(own.zip(known).map(|(own, known)| own.or(known)).collect::<StringArray>());
     }
     Ok(RecordBatch::try_new(calls.batch.schema(), columns)?)
 }
 
-/// What is known of each call's subagent, before the call's row is written.
+/// Returns the known subagent of each call, before the call's row is written.
 pub(super) fn known_children(shared: &Shared<'_>, calls: &KeySet) -> KeyMap<Option<String>> {
     let notes = shared.notes();
     calls.iter().map(|call| (*call, notes.child_of(*call).map(str::to_owned))).collect()
 }
 
-/// Writes the calls of parts again whose subagents were named only after them: they wait in the staging folder, so that
-/// nothing has to be extracted anew.
+/// Rewrites the calls of staged parts whose subagents became known only later, so that nothing has to be extracted
+/// again.
 pub(super) fn name_late_ones(shared: &Shared<'_>, outcomes: &mut [Outcome]) -> Result<()> {
     outcomes.par_iter_mut().try_for_each(|outcome| {
         let late = late_ones(&shared.notes(), &outcome.children);
@@ -65,8 +65,8 @@ fn name_again(shared: &Shared<'_>, agent: &str, part: &mut NewPart, late: &HashM
     let late_name = |call: &str| late.get(&key(agent, Kind::ToolCall, call)).map(String::as_str);
     let values = |rows: &RecordBatch| {
         let texts = |name| rows.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
-        let (calls, told) = (texts("call_id").into_iter().flatten(), texts(CHILD).into_iter().flatten());
-        let names = calls.zip(told).map(|(call, told)| call.and_then(late_name).or(told));
+        let (calls, own) = (texts("call_id").into_iter().flatten(), texts(CHILD).into_iter().flatten());
+        let names = calls.zip(own).map(|(call, own)| call.and_then(late_name).or(own));
         Ok(Arc::new(names.collect::<StringArray>()) as ArrayRef)
     };
     let change = Change { column: CHILD, of: &["call_id", CHILD], values };

@@ -1,5 +1,5 @@
-//! Files of parts that are lost or damaged. A run that reads everything anew writes what their sources still hold again;
-//! any other stops at them.
+//! Lost or damaged files of parts. A run that reads everything rewrites what their sources still hold; any other run
+//! fails.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,19 +15,19 @@ use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{FileEntry, Manifest};
 use crate::tables::LAKE_TABLES;
 
-/// The files that are not as they were written.
+/// Files that are missing or have changed since they were written.
 #[derive(Debug, Default)]
 pub(super) struct Damaged {
-    /// Parts that they are of.
+    /// Parts of these files.
     pub(super) parts: BTreeSet<PartName>,
     /// Their paths, relative to the lake.
     pub(super) paths: BTreeSet<String>,
-    /// What their rows tell of claims whose files are among them.
+    /// Claims that were rebuilt from rows, for parts whose claims files are among these files.
     pub(super) claims: HashMap<PartName, Vec<Replica>>,
 }
 
 impl Damaged {
-    /// Looks at every file, and takes data files that are not whole out of the manifest: nothing is read of them.
+    /// Checks every file, and removes damaged data files from the manifest, so that nothing is read from them.
     pub(super) fn give_up(layout: &Layout, manifest: &mut Manifest) -> Result<Self> {
         let machine = manifest.machine.clone();
         let is_lost = |path: &str, file: &FileEntry| !is_whole(&layout.root().join(path), file);
@@ -54,7 +54,7 @@ impl Damaged {
         Ok(Self { parts, paths, claims })
     }
 
-    /// What takes away the files in whose place nothing is put.
+    /// Returns the steps that delete the files that nothing replaces.
     pub(super) fn removals(&self, steps: &[Step]) -> Vec<Step> {
         let is_placed = |path: &String| steps.iter().any(|step| matches!(step, Step::Place { to, .. } if to == path));
         let left = self.paths.iter().filter(|path| !is_placed(path));

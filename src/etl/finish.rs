@@ -1,4 +1,4 @@
-//! The end of a run: the sessions' files, the new manifest, and the steps that make them the lake's.
+//! The end of a run: writes the sessions' files and the new manifest, and lists the steps of the commit.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{Manifest, PartEntry, SourceEntry};
 use crate::tables::{LAKE_TABLES, SESSIONS, SourceState};
 
-/// All that a commit needs.
+/// Everything that a commit needs.
 pub(super) struct Finished {
     pub(super) steps: Vec<Step>,
     pub(super) manifest: Manifest,
@@ -26,11 +26,11 @@ pub(super) struct Finished {
     pub(super) written: report::Written,
 }
 
-/// Writes the sessions' files and the new manifest, and lists the steps that make them the lake's.
+/// Writes the sessions' files and the new manifest, and lists the steps of the commit.
 pub(super) fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Finished> {
     let mut manifest = shared.manifest.clone();
     manifest.generation += 1;
-    // A run that looks at a part of the sources leaves the others to be read by the new policy.
+    // A run that reads only a part of the sources leaves the others for a later run with the new policy.
     if manifest.policy.is_empty() || shared.options.looks_at_everything() {
         manifest.policy = Policy::of(shared.options).stored();
     }
@@ -52,14 +52,14 @@ pub(super) fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -
     manifest.ledger = balance::settled(shared, &parts)?;
     projects::tell(&mut manifest, &parts, &mut notes);
     let touched: HashSet<PartName> = parts.iter().map(|part| part.name.clone()).collect();
-    parts.extend(told_parts(shared, &notes, &touched));
+    parts.extend(parts_with_new_notes(shared, &notes, &touched));
     parts.sort_by(|a, b| a.name.cmp(&b.name));
     let mut steps = Vec::new();
     let mut written = report::Written::default();
     for part in &parts {
         written.add_new_sessions(part);
     }
-    // The sessions' rows and the manifest are made where millions of claims were.
+    // Freed first: the sessions' rows and the manifest are built in the memory of millions of claims.
     let spent = std::mem::take(&mut *shared.owners());
     let write = || parts.par_iter_mut().map(|part| sessions::write(shared, part, &notes)).collect::<Result<Vec<_>>>();
     let (sessions, ()) = rayon::join(write, || drop(spent));
@@ -83,19 +83,19 @@ pub(super) fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -
     Ok(Finished { steps, manifest, reads, written })
 }
 
-/// Parts whose sessions are told something new, but whose rows stay.
-fn told_parts(shared: &Shared<'_>, notes: &sessions::AllNotes, touched: &HashSet<PartName>) -> Vec<NewPart> {
+/// Returns parts whose sessions have new notes but unchanged rows.
+fn parts_with_new_notes(shared: &Shared<'_>, notes: &sessions::AllNotes, touched: &HashSet<PartName>) -> Vec<NewPart> {
     let said = |part: &PartName, session: &str| {
         notes.get(&(part.agent.clone(), session.to_owned())).map_or(0, super::notes::SessionNotes::hash)
     };
     let untouched = shared.manifest.parts.iter().filter(|(name, _)| !touched.contains(*name));
-    let told = untouched.filter(|(name, part)| {
+    let renoted = untouched.filter(|(name, part)| {
         part.sessions.iter().any(|session| {
             let hash = said(name, &session.id);
             hash != 0 && hash != session.notes
         })
     });
-    let parts = told.map(|(name, part)| NewPart {
+    let parts = renoted.map(|(name, part)| NewPart {
         name: name.clone(),
         files: [const { None }; 4],
         claims: PathBuf::new(),
@@ -181,7 +181,7 @@ fn source_entry(shared: &Shared<'_>, read: &Read) -> SourceEntry {
     }
 }
 
-/// Counts the rows made of each source: a session's belong to the source that holds most of it.
+/// Counts the rows of each source. A session's rows count for the source with most of its records.
 fn count_rows(manifest: &mut Manifest) {
     let mut counts: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
     for session in manifest.parts.values().flat_map(|part| &part.sessions) {

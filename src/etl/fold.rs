@@ -1,6 +1,6 @@
-//! Folds the parts of a month that is over into few: what a query pays for a file, however small, it pays in each scan.
-//! Readers that glob see the old files or the new one, never both: each partition's folder is exchanged for a staged one in
-//! a single step.
+//! Folds the parts of a finished month into few files, because each scan has a cost per file, however small. Readers
+//! that glob see the old files or the new one, never both: each partition's folder is exchanged for a staged one in a
+//! single step.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -22,23 +22,24 @@ use crate::lake::syncer::Syncer;
 use crate::lake::table_writer::StagedFile;
 use crate::tables::{LAKE_TABLES, SESSIONS, SessionColumns, SessionRow, Sessions};
 
-/// How much shares a part when its month is over.
-pub(super) struct Most {
-    /// Bytes of sources. A run that reads all of them anew holds their rows.
+/// Limits of a folded part.
+pub(super) struct FoldLimits {
+    /// Bytes of sources. A run that reads all of them again holds their rows in memory.
     weight: u64,
     sessions: usize,
 }
 
-impl Most {
-    /// In the run that makes a lake: what is as large as it should be would only be copied while somebody waits for the rows.
+impl FoldLimits {
+    /// The limits in the run that creates a lake: it does not copy parts that are large enough, while somebody waits
+    /// for the rows.
     pub(super) const AT_FIRST: Self = Self { weight: PART_WEIGHT, sessions: PART_SOURCES };
-    /// In all others.
+    /// The limits in all other runs.
     pub(super) const LATER: Self = Self { weight: 4 * PART_WEIGHT, sessions: 4 * PART_SOURCES };
 }
 
-/// Folds whatever can be folded, and commits it.
-pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64, most: &Most) -> Result<()> {
-    let bins = bins(manifest, &crate::time::month_of(Some(now)), most);
+/// Folds what can be folded, and commits it.
+pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64, limits: &FoldLimits) -> Result<()> {
+    let bins = bins(manifest, &crate::time::month_of(Some(now)), limits);
     if bins.is_empty() || !can_exchange(layout)? {
         return Ok(());
     }
@@ -60,13 +61,13 @@ pub(super) fn fold(layout: &Layout, manifest: &mut Manifest, now: i64, most: &Mo
     fs::remove_folder(&layout.staging())
 }
 
-/// Parts that are to become one each, by agent and month. A month that is not over stays as it is.
-fn bins(manifest: &Manifest, this_month: &str, most: &Most) -> Vec<Vec<PartName>> {
+/// Returns the sets of parts to merge into one each, by agent and month. The current month stays as it is.
+fn bins(manifest: &Manifest, this_month: &str, limits: &FoldLimits) -> Vec<Vec<PartName>> {
     let mut bins: Vec<(u64, usize, Vec<PartName>)> = Vec::new();
     let mut parts: Vec<(&PartName, &PartEntry)> =
         manifest.parts.iter().filter(|(name, _)| name.month != this_month).collect();
-    // In the order of time, in which a run fills one after the other: names put those of one day anyhow, and the last of
-    // them, which is small, would be folded into another as soon as it is written.
+    // Sorted by time, as a run fills them: sorted by name, the small last one of a day would be folded into another
+    // part as soon as it is written.
     parts.sort_by_cached_key(|(name, part)| {
         let begun = part.sessions.iter().filter_map(|session| session.started_at).min();
         (name.agent.clone(), name.month.clone(), begun, name.name.clone())
@@ -75,8 +76,8 @@ fn bins(manifest: &Manifest, this_month: &str, most: &Most) -> Vec<Vec<PartName>
         let (weight, sessions) = (part.weight(), part.sessions.len());
         match bins.last_mut() {
             Some((sum, count, bin))
-                if *sum + weight <= most.weight
-                    && *count + sessions <= most.sessions
+                if *sum + weight <= limits.weight
+                    && *count + sessions <= limits.sessions
                     && bin.first().is_some_and(|first| (&first.agent, &first.month) == (&name.agent, &name.month)) =>
             {
                 *sum += weight;
@@ -89,8 +90,8 @@ fn bins(manifest: &Manifest, this_month: &str, most: &Most) -> Vec<Vec<PartName>
     bins.into_iter().map(|(.., bin)| bin).filter(|bin| bin.len() > 1).collect()
 }
 
-/// A name that none of the parts has. A reader that has listed the folder and opens its files one by one then finds all
-/// of the old ones or fails; it never reads an old file and, under another's name, the same rows again.
+/// Returns a name that none of the parts has. So a reader that has listed the folder and opens its files one by one
+/// finds all of the old ones or fails. It never reads an old file and then the same rows under a reused name.
 fn folded_name(bin: &[PartName]) -> Option<PartName> {
     let PartName { agent, month, name } = bin.first()?;
     let day = name.rsplit_once('-').map_or(month.as_str(), |(day, _)| day);
@@ -99,7 +100,7 @@ fn folded_name(bin: &[PartName]) -> Option<PartName> {
     Some(PartName { agent: agent.clone(), month: month.clone(), name: format!("{day}-{hash:08x}") })
 }
 
-/// Whether the file system can exchange folders.
+/// True if the file system can exchange folders.
 fn can_exchange(layout: &Layout) -> Result<bool> {
     let folders = ["a", "b"].map(|name| layout.staging().join("probe").join(name));
     for folder in &folders {
@@ -109,17 +110,17 @@ fn can_exchange(layout: &Layout) -> Result<bool> {
     fs::exchange(a, b)
 }
 
-/// Files of each partition's folder that are new, by table and partition.
+/// New files of each partition's folder, by table and partition.
 type Exchanged = BTreeMap<(usize, String, String), (Vec<(PartName, StagedFile)>, BTreeSet<PartName>)>;
 
-/// What parts that are written as one are made of.
+/// Parts that are merged into one.
 struct Writing<'f> {
     layout: &'f Layout,
     syncer: &'f Syncer,
     manifest: &'f Manifest,
 }
 
-/// A part that waits in the staging folder, and the parts in whose place it is put.
+/// A part in the staging folder, and the parts that it replaces.
 struct Folded {
     name: PartName,
     bin: Vec<PartName>,
@@ -130,7 +131,7 @@ struct Folded {
 }
 
 impl Writing<'_> {
-    /// Writes the parts of a bin as one.
+    /// Writes the parts of a bin as one part.
     fn write(&self, number: usize, name: PartName, bin: &[PartName]) -> Result<Folded> {
         let Self { layout, syncer, manifest } = self;
         let parts: Vec<(&PartName, &PartEntry)> =
@@ -165,7 +166,7 @@ impl Writing<'_> {
     }
 }
 
-/// What was folded, bin by bin, and what a commit has to do with it.
+/// Folded parts, and the steps that commit them.
 struct Folding<'f> {
     layout: &'f Layout,
     manifest: &'f mut Manifest,
@@ -174,7 +175,7 @@ struct Folding<'f> {
 }
 
 impl Folding<'_> {
-    /// Puts a part in the place of those that it is made of.
+    /// Replaces parts by the one that they were merged into.
     fn place(&mut self, folded: Folded) {
         let Folded { name, bin, sessions, files, claims } = folded;
         for old in &bin {
@@ -194,7 +195,7 @@ impl Folding<'_> {
         self.manifest.parts.insert(name, PartEntry { sessions, files: entries });
     }
 
-    /// Makes each partition's folder as it will be: the files that stay under a second name, and the new ones.
+    /// Stages each partition's folder: hard links to the files that stay, and the new files.
     fn stage_folders(&mut self) -> Result<()> {
         for (number, ((place, agent, month), (new, folded))) in self.exchanged.iter().enumerate() {
             let Some(table) = LAKE_TABLES.get(*place) else { continue };
@@ -225,7 +226,8 @@ impl Folding<'_> {
     }
 }
 
-/// The rows of all the parts' sessions, in the order of the sessions: one without timed messages has begun as well.
+/// Returns the rows of all the parts' sessions, in the order of the sessions. A session without timed messages has a
+/// start as well.
 fn sessions(layout: &Layout, machine: &str, parts: &[(&PartName, &PartEntry)]) -> Result<RecordBatch> {
     let mut batches = Vec::new();
     for (name, _) in parts.iter().filter(|(_, part)| part.files.first().is_some_and(Option::is_some)) {
@@ -274,8 +276,8 @@ mod tests {
         let names = |bins: Vec<Vec<PartName>>| -> Vec<Vec<String>> {
             bins.into_iter().map(|bin| bin.into_iter().map(|part| part.name).collect()).collect()
         };
-        assert_eq!(names(bins(&manifest, "2026-11", &Most::AT_FIRST)), [["2026-10-01-aa", "2026-10-01-22"]]);
+        assert_eq!(names(bins(&manifest, "2026-11", &FoldLimits::AT_FIRST)), [["2026-10-01-aa", "2026-10-01-22"]]);
         let later = [vec!["2026-09-19-aa", "2026-09-21-ff", "2026-09-21-11"], vec!["2026-10-01-aa", "2026-10-01-22"]];
-        assert_eq!(names(bins(&manifest, "2026-11", &Most::LATER)), later);
+        assert_eq!(names(bins(&manifest, "2026-11", &FoldLimits::LATER)), later);
     }
 }

@@ -1,4 +1,4 @@
-//! One unit of work: some sources that are read, and the parts of the lake that hold their sessions.
+//! One unit of work: sources to read, and the parts of the lake with their sessions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -26,30 +26,30 @@ use crate::lake::table_writer::StagedFile;
 use crate::source::name_of;
 use crate::tables::Sessions;
 
-/// Bytes of sources whose sessions share a part: enough that files are few, few enough that one is soon rewritten.
+/// Bytes of sources whose sessions share a part: enough for few files, but few enough to rewrite one quickly.
 pub(super) const PART_WEIGHT: u64 = 16 << 20;
-/// Sources whose sessions share a part, however small: each session has a price in memory of its own.
+/// Most sources whose sessions share a part, however small: each session takes some memory.
 pub(super) const PART_SOURCES: usize = 250;
 
-/// Sources to be read, and the parts that hold what the lake has of them.
+/// Sources to read, and the parts that hold their sessions.
 #[derive(Clone, Default)]
 pub(super) struct Group {
     pub(super) agent: &'static str,
     pub(super) parts: BTreeSet<PartName>,
     pub(super) sources: BTreeMap<Arc<str>, Arc<Planned>>,
-    /// Sessions that are put together anew although no source of theirs has changed.
+    /// Sessions to rebuild although none of their sources has changed.
     pub(super) forced: BTreeSet<String>,
-    /// Whether its parts are written anew although no session of theirs has changed.
+    /// True if its parts are rewritten although none of their sessions has changed.
     pub(super) is_outdated: bool,
 }
 
 impl Group {
-    /// What it takes to work on it, in bytes that are read.
+    /// Returns the cost of the group: bytes to read.
     pub(super) fn cost(&self) -> u64 {
         self.sources.values().map(|planned| planned.cost()).sum()
     }
 
-    /// Takes in what another has to be worked on.
+    /// Merges another group into this one.
     pub(super) fn absorb(&mut self, other: Self) {
         self.parts.extend(other.parts);
         self.sources.extend(other.sources);
@@ -57,58 +57,58 @@ impl Group {
         self.is_outdated |= other.is_outdated;
     }
 
-    /// Whether a folded part is read anew: its rows take as much memory as those of several groups.
+    /// True if a folded part is read again: its rows take as much memory as those of several groups.
     pub(super) fn is_folded(&self) -> bool {
         !self.parts.is_empty() && self.sources.len() > 1 && self.cost() > 2 * PART_WEIGHT
     }
 }
 
-/// What became of a group: parts that wait in the staging folder.
+/// The result of a group: parts in the staging folder.
 pub(super) struct Outcome {
     pub(super) group: Group,
     pub(super) parts: Vec<NewPart>,
     pub(super) reads: Vec<Read>,
-    /// Numbers of the group's replicas among the owners, and what was decided of each.
+    /// Numbers of the group's replicas among the owners, with the hash of the verdict on each.
     pub(super) verdicts: Vec<(u32, u64)>,
-    /// Calls that may have started a subagent of which their own source says nothing, with what is said elsewhere.
+    /// Calls that may have started a subagent that their own source does not name, with the name that others give.
     pub(super) children: KeyMap<Option<String>>,
 }
 
-/// A part that waits to be committed.
+/// A part to commit.
 pub(super) struct NewPart {
     pub(super) name: PartName,
-    /// Messages, tool calls, usage; the sessions' file comes last.
+    /// Messages, tool calls, usage, and the sessions' file, which is written last.
     pub(super) files: [Option<StagedFile>; 4],
     pub(super) claims: std::path::PathBuf,
     pub(super) claims_bytes: u64,
     pub(super) sessions: Vec<SessionOut>,
-    /// Rows of the sessions that were put together anew, without what other sources say of them.
+    /// Rows of the rebuilt sessions, without notes of other sources.
     pub(super) rows: RecordBatch,
     /// Paths of projects that these sessions name.
     pub(super) projects: BTreeSet<String>,
-    /// Responses without a price of these sessions, by model.
+    /// Responses of these sessions without a price, by model.
     pub(super) unpriced: BTreeMap<String, u64>,
-    /// The change of the ledger.
+    /// Change of the ledger.
     pub(super) balance: Balance,
 }
 
-/// A session of a part that waits to be committed.
+/// A session of a part to commit.
 pub(super) struct SessionOut {
     pub(super) entry: SessionEntry,
-    /// True if this run put it together anew.
+    /// True if this run rebuilt it.
     pub(super) is_new: bool,
 }
 
-/// How a group's sources are read, and its files written.
+/// How the threads read a group's sources and write its files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// One after the other: the other threads have groups of their own.
+    /// One thread does all: the other threads have groups of their own.
     InTurn,
-    /// By all threads: none has, or soon has, anything else to do.
+    /// All threads share the work: none has, or soon has, anything else to do.
     SideBySide,
 }
 
-/// Reads a group's sources, decides what is theirs, and writes the parts that change to the staging folder.
+/// Reads a group's sources, decides which records they own, and writes the changed parts to the staging folder.
 pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<Outcome> {
     let mut reads = Vec::new();
     let mut sessions: BTreeMap<String, Vec<ReadSession>> = BTreeMap::new();
@@ -135,7 +135,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
     let (mut rebuilt, same) = rebuild(shared, &group, sessions, &grown)?;
     judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
-    // Before the rows are written: what another thread learns meanwhile may come too late for them.
+    // Taken before the rows are written: what another thread learns meanwhile may come too late for them.
     let children = known_children(shared, &childless);
     let parts = write_parts(shared, &group, rebuilt, work)?;
     Ok(Outcome { group, parts, reads, verdicts, children })
@@ -147,7 +147,7 @@ fn old_sessions<'m>(shared: &'m Shared<'_>, group: &Group) -> HashMap<&'m str, (
     sessions.map(|(name, session)| (session.id.as_str(), (name.clone(), session))).collect()
 }
 
-/// Puts the sessions together that have changed; names those that were read and have not.
+/// Rebuilds the changed sessions, and lists those that were read and are unchanged.
 fn rebuild(
     shared: &Shared<'_>,
     group: &Group,
@@ -158,7 +158,7 @@ fn rebuild(
     for id in &group.forced {
         sessions.entry(id.clone()).or_default();
     }
-    // A source that no longer gives a session: its rows stay, as gone, unless the source has only grown.
+    // If a source no longer gives a session, its rows stay as gone, unless the source has only grown.
     for (id, (_, entry)) in &old {
         let is_read = entry.sources.iter().any(|source| group.sources.contains_key(source.as_str()));
         if is_read && !sessions.contains_key(*id) {
@@ -172,7 +172,7 @@ fn rebuild(
         let old_part = known.map(|(part, _)| part.clone());
         let session = Rebuilt::new(group.agent, id, reads, &shared.old, old_part, shared.keeps_fuller, grown);
         let is_same = known.is_some_and(|(_, entry)| {
-            // A file that says the same as another of the session is one more copy of it.
+            // A file with the same content as another of the session is one more copy of it.
             let mut sources = session.sources.iter().map(|source| &source.member.replica.source);
             entry.digest == session.digest
                 && !session.sources.is_empty()
@@ -192,8 +192,8 @@ fn rebuild(
     Ok((rebuilt, same))
 }
 
-/// Registers the sessions' replicas, and marks the records that they own. Sessions that were read and are the same still
-/// count against others.
+/// Registers the sessions' replicas, and marks the records that they own. Unchanged sessions that were read still
+/// compete with others.
 fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[String]) {
     let members = rebuilt.iter().flat_map(Rebuilt::members).filter(|_| !shared.old.is_empty());
     let keys = Keys::of(members.map(|member| &member.replica));
@@ -271,7 +271,7 @@ fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>, work: 
     Ok(parts)
 }
 
-/// The part of the group in a month that has most room; none where all are full.
+/// Returns the group's part with most room in a month, or `None` if all are full.
 fn roomiest(shared: &Shared<'_>, group: &Group, month: &str) -> Option<PartName> {
     let parts = group.parts.iter().filter(|part| part.month == month);
     let weights = parts.filter_map(|name| shared.manifest.parts.get(name).map(|part| (part.weight(), name)));
@@ -287,7 +287,7 @@ fn carried_rows<'r>(
 ) -> Result<CarriedBySession> {
     let mut by_part: BTreeMap<&PartName, HashMap<String, Carry>> = BTreeMap::new();
     for session in rebuilt {
-        // Also what another file of the session still holds may be rows of one that is gone.
+        // Records of another file of the session may also have their row from a file that is gone.
         let carry = session.carry();
         if let Some(part) = session.old_part.as_ref().and_then(|part| parts.get(part)).filter(|_| !carry.is_empty()) {
             by_part.entry(part).or_default().insert(session.id.clone(), carry);
@@ -353,9 +353,9 @@ fn write_part(
 
 /// A session of a part that is being written.
 enum Piece<'m> {
-    /// One that stays as it is, with its place among those that the part had.
+    /// An unchanged session, with its place among the part's previous sessions.
     Old(usize, &'m SessionEntry),
-    /// One that is put together anew.
+    /// A rebuilt session.
     New(Box<Rebuilt>),
 }
 
@@ -368,7 +368,7 @@ impl Piece<'_> {
     }
 }
 
-/// The sessions of a part in the order of their rows: those that stay, and those that are put together anew.
+/// The sessions of a part, unchanged and rebuilt, in the order of their rows.
 fn in_order<'m>(old: &'m [SessionEntry], rebuilt_ids: &BTreeSet<String>, mut rebuilt: Vec<Rebuilt>) -> Vec<Piece<'m>> {
     rebuilt.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
     let mut rebuilt = rebuilt.into_iter().peekable();
@@ -419,7 +419,7 @@ impl PartOutput<'_, '_> {
                 facts.filled_from(Facts { summary, ..known })
             }
             (read, _) => {
-                // What the lake has may be what an earlier run took for the origin.
+                // The lake may name a session that an earlier run took for the origin.
                 let forked_from_session_id = forked_from.clone().or(known.forked_from_session_id);
                 let facts = Facts { forked_from_session_id, ..known };
                 match read {
@@ -428,11 +428,11 @@ impl PartOutput<'_, '_> {
                 }
             }
         };
-        let told = |replica: &Replica| replica.records.len() + replica.facts.len();
-        // Whichever of two that say the same is still there.
+        let record_count = |replica: &Replica| replica.records.len() + replica.facts.len();
+        // Of two equal replicas, the choice does not depend on which source still exists.
         let primary = session.members().map(|member| &member.replica);
-        let primary =
-            primary.max_by_key(|replica| (replica.owns_rows(), told(replica), std::cmp::Reverse(&replica.source)));
+        let primary = primary
+            .max_by_key(|replica| (replica.owns_rows(), record_count(replica), std::cmp::Reverse(&replica.source)));
         let source = primary.map(|replica| replica.source.clone()).unwrap_or_default();
         let file = self.file_of(&session, &source);
         let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
@@ -466,7 +466,7 @@ impl PartOutput<'_, '_> {
         Ok(())
     }
 
-    /// The file of one of a session's sources.
+    /// Returns the file of one of a session's sources.
     fn file_of(&self, session: &Rebuilt, source: &str) -> String {
         let read = session.sources.iter().map(|source| &source.read.planned);
         let read = read.filter(|planned| &*planned.name == source).map(|planned| name_of(&planned.path));

@@ -1,4 +1,4 @@
-//! discover → plan → extract → resolve → commit: the only place with threads.
+//! A run: discover → plan → extract → resolve → commit. Only this module uses threads.
 
 use crate::tables::SourceState;
 
@@ -50,41 +50,41 @@ use crate::lake::suspects::Breadcrumbs;
 use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
-use crate::source::{Databases, path_of};
+use crate::source::{RunCache, path_of};
 use notes::Notes;
 use old::OldClaims;
 use pass::Pass;
 use read::Planned;
 
-/// What all threads of a run share.
+/// State that all threads of a run share.
 struct Shared<'a> {
     options: &'a Options,
     layout: &'a Layout,
     syncer: &'a Syncer,
-    /// The lake as it was when the run began.
+    /// The lake at the start of the run.
     manifest: &'a Manifest,
     redactor: &'a Redactor,
     pricer: &'a Pricer,
     progress: &'a dyn Progress,
-    /// When the run began. Microseconds since 1970.
+    /// Start of the run. Microseconds since 1970.
     now: i64,
     old: OldClaims,
-    databases: &'a Databases,
+    cache: &'a RunCache,
     /// True if rows of the lake stay where their sources say less: not if their texts were stored by another policy.
     keeps_fuller: bool,
-    /// Which of the sources are read.
+    /// The sources to read in this pass.
     pass: &'a Pass,
-    /// Where it is noted what is read.
+    /// Records which source is being read, for the case that it kills the process.
     breadcrumbs: &'a Breadcrumbs,
     /// Names of the sources that the run reads.
     read_again: HashSet<Arc<str>>,
-    /// Parts of which files are lost or damaged.
+    /// Parts with lost or damaged files.
     damaged_parts: &'a BTreeSet<PartName>,
     /// Names of the sources that have vanished.
     vanished: HashSet<&'a str>,
     owners: Mutex<Owners>,
     notes: Mutex<Notes>,
-    /// Secrets replaced in rows that were streamed, by source; those of the last streaming count.
+    /// Secrets replaced in streamed rows, by source. Only the last streaming counts.
     redactions: Mutex<HashMap<String, Counts>>,
     bytes: AtomicU64,
     staged: AtomicU64,
@@ -118,12 +118,12 @@ impl<'a> Shared<'a> {
         self.progress.advance(0, bytes);
     }
 
-    /// A name for staged files that no other has.
+    /// Returns a unique name for staged files.
     fn stage_name(&self) -> String {
         format!("{:06}", self.staged.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Whether a source of the lake can be read again.
+    /// True if a source of the lake can be read again.
     fn is_there(&self, source: &str) -> bool {
         let entry = self.manifest.sources.get(source);
         let is_gone = entry.is_some_and(|entry| entry.state == SourceState::Gone && !self.read_again.contains(source));
@@ -131,8 +131,8 @@ impl<'a> Shared<'a> {
         !is_gone && !self.vanished.contains(source) && path_of(file).exists()
     }
 
-    /// How the reading of a source in this run relates to the one before. `has_only_grown` is true if its files still have
-    /// the content that they had then.
+    /// Returns how the reading of a source in this run relates to the previous one. `has_only_grown` is true if its
+    /// files still have the content of that time.
     fn reading(&self, planned: &Planned, has_only_grown: bool) -> Reading {
         let Some(entry) = self.manifest.sources.get(&*planned.name) else { return Reading::Changed };
         let is_same = match planned.section {
@@ -151,7 +151,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Ends the run where the person asked to.
+/// Fails if the person interrupted the run.
 fn check_interrupt() -> Result<()> {
     if crate::interrupt::interrupted() { Err(Error::Interrupted) } else { Ok(()) }
 }

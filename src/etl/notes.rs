@@ -1,4 +1,4 @@
-//! What sources say of each other's rows: summaries of other sessions, titles and kinds of subagents, who started them.
+//! Notes of sources on other sessions: summaries, titles, kinds of subagents, parents.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,17 +7,17 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::extract::{Note, NoteField};
 use crate::identity::{KeyMap, KeySet};
 
-/// Which of several notes of one field wins: the one of the latest source, then the last in it.
+/// Priority among notes of one field: the latest source wins, then the last note in it.
 type Rank = (i64, i64, String);
 
-/// All notes, by what they are about.
+/// All notes, by their subject.
 #[derive(Default)]
 pub(super) struct Notes {
     best: HashMap<(u64, NoteField), Rank>,
 }
 
 impl Notes {
-    /// Adds the notes of a source; `modified` is when it was last changed.
+    /// Adds the notes of a source. `modified` is its modification time.
     pub(super) fn add(&mut self, notes: &[Note], modified: i64) {
         for note in notes {
             let rank = (modified, note.rank, note.text.clone());
@@ -28,17 +28,17 @@ impl Notes {
         }
     }
 
-    /// The subagent's session that a call started.
+    /// Returns the session of the subagent that a call started.
     pub(super) fn child_of(&self, call: u64) -> Option<&str> {
         self.best.get(&(call, NoteField::ChildSession)).map(|(.., text)| text.as_str())
     }
 
-    /// Keys of all that sessions are told by.
+    /// Returns the keys that notes use to name sessions.
     pub(super) fn session_keys(&self) -> KeySet {
         self.best.keys().filter(|(_, field)| *field != NoteField::ChildSession).map(|(key, _)| *key).collect()
     }
 
-    /// What is said of each session, given which session has each key.
+    /// Returns the notes on each session, given the session of each key.
     pub(super) fn by_session(&self, sessions: &KeyMap<(String, String)>) -> BTreeMap<(String, String), SessionNotes> {
         let mut all: BTreeMap<(String, String), BTreeMap<NoteField, Rank>> = BTreeMap::new();
         for ((key, field), rank) in &self.best {
@@ -66,17 +66,17 @@ impl Notes {
     }
 }
 
-/// Adds to the notes of a source what an earlier reading noted and the source no longer says.
+/// Adds notes of an earlier reading that the source no longer has.
 pub(super) fn with_earlier(mut notes: Vec<Note>, earlier: &[Note]) -> Vec<Note> {
     let said: HashSet<(u64, NoteField)> = notes.iter().map(|note| (note.key, note.field)).collect();
     notes.extend(earlier.iter().filter(|note| !said.contains(&(note.key, note.field))).cloned());
     notes
 }
 
-/// Most sessions between one and its root; more is a ring.
+/// Most sessions between one and its root; more means a cycle.
 const DEPTH: usize = 32;
 
-/// Who tells of the session that it started may not know who started it itself.
+/// Sets the roots. A session that names its child may not know its own parent.
 fn lift_roots(notes: &mut BTreeMap<(String, String), SessionNotes>) {
     let root_of = |(session, said): (&(String, String), &SessionNotes)| {
         said.root_session_id.clone().map(|root| (session.clone(), root))
@@ -93,21 +93,21 @@ fn lift_roots(notes: &mut BTreeMap<(String, String), SessionNotes>) {
     }
 }
 
-/// What other sources say of a session.
+/// Notes of other sources on a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SessionNotes {
     pub(super) summary: Option<String>,
     pub(super) title: Option<String>,
     pub(super) subagent_type: Option<String>,
-    /// Its project, as another source names it, or other sessions call the one whose hash this one names.
+    /// Its project: as another source names it, or as other sessions call the path whose hash this session has.
     pub(super) project_path: Option<String>,
-    /// Who started it.
+    /// Its parent.
     pub(super) parent_session_id: Option<String>,
     pub(super) root_session_id: Option<String>,
 }
 
 impl SessionNotes {
-    /// Changes whenever they do; 0 for none.
+    /// Changes whenever the notes do; 0 for none.
     pub(super) fn hash(&self) -> u64 {
         if *self == Self::default() { 0 } else { xxh3_64(format!("{self:?}").as_bytes()) }
     }

@@ -1,4 +1,4 @@
-//! What the lake remembers of all replicas, read when something has changed.
+//! The lake's memory of all replicas. It is read if something has changed.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub(super) struct OldReplica {
 }
 
 impl OldReplica {
-    /// All of it, unpacked when it is first asked for.
+    /// The whole replica, decoded on first use.
     pub(super) fn replica(&self) -> &Arc<Replica> {
         self.unpacked.get_or_init(|| Arc::new(self.stored.unpack()))
     }
@@ -33,14 +33,14 @@ impl OldReplica {
 #[derive(Default)]
 pub(super) struct OldClaims {
     replicas: Vec<OldReplica>,
-    /// Places of each session's, by its key.
+    /// Positions of each session's replicas, by its key.
     by_session: KeyMap<Vec<usize>>,
-    /// Those of each part are next to each other.
+    /// Sorted so that those of each part are next to each other.
     by_part: HashMap<PartName, Range<usize>>,
 }
 
 impl OldClaims {
-    /// Reads the claims of all parts; of those whose file is lost, what is known instead.
+    /// Reads the claims of all parts. For a part whose file is lost, uses the claims that were rebuilt.
     pub(super) fn load(
         layout: &Layout,
         manifest: &Manifest,
@@ -82,28 +82,28 @@ impl OldClaims {
         Ok(Self { replicas, by_session, by_part })
     }
 
-    /// True if the lake has none.
+    /// True if the lake has no replicas.
     pub(super) fn is_empty(&self) -> bool {
         self.replicas.is_empty()
     }
 
-    /// The replicas of a session.
+    /// Returns the replicas of a session.
     pub(super) fn of_session(&self, agent: &str, session: &str) -> impl Iterator<Item = &OldReplica> {
         let places = self.by_session.get(&session_key(agent, session));
         places.into_iter().flatten().filter_map(|place| self.replicas.get(*place))
     }
 
-    /// The replicas of a part's sessions.
+    /// Returns the replicas of a part's sessions.
     pub(super) fn of_part(&self, part: &PartName) -> &[OldReplica] {
         self.by_part.get(part).and_then(|range| self.replicas.get(range.clone())).unwrap_or_default()
     }
 
-    /// Returns the replicas of all sessions of which one shares any of the keys, but for those whose source is read again.
+    /// Returns the replicas of all sessions that share any of the keys, except those whose source is read again.
     pub(super) fn sharers(&self, keys: &Keys) -> Vec<&OldReplica> {
         self.sharing(keys, |old| !old.is_read_again)
     }
 
-    /// As [`OldClaims::sharers`], those whose source is read again included.
+    /// Like [`OldClaims::sharers`], including replicas whose source is read again.
     pub(super) fn all_sharers(&self, keys: &Keys) -> Vec<&OldReplica> {
         self.sharing(keys, |_| true)
     }
@@ -118,7 +118,7 @@ impl OldClaims {
             sharing.iter().map(|old| (old.part.agent.as_str(), old.stored.session.as_str())).collect();
         let all = sessions.into_iter().flat_map(|(agent, session)| self.of_session(agent, session));
         let all: Vec<&OldReplica> = all.filter(|old| is_wanted(old)).collect();
-        // Whoever asks for them looks at each, one after the other.
+        // The caller looks at each of them.
         all.par_iter().for_each(|old| drop(Arc::clone(old.replica())));
         all
     }

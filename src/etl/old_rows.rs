@@ -1,5 +1,5 @@
-//! Rows of sessions that stay as they are, on their way from old data files into a new one. Row groups in which nothing
-//! changes are copied as they stand: what a change costs does not grow with the file.
+//! Rows of unchanged sessions, on their way from old data files into a new one. Unchanged row groups are copied byte by
+//! byte, so the cost of a change does not grow with the file.
 
 #[cfg(test)]
 mod tests;
@@ -14,26 +14,27 @@ use crate::lake::part::{self, PartReader, PartWriter};
 use crate::lake::stored::StoredFile;
 use crate::tables::{LAKE_TABLES, TableDef};
 
-/// Smaller row groups are written anew with their neighbours: readers set up every column of each. Bytes as stored.
+/// Row groups smaller than this are rewritten together with their neighbours, because readers set up every column of
+/// each. Bytes as stored.
 const COPIED_BYTES: i64 = 128 << 10;
 
 const NOT_THEIRS: &str = "its rows are not those of the sessions that it should have";
 
-/// A session of one of some parts.
+/// A session of one of the parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Place of the part.
+    /// Index of the part.
     pub(super) part: usize,
-    /// Place of the session among the part's.
+    /// Index of the session in the part.
     pub(super) session: usize,
 }
 
-/// The rows of some parts, read on as far as they are needed.
+/// The rows of some parts, read as needed.
 pub(super) struct OldRows {
     parts: Vec<[Option<OldTable>; 3]>,
 }
 
-/// A data file whose rows are wanted session by session.
+/// A data file that is read session by session.
 struct OldTable {
     table: &'static TableDef,
     file: StoredFile,
@@ -48,7 +49,7 @@ struct OldTable {
 struct Group {
     from: u64,
     to: u64,
-    /// Whether all of it goes into the new file, in one piece.
+    /// True if the whole group is copied into the new file.
     is_whole: bool,
 }
 
@@ -56,15 +57,15 @@ struct Group {
 struct Reading {
     group: usize,
     reader: PartReader,
-    /// The file's row that the next batch begins with.
+    /// First row of the next batch in the file.
     row: u64,
-    /// The rest of the batch that was read last.
+    /// The rest of the last batch.
     rest: Option<RecordBatch>,
 }
 
 impl OldRows {
-    /// Opens the files of some parts. The order is that of the sessions in the new part; those that are not the parts' own
-    /// have no place.
+    /// Opens the files of some parts. `order` is the order of sessions in the new part; it is `None` for sessions of
+    /// other parts.
     pub(super) fn open(
         layout: &Layout,
         machine: &str,
@@ -74,7 +75,7 @@ impl OldRows {
         Self::open_with(layout, machine, parts, order, COPIED_BYTES)
     }
 
-    /// As [`Self::open`]; smaller row groups are not copied.
+    /// Like [`Self::open`], with the smallest size of row groups that are copied.
     fn open_with(
         layout: &Layout,
         machine: &str,
@@ -101,7 +102,7 @@ impl OldRows {
         Ok(Self { parts: parts.collect::<Result<_>>()? })
     }
 
-    /// Copies a session's rows; sessions are asked for in the order of the new part.
+    /// Copies a session's rows. Call it in the order of the new part.
     pub(super) fn copy(&mut self, place: Place, writer: &mut PartWriter<'_>) -> Result<()> {
         let tables = self.parts.get_mut(place.part).into_iter().flatten();
         for (number, table) in (1..).zip(tables) {
@@ -145,7 +146,7 @@ impl OldTable {
         from == to
     }
 
-    /// Finds the row groups that can be copied as they stand; gives whether there are any.
+    /// Finds the row groups that can be copied whole. Returns true if there are any.
     fn mark_whole(&mut self, part: usize, order: &[Option<Place>], smallest: i64) -> bool {
         if !part::has_columns_of(&self.file, self.table) {
             return false;
@@ -161,7 +162,7 @@ impl OldTable {
         self.groups.iter().any(|group| group.is_whole)
     }
 
-    /// Whether the sessions of a row group follow each other in the new part as they do in the old one.
+    /// True if the sessions of a row group have the same order in the new part.
     fn stays_together(&self, group: &Group, part: usize, order: &[Option<Place>]) -> bool {
         let overlaps = |session: &usize| {
             let (from, to) = self.rows_of(*session);
@@ -193,14 +194,14 @@ impl OldTable {
             if !group.is_whole {
                 self.read(place, begin, end, session, |batch| writer.write(number, batch))?;
             } else if begin == group.from {
-                // The rows of the sessions behind it go with these.
+                // The rows of the following sessions are copied with these.
                 writer.copy_group(number, &self.file, place)?;
             }
         }
         Ok(())
     }
 
-    /// Reads rows of a group, none of which was read before.
+    /// Reads rows of a group that were not read before.
     fn read(
         &mut self,
         group: usize,
@@ -239,7 +240,7 @@ impl OldTable {
         Ok(())
     }
 
-    /// The rows of a file have to be where the manifest says that they are.
+    /// Checks that the rows of a file are where the manifest says.
     fn check(&self, rows: &RecordBatch, session: usize) -> Result<()> {
         let ids = rows.columns().first().and_then(|column| column.as_string_opt::<i32>());
         let id = self.ids.get(session).map(String::as_str);

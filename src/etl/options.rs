@@ -1,4 +1,4 @@
-//! What a run is asked to do, and what it says when it is over.
+//! Options and results of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,55 +8,55 @@ use chrono_tz::Tz;
 use crate::extract::Content;
 use crate::redact;
 
-/// What one run of `llrem etl` is asked to do.
+/// Options of one run of `llrem etl`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The lake's folder; made when it is not there.
+    /// The lake's folder. It is created if it does not exist.
     pub lake: PathBuf,
-    /// Read this folder as if it were the home; the user's own home, with the agents' environment variables, when absent.
+    /// Folder to read as if it were the home. If absent, the user's own home and the agents' environment variables.
     pub home: Option<PathBuf>,
-    /// Read only these files or folders: the agent's id where given, and the path.
+    /// Read only these files or folders: the agent's id, if given, and the path.
     pub sources: Vec<(Option<String>, PathBuf)>,
-    /// Read only these agents, by id; all when empty.
+    /// Read only these agents, by id; if empty, all.
     pub agents: Vec<String>,
     /// Read only sources modified at or after this moment. Microseconds since 1970.
     pub since: Option<i64>,
     /// Extract every source again, changed or not.
     pub full: bool,
-    /// Say what would be read, write nothing.
+    /// List what would be read, and write nothing.
     pub dry_run: bool,
-    /// Which secrets to replace.
+    /// Secrets to replace.
     pub redact: redact::Mode,
-    /// Whether texts, inputs and outputs are kept.
+    /// Texts, inputs and outputs to keep.
     pub content: Content,
-    /// Threads; all cores when absent.
+    /// Number of threads; if absent, one for each core.
     pub jobs: Option<usize>,
-    /// How long to wait for another run to end.
+    /// Longest time to wait for another run to end.
     pub wait: Duration,
-    /// Name of the machine in the partitions, from the configuration; the host's name when absent.
+    /// Name of the machine in the partitions, from the configuration; if absent, the host name.
     pub machine: Option<String>,
-    /// The user's own prices, as text of the price file.
+    /// The user's own prices, as the text of a price file.
     pub prices: Option<String>,
-    /// Folders below which project-local files are looked for.
+    /// Folders to search for project-local files.
     pub project_roots: Vec<PathBuf>,
-    /// Zone of moments that agents write without one.
+    /// Time zone of timestamps that agents write without one.
     pub zone: Tz,
-    /// Whether bad input ends the run with exit code 3.
+    /// True if bad input ends the run with exit code 3.
     pub strict: bool,
 }
 
 impl Options {
-    /// Whether nothing narrows the run to a part of the sources.
+    /// True if the run reads all sources.
     pub(super) fn looks_at_everything(&self) -> bool {
         self.agents.is_empty() && self.sources.is_empty() && self.since.is_none()
     }
 
-    /// Whether the projects that sessions name are looked into: they lie anywhere.
+    /// True if the run searches the projects that sessions name, which can be anywhere.
     pub(super) fn looks_into_projects(&self) -> bool {
         self.home.is_none() && self.sources.is_empty()
     }
 
-    /// All sources of the user's own home, as `llrem etl` reads them when nothing else is said; without waiting.
+    /// All sources of the user's own home, the defaults of `llrem etl`, without waiting.
     pub fn new(lake: PathBuf) -> Self {
         Self {
             lake,
@@ -79,19 +79,19 @@ impl Options {
     }
 }
 
-/// Hears how far a run is. Called from several threads.
+/// Receives the progress of a run. Called from several threads.
 pub trait Progress: Sync {
-    /// What is to be read in all; called again when more turns out to be.
+    /// Sets the number of bytes to read. Called again if more is found.
     fn start(&self, files: u64, bytes: u64);
-    /// What was read since the last call.
+    /// Adds the bytes read since the last call.
     fn advance(&self, files: u64, bytes: u64);
-    /// A new stage begins: `extracting`, `committing`, …
+    /// Starts a new stage: `extracting`, `committing`, …
     fn stage(&self, name: &str);
-    /// Everything is done.
+    /// The run is done.
     fn finish(&self);
 }
 
-/// Hears nothing.
+/// Ignores all progress.
 pub struct Silent;
 
 impl Progress for Silent {
@@ -101,22 +101,22 @@ impl Progress for Silent {
     fn finish(&self) {}
 }
 
-/// What a run did.
+/// Results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
-    /// One entry for each agent of which anything was found or read, in the registry's order.
+    /// One entry for each agent with sources, in the registry's order.
     pub agents: Vec<AgentSummary>,
-    /// Name of the lake's machine, when another one was asked for: a lake keeps the name that it was made with.
+    /// Name of the lake's machine if another one was requested: a lake keeps its first name.
     pub kept_machine: Option<String>,
-    /// Models without a price, with their responses, most responses first.
+    /// Models without a price and the number of their responses, most responses first.
     pub unpriced_models: Vec<(String, u64)>,
     /// Secrets replaced, by kind.
     pub redactions: Vec<(String, u64)>,
-    /// Sources that killed llrem twice, and are skipped from now on until they change.
+    /// Sources that killed llrem twice. They are skipped until they change.
     pub skipped: Vec<PathBuf>,
-    /// Data files of the lake that were lost or damaged, and were given up.
+    /// Lost or damaged data files of the lake that the run replaced.
     pub damaged_files: u64,
-    /// Months and tables of the lake that have other rows than they should have, in words.
+    /// Messages about months and tables whose number of rows is wrong.
     pub missing: Vec<String>,
     /// Bytes of sources read.
     pub bytes_read: u64,
@@ -128,12 +128,12 @@ pub struct Summary {
     pub seconds: f64,
     /// With `dry_run`: the sources that would be read, and why (`new`, `changed`).
     pub would_read: Vec<(PathBuf, &'static str)>,
-    /// With `dry_run`: agents whose files would also be looked for in the projects that those sources' sessions name.
+    /// With `dry_run`: agents whose files would also be searched in the projects that those sources' sessions name.
     pub would_look_for: Vec<&'static str>,
 }
 
 impl Summary {
-    /// Adds what a later pass of the run wrote. Which sources there are was counted by the first.
+    /// Adds the results of a later pass of the run. The first pass has counted the sources.
     pub(super) fn add(&mut self, pass: Self) {
         for more in pass.agents {
             let Some(agent) = self.agents.iter_mut().find(|agent| agent.agent == more.agent) else { continue };
@@ -164,7 +164,7 @@ fn add_counts(counts: &mut Vec<(String, u64)>, more: Vec<(String, u64)>) {
     }
 }
 
-/// What a run did with one agent's sources.
+/// Results for one agent's sources.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSummary {
     /// The agent's id.
@@ -173,11 +173,11 @@ pub struct AgentSummary {
     pub new: u64,
     /// Sources that had changed.
     pub changed: u64,
-    /// Sources that were as before.
+    /// Unchanged sources.
     pub unchanged: u64,
     /// Sources that were unreadable or had bad lines, among those read in this run.
     pub bad: u64,
-    /// Sources that have vanished since an earlier run; their rows stay.
+    /// Sources that have vanished since an earlier run. Their rows stay.
     pub gone: u64,
     /// Rows of the sessions written in this run.
     pub sessions: u64,
@@ -189,6 +189,6 @@ pub struct AgentSummary {
     pub usage: u64,
     /// Tokens of all kinds in the usage rows written in this run.
     pub tokens: i64,
-    /// Cost of the usage rows written in this run, as far as it is known; none when it is of none of them. USD.
+    /// Known cost of the usage rows written in this run; `None` if none has a known cost. USD.
     pub cost_usd: Option<f64>,
 }

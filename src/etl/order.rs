@@ -1,29 +1,30 @@
-//! The order in which groups are worked on.
+//! The order in which groups are processed.
 
 use super::group::{Group, PART_WEIGHT};
 
-/// Puts groups that take long so far forward that the other threads have enough to do meanwhile: one thread must not work
-/// alone at the end. All others stay in the order of time: what is judged before its original is read again.
+/// Moves groups that take long forward, so that the other threads have enough to do meanwhile: otherwise one thread
+/// works alone at the end. All others stay in the order of time, because a copy that is judged before its original has
+/// to be read again.
 pub(super) fn long_ones_in_time(groups: Vec<Group>, threads: usize) -> Vec<Group> {
     let costs: Vec<u64> = groups.iter().map(Group::cost).collect();
     let mut groups: Vec<Option<Group>> = groups.into_iter().map(Some).collect();
     order(&costs, threads).into_iter().filter_map(|place| groups.get_mut(place)?.take()).collect()
 }
 
-/// Places of the groups, the first to be begun first. A group is long when it takes more than two of the usual ones; it does
-/// not go before one that takes as long.
+/// Returns the groups in the order in which to begin them. A group is long if it takes more than two usual ones. Long
+/// groups of equal length keep their order.
 fn order(costs: &[u64], threads: usize) -> Vec<usize> {
     let others = u64::try_from(threads).unwrap_or(u64::MAX).saturating_sub(1);
     let mut order: Vec<(usize, u64)> = costs.iter().copied().enumerate().collect();
     for (place, cost) in costs.iter().copied().enumerate().filter(|(_, cost)| *cost > 2 * PART_WEIGHT) {
         let Some(now) = order.iter().position(|(other, _)| *other == place) else { continue };
-        let mut behind: u64 = order.iter().skip(now + 1).map(|(_, cost)| cost).sum();
+        let mut following: u64 = order.iter().skip(now + 1).map(|(_, cost)| cost).sum();
         let mut begins = now;
         while let Some((_, before)) = begins.checked_sub(1).and_then(|before| order.get(before))
             && *before < cost
-            && behind < cost.saturating_mul(others)
+            && following < cost.saturating_mul(others)
         {
-            behind += before;
+            following += before;
             begins -= 1;
         }
         if let Some(turned) = order.get_mut(begins..=now) {

@@ -1,40 +1,40 @@
-//! The passes of a run: everything but the sources that may kill the program, then each of these alone.
+//! The passes of a run: first all sources except those that may kill the process, then each of these alone.
 
 use std::collections::BTreeSet;
 
 use super::read::Planned;
 use crate::lake::suspects::Suspects;
 
-/// Which sources a pass reads.
+/// The sources that a pass reads.
 #[derive(Default)]
 pub(super) struct Pass {
-    /// Those that are left for a pass of their own.
+    /// Sources that have a pass of their own.
     apart: BTreeSet<String>,
-    /// Those that no pass reads.
+    /// Sources that no pass reads.
     fatal: BTreeSet<String>,
     alone: Option<String>,
 }
 
 impl Pass {
-    /// The first pass.
+    /// Returns the first pass.
     pub(super) fn without(suspects: &Suspects) -> Self {
         let (fatal, apart) = suspects.names().cloned().partition(|name| suspects.is_fatal(name));
         Self { apart, fatal, alone: None }
     }
 
-    /// A pass that reads one suspect, and what is in the same sessions.
+    /// Returns a pass that reads one suspect and the other sources of its sessions.
     pub(super) fn alone(name: &str, suspects: &Suspects) -> Self {
         let mut pass = Self::without(suspects);
         pass.apart.remove(name);
         Self { alone: Some(name.to_owned()), ..pass }
     }
 
-    /// Returns true if nothing is read but what one source needs.
+    /// True if the pass reads only one source and what it needs.
     pub(super) fn is_alone(&self) -> bool {
         self.alone.is_some()
     }
 
-    /// Returns true if a source is the one that the pass is for, or the file that has it as a section.
+    /// True if the pass is for this source, or for a section of it.
     pub(super) fn is_for(&self, planned: &Planned) -> bool {
         self.alone
             .as_deref()
@@ -42,18 +42,18 @@ impl Pass {
             .is_some_and(|rest| rest.is_empty() || (planned.section.is_none() && rest.starts_with('#')))
     }
 
-    /// Returns true if a source is a section of the file that the pass is for.
+    /// True if a source is a section of the file that the pass is for.
     pub(super) fn is_for_file_of(&self, planned: &Planned) -> bool {
         let rest = self.alone.as_deref().and_then(|name| planned.name.strip_prefix(name));
         planned.section.is_some() && rest.is_some_and(|rest| rest.starts_with('#'))
     }
 
-    /// Returns true if a source is left for a pass of its own.
+    /// True if a source has a pass of its own.
     pub(super) fn leaves(&self, source: &str) -> bool {
         self.apart.contains(source)
     }
 
-    /// Returns true if a source has killed the program and is not read.
+    /// True if a source has killed the process and is not read.
     pub(super) fn refuses(&self, source: &str) -> bool {
         self.fatal.contains(source)
     }
@@ -70,7 +70,7 @@ mod tests {
     use crate::lake::suspects::Breadcrumbs;
     use crate::tables::SourceState;
 
-    /// Two transcripts, and what the lake had at each beginning of an extraction.
+    /// Two transcripts, and the lake's content at the start of each extraction.
     struct Bench {
         folder: tempfile::TempDir,
         known: Mutex<Vec<Vec<String>>>,
@@ -123,7 +123,7 @@ mod tests {
             run(&self.options(), self).unwrap()
         }
 
-        /// Leaves what a run leaves that died while it read a source.
+        /// Leaves the traces of a run that died while it read a source.
         fn die(&self, name: &str, is_alone: bool) {
             Breadcrumbs::new(&self.layout(), is_alone).note(self.path(name).to_str().unwrap());
         }

@@ -1,4 +1,4 @@
-//! What there is, what of it has changed, and which parts of the lake it touches.
+//! Finds the sources, those that have changed, and the parts of the lake that they touch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,39 +21,39 @@ use crate::interrupt::interrupted;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SourceEntry};
 use crate::lake::suspects::Breadcrumbs;
-use crate::source::{Databases, Fingerprint, Scope, Source, head, name_of, path_of};
+use crate::source::{Fingerprint, RunCache, Scope, Source, head, name_of, path_of};
 use crate::tables::SourceState;
 
-/// Bytes looked at for the moment that a source begins; more when it is not among them.
+/// Bytes of a source to search for its first timestamp; the second limit applies if the first finds none.
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];
-/// Bytes of sources up to which those that begin with the same moment are read together.
+/// Bytes of sources up to which those with the same first timestamp are read together.
 const COPIES_WEIGHT: u64 = 2 * PART_WEIGHT;
-/// Folders below a given one that are looked into.
+/// Depth to which a given folder is searched.
 const SOURCE_DEPTH: usize = 16;
 
 /// All sources of the run.
 pub(super) struct Plan {
-    /// Everything found, whether it is to be read or not.
+    /// All sources found, including unchanged ones.
     pub(super) found: Vec<Arc<Planned>>,
-    /// Names of what is to be read.
+    /// Names of the sources to read.
     pub(super) changed: HashSet<Arc<str>>,
-    /// Names of what is to be read in a pass of its own.
+    /// Names of the sources that have a pass of their own.
     pub(super) apart: HashSet<Arc<str>>,
     /// Names of sources that have vanished since they were last read.
     pub(super) vanished: Vec<String>,
 }
 
-/// What a plan is made with.
+/// Input of a plan.
 #[derive(Clone, Copy)]
 pub(super) struct Planning<'a> {
     pub(super) options: &'a Options,
     pub(super) manifest: &'a Manifest,
-    /// How what is read is changed on its way into the lake.
+    /// Changes that are made to texts on their way into the lake.
     pub(super) policy: &'a Policy,
-    pub(super) databases: &'a Databases,
+    pub(super) cache: &'a RunCache,
     /// Which of the sources are read.
     pub(super) pass: &'a Pass,
-    /// Where it is noted what is read.
+    /// Records which source is being read.
     pub(super) breadcrumbs: &'a Breadcrumbs,
 }
 
@@ -67,8 +67,8 @@ pub(super) fn plan(with: Planning<'_>) -> Result<Plan> {
     Ok(Plan { found, changed, apart, vanished })
 }
 
-/// Adds to a plan what lies in projects that no session had named when it was made. Gives the groups that it is read in:
-/// they touch no part of the lake.
+/// Adds files in projects that no session had named when the plan was made. Returns the groups for them, which touch no
+/// part of the lake.
 pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Plan, now: i64) -> Vec<Group> {
     let known: HashSet<&str> = plan.found.iter().map(|planned| &*planned.name).collect();
     let is_new = |(_, path, _): &Located| {
@@ -86,7 +86,7 @@ pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Pla
     groups.finish()
 }
 
-/// What was found, whether it is to be read or not, and the names of what is.
+/// Finds all sources. Returns them and the names of those to read.
 fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, HashSet<Arc<str>>) {
     let Planning { options, manifest, policy, pass, .. } = with;
     let is_other_policy = Policy::of_lake(manifest) != *policy;
@@ -133,13 +133,14 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, Has
     (found.into_iter().map(Arc::new).collect(), changed)
 }
 
-/// The home that was given, without links.
+/// Returns the given home, with links resolved.
 pub(super) fn real_home(options: &Options) -> Option<PathBuf> {
     options.home.as_ref()?.canonicalize().ok()
 }
 
-/// True if a path leads out of a home to a file of another user than the home's. Links out of a home are common, such as a
-/// `.claude` on another disk; one that somebody else's home holds may lead to what only who runs llrem can read.
+/// True if a path leads out of a home to a file of another user than the home's owner. Links out of a home are common,
+/// such as a `.claude` on another disk. But a link in somebody else's home may lead to files that only the user of
+/// llrem can read.
 #[cfg(unix)]
 pub(super) fn leads_to_others(path: &Path, home: Option<&Path>) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -156,7 +157,7 @@ pub(super) fn leads_to_others(_path: &Path, _home: Option<&Path>) -> bool {
     false
 }
 
-/// Keeps one of several paths to the same file: the one without links, else the first.
+/// Keeps one of several paths to the same file: the one without links, or else the first.
 fn drop_seen_twice(found: &mut Vec<Planned>) {
     let mut first: HashMap<(&str, u64), &Planned> = HashMap::new();
     let mut alike: Vec<&Planned> = Vec::new();
@@ -182,18 +183,19 @@ fn drop_seen_twice(found: &mut Vec<Planned>) {
     found.retain(|planned| !dropped.contains(&planned.name));
 }
 
-/// The sections that a source has now; none when they cannot be listed, which reading the source will tell of.
+/// Returns the current sections of a source. If they cannot be listed, there are none, and reading the source reports
+/// it.
 fn listed_sections(whole: &Planned, with: Planning<'_>) -> Option<Vec<Planned>> {
-    let Planning { manifest, databases, .. } = with;
+    let Planning { manifest, cache, .. } = with;
     with.breadcrumbs.note(&whole.name);
     let list = || {
-        let mut source =
-            Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ()).scoped(Scope::Common, databases);
+        let source = Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ());
+        let mut source = source.within(cache).scoped(Scope::Common);
         catch_unwind(AssertUnwindSafe(|| whole.agent.sections(&mut source)))
     };
-    Databases::watch();
+    RunCache::watch();
     let listed = list();
-    let listed = if databases.have_changed(false) { list() } else { listed };
+    let listed = if cache.have_changed(false) { list() } else { listed };
     let sections = listed.ok()?.ok()?;
     let planned = sections.into_iter().map(|section| {
         let name: Arc<str> = format!("{}#{}", whole.name, section.id).into();
@@ -202,7 +204,7 @@ fn listed_sections(whole: &Planned, with: Planning<'_>) -> Option<Vec<Planned>> 
             is_new: !manifest.sources.contains_key(&*name),
             name,
             section: Some(section.id.into()),
-            // Its stamp alone tells whether it has changed.
+            // Only its stamp says whether it has changed.
             print: Fingerprint { bytes: section.bytes, modified_ns, inode: section.stamp },
             hint: section.began,
             ..whole.clone()
@@ -211,7 +213,7 @@ fn listed_sections(whole: &Planned, with: Planning<'_>) -> Option<Vec<Planned>> 
     Some(planned.collect())
 }
 
-/// The sections that the lake knows of a source.
+/// Returns the sections of a source in the lake.
 fn known_sections(whole: &Planned, manifest: &Manifest) -> Vec<Planned> {
     let known = manifest.sections_of(&whole.name).filter(|(_, entry)| entry.state != SourceState::Gone);
     let planned = known.map(|(name, entry)| Planned {
@@ -234,7 +236,7 @@ fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) ->
         is_other
             || entry.parser_version != planned.agent.about().parser_version
             || entry.state == SourceState::Gone
-            // Only its mode, or that of a folder above it, may have kept it from being read.
+            // Only its permissions, or those of a folder above it, may have prevented reading it.
             || (entry.state == SourceState::Unreadable && !entry.is_fatal() && head(&planned.path, 1).is_ok())
             || is_other_policy
     })
@@ -250,7 +252,7 @@ fn vanished(options: &Options, manifest: &Manifest, found: &[Arc<Planned>]) -> V
     let is_gone = |name: &str, entry: &SourceEntry| {
         let file = entry.file(name);
         let path = path_of(file);
-        // What lies in a folder that cannot be looked into may still be there; a folder that can be, is no source.
+        // A file in a folder that cannot be listed may still exist. A folder that can be listed is no source.
         let is_there = path.try_exists().unwrap_or(true) && !(entry.state == SourceState::Unreadable && path.is_dir());
         !is_there || (entry.section.is_some() && here.contains(file))
     };
@@ -259,7 +261,7 @@ fn vanished(options: &Options, manifest: &Manifest, found: &[Arc<Planned>]) -> V
 
 type Located = (&'static dyn Agent, PathBuf, &'static str);
 
-/// The agents that the run is to read.
+/// Returns the agents to read in this run.
 pub(super) fn chosen_agents(options: &Options) -> Vec<&'static dyn Agent> {
     let is_chosen =
         |agent: &&dyn Agent| options.agents.is_empty() || options.agents.iter().any(|id| id == agent.about().id);
@@ -314,7 +316,7 @@ fn places(options: &Options) -> Result<Places> {
     Ok(Places::of_user(home, options.project_roots.clone()))
 }
 
-/// The sources that a path named by the user holds.
+/// Returns the sources at a path that the user named.
 fn named(chosen: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result<Vec<Located>> {
     let absolute = std::path::absolute(path).map_err(Error::io("read", path))?;
     std::fs::metadata(&absolute).map_err(Error::io("read", path))?;
@@ -339,7 +341,7 @@ fn named(chosen: &[&'static dyn Agent], id: Option<&str>, path: &Path) -> Result
     Ok(located)
 }
 
-/// The path of what is no folder; a link to nowhere is a file that cannot be read.
+/// Returns the path unless it is a folder. A broken link counts as a file that cannot be read.
 fn file_of(entry: walkdir::Result<walkdir::DirEntry>) -> Option<PathBuf> {
     match entry {
         Ok(entry) => (!entry.file_type().is_dir()).then(|| entry.into_path()),
@@ -356,7 +358,7 @@ fn started_hint(planned: &Planned) -> Option<i64> {
     heads.find_map(|bytes| planned.agent.started_hint(planned.kind, &head(&planned.path, *bytes).ok()?))
 }
 
-/// Sorts what is to be read into groups that touch different parts, the earliest first.
+/// Sorts the sources to read into groups that touch different parts, the earliest first.
 pub(super) fn groups(plan: &Plan, with: Planning<'_>, damaged: &Damaged, now: i64) -> Vec<Group> {
     let manifest = with.manifest;
     let found = plan.found.iter().filter(|planned| !with.pass.leaves(&planned.name));
@@ -373,7 +375,7 @@ pub(super) fn groups(plan: &Plan, with: Planning<'_>, damaged: &Damaged, now: i6
     groups.finish()
 }
 
-/// Sources whose sessions the lake has: with them go the parts, and the other sources of the same sessions.
+/// Groups sources whose sessions are in the lake with their parts and the other sources of these sessions.
 fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Arc<Planned>>, groups: &mut Groups) {
     for (name, part) in &manifest.parts {
         for session in &part.sessions {
@@ -386,18 +388,19 @@ fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Arc<Plan
     }
 }
 
-/// Whether the run brings a lake that was made by another policy to this one.
+/// True if the run brings a lake with another policy up to date.
 pub(super) fn settles_policy(with: Planning<'_>) -> bool {
     Policy::of_lake(with.manifest) != *with.policy && with.options.looks_at_everything()
 }
 
-/// Whether the lake's files were written by an llrem whose tables had other columns: all files of a table have the same.
+/// True if an llrem with other columns wrote the lake's files. All files of a table must have the same columns.
 pub(super) fn is_outdated(manifest: &Manifest) -> bool {
     !manifest.parts.is_empty() && !Policy::of_lake(manifest).has_all_columns()
 }
 
-/// Sessions that are put together anew although none of their sources has changed: those of damaged parts, and with another
-/// policy those that only the lake still has. These cannot be read by it, but their prices and sums can be made anew.
+/// Returns sessions to rebuild although none of their sources has changed: those of damaged parts and, if the policy
+/// has changed, those that only the lake still has. The policy cannot be applied to their texts, but their prices and
+/// sums can be computed again.
 fn add_unread(plan: &Plan, with: Planning<'_>, damaged: &Damaged, groups: &mut Groups) {
     let (manifest, takes_archived) = (with.manifest, settles_policy(with));
     let vanished: HashSet<&str> = plan.vanished.iter().map(String::as_str).collect();
@@ -438,8 +441,8 @@ fn add_new(plan: &Plan, manifest: &Manifest, now: i64, groups: &mut Groups) {
     add_chunks(new, now, |first, weight| part_with_room(manifest, first, weight), groups);
 }
 
-/// Adds sources that the lake does not have, those that begin about the same time together. `room` is the part that takes
-/// some of such a weight in, given the first.
+/// Adds sources that are not in the lake. Sources that begin at about the same time share a group. `room` returns the
+/// part that can take in sources of a given weight, given the first of them.
 fn add_chunks<'m>(
     mut new: Vec<&Arc<Planned>>,
     now: i64,
@@ -448,7 +451,7 @@ fn add_chunks<'m>(
 ) {
     let this_month = crate::time::month_of(Some(now));
     new.sort_by_key(|planned| (planned.agent_id(), planned.hint, &planned.name));
-    // A month that is not over gets a file a day, so that a later run rewrites little.
+    // The current month has one file a day, so that a later run rewrites little.
     let span = |planned: &Planned| {
         let month = crate::time::month_of(planned.hint);
         let span = if month == this_month { crate::time::day_of(planned.hint) } else { month };
@@ -458,7 +461,8 @@ fn add_chunks<'m>(
         let mut chunk: Vec<Arc<Planned>> = Vec::new();
         let mut weight = 0;
         for planned in sources {
-            // A copy of a session begins with the same moment: read in another group, it would make this one read twice.
+            // A copy of a session begins at the same moment. In another group, it would cause this one to be read
+            // twice.
             let may_be_copy = chunk.last().is_some_and(|last| last.hint == planned.hint && planned.hint.is_some());
             let limit = if may_be_copy { COPIES_WEIGHT } else { PART_WEIGHT };
             let is_full = weight + planned.print.bytes > limit || chunk.len() >= PART_SOURCES;
@@ -474,7 +478,7 @@ fn add_chunks<'m>(
     }
 }
 
-/// A part of the day on which the sources begin that can take them in.
+/// Returns a part with room for sources, of the day on which they begin.
 fn part_with_room<'m>(manifest: &'m Manifest, first: &Planned, weight: u64) -> Option<&'m PartName> {
     let (day, month) = (crate::time::day_of(first.hint), crate::time::month_of(first.hint));
     let parts = manifest.parts.iter().filter(|(name, part)| {
@@ -486,7 +490,7 @@ fn part_with_room<'m>(manifest: &'m Manifest, first: &Planned, weight: u64) -> O
     parts.map(|(name, _)| name).next()
 }
 
-/// Groups that grow together when they turn out to share a part or a source.
+/// Groups that are merged if they share a part or a source.
 #[derive(Default)]
 pub(super) struct Groups {
     groups: Vec<Option<Group>>,
@@ -505,12 +509,12 @@ impl Groups {
         self.merge(Group { agent, parts: part.into_iter().cloned().collect(), sources, ..Group::default() });
     }
 
-    /// Adds a group; those that share a part or a source with it become one with it.
+    /// Adds a group, and merges those that share a part or a source with it.
     pub(super) fn merge(&mut self, mut group: Group) {
         let parts = group.parts.iter().filter_map(|part| self.by_part.get(part));
         let sources = group.sources.keys().filter_map(|source| self.by_source.get(source));
         let touched: BTreeSet<usize> = parts.chain(sources).copied().collect();
-        // The largest stays where it is: of many that come one after the other, none moves each time.
+        // The largest group stays in place, so that a sequence of merges does not move it each time.
         let size = |place: &usize| self.groups.get(*place).and_then(Option::as_ref).map_or(0, |it| it.sources.len());
         let place = touched.iter().copied().max_by_key(size).unwrap_or(self.groups.len());
         for other in touched.into_iter().filter(|other| *other != place) {
@@ -526,7 +530,7 @@ impl Groups {
         }
     }
 
-    /// The groups, the earliest first.
+    /// Returns the groups, the earliest first.
     pub(super) fn finish(self) -> Vec<Group> {
         let mut groups: Vec<Group> = self.groups.into_iter().flatten().collect();
         groups.sort_by_cached_key(|group| {

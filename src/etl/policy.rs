@@ -1,4 +1,5 @@
-//! What decides, besides the sources, which rows a lake has. A change makes the next run read its sources again.
+//! The settings, besides the sources, that decide which rows a lake has. A change makes the next run read its sources
+//! again.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +8,10 @@ use crate::extract::Content;
 use crate::lake::manifest::Manifest;
 use crate::{pricing, redact, tables};
 
-/// Rises when this program stores or remembers something else of every source.
+/// Raised if this program stores something else of every source.
 const VERSION: u32 = 2;
 
-/// The choices that rows depend on. Stored in the manifest as JSON.
+/// The settings that affect rows. Stored in the manifest as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Policy {
@@ -44,12 +45,12 @@ impl Policy {
         }
     }
 
-    /// Returns the policy by which a lake was last brought up to date.
+    /// Returns the policy with which a lake was last brought up to date.
     pub(super) fn of_lake(manifest: &Manifest) -> Self {
         serde_json::from_str(&manifest.policy).unwrap_or_else(|_| Self::of_words(&manifest.policy))
     }
 
-    /// Reads `prices=… redact=Secrets content=Full tables=…`, as the first version wrote it.
+    /// Reads the form of the first version: `prices=… redact=Secrets content=Full tables=…`.
     fn of_words(stored: &str) -> Self {
         let word = |name: &str| {
             let mut values = stored.split(' ').filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
@@ -64,17 +65,17 @@ impl Policy {
         }
     }
 
-    /// Returns it as the manifest stores it.
+    /// Returns the form for the manifest.
     pub(super) fn stored(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// True if a lake of the other policy has the texts that this one would store.
+    /// True if a lake with the other policy has the texts that this policy would store.
     pub(super) fn stores_texts_of(&self, other: &Self) -> bool {
         (&self.redact, &self.content) == (&other.redact, &other.content)
     }
 
-    /// True if a lake of this policy has the columns that this program writes.
+    /// True if a lake with this policy has the columns of this program.
     pub(super) fn has_all_columns(&self) -> bool {
         self.tables == tables::fingerprint()
     }

@@ -1,5 +1,5 @@
-//! The projects that sessions name. Some agents keep files in them; of some a session names only the hash of the path, which
-//! is found among the paths that all sessions name.
+//! The projects that sessions name. Some agents keep files in them. Some agents record only a hash of the path, which
+//! is looked up among the paths of all sessions.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -12,12 +12,12 @@ use super::sessions::AllNotes;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SessionEntry};
 
-/// The folders that paths are which sessions name.
+/// Folders that sessions name as projects.
 pub(super) fn folders<'p>(paths: impl IntoIterator<Item = &'p String>) -> Vec<PathBuf> {
     paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect()
 }
 
-/// Takes the projects of the sessions that a run has put together into those that are known. Gives those that were not.
+/// Adds the projects of rebuilt sessions to the known ones. Returns the new ones.
 pub(super) fn add_new(outcomes: &[Outcome], known: &mut BTreeSet<String>) -> Vec<PathBuf> {
     let parts = outcomes.iter().flat_map(|outcome| &outcome.parts);
     let named: BTreeSet<&String> = parts.flat_map(|part| &part.projects).collect();
@@ -27,7 +27,7 @@ pub(super) fn add_new(outcomes: &[Outcome], known: &mut BTreeSet<String>) -> Vec
     folders
 }
 
-/// Adds the paths of new sessions to those that are known, and tells each session its project's.
+/// Adds the paths of new sessions to the known ones, and sets each session's project.
 pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNotes) {
     manifest.project_paths.extend(new.iter().flat_map(|part| &part.projects).cloned());
     let written = new.iter().flat_map(|part| part.sessions.iter().map(move |session| (&part.name, &session.entry)));
@@ -50,12 +50,12 @@ pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNote
     }
 }
 
-/// The first half of a hash, as Kiro IDE names a workspace's folder.
+/// Returns the first half of a hash, which Kiro IDE uses as the name of a workspace's folder.
 fn cut(hash: &str) -> String {
     hash.chars().take(32).collect()
 }
 
-/// SHA-256 in hexadecimal digits, as Gemini CLI names a project's folder.
+/// Returns a SHA-256 in hexadecimal digits, which Gemini CLI uses as the name of a project's folder.
 fn hash_of(path: &str) -> String {
     let mut digits = String::with_capacity(64);
     for byte in Sha256::digest(path) {

@@ -1,4 +1,4 @@
-//! Reads one source into rows, whatever it holds.
+//! Reads one source of any kind into rows.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -15,46 +15,47 @@ use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, 
 use crate::identity::{KeySet, Reading, Record, Replica};
 use crate::lake::manifest::FATAL;
 use crate::source::records::take_out_of_range;
-use crate::source::{Databases, Extent, Fingerprint, Scope, Source};
+use crate::source::{Extent, Fingerprint, RunCache, Scope, Source};
 use crate::tables::SourceState;
 use crate::time::now;
 
-/// A source from this size on is not held in memory, but read twice: for its claims, and for its rows. Bytes.
+/// Sources from this size on are streamed: they are read twice, for claims and then for rows, and never held in memory.
+/// Bytes.
 const STREAMED_FROM: u64 = 40 << 20;
-/// How many times that the rows of a smaller source may take: more when it is compressed or has many short lines, and then
-/// it is streamed as well.
+/// Largest size of a smaller source's rows, as a multiple of the source. If it is compressed or has many short lines,
+/// its rows may be larger, and it is streamed as well.
 const MOST_COLLECTED: usize = 3;
-/// Text that a session holds before it is handed on, when streamed. Bytes.
+/// Text that a session collects before it is passed on, when streamed. Bytes.
 const STREAM_CHUNK: usize = 4 << 20;
 
 /// Coarsest step of a file system's clock. Microseconds.
 const CLOCK_STEP: i64 = 20_000;
 
-/// How often a source is read, at most: once more for each database of it that was written to meanwhile.
+/// How often a source is read at most: once more for each of its databases that was written to meanwhile.
 const READINGS: usize = 4;
 
-/// Debug builds let a test stream small sources.
+/// Returns the size from which sources are streamed. In debug builds, tests may lower it.
 fn streamed_from() -> u64 {
     let of_test = if cfg!(debug_assertions) { std::env::var("LLREM_TEST_STREAMED_FROM").ok() } else { None };
     of_test.and_then(|bytes| bytes.parse().ok()).unwrap_or(STREAMED_FROM)
 }
 
-/// Kind of a folder that could not be listed: what lies in it is not known, which is told in `sources`.
+/// Kind of a folder that could not be listed. Its content is unknown; `sources` reports it.
 pub(super) const UNLISTED: &str = "folder";
 
-/// A source that is to be read.
+/// A source to read.
 #[derive(Clone)]
 pub(super) struct Planned {
     pub(super) agent: &'static dyn Agent,
     pub(super) path: PathBuf,
-    /// The path as the manifest has it; of a section, with its id.
+    /// The path in the manifest; for a section, with its id.
     pub(super) name: Arc<str>,
-    /// Id of the section that it is.
+    /// Id of the section, if the source is one.
     pub(super) section: Option<Arc<str>>,
     pub(super) kind: &'static str,
     pub(super) print: Fingerprint,
     pub(super) is_new: bool,
-    /// Whether a link leads out of the given home to what is another user's, which is not read.
+    /// True if a link leads out of the given home to another user's file, which is not read.
     pub(super) is_foreign: bool,
     /// When its first session probably began. Microseconds since 1970.
     pub(super) hint: Option<i64>,
@@ -69,17 +70,17 @@ impl Planned {
         self.kind != UNLISTED && !self.is_foreign && self.agent.has_sections(&self.path, self.kind)
     }
 
-    /// What there is to be read of it: of a source with sections, they are read. Bytes.
+    /// Returns how much of it there is to read; 0 for a source with sections, which are read separately. Bytes.
     pub(super) fn bytes(&self) -> u64 {
         if self.section.is_none() && self.has_sections() { 0 } else { self.print.bytes }
     }
 
-    /// What it takes to read it: what is streamed is read twice. Bytes.
+    /// Returns the cost of reading it: a streamed source is read twice. Bytes.
     pub(super) fn cost(&self) -> u64 {
         if self.is_streamed() { self.print.bytes.saturating_mul(2) } else { self.bytes() }
     }
 
-    /// Returns true if it is read as files, and not section by section.
+    /// True if it is read as files, not section by section.
     fn is_file(&self) -> bool {
         self.section.is_none() && self.kind != UNLISTED && !self.is_foreign && !self.has_sections()
     }
@@ -93,15 +94,15 @@ impl Planned {
     }
 }
 
-/// A source as read.
+/// A source after it was read.
 pub(super) struct Read {
     pub(super) planned: Arc<Planned>,
-    /// How the reading relates to the one before.
+    /// How the reading relates to the previous one.
     pub(super) reading: Reading,
     pub(super) report: Report,
     pub(super) notes: Vec<Note>,
     pub(super) state: SourceState,
-    /// The extent of its files; none if somebody may have written to them during the reading.
+    /// The extent of its files; `None` if somebody may have written to them during the reading.
     pub(super) extent: Option<Extent>,
 }
 
@@ -110,7 +111,7 @@ struct Before {
     at: i64,
     companions: Vec<PathBuf>,
     extent: Option<Extent>,
-    /// True if they still have the content that they had at the last reading.
+    /// True if they still have the content of the last reading at their beginning.
     has_only_grown: bool,
 }
 
@@ -123,7 +124,7 @@ impl Before {
         Self { at, companions, extent, has_only_grown }
     }
 
-    /// Returns true if nobody wrote to the files during the reading. Files that changed just before it do not count as
+    /// True if nobody wrote to the files during the reading. Files that changed just before it do not count as
     /// unchanged: a write during the reading could leave the same modification time.
     fn are_unchanged(&self, planned: &Planned) -> bool {
         let print = Fingerprint::of(&planned.path, &self.companions);
@@ -131,29 +132,29 @@ impl Before {
     }
 }
 
-/// One session of a source as read.
+/// One session of a source that was read.
 pub(super) struct ReadSession {
     pub(super) planned: Arc<Planned>,
-    /// How the reading relates to the one before.
+    /// How the reading relates to the previous one.
     pub(super) reading: Reading,
     pub(super) replica: Replica,
     pub(super) facts: Facts,
-    /// Messages, tool calls, usage; none when they are to be streamed.
+    /// Messages, tool calls and usage; `None` if they are to be streamed.
     pub(super) rows: Option<[Chunk; 3]>,
-    /// What streaming has to know.
+    /// Facts that streaming needs in advance.
     foreseen: Foreseen,
-    /// Number of records that it names.
+    /// Number of its records.
     pub(super) record_count: usize,
-    /// Records that it names, but of which another row stays.
+    /// Records whose row comes from elsewhere.
     pub(super) left_out: Vec<Record>,
-    /// Records of the lake that the source holds by other ids than it did.
+    /// Records of the lake that the source now holds under other ids.
     pub(super) renamed: KeySet,
-    /// Keys of calls that may have started a subagent of which their own source says nothing.
+    /// Keys of calls that may have started a subagent that their own source does not name.
     pub(super) childless: KeySet,
     pub(super) digest: u64,
 }
 
-/// Reads a source; what is wrong with it is in the result, and costs nothing else.
+/// Reads a source. Problems are part of the result and affect no other source.
 pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read, Vec<ReadSession>)> {
     let context = shared.context(planned.agent_id());
     let entry = shared.manifest.sources.get(&*planned.name);
@@ -185,7 +186,7 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
     Ok((read, sessions))
 }
 
-/// Extracts a source until no database that it is read from was written to meanwhile: then from a copy.
+/// Extracts a source until no database was written to during the reading; from the second time on, from a copy.
 fn extract_unchanged<'c>(
     shared: &Shared<'_>,
     planned: &Planned,
@@ -194,11 +195,11 @@ fn extract_unchanged<'c>(
 ) -> (Sink<'c>, Result<(), Reject>) {
     let mut readings = 1;
     loop {
-        Databases::watch();
+        RunCache::watch();
         let mut sink = begin();
         let outcome = extract(shared, planned, &mut sink);
-        Databases::report_left_out(&mut sink);
-        if !shared.databases.have_changed(is_streamed) || readings == READINGS {
+        RunCache::report_left_out(&mut sink);
+        if !shared.cache.have_changed(is_streamed) || readings == READINGS {
             return (sink, outcome);
         }
         readings += 1;
@@ -219,15 +220,15 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
     }
     let progress = |bytes| shared.read_bytes(bytes);
     let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress);
-    source = source.named(&planned.name).within(shared.databases);
+    source = source.named(&planned.name).within(shared.cache);
     if planned.has_sections() {
         let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
-        source = source.scoped(scope, shared.databases);
+        source = source.scoped(scope);
     }
     take_out_of_range();
     let extracted = catch_unwind(AssertUnwindSafe(|| planned.agent.extract(&mut source, sink)));
     sink.note_out_of_range(sink.report.lines.max(1));
-    // What was read of it until then is not all that it holds.
+    // The rows up to this point are not the whole source.
     check_interrupt()?;
     extracted.unwrap_or_else(|_| {
         Err(Reject::Io(std::io::Error::other("llrem failed on it; please report this file's shape")))
@@ -257,7 +258,8 @@ fn settle(read: &mut Read, outcome: Result<(), Reject>) -> Result<()> {
     Ok(())
 }
 
-/// The state of a source; `is_common` is what of one with sections belongs to none of them, which may be nothing.
+/// Returns the state of a source. `is_common` is true for the part of a source with sections that belongs to none of
+/// them; it may be empty.
 fn state(is_rejected: bool, report: &Report, is_common: bool) -> SourceState {
     match (is_rejected, report.lines, report.bad_lines) {
         (false, 0, 0) if is_common => SourceState::Ok,
@@ -312,7 +314,7 @@ fn read_session(
 }
 
 impl ReadSession {
-    /// Gives the session's rows, chunk by chunk: from memory, or from a second reading of its source.
+    /// Passes on the session's rows chunk by chunk, from memory or from a second reading of the source.
     pub(super) fn each_chunk(
         &mut self,
         shared: &Shared<'_>,
@@ -343,10 +345,10 @@ impl ReadSession {
 
 fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[Chunk; 3]>) -> u64 {
     let mut hasher = Xxh3::new();
-    // Two sources of a session that exchange their content have changed.
+    // Two sources of a session that swap their content have changed.
     hasher.update(replica.source.as_bytes());
     if chunks.is_none() {
-        // The texts of a source that is streamed are not at hand: whatever touched the file may have changed them.
+        // The texts of a streamed source are not in memory. Any change of the file may have changed them.
         hasher.update(format!("{:?}", planned.print).as_bytes());
     }
     hasher.update(format!("{facts:?}").as_bytes());
@@ -382,7 +384,7 @@ fn hash_claims(replica: &Replica, hasher: &mut Xxh3) {
 
 fn hash_batch(batch: &RecordBatch, hasher: &mut Xxh3) {
     hasher.update(&batch.num_rows().to_le_bytes());
-    // Most columns of most sessions have nothing but nulls.
+    // Most columns of most sessions hold only nulls.
     let has_values = |(_, column): &(usize, &ArrayRef)| column.null_count() < column.len();
     for (place, column) in batch.columns().iter().enumerate().filter(has_values) {
         hasher.update(&place.to_le_bytes());

@@ -1,4 +1,4 @@
-//! One session put together: the rows of its sources that are its own, and those that only the lake still has.
+//! Rebuilds a session from the rows of its sources that it owns and from the rows that only the lake still has.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -22,36 +22,36 @@ use crate::identity::{KeyMap, KeySet, Kind, Record, Replica, Seen, absorb, forge
 use crate::lake::layout::PartName;
 use crate::tables::{LAKE_TABLES, MESSAGES, TOOL_CALLS, ToolCallColumns, UsageColumns};
 
-/// A session that is put together anew.
+/// A session that is being rebuilt.
 pub(super) struct Rebuilt {
     pub(super) id: String,
     /// Part that held it.
     pub(super) old_part: Option<PartName>,
     pub(super) sources: Vec<SourceOf>,
-    /// Replicas whose source was not read: it is gone, or another agent's folder is not there today.
+    /// Replicas whose source was not read: it is gone, or another agent's folder is missing today.
     pub(super) kept: Vec<Member>,
     pub(super) digest: u64,
-    /// True if a newer parser read any of its sources: what it no longer finds was wrong.
+    /// True if a newer parser read any of its sources. Rows that it no longer finds were wrong.
     pub(super) is_corrected: bool,
-    /// True if any of its sources has only grown: rows that the source no longer gives were wrong.
+    /// True if any of its sources has only grown. Rows that the source no longer gives were wrong.
     pub(super) has_grown: bool,
-    /// Key of the fact that it has a transcript.
+    /// Key of the fact that the session has a transcript.
     presence: u64,
     /// Place of each record in the lake.
     old_places: KeyMap<i64>,
-    /// Records that are superseded by what its own sources say.
+    /// Records that the session's own sources supersede.
     superseded: KeySet,
 }
 
-/// What one source that was read gives to a session.
+/// One source that was read, as a part of a session.
 pub(super) struct SourceOf {
     pub(super) read: ReadSession,
     pub(super) member: Member,
-    /// New place of each record, where the places differ from the source's own order.
+    /// New place of each record. Empty if the source's own order stays.
     places: HashMap<i64, i64>,
 }
 
-/// A replica, its number among the owners, and what they say of it.
+/// A replica and its number among the owners, with the verdict on its records.
 pub(super) struct Member {
     pub(super) replica: Replica,
     pub(super) number: u32,
@@ -66,7 +66,7 @@ impl Member {
 }
 
 impl Rebuilt {
-    /// Puts together what was read of a session and what the lake has of it.
+    /// Rebuilds a session from what was read and from the lake.
     pub(super) fn new(
         agent: &str,
         id: String,
@@ -118,7 +118,7 @@ impl Rebuilt {
         }
     }
 
-    /// True if rows of the lake stay that its sources do not give.
+    /// True if rows stay in the lake that its sources do not give.
     pub(super) fn may_carry(&self) -> bool {
         let stays = |record: &Record| !self.superseded.contains(&record.key);
         let read = || self.sources.iter().flat_map(|source| &source.member.replica.records);
@@ -132,8 +132,8 @@ impl Rebuilt {
         }
     }
 
-    /// Gives the records of sources that were not read the places that those that were give them. Rows that these sources
-    /// own stay where they are in the lake.
+    /// Moves the records of unread sources to their places in the sources that were read. Rows that the unread sources
+    /// own stay in place.
     pub(super) fn place_kept(&mut self) {
         let read = self.sources.iter().filter(|_| !self.kept.is_empty());
         let read = read.flat_map(|source| &source.member.replica.records).filter(|record| record.is_placed());
@@ -146,9 +146,9 @@ impl Rebuilt {
         }
     }
 
-    /// Gives every record of the sources its place, now that it is known which rows of the lake stay: these keep theirs. A
-    /// record that the lake knows keeps its place or moves behind. What two sources hold has one place; what is superseded
-    /// has none.
+    /// Assigns a place to every record of the sources, after it is known which rows of the lake stay: these keep their
+    /// places. A record that the lake knows keeps its place or moves backwards. A record of two sources has one place.
+    /// A superseded record has none.
     pub(super) fn place(&mut self) {
         let carried: Vec<Record> = self.carried().filter(|record| record.is_placed()).copied().collect();
         let has_old_rows = !carried.is_empty() || self.may_carry();
@@ -183,7 +183,7 @@ impl Rebuilt {
                     }
                 }
             }
-            // The lake's rows of these have places, by which their turns are known.
+            // The lake's rows of these have places, which determine their turns.
             for record in read.left_out.iter().filter(|record| record.is_placed()) {
                 if let Some(place) = self.old_places.get(&record.key) {
                     moved.insert(i64::from(record.seq), *place);
@@ -192,7 +192,7 @@ impl Rebuilt {
         }
     }
 
-    /// Forgets the records whose rows were in files that are lost; `rows` are those of the lake that could be read.
+    /// Forgets the records whose rows were in lost files. `rows` are the rows of the lake that could be read.
     pub(super) fn forget_lost(&mut self, agent: &str, rows: Option<&[RecordBatch; 3]>) {
         let mut places = [HashSet::new(), HashSet::new()];
         let mut responses = KeySet::default();
@@ -219,48 +219,48 @@ impl Rebuilt {
         }
     }
 
-    /// Returns the records that it owns and whose rows are the lake's.
+    /// Returns the records that it owns and whose rows are in the lake.
     fn carried(&self) -> impl Iterator<Item = &Record> {
         let read = self.sources.iter().flat_map(|source| &source.member.replica.records);
         let unread = self.kept.iter().flat_map(|member| &member.replica.records);
         read.filter(|record| record.is_of_lake()).chain(unread).filter(|record| record.is_owned)
     }
 
-    /// All its replicas.
+    /// Returns all its replicas.
     pub(super) fn members(&self) -> impl Iterator<Item = &Member> {
         self.sources.iter().map(|source| &source.member).chain(&self.kept)
     }
 
-    /// All its replicas, to be judged.
+    /// Returns all its replicas, for the verdict on their records.
     pub(super) fn members_mut(&mut self) -> impl Iterator<Item = &mut Member> {
         self.sources.iter_mut().map(|source| &mut source.member).chain(&mut self.kept)
     }
 
-    /// Returns the old rows that stay, now that it is known which records it owns.
+    /// Returns the old rows that stay, after it is known which records it owns.
     pub(super) fn carry(&self) -> Carry {
         let mut carry = Carry::default();
         self.carried().for_each(|record| carry.keep(record));
         carry
     }
 
-    /// First record of its own.
+    /// Returns the first moment of a record that it owns.
     pub(super) fn started_at(&self) -> Option<i64> {
         self.members().filter_map(|member| member.replica.started_at()).min()
     }
 
-    /// When it began, for ordering and the choice of its month, even when all of it is copies.
+    /// Returns when it began, for the order and the month of the session, even if all of it is copies.
     pub(super) fn begun(&self) -> Option<i64> {
         self.started_at().or_else(|| self.members().filter_map(|member| member.replica.first_moment).min())
     }
 
-    /// Bytes of its sources.
+    /// Returns the bytes of its sources.
     pub(super) fn weight(&self) -> u64 {
         self.sources.iter().map(|source| source.read.planned.print.bytes).sum()
     }
 
-    /// Returns the facts from the sources that were read, and whether the most important source is among them. A
-    /// source that owns rows goes first, then a transcript, then an original, then the one with the latest message. The
-    /// others fill in what it lacks.
+    /// Returns the facts from the sources that were read. The flag is true if the most important source is among them.
+    /// A source that owns rows comes first, then a transcript, then an original, then the one with the latest message.
+    /// The others fill in missing facts.
     pub(super) fn facts(&self) -> (Option<Facts>, bool) {
         let rank = |replica: &Replica| {
             let said = replica.records.len() + replica.facts.len();
@@ -275,7 +275,7 @@ impl Rebuilt {
         (facts.reduce(Facts::filled_from), best_read > best_kept)
     }
 
-    /// Gives its rows in order, as batches of messages, tool calls and usage, and their totals.
+    /// Returns its rows in order, as batches of messages, tool calls and usage, and their totals.
     pub(super) fn each_batch(
         &mut self,
         shared: &Shared<'_>,
@@ -320,7 +320,7 @@ impl Rebuilt {
     }
 }
 
-/// The records that a replica has.
+/// Returns the records of a replica.
 struct Owned {
     keys: KeySet,
     has_all: bool,
@@ -354,17 +354,17 @@ fn own_rows(
     Ok([placed(messages.batch, &MESSAGES, places)?, placed(tool_calls, &TOOL_CALLS, places)?, usage])
 }
 
-/// Old rows of a session, with what the sources of other sessions now say of them.
+/// Merges copies of responses from other sessions into old rows of a session.
 pub(super) fn with_news(
     shared: &Shared<'_>,
     agent: &str,
     [messages, tool_calls, usage]: [RecordBatch; 3],
 ) -> Result<[RecordBatch; 3]> {
-    let told = ToolCallColumns::of(&tool_calls);
-    let calls = (0..tool_calls.num_rows()).map(|row| key(agent, Kind::ToolCall, told.call_id(row)));
+    let columns = ToolCallColumns::of(&tool_calls);
+    let calls = (0..tool_calls.num_rows()).map(|row| key(agent, Kind::ToolCall, columns.call_id(row)));
     let calls = Chunk { keys: calls.collect(), batch: tool_calls.clone() };
-    let told = UsageColumns::of(&usage);
-    let responses = (0..usage.num_rows()).map(|row| key(agent, Kind::Response, told.response_id(row)));
+    let columns = UsageColumns::of(&usage);
+    let responses = (0..usage.num_rows()).map(|row| key(agent, Kind::Response, columns.response_id(row)));
     let responses = Chunk { keys: responses.collect(), batch: priced_anew(&usage, shared.pricer)? };
     let usage = with_fullest_copies(&responses, &shared.owners(), shared.pricer)?;
     Ok([messages, with_children(shared, calls)?, usage])

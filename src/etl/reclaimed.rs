@@ -1,5 +1,5 @@
-//! Claims that are lost: the rows of a part tell most of them. What the sources still hold is read anew anyway; so what
-//! matters is that sessions which only the lake has stay what they are.
+//! Rebuilds lost claims from the rows of a part, as far as these hold them. Sources that still exist are read again
+//! anyway; this keeps sessions that only the lake has as they are.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::lake::manifest::{Manifest, PartEntry, SessionEntry};
 use crate::lake::part;
 use crate::tables::{CostSource, LAKE_TABLES, MessageColumns, SessionColumns, ToolCallColumns, UsageColumns};
 
-/// The claims of a part's sessions, as its data files tell them. The first source of a session has all its records: which
-/// other one had them too is not known any more.
+/// Returns the claims of a part's sessions from its data files. The first source of a session gets all its records,
+/// because the others that had them are not known any more.
 pub(super) fn of_rows(layout: &Layout, manifest: &Manifest, name: &PartName, part: &PartEntry) -> Result<Vec<Replica>> {
     let mut replicas: Replicas<'_> =
         part.sessions.iter().map(|entry| (entry.id.as_str(), without_records(name, entry))).collect();
@@ -49,7 +49,7 @@ fn without_records(name: &PartName, entry: &SessionEntry) -> Replica {
     }
 }
 
-/// Takes what a batch tells; of which table, its place among the lake's tables says.
+/// Adds the claims of a batch. `place` is the index of its table.
 fn take(agent: &str, place: usize, batch: &RecordBatch, replicas: &mut Replicas<'_>) {
     let rows = 0..batch.num_rows();
     match place {

@@ -1,4 +1,5 @@
-//! Records that another parser knew by other ids: their new rows replace the old ones. They are found by what they say.
+//! Records that another parser knew under other ids. Their new rows replace the old ones. They are recognised by their
+//! content.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,8 +14,8 @@ use crate::identity::{KeyMap, KeySet, Kind, Reading, Record, key};
 use crate::lake::layout::PartName;
 use crate::tables::{MessageColumns, ToolCallColumns, UsageColumns};
 
-/// Notes with what was read of each session which records of the lake its sources hold by other ids. Equal records are
-/// renamed as often as the sources hold them. Sources too large to be held in memory are not compared.
+/// Marks, for each session that was read, the records of the lake that its sources now hold under other ids. Equal
+/// records are renamed as often as the sources hold them. Sources that are too large for memory are not compared.
 pub(super) fn find_renamed<'p>(
     shared: &Shared<'_>,
     agent: &str,
@@ -48,7 +49,7 @@ pub(super) fn find_renamed<'p>(
     Ok(())
 }
 
-/// The rows of records that changed sources no longer hold by the ids that another parser gave them.
+/// Returns the rows of records that changed sources no longer hold under the ids of another parser.
 fn missing_records(shared: &Shared<'_>, agent: &str, session: &str, reads: &[ReadSession]) -> Carry {
     let mut carry = Carry::default();
     let is_compared = |read: &&ReadSession| read.rows.is_some() && read.reading == Reading::ChangedAndReparsed;
@@ -66,7 +67,7 @@ fn missing_records(shared: &Shared<'_>, agent: &str, session: &str, reads: &[Rea
     carry
 }
 
-/// How often the sources hold each record that the lake does not know by its id.
+/// Counts how often the sources hold each record whose id is not in the lake.
 fn new_records(shared: &Shared<'_>, agent: &str, session: &str, reads: &[ReadSession]) -> KeyMap<u32> {
     let old = shared.old.of_session(agent, session);
     let known: KeySet = old.flat_map(|old| &old.replica().records).map(|record| record.key).collect();
@@ -80,7 +81,8 @@ fn new_records(shared: &Shared<'_>, agent: &str, session: &str, reads: &[ReadSes
     new
 }
 
-/// The key of each record, and a hash of what it says. What may come later is left out, and what depends on other records.
+/// Returns the key of each record and a hash of its content. The hash excludes what may be added later and what depends
+/// on other records.
 fn records(agent: &str, [messages, tool_calls, usage]: &[RecordBatch; 3]) -> impl Iterator<Item = (u64, u64)> {
     let columns = MessageColumns::of(messages);
     let messages = (0..messages.num_rows()).map(move |row| {

@@ -1,4 +1,4 @@
-//! What a run says of itself.
+//! The summary of a run and its entries in the record of runs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::lake::manifest::{Manifest, SourceEntry};
 use crate::source::TORN_END;
 use crate::tables::{SessionColumns, SourceState};
 
-/// What was written, by agent.
+/// Written rows and files, by agent.
 #[derive(Default)]
 pub(super) struct Written {
     agents: BTreeMap<String, AgentSummary>,
@@ -27,7 +27,7 @@ impl Written {
         self.files += 1;
     }
 
-    /// Counts the sessions that were put together anew.
+    /// Counts the rebuilt sessions.
     pub(super) fn add_new_sessions(&mut self, part: &NewPart) {
         let counts = self.agents.entry(part.name.agent.clone()).or_default();
         for session in part.sessions.iter().filter(|session| session.is_new) {
@@ -66,7 +66,7 @@ impl Written {
     }
 }
 
-/// The counts of sources; rows are added when they are written.
+/// Counts the sources. Rows are added after they are written.
 pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summary {
     let mut summary = Summary::default();
     let now = crate::time::now();
@@ -111,11 +111,11 @@ pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summa
     summary
 }
 
-/// An agent that is at work leaves half a line at the end of its file for a moment. Microseconds.
+/// Time in which an active agent may still complete the last line of its file. Microseconds.
 const AT_WORK: i64 = 10 * 60 * 1_000_000;
 
-/// True if nothing is wrong with a source but that its last line is not complete, and the agent may still complete it. Such
-/// a source is bad once a later run finds it unchanged.
+/// True if the only problem of a source is an incomplete last line that the agent may still complete. If a later run
+/// finds the source unchanged, it is bad.
 fn is_being_written(entry: &SourceEntry, now: i64) -> bool {
     let is_recent = now.saturating_sub(entry.print.modified_us()) < AT_WORK;
     let problem = entry.problem.as_deref().unwrap_or_default();
@@ -128,7 +128,7 @@ fn most_first(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
     counts
 }
 
-/// Puts the summary into the record of runs.
+/// Copies the summary into the record of runs.
 pub(super) fn fill_record(record: &mut RunRecord, summary: &Summary) {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let sum = |field: fn(&AgentSummary) -> u64| number(summary.agents.iter().map(field).sum());
@@ -145,7 +145,7 @@ pub(super) fn fill_record(record: &mut RunRecord, summary: &Summary) {
     ];
 }
 
-/// Adds what was wrong with sources to the record of runs.
+/// Adds the problems of sources to the record of runs.
 pub(super) fn count_problems(record: &mut RunRecord, reads: &[Read]) {
     let problems = reads.iter().map(|read| read.report.bad_lines + u64::from(read.state == SourceState::Unreadable));
     record.problems += i64::try_from(problems.sum::<u64>()).unwrap_or(i64::MAX);

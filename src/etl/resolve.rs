@@ -1,4 +1,4 @@
-//! Looks back when all is read: what was decided early may have to be decided anew, and the lake's own sessions may have
+//! Checks the decisions after all sources were read: early ones may have changed, and the lake's own sessions may have
 //! lost or gained records.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -18,7 +18,7 @@ use crate::lake::layout::PartName;
 use crate::lake::manifest::{PartEntry, SessionEntry};
 use crate::source::{Fingerprint, path_of};
 
-/// Takes the outcomes that no longer hold out of the list; gives the groups that are to be done anew.
+/// Removes the outcomes that no longer hold from the list, and returns the groups to process again.
 pub(super) fn stale(
     shared: &Shared<'_>,
     outcomes: &mut Vec<Outcome>,
@@ -80,7 +80,7 @@ fn widen(wider: &mut BTreeMap<usize, Group>, place: usize, outcomes: &[Outcome],
     wider.entry(place).or_insert_with(|| Group { agent, ..Group::default() }).absorb(group);
 }
 
-/// What was staged for nothing goes away with the staging folder; the space is wanted back now.
+/// Deletes staged files that are not needed. The staging folder would be deleted anyway, but the space is needed now.
 fn discard(outcome: &Outcome) {
     for part in &outcome.parts {
         for file in part.files.iter().flatten() {
@@ -99,7 +99,8 @@ fn add_changed_verdicts(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut B
     }
 }
 
-/// A session that two groups read, or that a part holds which its group does not have, is put together in one group.
+/// Merges groups so that each session is in one group: a session that two groups read, or one of a part whose session
+/// another group read.
 fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTreeMap<usize, Group>) {
     let mut seen: HashMap<(&str, &String), usize> = HashMap::new();
     for (place, outcome) in outcomes.iter().enumerate() {
@@ -129,8 +130,8 @@ fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTr
     }
 }
 
-/// A session of which a source is new is put together from all its sources, so that its records have the places that they
-/// would have, had all been read at once.
+/// Adds all sources of a session that has a new source, so that its records get the places that they would have if all
+/// sources had been read at once.
 fn add_other_sources(
     shared: &Shared<'_>,
     outcomes: &[Outcome],
@@ -157,7 +158,7 @@ fn add_other_sources(
     }
 }
 
-/// A source that the lake knows and the run did not look for.
+/// Returns a source that the lake knows and that this run did not look for.
 fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
     let entry = shared.manifest.sources.get(name).filter(|_| !shared.pass.leaves(name))?;
     let (agent, path) = (crate::agents::by_id(&entry.agent)?, path_of(entry.file(name)).into_owned());
@@ -170,13 +171,13 @@ fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
     Some(Arc::new(Planned { agent, path, name, section, kind, print, is_new: false, is_foreign, hint: None }))
 }
 
-/// The sessions that were put together anew.
+/// Returns the sessions that were rebuilt.
 fn new_sessions(outcome: &Outcome) -> impl Iterator<Item = &SessionEntry> {
     let sessions = outcome.parts.iter().flat_map(|part| &part.sessions);
     sessions.filter(|session| session.is_new).map(|session| &session.entry)
 }
 
-/// Returns the sessions of the lake that were not read, and whose rows are no longer what they should be.
+/// Returns the sessions of the lake that were not read and whose rows have to change.
 fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static str)> {
     let mut owners = shared.owners();
     let members = owners
@@ -204,7 +205,7 @@ fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static 
     changed.into_iter().collect()
 }
 
-/// Sessions of the lake with a call of which a source now says which subagent it started.
+/// Returns the sessions of the lake with a call whose subagent a source now names.
 fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<(PartName, String, &'static str)> {
     let mut calls = KeySet::default();
     for read in outcomes.iter().flat_map(|outcome| &outcome.reads) {
@@ -222,14 +223,15 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
         .collect()
 }
 
-/// What the sources that were read say of records that other sessions may have too.
+/// Claims of the sources that were read to records that other sessions may have too.
 #[derive(Default)]
 struct News {
-    /// All their records and facts. Every replica that has one of these records is known; of other records, some may not be.
+    /// All their records and facts. Every replica with one of these records is known; of other records, some may be
+    /// unknown.
     named: KeySet,
-    /// Responses of which a copy is new or has other numbers.
+    /// Responses with a copy that is new or has other counts.
     copied: KeySet,
-    /// Messages that a session has become the owner of, and so others' origin.
+    /// Messages that a session has come to own, which makes it the origin of others.
     gained: KeySet,
 }
 
@@ -260,7 +262,7 @@ impl News {
         if may_yield.is_empty() && !replica.records.iter().any(|record| is_named(record.key)) {
             return false;
         }
-        // A fact is never taken back, and not all who have it are known: what is superseded stays so.
+        // A fact is never withdrawn, and not all its holders are known, so superseded records stay superseded.
         let yields: KeySet = replica.yields.iter().map(|it| it.record).collect();
         let flips = |record: &Record, owned: bool| {
             (is_named(record.key) || may_yield.contains(&record.key))
@@ -277,7 +279,7 @@ impl News {
     }
 }
 
-/// What all sources say of each session, by agent and session.
+/// Notes of all sources on each session, by agent and session.
 pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
     let keys = shared.notes().session_keys();
     let mut sessions: KeyMap<(String, String)> = KeyMap::default();
@@ -290,7 +292,7 @@ pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
         for key in owned.chain(facts).filter(is_wanted) {
             sessions.insert(key, (old.part.agent.clone(), old.stored.session.clone()));
         }
-        // A session that was read and is unchanged is among the owners, but not the sessions that share its records.
+        // The owners include a session that was read and is unchanged, but not the sessions that share its records.
         if replica.records.iter().any(|record| is_wanted(&record.key) && owners.knows(record.key)) {
             owners.add(&old.part.agent, Arc::clone(replica), false, shared.is_there(&old.stored.source));
         }

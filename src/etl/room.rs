@@ -1,4 +1,4 @@
-//! How much room a run needs, for who has to make it.
+//! Estimates how much disk space a run needs.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -9,11 +9,11 @@ use walkdir::WalkDir;
 use super::Shared;
 use crate::error::Error;
 
-/// Asked for beyond what turned out to be too little. Bytes.
+/// Extra space to ask for if the estimate was too low. Bytes.
 const MARGIN: u64 = 4 << 20;
 
-/// Adds to an error of a full disk how much room the run needs: what it has staged so far, for all that it has to read.
-/// The old files stay until the new ones are complete.
+/// Adds the needed disk space to an error of a full disk: the staged bytes, extrapolated to all bytes to read. The old
+/// files stay until the new ones are complete.
 pub(super) fn with_need(shared: &Shared<'_>, to_read: u64) -> impl FnOnce(Error) -> Error {
     move |error| {
         let kind = error.io_source().map(std::io::Error::kind);
@@ -26,7 +26,7 @@ pub(super) fn with_need(shared: &Shared<'_>, to_read: u64) -> impl FnOnce(Error)
         let needed = u128::from(staged) * u128::from(to_read.max(1)) / u128::from(read);
         let needed = u64::try_from(needed).unwrap_or(u64::MAX);
         let free = free_bytes(root).map(|free| free.saturating_add(staged));
-        // What is free was not enough, whatever the reckoning says.
+        // The free space was not enough, whatever the estimate says.
         let least = free.map_or(0, |free| free.saturating_add(MARGIN));
         Error::DiskFull { path: root.to_owned(), needed: needed.max(least), free, source: Box::new(error) }
     }
@@ -37,7 +37,7 @@ fn staged_bytes(folder: &Path) -> u64 {
     files.filter_map(|file| file.metadata().ok()).filter(std::fs::Metadata::is_file).map(|file| file.len()).sum()
 }
 
-/// Room that is left on a folder's disk. Bytes.
+/// Returns the free space on a folder's disk. Bytes.
 fn free_bytes(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {

@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use super::damaged::Damaged;
 use super::finish::{Finished, finish};
-use super::fold::{Most, fold};
+use super::fold::{FoldLimits, fold};
 use super::group::{Group, Outcome, Work, process};
 use super::notes::Notes;
 use super::old::OldClaims;
@@ -34,13 +34,13 @@ use crate::lake::{RemoteLake, RunRecord, append_run, fs};
 use crate::pricing::{PriceTable, Pricer};
 use crate::redact::Redactor;
 use crate::shown;
-use crate::source::Databases;
+use crate::source::RunCache;
 use crate::tables::LAKE_TABLES;
 
-/// How often decisions may be taken anew before a run fails; one is what it takes.
+/// How often decisions may be repeated before a run fails. Usually one repetition is enough.
 const ROUNDS: usize = 8;
 
-/// Stack of each thread that reads. What recurses on input, and what bounds it:
+/// Stack size of each reading thread. The following recurse on input, within these bounds:
 /// - Reading JSON into anything, and walking or dropping a `serde_json::Value` (rich texts of Cursor and Windsurf): 128 levels,
 ///   the parser's own limit, which is nowhere lifted.
 /// - Parts of Gemini's contents: one list within a list item is not followed.
@@ -52,13 +52,13 @@ const ROUNDS: usize = 8;
 /// Texts, tags, patches, shell commands, and the parents of messages and sessions are walked in loops.
 const STACK: usize = 8 << 20;
 
-/// However many are asked for: starting more takes longer than they could save on any machine.
+/// Most threads. Starting more takes longer than they could save on any machine.
 const MOST_THREADS: usize = 256;
 
 /// Extracts what has changed into the lake.
 ///
 /// # Errors
-/// The lake is then as it was.
+/// If it fails, the lake is unchanged, unless the error says that the commit was done.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     let layout = Layout::new(&std::path::absolute(&options.lake).map_err(Error::io("read", &options.lake))?);
     if options.dry_run {
@@ -88,14 +88,14 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
         record.exit_code = i64::from(error.exit_code());
         record.error = Some(shown::with_urls(&error.to_string()).into_owned());
     }
-    // The record of a run that failed for want of space may fail too; the first reason is the one to tell.
+    // If a run failed for want of space, recording it may fail too. The first error is the one to report.
     let appended = append_run(&layout, &record);
     let summary = outcome?;
     appended.map_err(Error::after_commit(layout.root()))?;
     Ok(summary)
 }
 
-/// Refuses a folder whose rows come from elsewhere: a run would put its own beside them, and both would be counted.
+/// Refuses a folder with rows that a run did not write: it would add its own, and rows would count twice.
 fn refuse_others(layout: &Layout) -> Result<()> {
     let refusal = |reason| Err(Error::OthersLake { path: layout.root().to_owned(), reason });
     if RemoteLake::in_folder(layout.root()).is_some() {
@@ -103,7 +103,7 @@ fn refuse_others(layout: &Layout) -> Result<()> {
     }
     let is_known = layout.manifest().exists() || layout.journal().exists();
     if !is_known && LAKE_TABLES.iter().any(|table| has_data(&layout.table(table))) {
-        return refusal("it has tables, and no manifest that tells what is in them");
+        return refusal("it has tables, but no manifest that describes them");
     }
     Ok(())
 }
@@ -115,13 +115,13 @@ fn has_data(table: &Path) -> bool {
 
 fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let manifest = Manifest::load(layout)?.unwrap_or_default();
-    let (policy, databases) = (Policy::of(options), Databases::default());
+    let (policy, cache) = (Policy::of(options), RunCache::default());
     let (pass, breadcrumbs) = (Pass::default(), Breadcrumbs::default());
     let plan = plan(Planning {
         options,
         manifest: &manifest,
         policy: &policy,
-        databases: &databases,
+        cache: &cache,
         pass: &pass,
         breadcrumbs: &breadcrumbs,
     })?;
@@ -138,7 +138,7 @@ fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The machine's name in the lake, where it is not the one that was asked for.
+/// Returns the machine's name in the lake, if it differs from the requested one.
 fn kept_machine(options: &Options, manifest: &Manifest) -> Option<String> {
     let wanted = options.machine.as_deref()?;
     (!manifest.machine.is_empty() && !is_name_of(&manifest.machine, wanted)).then(|| manifest.machine.clone())
@@ -150,14 +150,12 @@ fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
         return Ok(manifest);
     }
     let machine = options.machine.clone().unwrap_or_else(|| gethostname::gethostname().to_string_lossy().into_owned());
-    let mut key = [0; 32];
-    let mut random = std::fs::File::open("/dev/urandom").map_err(Error::io("read", "/dev/urandom".as_ref()))?;
-    std::io::Read::read_exact(&mut random, &mut key).map_err(Error::io("read", "/dev/urandom".as_ref()))?;
-    Ok(Manifest { machine: machine_name(&machine), redaction_key: key, ..Manifest::default() })
+    let redaction_key = crate::random::bytes()?;
+    Ok(Manifest { machine: machine_name(&machine), redaction_key, ..Manifest::default() })
 }
 
-/// Extracts what has changed: first everything but the sources that may have killed an earlier run, then each of these
-/// alone, when the rest is safe in the lake.
+/// Extracts what has changed: first all sources except those that may have killed an earlier run, then each of these
+/// alone, after the rest is committed.
 fn extract_all(
     options: &Options,
     layout: &Layout,
@@ -205,15 +203,15 @@ fn extract(
     let damaged = if reads_all { Damaged::give_up(layout, &mut manifest)? } else { Damaged::default() };
     let own_prices = options.prices.as_ref().map(|text| PriceTable::bundled().with_overrides(text)).transpose();
     let own_prices = own_prices.map_err(|error| Error::Usage(error.to_string()))?;
-    let databases = Databases::copied_into(layout.staging());
+    let cache = RunCache::copied_into(layout.staging());
     let policy = Policy::of(options);
-    let planning = Planning { options, manifest: &manifest, policy: &policy, databases: &databases, pass, breadcrumbs };
+    let planning = Planning { options, manifest: &manifest, policy: &policy, cache: &cache, pass, breadcrumbs };
     let mut plan = plan(planning)?;
     record.sources_seen = count(plan.found.len());
     let is_new_lake = manifest.generation == 0;
     let is_idle = plan.changed.is_empty() && plan.vanished.is_empty() && !is_new_lake;
     if is_idle && damaged.parts.is_empty() && !is_outdated(&manifest) && !settles_policy(planning) {
-        fold(layout, &mut manifest, now, &Most::LATER)?;
+        fold(layout, &mut manifest, now, &FoldLimits::LATER)?;
         let summary = Summary {
             seconds: clock.elapsed().as_secs_f64(),
             kept_machine: kept_machine(options, &manifest),
@@ -243,7 +241,7 @@ fn extract(
         progress,
         now,
         old,
-        databases: &databases,
+        cache: &cache,
         keeps_fuller: policy.stores_texts_of(&Policy::of_lake(&manifest)),
         pass,
         breadcrumbs,
@@ -268,9 +266,9 @@ fn extract(
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
     let Shared { old, .. } = shared;
     breadcrumbs.clear();
-    commit_beside(layout, syncer, &mut finished, old)?;
-    let most = if is_new_lake { &Most::AT_FIRST } else { &Most::LATER };
-    let tidied = tidy(layout, &mut finished.manifest, now, most);
+    commit_while_freeing(layout, syncer, &mut finished, old)?;
+    let limits = if is_new_lake { &FoldLimits::AT_FIRST } else { &FoldLimits::LATER };
+    let tidied = tidy(layout, &mut finished.manifest, now, limits);
     let reads: Vec<Read> = std::mem::take(&mut finished.reads);
     let mut summary = report::summary(&plan, &reads, &finished.manifest);
     summary.kept_machine = kept_machine(options, &finished.manifest);
@@ -318,30 +316,30 @@ fn process_until_settled(
     Ok(outcomes)
 }
 
-/// Folds small files after the commit: what fails here leaves the new rows in the lake.
-fn tidy(layout: &Layout, manifest: &mut Manifest, now: i64, most: &Most) -> Result<()> {
+/// Folds small files after the commit. If it fails, the new rows stay in the lake.
+fn tidy(layout: &Layout, manifest: &mut Manifest, now: i64, limits: &FoldLimits) -> Result<()> {
     fs::remove_folder(&layout.staging())?;
     fs::make_folder(&layout.staging())?;
-    fold(layout, manifest, now, most)?;
+    fold(layout, manifest, now, limits)?;
     fs::remove_folder(&layout.staging())
 }
 
-/// Fails the run when decisions still change after the last round, with the lake as it was.
+/// Fails the run if decisions still change after the last round. The lake is unchanged.
 fn check_round(round: usize) -> Result<()> {
-    let reason = "sessions that share records could not be told apart; please report it";
+    let reason = "sessions that share records could not be distinguished; please report it";
     if round < ROUNDS { Ok(()) } else { Err(Error::Query(reason.to_owned())) }
 }
 
-/// A commit waits for the disk; what millions of claims took is given back meanwhile.
-fn commit_beside(layout: &Layout, syncer: Syncer, finished: &mut Finished, spent: impl Send) -> Result<()> {
+/// Frees the memory of millions of claims while the commit waits for the disk.
+fn commit_while_freeing(layout: &Layout, syncer: Syncer, finished: &mut Finished, spent: impl Send) -> Result<()> {
     let steps = std::mem::take(&mut finished.steps);
     let commit = || commit::commit(layout, syncer, steps, &finished.manifest);
     let (committed, ()) = rayon::join(commit, || drop(spent));
     committed
 }
 
-/// Makes ready what a run works with, and what on. Prices and rules take some milliseconds, as old claims do: a run that
-/// finds little to do takes not many more.
+/// Prepares what a run works with. Prices and rules take some milliseconds, and so do old claims, so they are loaded in
+/// parallel: a run with few changes should not take much longer.
 fn prepare(
     planning: Planning<'_>,
     plan: &Plan,
@@ -370,7 +368,7 @@ fn prepare(
     Ok(Prepared { pricer, redactor, groups, read_again, old })
 }
 
-/// What a run needs before it reads: prices, rules, the groups to read, and the claims of the lake.
+/// Input of a run: prices, rules, groups and the claims of the lake.
 struct Prepared {
     pricer: Pricer,
     redactor: Redactor,
@@ -387,17 +385,17 @@ fn process_all(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> 
 fn process_groups(shared: &Shared<'_>, groups: Vec<Group>) -> Result<Vec<Outcome>> {
     let (folded, groups): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(Group::is_folded);
     let waiting = AtomicUsize::new(groups.len());
-    // What is read alone is not read beside others of its session either.
+    // A source that is read alone is not read together with others of its session either.
     let all_threads = if shared.pass.is_alone() { Work::InTurn } else { Work::SideBySide };
     let threads = rayon::current_num_threads();
     let groups = long_ones_in_time(groups, threads);
     let outcomes = groups.into_iter().par_bridge().map(|group| {
-        // Of the last groups one is done first, and its thread then helps with the others.
+        // One of the last groups is done first. Its thread then helps with the others.
         let is_among_last = waiting.fetch_sub(1, Ordering::Relaxed) <= threads;
         process(shared, group, if is_among_last { all_threads } else { Work::InTurn })
     });
     let mut outcomes: Vec<Outcome> = outcomes.collect::<Result<_>>()?;
-    // One at a time, so that memory does not grow with the number of threads.
+    // One group at a time, so that memory does not grow with the number of threads.
     for group in folded {
         outcomes.push(process(shared, group, all_threads)?);
     }
@@ -409,7 +407,7 @@ fn by_name(found: &[Arc<Planned>], pass: &Pass) -> impl Iterator<Item = (Arc<str
     here.map(|planned| (planned.name.clone(), Arc::clone(planned)))
 }
 
-/// How much there is to be read.
+/// Returns the number of bytes to read.
 #[derive(Default)]
 struct Amount {
     files: u64,

@@ -1,4 +1,4 @@
-//! Rows of `sessions`: made last, when it is known what all sources say of each session.
+//! Rows of `sessions`. They are computed last, after all sources were read.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,10 +16,10 @@ use crate::lake::part::{self, PartWriter};
 use crate::lake::table_writer::StagedFile;
 use crate::tables::{SESSIONS, SessionColumns, SessionKind, SessionRow, Sessions};
 
-/// What other sources say, by agent and session.
+/// Notes of other sources, by agent and session.
 pub(super) type AllNotes = BTreeMap<(String, String), SessionNotes>;
 
-/// Writes the sessions' file of a part; gives it, and the sessions as the manifest is to have them.
+/// Writes the sessions' file of a part. Returns the file and the sessions' entries for the manifest.
 pub(super) fn write(
     shared: &Shared<'_>,
     part: &mut NewPart,
@@ -33,12 +33,12 @@ pub(super) fn write(
     let mut rows = Sessions::default();
     let mut entries = Vec::new();
     for SessionOut { entry, is_new } in std::mem::take(&mut part.sessions) {
-        let said = notes.get(&(part.name.agent.clone(), entry.id.clone()));
+        let notes = notes.get(&(part.name.agent.clone(), entry.id.clone()));
         let made = if is_new { &new } else { &old };
         if let Some((batch, row)) = made.get(&entry.id) {
-            rows.push(told(SessionColumns::of(batch).row(*row), &entry, said));
+            rows.push(with_notes(SessionColumns::of(batch).row(*row), &entry, notes));
         }
-        let notes = said.map_or(0, SessionNotes::hash);
+        let notes = notes.map_or(0, SessionNotes::hash);
         entries.push(SessionEntry { notes, ..entry });
     }
     let mut writer = PartWriter::new(&shared.layout.staging(), &shared.stage_name(), shared.syncer);
@@ -47,21 +47,21 @@ pub(super) fn write(
     Ok((file, entries))
 }
 
-/// Adds to a row what other sources say of its session. A title that its own source gave stays; one made of a prompt is
-/// replaced.
-fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionNotes>) -> SessionRow<'r> {
-    let Some(said) = said else { return row };
-    if said.hash() == entry.notes {
+/// Adds notes of other sources to the row of a session. A title of its own source stays; a title that comes from a
+/// prompt is replaced.
+fn with_notes<'r>(row: SessionRow<'r>, entry: &SessionEntry, notes: Option<&'r SessionNotes>) -> SessionRow<'r> {
+    let Some(notes) = notes else { return row };
+    if notes.hash() == entry.notes {
         return row;
     }
-    let title = said.title.as_deref().or(said.summary.as_deref()).filter(|_| !entry.marks.has_title()).or(row.title);
-    let summary = said.summary.as_deref().or(row.summary);
-    let subagent_type = row.subagent_type.or(said.subagent_type.as_deref());
-    let project_path = row.project_path.or(said.project_path.as_deref());
+    let title = notes.title.as_deref().or(notes.summary.as_deref()).filter(|_| !entry.marks.has_title()).or(row.title);
+    let summary = notes.summary.as_deref().or(row.summary);
+    let subagent_type = row.subagent_type.or(notes.subagent_type.as_deref());
+    let project_path = row.project_path.or(notes.project_path.as_deref());
     let user_name = row.user_name.or(project_path.and_then(user_of));
     let project = row.project.or(project_path.and_then(project_of));
-    let is_spawned = row.parent_session_id.is_none() && said.parent_session_id.is_some();
-    let said_root = said.root_session_id.as_deref().filter(|_| row.root_session_id == row.session_id);
+    let is_spawned = row.parent_session_id.is_none() && notes.parent_session_id.is_some();
+    let noted_root = notes.root_session_id.as_deref().filter(|_| row.root_session_id == row.session_id);
     SessionRow {
         kind: kind_of(row.kind, is_spawned),
         title,
@@ -69,8 +69,8 @@ fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionN
         user_name,
         project,
         project_path,
-        parent_session_id: row.parent_session_id.or(said.parent_session_id.as_deref()),
-        root_session_id: said_root.unwrap_or(row.root_session_id),
+        parent_session_id: row.parent_session_id.or(notes.parent_session_id.as_deref()),
+        root_session_id: noted_root.unwrap_or(row.root_session_id),
         forked_from_session_id: row.forked_from_session_id.filter(|_| !is_spawned),
         is_subagent: row.is_subagent || is_spawned,
         subagent_type,
@@ -78,12 +78,13 @@ fn told<'r>(row: SessionRow<'r>, entry: &SessionEntry, said: Option<&'r SessionN
     }
 }
 
-/// The `kind` of a session, given whether it is only known from elsewhere that another one started it.
+/// Returns the `kind` of a session. `is_spawned` is true if only other sources say that another session started
+/// it.
 fn kind_of(kind: SessionKind, is_spawned: bool) -> SessionKind {
     if is_spawned && kind == SessionKind::Session { SessionKind::Subagent } else { kind }
 }
 
-/// The row of a session that was put together anew, without what other sources say of it.
+/// Returns the row of a rebuilt session, without notes of other sources.
 pub(super) fn row<'r>(
     entry: &'r SessionEntry,
     facts: &'r Facts,
@@ -158,7 +159,7 @@ fn add_rows(rows: &mut SessionRows, batch: &RecordBatch) {
     rows.extend((0..batch.num_rows()).map(|row| (sessions.session_id(row).to_owned(), (batch.clone(), row))));
 }
 
-/// The rows of `sessions` of an earlier run, each part's read when it is first needed.
+/// Rows of `sessions` of an earlier run. Each part is read on first use.
 pub(super) struct KnownSessions<'s> {
     shared: &'s Shared<'s>,
     parts: BTreeMap<PartName, HashMap<&'s str, (RecordBatch, usize, &'s SessionEntry)>>,
@@ -169,7 +170,7 @@ impl<'s> KnownSessions<'s> {
         Self { shared, parts: BTreeMap::new() }
     }
 
-    /// Returns the facts that the lake has of a session (defaults for an unknown one), and whether its own source gave the
+    /// Returns the lake's facts of a session (defaults for an unknown one), and true if its own source gave the
     /// summary.
     pub(super) fn facts(&mut self, part: Option<&PartName>, session: &str) -> Result<(Facts, bool)> {
         let nothing = Facts { session_id: session.to_owned(), ..Facts::default() };
@@ -209,7 +210,7 @@ impl<'s> KnownSessions<'s> {
     }
 }
 
-/// Parts of a path, whichever system wrote it.
+/// Splits a path of any operating system into its components.
 fn parts_of(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split(['/', '\\']).filter(|part| !part.is_empty())
 }
@@ -218,7 +219,7 @@ fn last_part(path: &str) -> Option<&str> {
     parts_of(path).next_back().map(|name| name.strip_suffix(".git").unwrap_or(name))
 }
 
-/// Short name of the project in a folder; a worktree is named by what it is a worktree of.
+/// Returns the short name of the project in a folder. A worktree has the name of its repository.
 fn project_of(path: &str) -> Option<&str> {
     let parts: Vec<&str> = parts_of(path).collect();
     let worktrees = parts.iter().position(|part| matches!(*part, ".worktrees" | "worktrees" | ".claude"));
@@ -226,7 +227,7 @@ fn project_of(path: &str) -> Option<&str> {
     parts.get(..end)?.last().copied()
 }
 
-/// Name of the user whose home a folder lies in.
+/// Returns the name of the user whose home contains a folder.
 fn user_of(path: &str) -> Option<&str> {
     let mut parts = parts_of(path);
     let first = parts.next()?;

@@ -1,4 +1,4 @@
-//! The sums and counts of a session, from its rows in the other three tables.
+//! Sums and counts of a session over its rows in the other three tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use crate::tables::{MessageColumns, MessageKind, Status, ToolCallColumns, UsageC
 
 /// Longest time between two records that counts as active. Microseconds.
 const ACTIVE_GAP: i64 = 5 * 60 * 1_000_000;
-/// Longest title made of a prompt. Characters.
+/// Longest title that comes from a prompt. Characters.
 const TITLE_LENGTH: usize = 200;
 
-/// Sums and counts, row by row.
+/// Accumulates sums and counts row by row.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Totals {
     moments: Vec<i64>,
     pub(super) started_at: Option<i64>,
     pub(super) ended_at: Option<i64>,
-    /// The turn of the message before.
+    /// The turn of the previous message.
     turn: Option<i64>,
     turns_seen: BTreeSet<i64>,
     pub(super) turns: i64,
@@ -39,7 +39,7 @@ pub(super) struct Totals {
     pub(super) total: Option<i64>,
     pub(super) cost_usd: Option<f64>,
     tokens_of_models: BTreeMap<String, i64>,
-    /// The one with most tokens first.
+    /// The model with most tokens comes first.
     pub(super) models: Vec<String>,
     pub(super) unpriced: BTreeMap<String, u64>,
     first_prompt: Option<(i64, String)>,
@@ -133,7 +133,7 @@ impl Totals {
         }
     }
 
-    /// Time with less than five minutes between records. Milliseconds.
+    /// Active time: excludes pauses of five minutes or more. Milliseconds.
     pub(super) fn active_ms(&mut self) -> i64 {
         self.moments.sort_unstable();
         let gaps =

@@ -1,5 +1,5 @@
-//! Turns of a session that several sources tell of: each counts its own from 1, and the session goes on. A prompt that
-//! only the lake still has begins its turn nevertheless, and what follows it is of that turn.
+//! Turns of a session with several sources. Each source counts its turns from 1, and the session continues the count. A
+//! prompt that only the lake still has begins its turn nevertheless, and later records belong to it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::extract::Chunk;
 use crate::identity::Kind;
 use crate::tables::{MESSAGES, MessageColumns, MessageKind, TOOL_CALLS, TableDef, USAGE, UsageColumns};
 
-/// Stands for the rows that only the lake has, among the sources.
+/// Number of the lake among the sources, for rows that only the lake has.
 pub(super) const LAKE: usize = usize::MAX;
 
 /// The turns of one session.
 #[derive(Default)]
 pub(super) struct Turns {
-    /// Which turn a source's own turn is, by its place in `turns`.
-    told: HashMap<(usize, i64), usize>,
+    /// Index in `turns` of each source's own turn.
+    by_source: HashMap<(usize, i64), usize>,
     /// Turn of the record at each place in the session.
     at_place: HashMap<i64, usize>,
     turns: Vec<Turn>,
@@ -28,30 +28,31 @@ pub(super) struct Turns {
 }
 
 struct Turn {
-    /// Its number for the source that told of it first.
+    /// Its number in the first source that has it.
     own: i64,
-    /// Place of its first row; none has one yet.
+    /// Place of its first row; `None` if it has no row yet.
     first: Option<i64>,
-    /// Whether that row began it; of what the lake has of a turn, the beginning may be a source's.
+    /// True if that row began it. For a turn in the lake, the beginning may belong to a source.
     begins: bool,
 }
 
 struct LostPrompt {
     turn: i64,
-    /// A side chain's may belong to the turn of the main one.
+    /// A side chain's prompt may belong to the turn of the main chain.
     is_sidechain: bool,
 }
 
 impl Turns {
-    /// Takes what a source tells of turns, copies included; the first source first. `places` are the new places of its
-    /// records; one that has none gave way. A turn that has a record of an earlier source's turn is the same.
+    /// Adds the turns of a source, including those of copies; the most important source comes first. `places` are the
+    /// new places of its records; a superseded record has none. A turn that shares a record with a turn of an earlier
+    /// source is the same turn.
     pub(super) fn take(&mut self, source: usize, [messages, calls, _]: &[Chunk; 3], places: &HashMap<i64, i64>) {
-        let told = turns_of(&messages.batch, &MESSAGES).chain(turns_of(&calls.batch, &TOOL_CALLS));
-        let told = told.filter_map(|(own, turn)| Some((turn?, *places.get(&own)?)));
-        self.recognise(source, &told.collect::<Vec<_>>());
+        let records = turns_of(&messages.batch, &MESSAGES).chain(turns_of(&calls.batch, &TOOL_CALLS));
+        let records = records.filter_map(|(own, turn)| Some((turn?, *places.get(&own)?)));
+        self.recognise(source, &records.collect::<Vec<_>>());
     }
 
-    /// Takes the rows of a source that the session has, each in its place; those of the lake after all others.
+    /// Adds the rows of a source that the session has, with their places. The lake's rows come after all others.
     pub(super) fn keep(&mut self, source: usize, [messages, calls, _]: &[RecordBatch; 3]) {
         let columns = MessageColumns::of(messages);
         let is_prompt = |row: usize| matches!(columns.kind(row), MessageKind::Prompt | MessageKind::Command);
@@ -59,8 +60,8 @@ impl Turns {
             for row in (0..messages.num_rows()).filter(|row| is_prompt(*row)) {
                 self.lose(columns.seq(row), columns.turn(row), columns.is_sidechain(row));
             }
-            let told = turns_of(messages, &MESSAGES).chain(turns_of(calls, &TOOL_CALLS));
-            self.recognise(source, &told.filter_map(|(place, turn)| Some((turn?, place))).collect::<Vec<_>>());
+            let records = turns_of(messages, &MESSAGES).chain(turns_of(calls, &TOOL_CALLS));
+            self.recognise(source, &records.filter_map(|(place, turn)| Some((turn?, place))).collect::<Vec<_>>());
         }
         for row in 0..messages.num_rows() {
             let place = columns.seq(row);
@@ -72,22 +73,22 @@ impl Turns {
         }
     }
 
-    /// Records a prompt that only the lake has; does nothing if a source has it too.
+    /// Records a prompt that only the lake has. Does nothing if a source has it too.
     fn lose(&mut self, place: i64, turn: Option<i64>, is_sidechain: bool) {
         if let Some(turn) = turn.filter(|_| !self.at_place.contains_key(&place)) {
             self.lost.insert(place, LostPrompt { turn, is_sidechain });
         }
     }
 
-    fn recognise(&mut self, source: usize, told: &[(i64, i64)]) {
-        for (turn, place) in told {
+    fn recognise(&mut self, source: usize, records: &[(i64, i64)]) {
+        for (turn, place) in records {
             if let Some(at) = self.at_place.get(place) {
-                self.told.entry((source, *turn)).or_insert(*at);
+                self.by_source.entry((source, *turn)).or_insert(*at);
             }
         }
-        for (turn, place) in told {
+        for (turn, place) in records {
             let turns = &mut self.turns;
-            let at = *self.told.entry((source, *turn)).or_insert_with(|| {
+            let at = *self.by_source.entry((source, *turn)).or_insert_with(|| {
                 turns.push(Turn { own: *turn, first: None, begins: false });
                 turns.len() - 1
             });
@@ -96,7 +97,7 @@ impl Turns {
     }
 
     fn put(&mut self, source: usize, turn: Option<i64>, place: i64, begins: bool) {
-        let at = turn.and_then(|turn| self.told.get(&(source, turn)));
+        let at = turn.and_then(|turn| self.by_source.get(&(source, turn)));
         if let Some(turn) = at.and_then(|at| self.turns.get_mut(*at))
             && turn.first.is_none_or(|first| place < first)
         {
@@ -104,7 +105,7 @@ impl Turns {
         }
     }
 
-    /// The number of each turn, in the order of the session's rows: its own, unless that is taken.
+    /// Returns the number of each turn, in the order of the session's rows: its own number, unless that is taken.
     pub(super) fn numbered(self) -> Numbers {
         let turns = self.turns.iter().enumerate().filter_map(|(at, turn)| Some((turn.first?, Some(at))));
         let mut order: Vec<(i64, Option<usize>)> = turns.chain(self.lost.keys().map(|place| (*place, None))).collect();
@@ -127,11 +128,14 @@ impl Turns {
             }
         }
         let number = |at: &usize| Some((self.turns.get(*at)?.first?, *numbers.get(at)?));
-        Numbers { turns: self.told.iter().filter_map(|(told, at)| Some((*told, number(at)?))).collect(), begun }
+        Numbers {
+            turns: self.by_source.iter().filter_map(|(records, at)| Some((*records, number(at)?))).collect(),
+            begun,
+        }
     }
 }
 
-/// Place among the source's records, and turn, of each row.
+/// Returns the place and the turn of each row in the source.
 fn turns_of(batch: &RecordBatch, table: &TableDef) -> impl Iterator<Item = (i64, Option<i64>)> {
     let column =
         |name| table.index_of(name).and_then(|index| batch.columns().get(index)?.as_primitive_opt::<Int64Type>());
@@ -139,11 +143,11 @@ fn turns_of(batch: &RecordBatch, table: &TableDef) -> impl Iterator<Item = (i64,
     places.into_iter().flat_map(Int64Array::values).copied().zip(turns.into_iter().flatten())
 }
 
-/// Numbers of the session's turns.
+/// Numbers of a session's turns.
 pub(super) struct Numbers {
-    /// Place of the first row, and the number, of each turn, by source and the source's own number.
+    /// Place of the first row, and number, of each turn, by source and the source's own number.
     turns: HashMap<(usize, i64), (i64, i64)>,
-    /// Places where turns begin, with the number of those whose prompt only the lake has.
+    /// Places where turns begin. If only the lake has the prompt, with the turn's number.
     begun: BTreeMap<i64, Option<i64>>,
 }
 
@@ -157,15 +161,15 @@ impl Numbers {
         }
     }
 
-    /// Writes the session's turns into the rows of all sources: messages, tool calls and usage. `knew` returns the turn that a
-    /// record has in the lake: a record keeps it if its source no longer has the prompt.
+    /// Writes the session's turns into the rows of all sources: messages, tool calls and usage. `knew` returns the turn
+    /// that a record has in the lake; a record keeps it if its source no longer has the prompt.
     pub(super) fn apply(
         &self,
         gathered: &mut [(usize, [RecordBatch; 3])],
         knew: impl Fn(Kind, &str) -> Option<i64>,
     ) -> Result<()> {
         let has_lost = self.begun.values().any(Option::is_some);
-        // A response has no place of its own; its message has.
+        // A response has no place of its own. It takes the place of its message.
         let mut of_messages: HashMap<String, Option<i64>> = HashMap::new();
         for (source, [messages, calls, _]) in &mut *gathered {
             let tables = [
@@ -211,10 +215,10 @@ fn with_turns(batch: &RecordBatch, table: &TableDef, turns: Int64Array) -> Resul
 mod tests {
     use super::*;
 
-    /// What a source tells of a record: its turn, its place, whether the session has a row of it there.
-    type Told = (i64, i64, bool);
+    /// A record of a source: its turn, its place, and whether the session has a row of it there.
+    type SourceTurn = (i64, i64, bool);
 
-    fn turns(sources: &[(usize, &[Told])], prompts: &[(i64, i64, bool)]) -> Numbers {
+    fn turns(sources: &[(usize, &[SourceTurn])], prompts: &[(i64, i64, bool)]) -> Numbers {
         let mut turns = Turns::default();
         for (source, records) in sources {
             if *source == LAKE {
@@ -230,40 +234,40 @@ mod tests {
         turns.numbered()
     }
 
-    fn numbers(sources: &[(usize, &[Told])]) -> HashMap<(usize, i64), i64> {
-        turns(sources, &[]).turns.into_iter().map(|(told, (_, number))| (told, number)).collect()
+    fn numbers(sources: &[(usize, &[SourceTurn])]) -> HashMap<(usize, i64), i64> {
+        turns(sources, &[]).turns.into_iter().map(|(records, (_, number))| (records, number)).collect()
     }
 
     #[test]
     fn turns_go_on_in_the_next_source() {
-        let first: &[Told] = &[(1, 0, true), (1, 1, true), (2, 2, true)];
-        let second: &[Told] = &[(1, 3, true), (2, 4, true)];
+        let first: &[SourceTurn] = &[(1, 0, true), (1, 1, true), (2, 2, true)];
+        let second: &[SourceTurn] = &[(1, 3, true), (2, 4, true)];
         let expected = HashMap::from([((0, 1), 1), ((0, 2), 2), ((1, 1), 3), ((1, 2), 4)]);
         assert_eq!(numbers(&[(0, first), (1, second)]), expected);
     }
 
     #[test]
     fn a_copy_of_a_turn_is_that_turn_and_what_has_no_row_is_none() {
-        let first: &[Told] = &[(1, 0, true), (2, 2, true)];
-        let copy: &[Told] = &[(1, 2, false), (2, 3, true), (3, 9, false)];
+        let first: &[SourceTurn] = &[(1, 0, true), (2, 2, true)];
+        let copy: &[SourceTurn] = &[(1, 2, false), (2, 3, true), (3, 9, false)];
         let expected = HashMap::from([((0, 1), 1), ((0, 2), 2), ((1, 1), 2), ((1, 2), 3)]);
         assert_eq!(numbers(&[(0, first), (1, copy)]), expected);
     }
 
     #[test]
     fn what_only_the_lake_has_belongs_to_the_turn_before() {
-        let source: &[Told] = &[(1, 0, true), (2, 5, true)];
-        let lake: &[Told] = &[(1, 1, true), (4, 0, true)];
+        let source: &[SourceTurn] = &[(1, 0, true), (2, 5, true)];
+        let lake: &[SourceTurn] = &[(1, 1, true), (4, 0, true)];
         let expected = HashMap::from([((0, 1), 1), ((0, 2), 2), ((LAKE, 1), 1), ((LAKE, 4), 1)]);
         assert_eq!(numbers(&[(0, source), (LAKE, lake)]), expected);
-        let after_all: &[Told] = &[(4, 7, true)];
+        let after_all: &[SourceTurn] = &[(4, 7, true)];
         assert_eq!(numbers(&[(LAKE, after_all)]), HashMap::from([((LAKE, 4), 4)]));
     }
 
     #[test]
     fn what_follows_a_prompt_that_only_the_lake_has_is_of_its_turn() {
-        let source: &[Told] = &[(1, 0, true), (1, 3, true), (2, 5, true)];
-        let lake: &[Told] = &[(2, 1, true), (2, 2, true)];
+        let source: &[SourceTurn] = &[(1, 0, true), (1, 3, true), (2, 5, true)];
+        let lake: &[SourceTurn] = &[(2, 1, true), (2, 2, true)];
         let turns = turns(&[(0, source), (LAKE, lake)], &[(2, 1, false)]);
         let of_source = [(0, 1), (3, 1), (5, 2)].map(|(place, own)| turns.at(0, place, own));
         assert_eq!(of_source, [1, 2, 3]);
@@ -272,8 +276,8 @@ mod tests {
 
     #[test]
     fn a_prompt_of_a_side_chain_begins_no_turn_within_one() {
-        let source: &[Told] = &[(1, 0, true), (1, 3, true), (2, 5, true)];
-        let lake: &[Told] = &[(1, 1, true)];
+        let source: &[SourceTurn] = &[(1, 0, true), (1, 3, true), (2, 5, true)];
+        let lake: &[SourceTurn] = &[(1, 1, true)];
         let turns = turns(&[(0, source), (LAKE, lake)], &[(1, 1, true)]);
         assert_eq!([(3, 1), (5, 2)].map(|(place, own)| turns.at(0, place, own)), [1, 2]);
         assert_eq!(turns.at(LAKE, 1, 1), 1);

@@ -1,4 +1,4 @@
-//! A lake that another llrem wrote, whose tables had fewer columns.
+//! A lake that another llrem wrote, with fewer columns.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -35,7 +35,7 @@ impl OldLake {
         Self::of("claude-code/worked-example", &ADDED.map(|(table, column)| (table, without(column))))
     }
 
-    /// A lake made of a fixture, whose tables were changed to what they were.
+    /// A lake made from a fixture, with tables changed to their earlier form.
     #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
     fn of(fixture: &str, changes: &[(&'static TableDef, impl Fn(&RecordBatch) -> RecordBatch)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -94,7 +94,7 @@ fn without(batch: &RecordBatch, column: &str) -> RecordBatch {
     batch.project(&kept).unwrap()
 }
 
-/// Sums of tokens as they were: 0 where none was said.
+/// Earlier sums of tokens: 0 instead of null.
 fn without_null_tokens(batch: &RecordBatch) -> RecordBatch {
     let told = batch.schema();
     let columns = told.fields().iter().zip(batch.columns()).map(|(field, column)| {
@@ -107,7 +107,7 @@ fn without_null_tokens(batch: &RecordBatch) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns).unwrap()
 }
 
-/// Writes a file anew with changed rows.
+/// Rewrites a file with changed rows.
 #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
 fn rewrite(path: &Path, table: &TableDef, change: impl Fn(&RecordBatch) -> RecordBatch) -> FileEntry {
     let batches: Vec<RecordBatch> = part::read(path, table).unwrap().map(Result::unwrap).collect();
@@ -177,7 +177,7 @@ fn a_run_over_some_of_the_sources_leaves_no_file_behind() {
     assert!(rows.iter().all(|batch| batch.column_by_name("input_shape").unwrap().null_count() == 0));
 }
 
-/// The same rows with other ids, as a parser gave them that named records by their places.
+/// The same rows with the ids of a parser that named records by position.
 fn named_by_place(batch: &RecordBatch) -> RecordBatch {
     let sessions = batch.column_by_name("session_id").unwrap().as_string::<i32>();
     let ids = |of: &str| {
@@ -200,7 +200,7 @@ fn own_id(batch: &RecordBatch) -> &'static str {
 }
 
 impl OldLake {
-    /// A lake made of a fixture by a parser that named records by their places.
+    /// A lake that such a parser made from a fixture.
     #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
     fn of_places(fixture: &str) -> Self {
         let kinds = [(&MESSAGES, Kind::Message), (&TOOL_CALLS, Kind::ToolCall), (&USAGE, Kind::Response)];
@@ -238,8 +238,8 @@ impl OldLake {
         lake
     }
 
-    /// Texts of a session's messages, names of its calls' inputs, or its responses' output tokens; with a mark where they
-    /// are gone.
+    /// Returns texts of a session's messages, inputs of its calls, or output tokens of its responses, with a mark if
+    /// they are gone.
     fn told(&self, table: &TableDef, session: &str, column: &str) -> Vec<String> {
         let mut told = Vec::new();
         for batch in self.rows(table) {
@@ -279,7 +279,7 @@ fn records_that_places_named_are_known_again() {
     }
 }
 
-/// The task was taken back before its last answer, and went on otherwise.
+/// The task was rewound before its last answer, and continued differently.
 #[test]
 fn records_that_places_named_are_known_again_in_a_changed_file() {
     let lake = OldLake::of_places("cline/history-only");

@@ -1,4 +1,4 @@
-//! Responses that several sources hold: one row, with the numbers of the fullest copy.
+//! Responses of several sources: one row, with the counts of the fullest copy.
 
 use arrow::array::RecordBatch;
 
@@ -8,7 +8,7 @@ use crate::identity::{Owners, ResponseCopy};
 use crate::pricing::{Pricer, Recent, with_costs};
 use crate::tables::{CostSource, Usage, UsageColumns, UsageGrain, UsageRow};
 
-/// Rows that only the lake still has, with what their models cost by the prices of this run.
+/// Prices rows that only the lake still has by the prices of this run.
 pub(super) fn priced_anew(batch: &RecordBatch, pricer: &Pricer) -> Result<RecordBatch> {
     let mut rows = Usage::default();
     let columns = UsageColumns::of(batch);
@@ -21,7 +21,7 @@ pub(super) fn priced_anew(batch: &RecordBatch, pricer: &Pricer) -> Result<Record
     Ok(rows.finish()?)
 }
 
-/// Puts the fullest copy's numbers into the rows whose response has copies elsewhere.
+/// Writes the fullest copy's counts into rows whose response has other copies.
 pub(super) fn with_fullest_copies(chunk: &Chunk, owners: &Owners, pricer: &Pricer) -> Result<RecordBatch> {
     let copies: Vec<Option<Vec<ResponseCopy>>> = chunk.keys.iter().map(|key| owners.copies(*key)).collect();
     if copies.iter().all(Option::is_none) {
@@ -42,18 +42,18 @@ pub(super) fn with_fullest_copies(chunk: &Chunk, owners: &Owners, pricer: &Price
 fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pricer: &Pricer) {
     let request =
         own.request_id.and_then(|_| copies.iter().find(|copy| !copy.is_sidechain).and_then(|copy| copy.request));
-    // A side question repeats a response of its parent under another request; its numbers are not the response's.
+    // A side question repeats a response of its parent under another request. Its counts are not those of the response.
     let is_replay = |copy: &&ResponseCopy| {
         copy.is_sidechain && !own.is_sidechain && copy.request.is_some() && request.is_some() && copy.request != request
     };
-    // A running total only grows, in whatever kind; of a response only the output does.
+    // All counts of a running total only grow. Of a response, only the output grows.
     let size = |copy: &&ResponseCopy| (if own.grain == UsageGrain::Session { copy.total() } else { None }, copy.output);
     let originals = copies.iter().filter(|copy| !is_replay(copy));
     let fullness = |copy: &&ResponseCopy| (size(copy), copy.stop_reason.is_some(), copy.known_counts());
     let Some(best) = originals.max_by_key(fullness) else {
         return rows.push(own);
     };
-    // The cost was always that of the whole response, also where the tokens beside it were those of its start.
+    // A recorded cost is always that of the whole response, even if the token counts next to it are those of its start.
     let recorded = best.recorded_cost.or(copies.iter().find_map(|copy| copy.recorded_cost));
     let repeats = copies.iter().map(|copy| copy.copies + 1).sum::<i64>() - 1;
     let merged = UsageRow {

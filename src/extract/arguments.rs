@@ -1,4 +1,4 @@
-//! What a tool call asks for: a key that is equal where the arguments are, whatever their order and spacing.
+//! The key of a tool call's request: equal for equal arguments, whatever their order and spacing.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,13 @@ use super::hashing::Pieces;
 use crate::source::records::Fields;
 use crate::source::unescape;
 
-/// Arguments that a description only says in other words.
+/// Arguments that only describe the call in other words.
 const DESCRIBED: [&str; 5] = ["command", "cmd", "script", "code", "prompt"];
-/// Arguments that describe such a call. Models word them anew each time.
+/// Tools with such arguments. Models word them anew each time.
 const DESCRIPTIONS: [&str; 3] = ["description", "riskLevel", "riskLevelReason"];
 
-/// Returns a hash of tool and arguments, whatever the order of the keys; what only describes a call is left out.
+/// Returns a hash of tool and arguments, whatever the order of the keys. Arguments that only describe the call are left
+/// out.
 pub(super) fn input_key(tool: &str, input: &str) -> u64 {
     let mut hasher = Pieces::new();
     hasher.add(tool.as_bytes());
@@ -34,17 +35,18 @@ pub(super) fn input_key(tool: &str, input: &str) -> u64 {
 pub(crate) struct Request<'j>(Vec<(Cow<'j, str>, &'j str)>);
 
 impl<'j> Request<'j> {
-    /// The arguments, where the JSON is an object. It was parsed before: only where entries begin and end is looked for.
+    /// Parses the arguments if the JSON is an object. The JSON is valid, so only the beginnings and ends of entries are
+    /// searched.
     pub(crate) fn of(json: &'j str) -> Option<Self> {
         entries(json).map(Self)
     }
 
-    /// The value of a key, as JSON; of two, the last.
+    /// Returns the value of a key as JSON. Of two values, the last one counts.
     pub(crate) fn get(&self, key: &str) -> Option<&'j str> {
         self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 
-    /// The fields of a record; of two names for one, what comes last counts.
+    /// Deserializes the fields of a record. Of two names for one field, the last one counts.
     pub(crate) fn fields<T: Fields<'j>>(&self) -> serde_json::Result<T> {
         let mut record = T::default();
         self.0.iter().try_for_each(|(key, value)| record.take(key, value))?;
@@ -52,10 +54,10 @@ impl<'j> Request<'j> {
     }
 }
 
-/// Arguments of one call that are told apart; a call with more is known by its text.
+/// Most arguments that are compared one by one. A call with more is compared by its text.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The entries of a JSON object, values as they stand; nothing where the text is no object, or has too many.
+/// Returns the entries of a JSON object with their raw values, or `None` if the text is no object or has too many.
 fn entries(json: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
     let mut scan = Scan { bytes: json.as_bytes(), at: 0 };
     let mut entries = Vec::new();
@@ -78,7 +80,7 @@ fn entries(json: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
     (scan.at == json.len()).then_some(entries)
 }
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -90,13 +92,13 @@ impl Scan<'_> {
         self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     }
 
-    /// Goes behind a sign, where it comes next.
+    /// Skips a sign, if it comes next.
     fn expect(&mut self, sign: u8) -> Option<()> {
         self.skip_space();
         (*self.bytes.get(self.at)? == sign).then(|| self.at += 1)
     }
 
-    /// Goes behind the value that comes next, and gives where it stands.
+    /// Skips the next value, and returns it.
     fn value(&mut self) -> Option<std::ops::Range<usize>> {
         self.skip_space();
         let from = self.at;
@@ -115,8 +117,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Goes behind a text in quotes. A quote is part of the text where an odd number of backslashes comes before it: most
-    /// of a text's backslashes stand before other letters, and need no look.
+    /// Skips a quoted text. A quote is part of the text after an odd number of backslashes. Most backslashes of a text
+    /// come before other letters, and need no check.
     fn skip_text(&mut self) -> Option<()> {
         let from = self.at + 1;
         let text = self.bytes.get(from..)?;
@@ -129,7 +131,7 @@ impl Scan<'_> {
         Some(())
     }
 
-    /// Goes behind a number, or `true`, `false` or `null`.
+    /// Skips a number, or `true`, `false` or `null`.
     fn skip_word(&mut self) -> Option<()> {
         let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
         let length = self.bytes.get(self.at..)?.iter().take_while(is_part).count();
@@ -188,12 +190,11 @@ mod tests {
     }
 
     record! {
-        /// Fields that may be had from an object.
+        /// Fields to read from an object.
         Told<'a> {
             text: Text<'a> = "text" | "also",
             number: Number = "number",
         }
-        ignores the rest
     }
 
     #[test]
@@ -212,7 +213,7 @@ mod tests {
     }
 
     proptest! {
-        /// An object's entries are those that a parser finds, in whatever spacing.
+        /// The entries of an object are those that a parser finds, in any spacing.
         #[test]
         fn entries_are_what_the_parser_says(
             told in prop::collection::btree_map(any::<String>(), value(), 0..6), is_spaced in any::<bool>()

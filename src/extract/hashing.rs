@@ -1,4 +1,4 @@
-//! Hashes as they are stored: sixteen hexadecimal digits, the same on every machine.
+//! Hashes as stored: sixteen hexadecimal digits, the same on every machine.
 
 use std::ops::Deref;
 
@@ -33,11 +33,11 @@ pub(super) fn hex_byte(byte: u8) -> [u8; 2] {
     [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]
 }
 
-/// Bytes that are put together before they are hashed.
+/// Bytes that are concatenated before hashing.
 const SHORT: usize = 512;
 
-/// Hashes pieces as if they stood one behind the other. Few bytes are put together first: a hasher that takes pieces has a
-/// state of its own to set up, which costs more than to hash them.
+/// Hashes pieces as if they were concatenated. Short ones are concatenated first, because setting up a streaming hasher
+/// costs more than hashing them.
 pub(super) struct Pieces {
     short: [u8; SHORT],
     length: usize,

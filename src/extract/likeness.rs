@@ -1,33 +1,20 @@
-//! What tells whether two texts are the same, or nearly: hashes and sketches that every SQL engine compares alike, where
-//! their own functions for it differ.
+//! Hashes and sketches that say whether two texts are the same, or nearly. Every SQL engine compares them alike,
+//! whereas its own functions for similarity differ.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::hashing::{Pieces, hex_byte};
 
-/// Whether two outputs are equal: a hash of all bytes.
+/// Returns a hash of all bytes of an output.
 pub(super) fn output_key(output: &str) -> u64 {
-    xxh3_64(own_text(output).as_bytes())
+    xxh3_64(output.as_bytes())
 }
 
-/// Bytes at the beginning of an output in which the agent may tell of the call.
-const HEADER: usize = 512;
-
-/// What the tool said. Codex (0.50 on) puts ids, times and the exit code of the call before it, up to a line `Output:`.
-fn own_text(output: &str) -> &str {
-    let header = output.get(..output.floor_char_boundary(HEADER)).unwrap_or_default();
-    if !["Chunk ID:", "Wall time", "Exit code:", "Script completed"].iter().any(|line| header.starts_with(line)) {
-        return output;
-    }
-    let own = header.find("\nOutput:\n").and_then(|at| output.get(at + "\nOutput:\n".len()..));
-    own.unwrap_or(output)
-}
-
-/// Bytes of a text that are looked at word by word; what lies behind counts as it stands.
+/// Bytes of a text that are split into words. The rest counts as it is.
 const LOOKED_AT: usize = 4 << 10;
 
-/// Whether two requests are nearly the same: a hash of the tool and the letters of its arguments. Numbers, white space,
-/// punctuation and case do not count, so that `head -50` is as good as `head -100`.
+/// Returns a hash of the tool and the letters of its arguments, which is equal for nearly equal requests. Numbers,
+/// white space, punctuation and case do not count, so `head -50` equals `head -100`.
 pub(super) fn input_shape(tool: &str, input: &str, letters: &mut Letters) -> u64 {
     let (head, rest) = split(input);
     let mut hasher = Pieces::new();
@@ -38,10 +25,10 @@ pub(super) fn input_shape(tool: &str, input: &str, letters: &mut Letters) -> u64
     hasher.hash()
 }
 
-/// Whether two errors are the same: a hash of the words of the first lines. What names a place or a thing does not count:
-/// paths, and words with digits (numbers, ids, addresses, times). Nothing where no word is left.
+/// Returns a hash of the words in the first lines of an error. Names of places and things do not count: paths, and
+/// words with digits (numbers, ids, addresses, times). Returns `None` if no word is left.
 pub(super) fn error_key(output: &str, letters: &mut Letters) -> Option<u64> {
-    let (head, _) = split(own_text(output));
+    let (head, _) = split(output);
     let mut hasher = Pieces::new();
     let mut has_words = false;
     for word in head.split_ascii_whitespace().filter(|word| !names_something(word)) {
@@ -59,11 +46,11 @@ fn names_something(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'/' || byte == b'\\')
 }
 
-/// Bytes that are looked at in one go.
+/// Bytes that are processed in one step.
 const STEP: usize = 32;
 
-/// Room for the letters of a text that is looked at, and a step more, so that its bounds are looked at once a step. To clear
-/// it for each text would cost as much as many a text does.
+/// Buffer for the letters of a text, with room for one more step, so that bounds are checked once a step. It is reused,
+/// because clearing it for each text would cost as much as many a text.
 pub(super) struct Letters(Box<[u8]>);
 
 impl Letters {
@@ -71,8 +58,8 @@ impl Letters {
         Self(vec![0; LOOKED_AT + STEP].into())
     }
 
-    /// The letters of a text, in lower case; of other alphabets, each byte as it is. Every byte is put down, and the next
-    /// one over it where it is no letter: a branch for each byte would cost more.
+    /// Returns the letters of a text in lower case; bytes of other alphabets stay as they are. It writes every byte,
+    /// and overwrites it by the next one if it is no letter: a branch for each byte would cost more.
     fn of(&mut self, text: &str) -> &[u8] {
         let mut count = 0;
         for bytes in text.as_bytes().chunks(STEP) {
@@ -90,7 +77,7 @@ impl Letters {
     }
 }
 
-/// Each byte as a letter in lower case; 0 for what is none.
+/// Each byte as a letter in lower case; 0 if it is no letter.
 const LETTERS: [u8; 256] = {
     let mut letters = [0; 256];
     let mut byte = u8::MAX;
@@ -103,20 +90,20 @@ const LETTERS: [u8; 256] = {
     letters
 };
 
-/// The part that is looked at closely, and the rest.
+/// Splits a text into the part that is processed word by word, and the rest.
 fn split(text: &str) -> (&str, &str) {
     text.split_at(text.floor_char_boundary(LOOKED_AT))
 }
 
-/// Seed of sketches of texts that are stored next to them.
+/// Seed of sketches that are stored next to their texts.
 pub(crate) const PUBLIC_SEED: u64 = 0;
 /// Numbers in a sketch.
 const SKETCHED: usize = 32;
 
-/// How alike two texts are: for each of 32 orders of all there is, the first of the text's words and pairs of words, as two
-/// hex digits. The share of equal places of two sketches estimates which share of their words and pairs two texts have in
-/// common (`MinHash`; the error is about 0.09). Only sketches with one seed can be compared. Nothing for a text without
-/// words.
+/// Returns a sketch of a text's words and pairs of words: for each of 32 random orders, the first one as two hex
+/// digits. The share of equal places of two sketches estimates the share of words and pairs that the texts have in
+/// common (`MinHash`; the error is about 0.09). Only sketches with the same seed can be compared. Returns `None` for a
+/// text without words.
 pub(crate) fn text_sketch(text: &str, seed: u64) -> Option<String> {
     let (head, _) = split(text);
     let mut sketch = Sketch::new();
@@ -131,31 +118,31 @@ pub(crate) fn text_sketch(text: &str, seed: u64) -> Option<String> {
     previous?;
     let mut digits = String::with_capacity(2 * SKETCHED);
     for hash in sketch.least {
-        // The low digits: the high ones of a least hash are nearly always zero.
+        // Uses the low digits: the high digits of a minimal hash are nearly always zero.
         let [low, ..] = hash.to_le_bytes();
         digits.extend(hex_byte(low).map(char::from));
     }
     Some(digits)
 }
 
-/// The first hash in each of the orders.
+/// The smallest hash in each of the orders.
 struct Sketch {
     least: [u32; SKETCHED],
-    /// Hashes that were taken, each at the place of its low bits: half of all words were there before.
+    /// Recent hashes, indexed by their low bits: half of all words occurred before.
     taken: [u64; TAKEN],
 }
 
-/// Places for hashes that were taken.
+/// Size of the index of recent hashes.
 const TAKEN: usize = 256;
 
 impl Sketch {
     fn new() -> Self {
-        // No hash is at a place whose number is not in its own low bits.
+        // Initial values that match no hash, because they differ from their index in the low bits.
         let elsewhere = |place: usize| place as u64 + 1;
         Self { least: [u32::MAX; SKETCHED], taken: std::array::from_fn(elsewhere) }
     }
 
-    /// Keeps the hash wherever it comes first in an order.
+    /// Updates the orders in which the hash is the smallest.
     #[expect(clippy::cast_possible_truncation, reason = "each half of a hash is as good as the whole")]
     fn take(&mut self, hash: u64) {
         if std::mem::replace(&mut self.taken[hash as usize % TAKEN], hash) == hash {
@@ -167,10 +154,10 @@ impl Sketch {
     }
 }
 
-/// Letters of a word that is put into lower case where it stands, as most are.
+/// Longest word that is lowercased in place, as most are.
 const SHORT_WORD: usize = 32;
 
-/// Hash of a word in lower case.
+/// Returns the hash of a word in lower case.
 fn hash_of(word: &str, seed: u64) -> u64 {
     let mut room = [0; SHORT_WORD];
     match room.get_mut(..word.len()).filter(|_| word.is_ascii()) {
@@ -183,8 +170,8 @@ fn hash_of(word: &str, seed: u64) -> u64 {
     }
 }
 
-/// One odd factor an order: multiplying by it puts all hashes of 32 bits in another order, and vector
-/// instructions multiply several at once.
+/// One odd factor for each order. Multiplying by it permutes all 32-bit hashes, and vector instructions multiply
+/// several at once.
 const ORDERS: [u32; SKETCHED] = {
     let mut orders = [0; SKETCHED];
     let mut order = 0;
@@ -195,7 +182,7 @@ const ORDERS: [u32; SKETCHED] = {
     orders
 };
 
-/// The finisher of `SplitMix64`: every bit of a number moves every bit of the result.
+/// The finisher of `SplitMix64`: every input bit affects every output bit.
 const fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -228,19 +215,6 @@ mod tests {
         assert_eq!(key("Connection to 10.0.0.1:8080 refused"), key("connection to 10.0.0.2:9090 refused"));
         assert_eq!(error_key("127", &mut Letters::new()), None);
         assert_eq!(error_key("", &mut Letters::new()), None);
-    }
-
-    #[test]
-    fn what_an_agent_tells_of_the_call_is_no_output() {
-        let told = |chunk, seconds, text| {
-            format!("Chunk ID: {chunk}\nWall time: {seconds} seconds\nProcess exited with code 1\nOutput:\n{text}")
-        };
-        let [a, b] = [told("a1b2c3", "0.05", "no such file"), told("d4e5f6", "1.73", "no such file")];
-        assert_eq!(output_key(&a), output_key(&b));
-        let key = |output| error_key(output, &mut Letters::new());
-        assert_eq!(key(&a), key("no such file"));
-        assert_ne!(output_key(&a), output_key(&told("a1b2c3", "0.05", "no such folder")));
-        assert_ne!(output_key("a\nOutput:\nsame"), output_key("b\nOutput:\nsame"));
     }
 
     #[test]

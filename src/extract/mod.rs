@@ -1,4 +1,4 @@
-//! Where extractors put their rows: redacted, priced, claimed, and collected into Arrow batches.
+//! Receives rows from extractors: redacts, prices and claims them, and collects them into Arrow batches.
 
 mod arguments;
 mod fullness;
@@ -28,18 +28,18 @@ pub use crate::identity::{Kind, key, session_key};
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
 
-/// Why a source gave nothing.
+/// The reason why a source gave no rows.
 #[derive(Debug)]
 pub enum Reject {
-    /// The file system refused.
+    /// An error of the file system.
     Io(io::Error),
-    /// The database is damaged, or not what it was taken for.
+    /// The database is damaged, or no database of the expected kind.
     Database(rusqlite::Error),
-    /// The content cannot be read, by its very nature.
+    /// The content cannot be read by design, for example because it is encrypted.
     Encrypted,
     /// The rows take too much memory to be collected.
     TooLarge,
-    /// The rows could not be handed on.
+    /// The rows could not be passed on.
     Failed(Error),
 }
 
@@ -55,18 +55,18 @@ impl From<Error> for Reject {
     }
 }
 
-/// What was found in a source, beside its rows.
+/// Counts and problems of a source.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// Lines or records read.
     pub lines: u64,
     /// Lines or records that could not be read.
     pub bad_lines: u64,
-    /// The first of them, from 1.
+    /// The first of them, numbered from 1.
     pub first_bad_line: Option<u64>,
-    /// What was wrong, first problem first; at most [`Report::PROBLEMS`] are kept.
+    /// Problems, in the order of the file; at most [`Report::PROBLEMS`] are kept.
     pub problems: Vec<String>,
-    /// Record types, fields and blocks that are not known, with their counts.
+    /// Unknown record types, fields and blocks, with their counts.
     pub unknown: BTreeMap<String, u64>,
     /// Secrets replaced, by kind.
     pub redactions: Counts,
@@ -77,7 +77,7 @@ impl Report {
     const UNKNOWN: usize = 64;
 }
 
-/// Whether texts, inputs and outputs are kept.
+/// Texts, inputs and outputs to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Content {
     /// Everything is kept.
@@ -87,16 +87,16 @@ pub enum Content {
     None,
 }
 
-/// What every sink of a run shares.
+/// The state that every sink of a run shares.
 pub struct Context<'a> {
     /// The agent's id.
     pub agent: &'static str,
     /// Replaces secrets.
     pub redactor: &'a Redactor,
-    /// Knows prices.
+    /// Computes costs.
     pub pricer: &'a Pricer,
-    /// Whether texts are kept.
+    /// The texts to keep.
     pub content: Content,
-    /// Zone of moments that agents write without one.
+    /// Time zone of times that agents write without one.
     pub zone: Tz,
 }

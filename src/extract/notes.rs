@@ -1,11 +1,11 @@
-//! What a source says of a row that another source has.
+//! Notes of a source on rows of another source.
 
 use serde::{Deserialize, Serialize};
 
-/// What a note tells.
+/// The subject and field of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NoteField {
-    /// Summary of the session that has the message of that key.
+    /// Summary of the session with the message of that key.
     Summary,
     /// Title of the session of that presence key.
     Title,
@@ -13,23 +13,23 @@ pub enum NoteField {
     SubagentType,
     /// Session that the tool call of that key started.
     ChildSession,
-    /// Folder of the session of that presence key, where its own source names none.
+    /// Folder of the session of that presence key, if its own source names none.
     ProjectPath,
-    /// Session that started the one of that presence key, where its own source names none.
+    /// Parent of the session of that presence key, if its own source names none.
     Parent,
-    /// Outermost session above the one of that presence key; likewise.
+    /// Root of the session of that presence key, if its own source names none.
     Root,
 }
 
-/// Something that one source tells about a row of another.
+/// A note of one source on a row of another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Note {
-    /// What it is about.
+    /// Key of the subject.
     pub key: u64,
-    /// What it tells.
+    /// Field of the note.
     pub field: NoteField,
-    /// The highest wins; then the later text.
+    /// Priority. The highest wins; if equal, the later text.
     pub rank: i64,
-    /// What it says.
+    /// Text of the note.
     pub text: String,
 }

@@ -1,10 +1,10 @@
-//! Short texts that are the same row after row: they are redacted when they change.
+//! Short texts that are equal in consecutive rows. They are redacted when they change.
 
 use std::rc::Rc;
 
 use crate::redact::{Counts, Redactor};
 
-/// The last of them, and the same without secrets.
+/// The last text, and its redacted form.
 #[derive(Default)]
 pub(super) struct Repeated {
     seen: String,
@@ -12,7 +12,7 @@ pub(super) struct Repeated {
 }
 
 impl Repeated {
-    /// The text without secrets.
+    /// Returns the redacted text.
     pub(super) fn clean(&mut self, text: Option<&str>, redactor: &Redactor, counts: &mut Counts) -> Option<Rc<str>> {
         let text = text?;
         if self.clean.is_none() || self.seen != text {

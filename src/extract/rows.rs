@@ -1,4 +1,4 @@
-//! Rows of one table with the keys by which they are claimed.
+//! Rows of one table, with the keys of their claims.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 
 use crate::error::Result;
 
-/// Collects rows, and the key of each.
+/// Collects rows and their keys.
 #[derive(Default)]
 pub struct Rows<B> {
     builder: B,
@@ -18,7 +18,7 @@ pub struct Rows<B> {
     text_bytes: usize,
 }
 
-/// Finished rows of one table, each with its key.
+/// Rows of one table with their keys.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     /// The rows.
@@ -28,19 +28,19 @@ pub struct Chunk {
 }
 
 impl<B> Rows<B> {
-    /// Notes a row's key and texts, and gives the builder that takes it.
+    /// Records a row's key and text size, and returns the builder for the row.
     pub(super) fn push(&mut self, key: u64, texts: &[Option<&str>]) -> &mut B {
         self.keys.push(key);
         self.text_bytes += 256 + texts.iter().flatten().map(|text| text.len()).sum::<usize>();
         &mut self.builder
     }
 
-    /// Approximate size of the rows that are held. Bytes.
+    /// Returns the approximate size of the rows in memory. Bytes.
     pub fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 
-    /// The rows that are held; they are held no longer.
+    /// Returns the rows, and empties the builder.
     pub fn finish(
         &mut self,
         build: impl FnOnce(&mut B) -> Result<RecordBatch, arrow::error::ArrowError>,
@@ -51,7 +51,7 @@ impl<B> Rows<B> {
 }
 
 impl Chunk {
-    /// Keeps the rows whose key is wanted.
+    /// Keeps the rows with a wanted key.
     pub fn retain(&mut self, wanted: impl Fn(u64) -> bool) -> Result<()> {
         let keep: Vec<bool> = self.keys.iter().map(|key| wanted(*key)).collect();
         if keep.iter().all(|keep| *keep) {
@@ -63,7 +63,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Gives all rows to a session: a source may tell only behind the first of them which it is of.
+    /// Sets the session of all rows: a source may name it only after the first of them.
     pub fn give_to(&mut self, session: &str) -> Result<()> {
         let Ok(place) = self.batch.schema().index_of("session_id") else { return Ok(()) };
         let named = self.batch.column(place).as_string_opt::<i32>();
@@ -79,15 +79,14 @@ impl Chunk {
         Ok(())
     }
 
-    /// Puts other rows behind these.
+    /// Appends other rows.
     pub fn append(&mut self, other: Self) -> Result<()> {
         self.batch = concat_batches(&self.batch.schema(), [&self.batch, &other.batch])?;
         self.keys.extend(other.keys);
         Ok(())
     }
 
-    /// Takes out the rows from the first on whose number in a column is as large as the limit; the rows are in that
-    /// column's order.
+    /// Removes and returns the rows whose number in a column is at least the limit. The rows are sorted by that column.
     #[must_use]
     pub fn split_off(&mut self, column: usize, limit: i64) -> Self {
         let order = self.batch.column(column);
@@ -98,7 +97,7 @@ impl Chunk {
         rest
     }
 
-    /// Orders the rows by a column of whole numbers, unless they are ordered.
+    /// Sorts the rows by an integer column, unless they are sorted.
     pub fn sort_by(&mut self, column: usize) -> Result<()> {
         let numbers = self.batch.column(column).as_primitive_opt::<Int64Type>().map(PrimitiveArray::values);
         let Some(numbers) = numbers.filter(|numbers| !numbers.is_sorted()) else { return Ok(()) };
@@ -111,10 +110,10 @@ impl Chunk {
     }
 }
 
-/// Texts of rows that lie together before and after are moved together, if they are so many in the mean.
+/// Mean length of runs of adjacent rows from which on they are moved together.
 const RUN_ROWS: usize = 8;
 
-/// The rows of a batch in another order.
+/// Returns the rows of a batch in another order.
 fn in_order(batch: &RecordBatch, order: Vec<u32>) -> Result<RecordBatch> {
     let order = UInt32Array::from(order);
     let runs: Vec<&[u32]> = order.values().chunk_by(|row, next| row + 1 == *next).collect();
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Rows and keys come in the order of their numbers, however many of them lie as they should.
+        /// Rows and keys are sorted by their numbers, however many of them are sorted before.
         #[test]
         fn rows_are_ordered_with_their_keys(
             mut numbers in prop::collection::vec(0_i64..1000, 0..300), late in prop::collection::vec(0..300_usize, 0..4)

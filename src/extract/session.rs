@@ -1,4 +1,4 @@
-//! One session as extracted: what is known of it, its rows, its claims.
+//! One session as extracted: its facts, rows and claims.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use crate::error::Result;
 use crate::identity::{Fact, KeyMap, KeySet, Record, Replica, ResponseCopy, Yield};
 use crate::tables::{MESSAGES, Messages, SessionKind, TOOL_CALLS, ToolCalls, Usage};
 
-/// What a source says of a session beside its rows. Texts that sum up the session's own rows are not here.
+/// A source's facts about a session. Texts that are derived from the session's own rows are not here.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Identity within the agent.
     pub session_id: String,
-    /// What the session is.
+    /// Kind of session.
     pub kind: SessionKind,
-    /// Whether the agent has it for a session from its beginning on, though nothing was said in it yet.
+    /// True if the agent stores the session from its beginning on, even before its first message.
     pub is_one_when_empty: bool,
     /// Version of the agent that wrote the last record.
     pub agent_version: Option<String>,
     /// Folder that the session started in.
     pub project_path: Option<String>,
-    /// SHA-256 of the project's path in hexadecimal digits, or the first 32 of them, where the agent tells only that.
+    /// SHA-256 of the project's path in hexadecimal digits, or the first 32 of them, if the agent records only that.
     pub project_hash: Option<String>,
     /// Last git branch recorded.
     pub git_branch: Option<String>,
@@ -40,18 +40,18 @@ pub struct Facts {
     pub parent_session_id: Option<String>,
     /// Outermost parent; the session itself when absent.
     pub root_session_id: Option<String>,
-    /// Session whose history was copied, where the agent names it.
+    /// Session whose history was copied, if the agent names it.
     pub forked_from_session_id: Option<String>,
-    /// Whether another session started it.
+    /// True if another session started it.
     pub is_subagent: bool,
     /// Kind of subagent.
     pub subagent_type: Option<String>,
-    /// First moment in the source, copies included. Microseconds since 1970.
+    /// First moment in the source, including copies. Microseconds since 1970.
     pub first_moment: Option<i64>,
 }
 
 impl Facts {
-    /// Adds what another source of the session says, or an earlier reading.
+    /// Fills in facts of another source of the session, or of an earlier reading.
     pub(crate) fn filled_from(self, other: Self) -> Self {
         let has_project = self.project_path.is_some() || self.project_hash.is_some();
         let has_parent = self.is_subagent || self.parent_session_id.is_some();
@@ -84,7 +84,7 @@ impl Facts {
 /// One session as extracted from one source.
 #[derive(Default)]
 pub struct SessionRows {
-    /// What is known of it; complete once the session has ended.
+    /// Its facts; complete after the session has ended.
     pub facts: Facts,
     /// Its messages.
     pub messages: Rows<Messages>,
@@ -92,49 +92,49 @@ pub struct SessionRows {
     pub tool_calls: Rows<ToolCalls>,
     /// Its billed responses.
     pub usage: Rows<Usage>,
-    /// What it claims of its records, in their order.
+    /// Its claims to records, in their order.
     pub records: Vec<Record>,
-    /// What it says to exist.
+    /// Its facts for superseding records.
     pub present: Vec<Fact>,
     /// Its records that may be superseded.
     pub yields: Vec<Yield>,
     /// Number of records and facts, from the first, that are known to be copies.
     pub(super) copies: [usize; 2],
-    /// How often a file that is read together with the source said more of a record.
+    /// How often a companion file had more of each record.
     pub(super) raised: KeyMap<u8>,
-    /// How much the fullest repeat says of each response that the source repeats.
+    /// Fullness of the fullest repeat of each response that the source repeats.
     pub(super) repeated: KeyMap<u64>,
     /// Keys of its records so far.
     pub(super) seen: KeySet,
-    /// What it says of each response that it claims; of one that the source repeats, each time.
+    /// Its copies of each response; one entry for each repeat.
     pub responses: Vec<ResponseCopy>,
-    /// Places of the messages on branches that were left, in order.
+    /// Indexes of the messages on abandoned branches, in order.
     pub abandoned: Vec<usize>,
-    /// Messages so far, those that were handed on or only claimed included.
+    /// Messages so far, including those that were passed on or only claimed.
     pub message_count: usize,
-    /// Keys of calls that may have started a subagent of which their own source says nothing.
+    /// Keys of calls that may have started a subagent that their own source does not name.
     pub(crate) childless: KeySet,
-    /// Places of the messages that are held; each is its own place where none are given.
+    /// Indexes of the messages in memory. If empty, each message has its own index.
     pub(super) places: Option<Vec<usize>>,
-    /// Whether nothing more will come.
+    /// True if it is complete.
     pub(super) has_ended: bool,
-    /// True if its source was turned to it, away from the session that the source is of.
+    /// True if its source switched to it from the source's main session.
     pub(crate) is_secondary: bool,
     /// The highest `seq` so far.
     pub(super) highest: i64,
-    /// Messages and tool calls that wait for others to go before them.
+    /// Messages and tool calls that wait because others may come before them.
     pub(super) waiting: Option<[Chunk; 2]>,
 }
 
-/// Rows that come so many places too late are still put in order when a session is handed on in chunks; those that come
-/// later still are known from the first look at the source.
+/// Rows that arrive at most this many places late are sorted when a session is passed on in chunks. The first reading
+/// finds those that arrive even later.
 const WINDOW: i64 = 256;
 
-/// The bits of a record's fullness below those that count what other files said of it.
+/// Bits of a record's fullness below those that count contributions of companion files.
 const RAISED_BIT: u32 = 56;
 
 impl SessionRows {
-    /// Takes what it claims, without saying whose it is.
+    /// Returns its claims, without an owner.
     pub(crate) fn take_claims(&mut self) -> Replica {
         let mut records = std::mem::take(&mut self.records);
         for record in records.iter_mut().filter(|_| !self.raised.is_empty()) {
@@ -151,24 +151,24 @@ impl SessionRows {
         Replica { records, facts, yields, responses, ..Replica::default() }
     }
 
-    /// True if it claims nothing.
+    /// True if it has no claims.
     pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty() && self.present.is_empty() && self.yields.is_empty()
     }
 
-    /// Approximate size of the rows that are held. Bytes.
+    /// Returns the approximate size of the rows in memory. Bytes.
     pub fn text_bytes(&self) -> usize {
         self.messages.text_bytes() + self.tool_calls.text_bytes() + self.usage.text_bytes()
     }
 
-    /// Notes the place of a message or tool call; gives whether too many have gone before it.
+    /// Records the position of a message or tool call. Returns true if it arrives too late.
     pub(super) fn is_late(&mut self, seq: i64) -> bool {
         let is_late = seq < self.highest - WINDOW;
         self.highest = self.highest.max(seq);
         is_late
     }
 
-    /// The held rows of the three tables, in `seq` order: messages, tool calls, usage.
+    /// Returns the rows in memory, in `seq` order: messages, tool calls, usage.
     pub fn finish(&mut self) -> Result<[Chunk; 3]> {
         let mut messages = self.messages.finish(Messages::finish)?;
         if !self.abandoned.is_empty() {
@@ -183,7 +183,7 @@ impl SessionRows {
         Ok([messages, tool_calls, self.usage.finish(Usage::finish)?])
     }
 
-    /// As [`Self::finish`], for a session that goes on: rows wait as long as others may still come before them.
+    /// Like [`Self::finish`], for a session that continues: rows wait while others may still come before them.
     pub fn hand_on(&mut self) -> Result<[Chunk; 3]> {
         let limit = if self.has_ended { i64::MAX } else { self.highest - WINDOW };
         let messages = self.messages.finish(Messages::finish)?;

@@ -1,4 +1,4 @@
-//! Takes rows from an extractor: without secrets, with their prices and hashes, and notes what the source says of each record.
+//! Receives rows from an extractor, redacts them, adds prices and hashes, and records the claims of the source.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,18 +18,18 @@ use crate::pricing::Recent;
 use crate::redact::Counts;
 use crate::source::records::{Usd, take_out_of_range};
 use crate::tables::{Category, MessageKind, MessageRow, Status, ToolCallRow, UsageRow};
-use crate::time::plausible;
+use crate::time::{in_zone, plausible};
 
-/// Facts that the first reading of a source collects, and that the second needs to give rows in chunks.
+/// Facts that the first reading of a streamed source collects, and that the second one needs to pass on rows in chunks.
 #[derive(Debug, Default)]
 pub struct Foreseen {
-    /// Places of the messages on branches that were left.
+    /// Places of the messages on abandoned branches.
     pub abandoned: Vec<usize>,
-    /// Messages and tool calls that come far behind those that they go before.
+    /// Messages and tool calls that arrive far out of order.
     pub late: Option<[Chunk; 2]>,
 }
 
-/// Takes a session's rows before it is complete.
+/// Receives a session's rows before it is complete.
 pub type Consumer<'a> = dyn FnMut(&mut SessionRows) -> Result<()> + 'a;
 
 enum Mode<'a> {
@@ -38,23 +38,24 @@ enum Mode<'a> {
     Stream { consumer: &'a mut Consumer<'a>, chunk: usize },
 }
 
-/// Takes what an extractor reads from one source.
+/// Receives everything that an extractor reads from one source.
 pub struct Sink<'a> {
     context: &'a Context<'a>,
     mode: Mode<'a>,
-    /// Boxed: its builders take kilobytes, which every move would copy.
+    /// Boxed, because its builders take kilobytes, which every move would copy.
     current: Option<Box<SessionRows>>,
-    /// Sessions of the source that others were turned to before they were complete, by name.
+    /// Incomplete sessions of the source that the extractor has turned away from, by name.
     parked: BTreeMap<String, Box<SessionRows>>,
     current_name: String,
     places: Places,
     recent_model: Recent,
     letters: Letters,
+    own_output: fn(&str) -> &str,
     /// Sessions that are complete.
     pub sessions: Vec<Box<SessionRows>>,
-    /// The first place of each among them, by the session's key.
+    /// Index of the first of them, by the session's key.
     ended: KeyMap<usize>,
-    /// Facts about rows of other sources.
+    /// Notes on other sources' sessions.
     pub notes: Vec<Note>,
     /// Counts and problems of the source.
     pub report: Report,
@@ -63,23 +64,23 @@ pub struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// Collects whole sessions in memory.
+    /// Creates a sink that collects whole sessions in memory.
     pub fn collect(context: &'a Context<'a>) -> Self {
         Self::collect_up_to(usize::MAX, context)
     }
 
-    /// Collects whole sessions in memory, as long as none takes more than so many bytes.
+    /// Creates a sink that collects whole sessions in memory, and fails if one takes more than this many bytes.
     pub fn collect_up_to(most: usize, context: &'a Context<'a>) -> Self {
         Self::new(context, Mode::Collect { most })
     }
 
-    /// Collects only claims and facts: a first look at a source that is too large to be held.
+    /// Creates a sink that collects only claims and facts: the first reading of a source that is too large for memory.
     pub fn claims_only(context: &'a Context<'a>) -> Self {
         Self::new(context, Mode::ClaimsOnly)
     }
 
-    /// Hands rows on in chunks of so many bytes of text, so that memory does not depend on the source. Which messages are
-    /// on abandoned branches, and which rows come far too late, is known from the first look at it.
+    /// Creates a sink that passes on rows in chunks of this many bytes of text, so that memory does not depend on the
+    /// source. The first reading found the messages on abandoned branches and the rows that arrive far out of order.
     pub fn stream(context: &'a Context<'a>, known: Foreseen, chunk: usize, consumer: &'a mut Consumer<'a>) -> Self {
         let mut sink = Self::new(context, Mode::Stream { consumer, chunk });
         let rows = sink.session();
@@ -99,6 +100,7 @@ impl<'a> Sink<'a> {
             places: Places::default(),
             recent_model: Recent::default(),
             letters: Letters::new(),
+            own_output: |output| output,
             sessions: Vec::new(),
             ended: KeyMap::default(),
             notes: Vec::new(),
@@ -107,14 +109,19 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// Sets how to cut off what the agent writes before a tool's own output. The hashes of outputs leave it out.
+    pub fn set_own_output(&mut self, own_output: fn(&str) -> &str) {
+        self.own_output = own_output;
+    }
+
     /// The agent whose rows these are: value of the `agent` column.
     pub fn agent(&self) -> &'static str {
         self.context.agent
     }
 
-    /// A moment that the agent wrote in its own time, without saying which. Microseconds since 1970.
+    /// Converts a local time that the agent wrote without a time zone. Microseconds since 1970.
     pub fn local_moment(&self, local: NaiveDateTime) -> Option<i64> {
-        crate::time::in_zone(local, self.context.zone)
+        plausible(in_zone(local, self.context.zone).map(|moment| moment.timestamp_micros()))
     }
 
     /// Counts a line or record.
@@ -123,15 +130,15 @@ impl<'a> Sink<'a> {
         self.report.lines += 1;
     }
 
-    /// Counts a line or record that could not be read, with its number and why.
+    /// Counts a line or record that could not be read, with its number and the reason.
     pub fn problem(&mut self, line: u64, reason: &str) {
         self.report.bad_lines += 1;
         self.report.first_bad_line.get_or_insert(line);
         self.remark(&format!("line {line}: {reason}"));
     }
 
-    /// Counts numbers that were left out of a line or record because they are out of range: a problem of that line alone,
-    /// however many there are.
+    /// Counts numbers of a line or record that are out of range and were left out. They are one problem, however many
+    /// there are.
     pub fn note_out_of_range(&mut self, line: u64) {
         match take_out_of_range() {
             0 => {}
@@ -140,7 +147,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Keeps a remark about the source that is no bad line.
+    /// Adds a remark about the source that is no bad line.
     pub fn remark(&mut self, remark: &str) {
         if self.report.problems.len() < Report::PROBLEMS {
             let remark = self.context.redactor.redact(remark, &mut self.report.redactions).into_owned();
@@ -148,7 +155,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Counts something that this version of llrem does not know, by name.
+    /// Counts something unknown to this version of llrem, by name.
     pub fn unknown(&mut self, name: &str) {
         if let Some(count) = self.report.unknown.get_mut(name) {
             *count += 1;
@@ -158,7 +165,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Tells something about a row of whatever source it is in.
+    /// Adds a note about a row of any source.
     pub fn note(&mut self, field: NoteField, key: u64, rank: i64, text: &str) {
         let text = match field {
             NoteField::Title | NoteField::Summary => self.clean(Some(text)),
@@ -173,25 +180,30 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Says that something exists: other sources' records that yield to it are superseded.
+    /// States a fact. Records of other sources that yield to it are superseded.
     pub fn claim(&mut self, key: u64, is_copy: bool) {
         self.session().present.push(Fact { key, since: 0, is_copy, is_gone: false });
     }
 
-    /// Says that something exists from a moment on: what other sources record of the time before it is not superseded.
+    /// States a fact that is present since a moment. It does not supersede records of other sources from before.
     /// Microseconds since 1970.
     pub fn claim_since(&mut self, key: u64, since: Option<i64>) {
         self.session().present.push(Fact { key, since: since.unwrap_or(0), is_copy: false, is_gone: false });
     }
 
-    /// Says of a message, call or response that was added that it is superseded where any source says that `to` exists,
-    /// since `at` or before; at any time when there is no `at`. So a total is superseded by the parts that another source,
-    /// or a later record, has, whatever is read first. Microseconds since 1970.
+    /// Declares that a message, call or response that was added is superseded if any source states the fact `to` since
+    /// `at` or before, or at any time if `at` is absent. So a total is superseded by the parts that another source, or
+    /// a later record, has, whatever is read first. Microseconds since 1970.
     pub fn yields_to(&mut self, kind: Kind, id: &str, to: u64, at: Option<i64>) {
         let record = key(self.context.agent, kind, id);
-        // Files write moments by the second.
+        // Files record times in seconds.
         let until = at.map_or(i64::MAX, |at| (at.div_euclid(1_000_000) + 1).saturating_mul(1_000_000));
         self.session().yields.push(Yield { record, fact: to, until });
+    }
+
+    /// Says of a record of that key that it is superseded where any source says that `fact` exists.
+    pub fn supersede(&mut self, record: u64, fact: u64) {
+        self.session().yields.push(Yield { record, fact, until: i64::MAX });
     }
 
     /// Says of a message, call or response that was added that a file which is read together with the source said more of
@@ -202,7 +214,7 @@ impl<'a> Sink<'a> {
         *raised = raised.saturating_add(1);
     }
 
-    /// Says that all records so far are copies, which only a later one tells.
+    /// Declares that all records so far are copies, which only a later record shows.
     pub fn weaken(&mut self) {
         let rows = self.session();
         let [records, facts] = rows.copies;
@@ -211,8 +223,7 @@ impl<'a> Sink<'a> {
         rows.copies = [rows.records.len(), rows.present.len()];
     }
 
-    /// Adds a message. Returns its place among the session's messages, also of one that the source repeats, which is there
-    /// once.
+    /// Adds a message. Returns its index among the session's messages. A message that the source repeats is added once.
     pub fn message(&mut self, row: MessageRow<'_>, weak: bool) -> Result<usize, Reject> {
         let key = key(self.context.agent, Kind::Message, row.message_id);
         if !self.is_first(key) {
@@ -257,8 +268,8 @@ impl<'a> Sink<'a> {
         Ok(place)
     }
 
-    /// Adds a tool call, claimed by its id; one that the source repeats is there once.
-    /// Computes the hashes of its input and output.
+    /// Adds a tool call, claimed by its id, and hashes its input and output. A call that the source repeats is added
+    /// once.
     pub fn tool_call(&mut self, row: ToolCallRow<'_>, weak: bool) -> Result<(), Reject> {
         let key = key(self.context.agent, Kind::ToolCall, row.call_id);
         if !self.is_first(key) {
@@ -285,8 +296,9 @@ impl<'a> Sink<'a> {
             let request = input.as_deref();
             let input_key = request.map(|input| hex(arguments::input_key(name, input)));
             let shape = request.map(|input| hex(likeness::input_shape(name, input, &mut self.letters)));
-            let output_key = output.as_deref().map(|output| hex(likeness::output_key(output)));
-            let error = output.as_deref().filter(|_| row.status == Status::Error);
+            let own_output = output.as_deref().map(self.own_output);
+            let output_key = own_output.map(|output| hex(likeness::output_key(output)));
+            let error = own_output.filter(|_| row.status == Status::Error);
             let error_key = error.and_then(|error| likeness::error_key(error, &mut self.letters)).map(hex);
             let [input, command, output] = [input, command, output].map(|text| text.filter(|_| stores));
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
@@ -306,15 +318,15 @@ impl<'a> Sink<'a> {
         self.flush_when_full()
     }
 
-    /// The model that a name means: of two spellings that are priced as one model, the same.
+    /// Returns the same name for two spellings that are priced as one model.
     pub fn model_named<'m>(&self, name: &'m str) -> Cow<'m, str> {
         let named = UsageRow { model: Some(name), ..UsageRow::default() };
         self.context.pricer.model_key(&named).map_or(Cow::Borrowed(name), |key| Cow::Owned(key.to_owned()))
     }
 
-    /// Adds a billed response, claimed by its id, with its total and, where the agent recorded none, its cost.
-    /// `seq` is the place of the message that it became. One that the source repeats is there once, with the numbers of its
-    /// fullest copy.
+    /// Adds a billed response, claimed by its id, with its total and, if the agent recorded none, its cost. `seq` is
+    /// the position of its message. A response that the source repeats is added once, with the counts of its fullest
+    /// copy.
     pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
         let Usd(cost_usd) = Usd::of(row.cost_usd);
         let row = UsageRow { timestamp: plausible(row.timestamp), cost_usd, ..row };
@@ -342,15 +354,15 @@ impl<'a> Sink<'a> {
         self.flush_when_full()
     }
 
-    /// Marks messages, by their places, as lying on a branch that the conversation left.
+    /// Marks messages, by index, as being on an abandoned branch.
     pub fn abandon(&mut self, places: &[usize]) {
         if !matches!(self.mode, Mode::Stream { .. }) {
             self.session().abandoned.extend_from_slice(places);
         }
     }
 
-    /// Turns to another session of the same source, which may have been begun before; for sources whose sessions run side
-    /// by side. The names are the extractor's own.
+    /// Switches to another session of the source, which may have been started before. For sources with interleaved
+    /// sessions; the extractor chooses the names.
     pub fn turn_to(&mut self, name: &str) {
         if name == self.current_name {
             return;
@@ -362,12 +374,12 @@ impl<'a> Sink<'a> {
         self.current = self.parked.remove(name);
     }
 
-    /// Drops the current session: nothing in the source makes it one.
+    /// Drops the current session, because nothing in the source makes it one.
     pub fn discard_session(&mut self) {
         self.current = None;
     }
 
-    /// Completes the current session. A session without any row or claim leaves nothing.
+    /// Completes the current session. A session without rows and claims is dropped.
     pub fn end_session(&mut self, mut facts: Facts) -> Result<(), Reject> {
         facts.first_moment = plausible(facts.first_moment);
         for text in [&mut facts.title, &mut facts.summary] {
@@ -394,16 +406,16 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Returns true if the source had all records of a session before.
+    /// True if an earlier session of the source has all records of this one.
     fn is_repeat(&mut self, rows: &SessionRows) -> bool {
         let place = self.sessions.len();
         let first = *self.ended.entry(session_key(self.context.agent, &rows.facts.session_id)).or_insert(place);
-        let told = self.sessions.get(first).filter(|_| !rows.seen.is_empty());
-        told.is_some_and(|told| rows.seen.is_subset(&told.seen))
+        let earlier = self.sessions.get(first).filter(|_| !rows.seen.is_empty());
+        earlier.is_some_and(|earlier| rows.seen.is_subset(&earlier.seen))
     }
 
-    /// Returns true if the source was turned to a session that is not its first. The first look at a source takes the rows of
-    /// such a session, which are few.
+    /// True if the source has switched to a session that is not its first. The first reading of a source takes the few
+    /// rows of such a session.
     fn is_in_secondary(&self) -> bool {
         !self.current_name.is_empty()
     }
@@ -412,12 +424,12 @@ impl<'a> Sink<'a> {
         self.current.get_or_insert_default()
     }
 
-    /// Returns true if the session has no record of that key yet.
+    /// True if the session has no record with that key yet.
     fn is_first(&mut self, key: u64) -> bool {
         self.session().seen.insert(key)
     }
 
-    /// The place of a message that is there already: extractors count what they add.
+    /// Returns the index of a message that exists already: extractors count the messages that they add.
     fn place_of_repeat(&mut self) -> usize {
         let has_all_places = matches!(self.mode, Mode::Collect { .. });
         let rows = self.session();
@@ -443,15 +455,15 @@ impl<'a> Sink<'a> {
             && rows.text_bytes() > *chunk
         {
             consumer(rows)?;
-            // They are known from the first look.
+            // They are known from the first reading.
             rows.take_claims();
             rows.copies = [0; 2];
         }
         Ok(())
     }
 
-    /// Returns true if this reading takes the row of a message or tool call. Where rows are handed on in chunks, the first
-    /// reading takes those that come far too late, and the second all others.
+    /// True if this reading takes the row of a message or tool call. If rows are passed on in chunks, the first reading
+    /// takes those that arrive far out of order, and the second one all others.
     fn keeps(&mut self, seq: i64) -> bool {
         let is_late = self.session().is_late(seq);
         match self.mode {
@@ -461,13 +473,13 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// The text as it may be stored: redacted, or nothing when texts are not kept.
+    /// Returns the text to store: redacted, or `None` if texts are not kept.
     fn clean<'t>(&mut self, text: Option<&'t str>) -> Option<Cow<'t, str>> {
         let text = text.filter(|_| self.stores_texts());
         text.map(|text| self.context.redactor.redact(text, &mut self.report.redactions))
     }
 
-    /// A row's texts without secrets. Their hashes are made of that, also if the texts are not kept.
+    /// Redacts a row's texts. Their hashes are computed from the result, even if the texts are not kept.
     fn clean_row<'t, const N: usize>(&mut self, keeps: bool, texts: [Option<&'t str>; N]) -> [Option<Cow<'t, str>>; N] {
         let mut unseen = Counts::default();
         let counts = if self.stores_texts() { &mut self.redacted_in_rows } else { &mut unseen };
@@ -478,13 +490,14 @@ impl<'a> Sink<'a> {
         self.context.content != Content::None
     }
 
-    /// The seed of sketches. Where the texts are not kept, it is the lake's own, so that no text can be tried out.
+    /// Returns the seed of sketches. If texts are not kept, it is the lake's own, so that nobody can test guesses of a
+    /// text.
     fn sketch_seed(&self) -> u64 {
         if self.stores_texts() { PUBLIC_SEED } else { self.context.redactor.keyed(PUBLIC_SEED) }
     }
 }
 
-/// Short texts that are the same row after row.
+/// Caches for short texts that are equal in consecutive rows.
 #[derive(Default)]
 struct Places {
     cwd: Repeated,
@@ -506,7 +519,7 @@ mod tests {
     const FAILED: &str = "cannot reach the server at postgres://app:Summer2026x@db.internal:5432/app";
     const HASHES: [&str; 5] = ["text_sketch", "input_key", "input_shape", "output_key", "error_key"];
 
-    /// The columns of a prompt and of a call, as a lake with this key has them.
+    /// Returns the columns of a prompt and of a call, in a lake with this key.
     fn columns(content: Content, key: u8, names: &[&str]) -> Vec<Option<String>> {
         let (redactor, pricer) = (Redactor::new(Mode::Secrets, [key; 32]), Pricer::new(PriceTable::bundled()));
         let context =

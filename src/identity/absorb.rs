@@ -1,30 +1,30 @@
-//! Joins the readings of a session's sources with what the lake remembers of them.
+//! Joins the readings of a session's sources with the lake's memory of them.
 //!
-//! The memory only grows. A record that a source no longer names is gone, and its row stays. A record of which the source
-//! says less than the lake's row is kept: that row stays. Two readings replace what an earlier one made of a source: that of
-//! the same bytes by a newer parser, and that of a source that has only grown.
+//! The memory only grows. If a source no longer has a record, the record is gone, and its row stays. If a source has
+//! less of a record than the lake's row, the record is kept: that row stays. Two readings replace what an earlier one
+//! found in a source: a newer parser's reading of the same bytes, and a reading of a source that has only grown.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Fact, KeyMap, KeySet, Kind, Record, Replica, State};
 
-/// How a reading of a source relates to the one before.
+/// How a reading of a source relates to the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// The source may say something else than it did. By the same parser.
+    /// The content of the source may have changed; the parser is the same.
     Changed,
-    /// Likewise, and another parser read it before, which may have given records other ids.
+    /// The content may have changed, and another parser read it before, which may have given records other ids.
     ChangedAndReparsed,
-    /// The source is what it was, and the parser is another one: what it no longer finds was wrong.
+    /// The source is the same, but the parser is another one. Records that it no longer finds were wrong.
     Reparsed,
     /// The source has only grown. Rows that it no longer gives came from an incomplete file, and were wrong.
     Grown,
-    /// The source is what it was, and so is the parser.
+    /// Source and parser are the same.
     Same,
 }
 
 impl Reading {
-    /// True if records that are missing were dropped by the agent, and so stay in the lake.
+    /// True if missing records were dropped by the agent, and so stay in the lake.
     pub(crate) fn keeps_dropped(self) -> bool {
         !matches!(self, Self::Reparsed | Self::Grown)
     }
@@ -38,35 +38,36 @@ impl Reading {
 /// One source's reading of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    /// What the source says.
+    /// Content of the source.
     pub(crate) replica: Replica,
-    /// How it relates to the reading before.
+    /// Relation to the previous reading.
     pub(crate) reading: Reading,
-    /// Records of the lake that the source holds by other ids than it did.
+    /// Records of the lake that the source now holds under other ids.
     pub(crate) renamed: KeySet,
 }
 
-/// A session as it is remembered after its sources were read.
+/// A session's memory after its sources were read.
 #[derive(Debug, Default)]
 pub(crate) struct Absorbed {
     /// The memory of each source that was read, in the order of the readings.
     pub(crate) read: Vec<Replica>,
-    /// Records that each of them names, but of which another row stays: the lake's, or a fuller one of the session's.
+    /// For each of them, the records whose row comes from elsewhere: from the lake, or from a fuller source of the
+    /// session.
     pub(crate) left_out: Vec<Vec<Record>>,
     /// The memory of the sources that were not read.
     pub(crate) unread: Vec<Replica>,
-    /// Records that are superseded by what the session's own sources say.
+    /// Records that the session's own sources supersede.
     pub(crate) superseded: KeySet,
 }
 
-/// Joins the readings of a session's sources with the memory of them. `keeps_fuller` is false if rows of the lake do not
-/// stay where the sources say less: their texts were stored by another policy.
+/// Joins the readings of a session's sources with the memory of them. `keeps_fuller` is false if fuller rows of the
+/// lake do not stay, because another policy stored their texts.
 pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: bool) -> Absorbed {
     let mut left_out = vec![Vec::new(); seen.len()];
     if !before.is_empty() {
         for it in &mut seen {
             if let Some(old) = before.iter().find(|old| old.source == it.replica.source) {
-                forget_what_only_hints(&mut it.replica, old);
+                forget_newly_superseded(&mut it.replica, old);
                 if it.reading != Reading::Reparsed {
                     demote_rest_of_reply(&mut it.replica, old);
                     remember(&mut it.replica, old);
@@ -98,8 +99,8 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: boo
     Absorbed { read, left_out, unread, superseded }
 }
 
-/// For a session that a source gave before it had grown, and gives no longer: forgets the records that the source held.
-/// Records that it had dropped before stay.
+/// Forgets the records that a source held, for a session that the source no longer gives after it has grown. Records
+/// that it had dropped before stay.
 pub(crate) fn forget_held(replica: &mut Replica) {
     replica.records.retain(Record::is_of_lake);
     replica.facts.retain(|fact| fact.is_gone);
@@ -108,7 +109,7 @@ pub(crate) fn forget_held(replica: &mut Replica) {
     replica.responses.retain(|copy| keys.contains(&copy.key));
 }
 
-/// Adds what a source dropped to its memory.
+/// Adds dropped records of a source to its memory.
 fn carry_over(seen: &mut Seen, old: &Replica, held: &KeySet, kept: &KeySet) {
     let reading = seen.reading;
     let moments = renamed_at(&seen.replica, old, reading);
@@ -140,8 +141,8 @@ fn keep_superseded(read: &mut Replica, old: &Replica, superseded: &KeySet) {
     read.yields.extend(dropped);
 }
 
-/// Keeps what was known of a replica before its source dropped lines: when it began, which records are copies, that it is
-/// a main session, and since when its facts are present.
+/// Keeps what was known of a replica before its source dropped lines: its beginning, which records are copies, that it
+/// is a main session, and since when its facts are present.
 fn remember(read: &mut Replica, old: &Replica) {
     read.first_moment = read.first_moment.into_iter().chain(old.first_moment).min();
     read.is_side &= old.is_side;
@@ -149,8 +150,8 @@ fn remember(read: &mut Replica, old: &Replica) {
     for record in read.records.iter_mut().filter(|record| copies.contains(&record.key)) {
         record.is_copy = true;
     }
-    // Lines that the source dropped may move this moment, and what other sources say of the time between would be
-    // superseded by nothing, or be there twice.
+    // Dropped lines may move this moment. Then nothing would supersede what other sources say of the time between, or
+    // it would be in the lake twice.
     let since: KeyMap<i64> = old.facts.iter().filter(|fact| fact.since != 0).map(|it| (it.key, it.since)).collect();
     for fact in &mut read.facts {
         if let Some(since) = since.get(&fact.key) {
@@ -159,8 +160,8 @@ fn remember(read: &mut Replica, old: &Replica) {
     }
 }
 
-/// Makes what is left of a reply, whose first lines were dropped, a fact: the lake has the whole reply under the id of its
-/// first line.
+/// Turns the rest of a reply whose first lines were dropped into a fact: the lake has the whole reply under the id of
+/// its first line.
 fn demote_rest_of_reply(read: &mut Replica, old: &Replica) {
     let mut facts: KeyMap<Fact> = old.facts.iter().map(|fact| (fact.key, *fact)).collect();
     for record in &old.records {
@@ -174,8 +175,8 @@ fn demote_rest_of_reply(read: &mut Replica, old: &Replica) {
     }
 }
 
-/// Takes records out of the readings of which the lake's row says more; none of `superseded`, of which another record says
-/// more.
+/// Removes records from the readings of which the lake's row is fuller, except `superseded` ones, of which another
+/// record is fuller.
 fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], superseded: &KeySet, left_out: &mut [Vec<Record>]) {
     let held: Vec<KeyMap<u64>> = seen.iter().map(|it| fullness_of(&it.replica)).collect();
     let mut poorer: Vec<KeySet> = vec![KeySet::default(); seen.len()];
@@ -209,8 +210,8 @@ fn fullness_of(replica: &Replica) -> KeyMap<u64> {
     replica.records.iter().map(|record| (record.key, record.fullness)).collect()
 }
 
-/// Returns the moments of messages that another parser knew by other ids: those that as many messages have that are new as
-/// messages that are missing. They are the same messages.
+/// Returns the moments at which another parser gave messages other ids: as many messages are new as are missing. They
+/// are the same messages.
 fn renamed_at(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
     if reading != Reading::ChangedAndReparsed {
         return HashSet::new();
@@ -233,19 +234,22 @@ fn renamed_at(read: &Replica, old: &Replica, reading: Reading) -> HashSet<i64> {
     missing.into_iter().filter(|(moment, count)| new.get(moment) == Some(count)).map(|(moment, _)| moment).collect()
 }
 
-/// Takes out the records that now would be superseded and were not before, if the source dropped anything: the finer line
-/// went with it, and the row that the lake made of it says more than what is left. A source that dropped nothing only says
-/// more of its records than it did.
-fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
+/// Removes records that are newly superseded, if the source dropped anything: the finer line is gone with it, and the
+/// lake's row of it has more than what is left. Records that an earlier reading removed for this reason stay removed as
+/// long as anything is missing. A source that dropped nothing only adds to its records.
+fn forget_newly_superseded(read: &mut Replica, old: &Replica) {
     if read.yields.is_empty() {
         return;
     }
     let said: KeySet = read.facts.iter().map(|fact| fact.key).chain(read.records.iter().map(|it| it.key)).collect();
-    let held = old.records.iter().filter(|record| !record.is_of_lake()).map(|record| record.key);
-    if old.facts.iter().map(|fact| fact.key).chain(held).all(|key| said.contains(&key)) {
+    let missing = || old.records.iter().filter(|record| !said.contains(&record.key));
+    let drops = old.facts.iter().any(|fact| !said.contains(&fact.key)) || missing().any(|record| !record.is_of_lake());
+    let has_dropped = missing().any(Record::is_of_lake);
+    let may_be_hinted = |record: &&Record| record.is_owned && (drops || has_dropped && record.is_of_lake());
+    let owned: KeySet = old.records.iter().filter(may_be_hinted).map(|record| record.key).collect();
+    if owned.is_empty() {
         return;
     }
-    let owned: KeySet = old.records.iter().filter(|record| record.is_owned).map(|record| record.key).collect();
     let yielded: HashSet<(u64, u64)> = old.yields.iter().map(|it| (it.record, it.fact)).collect();
     let new = read.yields.iter().filter(|it| owned.contains(&it.record) && !yielded.contains(&(it.record, it.fact)));
     let hints: KeySet = new.map(|it| it.record).collect();
@@ -254,7 +258,7 @@ fn forget_what_only_hints(read: &mut Replica, old: &Replica) {
     read.responses.retain(|copy| !hints.contains(&copy.key));
 }
 
-/// Returns the records that are superseded by what the session's own sources say.
+/// Returns the records that the session's own sources supersede.
 fn superseded<'r>(replicas: impl Iterator<Item = &'r Replica> + Clone) -> KeySet {
     let yields: Vec<_> = replicas.clone().flat_map(|replica| &replica.yields).collect();
     let mut present: KeyMap<i64> = KeyMap::default();

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Keys are hashes already.
+/// A hasher that does nothing: keys are hashes already.
 #[derive(Default)]
 pub(crate) struct KeyHasher(u64);
 

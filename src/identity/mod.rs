@@ -1,4 +1,4 @@
-//! Which session owns a record, and what the lake remembers of the sources that held it.
+//! Decides which session owns a record, and what the lake remembers of the sources that held it.
 //!
 //! Agents copy history between files, rewrite them and drop parts of them. Each record is in the lake once, and stays.
 //! This module decides how. It has no I/O, no locks and no rows: readings and memories go in, decisions come out.
@@ -38,7 +38,7 @@ pub(crate) use replica::{COLUMN_BITS, Replica};
 pub use replica::{Fact, Record, State, Yield};
 pub use response::{Count, ResponseCopy};
 
-/// What a key names.
+/// The kind of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -54,7 +54,7 @@ pub enum Kind {
 
 /// Returns the key of a record: a hash of agent, kind and the agent's own id.
 pub fn key(agent: &str, kind: Kind, id: &str) -> u64 {
-    // One call over one short slice: a hasher that takes pieces has a state of its own to set up.
+    // One call for one short slice: a streaming hasher would have to set up state.
     let mut bytes = [0_u8; 128];
     let length = agent.len() + 1 + id.len();
     if let Some((of_agent, rest)) = bytes.split_at_mut_checked(agent.len())

@@ -1,18 +1,18 @@
-//! Who owns a record: agents copy history between files, and each record is in the lake once.
+//! Decides who owns a record. Agents copy history between files, and the lake has each record once.
 //!
-//! Of the sessions that hold a record, the owner is the first by
-//! 1. whether it can show the record: one that dropped it before the lake had its row cannot;
-//! 2. provenance: one that has an original before one that only has copies;
-//! 3. kind: a main session before a subagent;
-//! 4. content of messages and tool calls: one that lost a part of the record goes after one that has all of it. Of a
-//!    response the owner's row has the numbers of the fullest copy anyway;
-//! 5. the first moment that was ever in the session, copies included;
-//! 6. dictionary order: a session is a word, and its messages in order of time are the letters, those that it dropped
-//!    included. The first difference decides, so an origin goes before its forks;
+//! Of the sessions that hold a record, the owner comes first in this order:
+//! 1. whether it can show the record: a session that dropped it before the lake had its row cannot;
+//! 2. provenance: a session with an original comes before sessions that only have copies;
+//! 3. kind: a main session comes before a subagent;
+//! 4. content of messages and tool calls: a session with all of the record comes before one that lost a part of it. For
+//!    a response, the owner's row has the counts of the fullest copy anyway;
+//! 5. the first moment that was ever in the session, including copies;
+//! 6. lexicographic order of its messages by time, including dropped ones. The first difference decides, so an origin
+//!    comes before its forks;
 //! 7. its id.
 //!
-//! The order of two sessions depends on these two alone. Of the replicas of the owner, the one that says most has the row.
-//! A record that is superseded has no owner.
+//! The order of two sessions depends only on these two. Of the owner's replicas, the fullest one has the row. A
+//! superseded record has no owner.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
 use super::{COLUMN_BITS, KeyMap, Kind, Record, Replica, ResponseCopy, session_key};
 
-/// All replicas that matter in a run, and what was decided of their records.
+/// All replicas that matter in a run, and the decisions about their records.
 #[derive(Default)]
 pub(crate) struct Owners {
     members: Vec<Member>,
@@ -30,13 +30,13 @@ pub(crate) struct Owners {
     sessions: Vec<Session>,
     /// Number of each session, by its key.
     session_numbers: KeyMap<u32>,
-    /// Rank of each session, by its number; none after a replica was added.
+    /// Rank of each session, by its number. `None` after a replica was added.
     ranks: Option<Vec<u32>>,
-    /// Session numbers by rank, as far as they are sorted.
+    /// Session numbers by rank. New sessions are at the end, unsorted.
     order: Vec<u32>,
-    /// First replica that has a key.
+    /// First replica with a key.
     first: KeyMap<u32>,
-    /// All replicas that have a key, for keys of two or more, and of responses that one repeats.
+    /// All replicas with a key, for keys with two or more, and for responses that one replica repeats.
     contested: KeyMap<Vec<u32>>,
     decided: KeyMap<Decision>,
     /// Since when each fact is present.
@@ -46,11 +46,11 @@ pub(crate) struct Owners {
 struct Member {
     replica: Arc<Replica>,
     session: u32,
-    /// True if its source was read in this run, so that its rows are at hand.
+    /// True if its source was read in this run, so that its rows are available.
     is_read: bool,
-    /// True if its source can be read, so that it can be given rows that it did not have.
+    /// True if its source can be read, so that it can provide rows that it did not have.
     can_gain: bool,
-    /// Place of each key among its records and facts; made when it is first needed.
+    /// Place of each key among its records and facts. Filled on first use.
     keys: Option<KeyMap<Place>>,
 }
 
@@ -64,19 +64,19 @@ struct Session {
     agent: String,
     id: String,
     members: Vec<u32>,
-    /// Moment and key of each message, in order; made when it is first needed.
+    /// Moment and key of each message, in order. Filled on first use.
     word: Option<Vec<(i64, u64)>>,
 }
 
-/// Who owns a contested key.
+/// The owner of a contested key.
 #[derive(Clone, Copy)]
 struct Decision {
     owner: Option<u32>,
-    /// Hash of all replicas that have the key.
+    /// Hash of all replicas with the key.
     holders: u64,
 }
 
-/// What a replica says of a key.
+/// One replica's claim to a key.
 struct Claim {
     is_fact: bool,
     is_copy: bool,
@@ -87,18 +87,18 @@ struct Claim {
     fullness: u64,
 }
 
-/// What was decided of one replica.
+/// The decisions about one replica.
 pub(crate) struct Verdict {
-    /// Whether it owns each of its records, in order.
+    /// For each of its records, in order: true if the replica owns it.
     pub(crate) owned: Vec<bool>,
-    /// Session that it copied its history from.
+    /// Session whose history it copied.
     pub(crate) forked_from: Option<String>,
-    /// Changes whenever its rows would.
+    /// Changes whenever its rows would change.
     pub(crate) hash: u64,
 }
 
 impl Owners {
-    /// Adds a replica, or replaces what was known of it by what was read. Returns its number.
+    /// Adds a replica, or replaces it by what was read. Returns its number.
     pub(crate) fn add(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let session = self.session_number(agent, &replica.session);
         let name = xxh3_64_with_seed(replica.source.as_bytes(), session.into());
@@ -156,7 +156,7 @@ impl Owners {
         self.since.clear();
     }
 
-    /// Notes who has which key. `before` is what was known of the replica.
+    /// Indexes the keys of a replica. `before` is its previous version.
     fn index(&mut self, number: u32, replica: &Replica, before: Option<&Replica>) {
         let is_known: super::KeySet = before.into_iter().flat_map(keys).collect();
         for key in keys(replica).filter(|key| !is_known.contains(key)) {
@@ -178,12 +178,12 @@ impl Owners {
         }
     }
 
-    /// The replica of that number.
+    /// Returns the replica with a number.
     pub(crate) fn replica(&self, number: u32) -> Option<&Arc<Replica>> {
         self.members.get(number as usize).map(|member| &member.replica)
     }
 
-    /// Returns the number of every replica with its agent, and whether its source was read in this run.
+    /// Returns each replica with its number, its agent, and whether its source was read in this run.
     pub(crate) fn members(&self) -> impl Iterator<Item = (u32, &str, &Arc<Replica>, bool)> {
         let agent = |member: &Member| self.sessions.get(member.session as usize).map_or("", |it| it.agent.as_str());
         let members = self.members.iter().zip(0..);
@@ -232,19 +232,19 @@ impl Owners {
                 continue;
             };
             verdict.owned.push(owner == Some(number));
-            // A later session that has more of a message copied it nevertheless.
+            // A later session with more of a message copied it nevertheless.
             let is_copied = record.is_copy || owner.and_then(|owner| self.rank_of(owner)) < self.rank_of(number);
             if owner != Some(number) && record.kind == Kind::Message && is_copied {
                 self.note_origin(&replica, record, owner, &mut verdict, &mut last_copied);
             }
-            // Only the row of the owner has the numbers of all copies.
+            // Only the owner's row has the counts of all copies.
             let copies = if owner == Some(number) && record.kind == Kind::Response { holders } else { 0 };
             verdict.hash ^= outcome_hash(record, owner, copies);
         }
         verdict
     }
 
-    /// Notes who owns a message that a replica copied; the latest message counts.
+    /// Records who owns a message that a replica copied. The latest message decides.
     fn note_origin(
         &self,
         replica: &Replica,
@@ -260,7 +260,7 @@ impl Owners {
         }
     }
 
-    /// Returns the records of a replica that are superseded, each with the fact that supersedes it.
+    /// Returns the superseded records of a replica, each with the fact that supersedes it.
     fn superseded(&mut self, replica: &Replica) -> KeyMap<u64> {
         let mut superseded = KeyMap::default();
         for it in &replica.yields {
@@ -271,7 +271,7 @@ impl Owners {
         superseded
     }
 
-    /// Returns the earliest moment since when a fact is present; none if it is not.
+    /// Returns the earliest moment since which a fact is present, or `None` if it is absent.
     fn present_since(&mut self, fact: u64) -> Option<i64> {
         if let Some(since) = self.since.get(&fact) {
             return *since;
@@ -289,7 +289,7 @@ impl Owners {
         since
     }
 
-    /// Decides who owns a key; none if at most one replica has it.
+    /// Decides who owns a key. Returns `None` if at most one replica has it.
     fn decide(&mut self, key: u64) -> Option<Decision> {
         if let Some(decided) = self.decided.get(&key) {
             return Some(*decided);
@@ -318,7 +318,7 @@ impl Owners {
         Some(decision)
     }
 
-    /// Returns the place of a replica's session among all, once these are ranked.
+    /// Returns the rank of a replica's session, if sessions are ranked.
     fn rank_of(&self, number: u32) -> Option<u32> {
         let session = self.members.get(number as usize)?.session;
         self.ranks.as_ref()?.get(session as usize).copied()
@@ -328,14 +328,14 @@ impl Owners {
         self.members.get(number as usize).map(|member| member.session)
     }
 
-    /// True if a replica has a record, or the lake its row.
+    /// True if a replica has a record, or if the lake has its row.
     fn can_show(&self, number: u32, claim: &Claim) -> bool {
         let holds = |member: &Member| !claim.is_gone && (member.is_read || member.can_gain);
         claim.is_fact || claim.is_owned || self.members.get(number as usize).is_some_and(holds)
     }
 
-    /// Returns what decides between the replicas that have a key; the lowest owns it. `originals` are the sessions that have
-    /// an original of it, in order.
+    /// Returns the sort key of a replica among all with the same key; the lowest owns it. `originals` are the sessions
+    /// with an original of it, in order.
     fn standing(&self, number: u32, claim: &Claim, originals: &[u32]) -> Option<impl Ord + use<'_>> {
         let member = self.members.get(number as usize)?;
         let session = self.sessions.get(member.session as usize)?;
@@ -345,7 +345,7 @@ impl Owners {
         let replica = &member.replica;
         let source = (Reverse(replica.records.len()), replica.source.as_str());
         let within_session = (Reverse(claim.fullness), claim.is_copy, source);
-        // Memories of earlier versions, and those made again from the rows, do not know how much a row says.
+        // The fullness is unknown in memories of earlier versions, and in those rebuilt from the rows.
         let is_unknown = claim.fullness == 0 && claim.is_owned && claim.is_of_lake;
         let content = match claim.is_response {
             true => 0,
@@ -355,7 +355,7 @@ impl Owners {
         Some((!can_show, is_copy, self.is_side(session), Reverse(content), rank, within_session))
     }
 
-    /// Returns the replica whose row in the lake says more than the owner's: one of the owner's session that was not read, or
+    /// Returns the replica whose row in the lake is fuller than the owner's: an unread one of the owner's session, or
     /// any that dropped the record.
     fn fuller_row(&self, owner: u32, claim: &Claim, claims: &[(u32, Claim)]) -> Option<u32> {
         let fuller = claims.iter().filter(|(number, other)| {
@@ -371,7 +371,7 @@ impl Owners {
         members.all(|replica| replica.is_side)
     }
 
-    /// Sorts the sessions by first moment, dictionary order and id.
+    /// Sorts the sessions by first moment, lexicographic order and id.
     fn rank_sessions(&mut self) {
         if self.ranks.is_some() {
             return;
@@ -424,7 +424,7 @@ impl Owners {
         let replica = &member.replica;
         let keys = member.keys.get_or_insert_with(|| {
             let facts = replica.facts.iter().zip(0..).map(|(fact, at)| (fact.key, Place::Fact(at)));
-            // A key that names both is a record's.
+            // If a key names both, the record wins.
             facts.chain(replica.records.iter().zip(0..).map(|(record, at)| (record.key, Place::Record(at)))).collect()
         });
         keys.get(&key).map(|place| (&**replica, *place))
@@ -454,11 +454,12 @@ impl Owners {
         }
     }
 
-    /// Returns every copy of a response that several replicas have, or one repeatedly; none if there is only one.
+    /// Returns every copy of a response that several replicas have, or that one has repeatedly. Returns `None` if there
+    /// is only one.
     pub(crate) fn copies(&self, key: u64) -> Option<Vec<ResponseCopy>> {
         let holders = self.contested.get(&key)?.iter();
         let mut replicas: Vec<&Arc<Replica>> = holders.filter_map(|number| self.replica(*number)).collect();
-        // The order in which they were read differs from run to run.
+        // The order in which replicas were read differs between runs.
         replicas.sort_unstable_by_key(|replica| (&replica.session, &replica.source));
         let copies = replicas.into_iter().flat_map(|replica| {
             let first = replica.responses.partition_point(|copy| copy.key < key);

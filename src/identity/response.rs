@@ -1,15 +1,15 @@
-//! Copies of billed responses: the lake has the numbers of the fullest one.
+//! Copies of billed responses. The lake has the counts of the fullest copy.
 
 use serde::{Deserialize, Serialize};
 
 use crate::tables::UsageRow;
 
-/// A count that may be absent, in eight bytes: there is one set of them for each response that a run looks at.
+/// An optional count in eight bytes. A run holds one set of them for each response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Count(i64);
 
 impl Count {
-    /// The count, where there is one.
+    /// Returns the count, if there is one.
     pub fn get(self) -> Option<i64> {
         (self.0 >= 0).then_some(self.0)
     }
@@ -54,16 +54,16 @@ pub struct ResponseCopy {
     pub stop_reason: Option<Box<str>>,
     /// Hash of the request's id.
     pub request: Option<u64>,
-    /// Whether only a running count was recorded.
+    /// True if the agent recorded only a running count.
     pub is_partial: bool,
-    /// Whether it belongs to a side conversation.
+    /// True if it belongs to a side conversation.
     pub is_sidechain: bool,
-    /// Lines that repeated it in this source, beyond the first.
+    /// Copies in this source after the first.
     pub copies: i64,
 }
 
 impl ResponseCopy {
-    /// What a row says of the response of that key; a cost that it has is one that the agent recorded.
+    /// Takes the counts from the row of a response with this key. A cost counts only if the agent recorded it.
     pub fn of(key: u64, row: &UsageRow<'_>) -> Self {
         Self {
             key,
@@ -84,7 +84,7 @@ impl ResponseCopy {
         }
     }
 
-    /// Tokens of all kinds; none when none of them is said.
+    /// Returns the sum of all kinds of tokens, or `None` if the agent records none of them.
     pub fn total(&self) -> Option<i64> {
         self.counts().into_iter().filter_map(Count::get).reduce(i64::saturating_add)
     }

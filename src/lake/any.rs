@@ -1,4 +1,4 @@
-//! A lake wherever it lies.
+//! A lake on disk or in object storage.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use arrow::array::RecordBatch;
 use super::{Lake, RemoteLake};
 use crate::error::Result;
 
-/// A lake on a disk of this machine, or one in object storage, to which machines upload theirs.
+/// A lake on a disk of this machine, or one in object storage, to which machines upload.
 pub enum AnyLake {
-    /// In a folder.
+    /// A lake in a folder.
     Local(Lake),
-    /// In object storage.
+    /// A lake in object storage.
     Remote(RemoteLake),
 }
 
@@ -26,29 +26,29 @@ impl Display for AnyLake {
 }
 
 impl AnyLake {
-    /// Every source that was ever read, in the schema of `tables::SOURCES`, as it is now.
+    /// Returns every source that was ever read, in the schema of `tables::SOURCES`, in its current state.
     ///
     /// # Errors
-    /// [`crate::Error::Query`] in object storage: uploads leave it out.
+    /// Fails with [`crate::Error::Query`] in object storage: the table is not uploaded.
     pub fn sources(&self) -> Result<RecordBatch> {
         match self {
             Self::Local(lake) => lake.sources(),
-            Self::Remote(lake) => Err(lake.stays_behind("sources")),
+            Self::Remote(lake) => Err(lake.not_uploaded("sources")),
         }
     }
 
-    /// Every run, in the schema of `tables::RUNS`.
+    /// Returns every run, in the schema of `tables::RUNS`.
     ///
     /// # Errors
-    /// [`crate::Error::Query`] in object storage: uploads leave it out.
+    /// Fails with [`crate::Error::Query`] in object storage: the table is not uploaded.
     pub fn runs(&self) -> Result<RecordBatch> {
         match self {
             Self::Local(lake) => lake.runs(),
-            Self::Remote(lake) => Err(lake.stays_behind("runs")),
+            Self::Remote(lake) => Err(lake.not_uploaded("runs")),
         }
     }
 
-    /// Compares the lake with what it should be; with `read_data`, every byte of it. Gives what is wrong.
+    /// Checks the lake, with `read_data` every byte of it. Returns the problems.
     pub fn verify(&self, read_data: bool) -> Result<Vec<String>> {
         match self {
             Self::Local(lake) => lake.verify(read_data),
@@ -56,7 +56,7 @@ impl AnyLake {
         }
     }
 
-    /// Where it lies, as errors have it.
+    /// Returns its location, as errors show it.
     pub fn place(&self) -> PathBuf {
         match self {
             Self::Local(lake) => lake.root().to_owned(),

@@ -1,4 +1,4 @@
-//! A data file that differs in one column: the others are copied as they stand, neither decoded nor compressed again.
+//! Rewrites one column of a data file. The other columns are copied without decoding.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::table_writer::{HashedFile, StagedFile, write_error};
 use crate::error::Result;
 use crate::tables::TableDef;
 
-/// How a column changes.
+/// A change of a column.
 pub(crate) struct Change<'c, F> {
-    /// The column, which is no list.
+    /// The column. It is no list.
     pub(crate) column: &'c str,
-    /// The columns that its new values are made of.
+    /// The columns that the new values are computed from.
     pub(crate) of: &'c [&'c str],
-    /// Makes them for some rows; the batch has the columns `of`, in the table's order.
+    /// Computes the new values of some rows. The batch has the columns `of`, in the table's order.
     pub(crate) values: F,
 }
 
-/// Writes a data file that this version wrote once more, with other values in a column. The old file stays.
+/// Writes a copy of a data file of this version, with other values in a column. The old file stays.
 pub(crate) fn write_changed<F>(
     from: &Path,
     to: &Path,
@@ -67,7 +67,7 @@ where
     writer.into_inner()
 }
 
-/// The column of a row group with its new values.
+/// Computes the column of a row group.
 fn encode<F>(
     stored: &StoredFile,
     group: usize,

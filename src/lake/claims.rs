@@ -1,7 +1,7 @@
-//! What the lake remembers of each replica, in one file a part: `_llrem/claims/…/NAME.claims`.
+//! The lake's memory of each replica, in one file per part: `_llrem/claims/…/NAME.claims`.
 //!
-//! A file is a hash and a list of replicas. Keys come in columns of their own, so that a run finds who shares a record
-//! without unpacking the rest, which is compressed.
+//! A file is a hash and a list of replicas. Keys have columns of their own, so that a run can find who shares a record
+//! without decompressing the rest.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use crate::identity::{Fact, KeySet, Kind, Record, Replica, ResponseCopy, State, 
 
 mod version1;
 
-/// Bytes of the hash that a file begins with.
+/// Bytes of the hash at the beginning of a file.
 const HASH: usize = 8;
-/// Seed of the hash, which tells this version of the file from the first, whose seed is 0.
+/// Seed of the hash. It distinguishes this version of the file from the first, whose seed is 0.
 const SEED: u64 = 2;
 /// Fast, and good enough for columns of small numbers.
 const ZSTD_LEVEL: i32 = -1;
@@ -43,7 +43,7 @@ struct Stored<'a> {
     details: &'a [u8],
 }
 
-/// What is stored of records, facts and yields beside their keys, column by column, and the responses.
+/// The content of records, facts and yields except their keys, column by column, and the responses.
 #[derive(Default, Serialize, Deserialize)]
 struct Details {
     flags: Vec<u8>,
@@ -52,17 +52,17 @@ struct Details {
     places: Vec<i32>,
     /// Since when each fact is present, and its flags.
     facts: Vec<(i64, u8)>,
-    /// The record of each yield, and until when.
+    /// The record of each yield, and its latest moment.
     yields: Vec<(u64, i64)>,
     responses: Vec<ResponseCopy>,
 }
 
-/// Bytes, which otherwise are written one by one; they read the same.
+/// Bytes that serde writes in one go. They read the same as bytes that are written one by one.
 fn in_one_piece<S: Serializer>(bytes: &&[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_bytes(bytes)
 }
 
-/// A replica as stored: a run looks at all their keys, and at the rest of a few.
+/// A replica as stored. A run looks at all keys, and at the rest of few replicas.
 #[derive(Clone)]
 pub(crate) struct StoredReplica {
     /// The session.
@@ -77,7 +77,7 @@ pub(crate) struct StoredReplica {
 #[derive(Clone)]
 enum Content {
     Packed(Packed),
-    /// As read from a source, or from a file of the first version.
+    /// From a source, or from a file of the first version.
     Whole(Box<Replica>),
 }
 
@@ -102,10 +102,10 @@ impl Packed {
     }
 }
 
-/// Keys by which replicas that matter for each other are found.
+/// Keys of replicas, for finding others that share or supersede their records.
 #[derive(Default)]
 pub(crate) struct Keys {
-    /// Records and facts: both may name the other's session.
+    /// Records and facts: both may supersede another session's.
     records: KeySet,
     facts: KeySet,
     yields: KeySet,
@@ -123,26 +123,26 @@ impl Keys {
         keys
     }
 
-    /// Keys that records or facts may have.
+    /// Returns these keys as keys of both records and facts.
     pub(crate) fn named(keys: KeySet) -> Self {
         Self { facts: keys.clone(), records: keys.clone(), yields: keys }
     }
 
-    /// True if there are none.
+    /// True if there are no keys.
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty() && self.facts.is_empty() && self.yields.is_empty()
     }
 }
 
 impl StoredReplica {
-    /// A replica as if it were stored.
+    /// Wraps a replica that is not stored.
     pub(crate) fn whole(replica: Replica) -> Self {
         let (session, source) = (replica.session.clone(), replica.source.clone());
         let (is_side, first_moment) = (replica.is_side, replica.first_moment);
         Self { session, source, is_side, first_moment, content: Content::Whole(Box::new(replica)) }
     }
 
-    /// True if it shares a record, or if one of its facts or records and one of the others' may supersede each other.
+    /// True if it shares a record, or if records and facts of one may supersede those of the other.
     pub(crate) fn shares(&self, keys: &Keys) -> bool {
         match &self.content {
             Content::Packed(Packed { records, facts, yields, .. }) => {
@@ -168,13 +168,13 @@ impl StoredReplica {
         }
     }
 
-    /// All of it.
+    /// Decodes the whole replica.
     pub(crate) fn unpack(&self) -> Replica {
         let Self { session, source, is_side, first_moment, content } = self;
         match content {
             Content::Whole(replica) => Replica::clone(replica),
             Content::Packed(Packed { records, facts, yields, details }) => {
-                // The file's hash was right, so this is what was written.
+                // The file's hash was right, so the content is as written.
                 let details = unpack_details(details).unwrap_or_default();
                 let replica = Replica {
                     session: session.clone(),
@@ -282,7 +282,7 @@ fn unpack_details(packed: &[u8]) -> Option<Details> {
     postcard::from_bytes(&zstd::stream::decode_all(packed).ok()?).ok()
 }
 
-/// The content of a claims file. What is stored already stays packed as it is.
+/// Encodes a claims file. Replicas that are stored already are copied without decoding.
 pub(crate) fn encode(replicas: &[StoredReplica]) -> Result<Vec<u8>> {
     let mut compressor = Compressor::new(ZSTD_LEVEL).map_err(|error| unwritten(&error))?;
     let contents: Vec<Packed> = replicas.iter().map(|it| it.packed(&mut compressor)).collect::<Result<_>>()?;
@@ -314,7 +314,7 @@ pub(crate) fn open(path: &Path) -> Result<Vec<StoredReplica>> {
     parse(&Bytes::from(file)).map_err(Error::damaged(path))
 }
 
-/// The replicas of a claims file's content.
+/// Decodes the replicas of a claims file.
 fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
     let (hash, content) = file.split_first_chunk::<HASH>().ok_or("it is cut off")?;
     let hash = u64::from_le_bytes(*hash);
@@ -322,7 +322,7 @@ fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
         return version1::parse(content);
     }
     if hash != xxh3_64_with_seed(content, SEED) {
-        return Err("its content does not have the hash it should have".to_owned());
+        return Err("its hash is wrong".to_owned());
     }
     let stored: Vec<Stored<'_>> = postcard::from_bytes(content).map_err(|error| error.to_string())?;
     let replicas = stored.into_iter().map(|stored| StoredReplica {
@@ -340,7 +340,7 @@ fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
     Ok(replicas.collect())
 }
 
-/// Reads a claims file, all of it.
+/// Reads and decodes a whole claims file.
 pub(crate) fn load(path: &Path) -> Result<Vec<Replica>> {
     Ok(open(path)?.iter().map(StoredReplica::unpack).collect())
 }

@@ -1,5 +1,5 @@
-//! All or nothing over many files: a journal of what is to be done goes to the disk first. A crash before it leaves the
-//! lake as it was; after it, the next run does the rest, and the lake is what it was to be.
+//! All or nothing over many files: a journal of the steps goes to disk first. A crash before that leaves the lake
+//! unchanged. After it, the next run completes the commit.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::error::{Error, Result};
 /// One step of a commit. Paths are relative to the lake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
-    /// Puts a staged file in its place.
+    /// Moves a staged file to its place.
     Place { from: String, to: String },
-    /// Puts a staged folder in the place of another, all of it in one moment.
+    /// Replaces a folder by a staged one in a single step.
     Exchange { from: String, to: String },
-    /// Takes a file away.
+    /// Removes a file.
     Remove { path: String },
 }
 
@@ -29,10 +29,10 @@ struct Journal {
     manifest: Vec<u8>,
 }
 
-/// Name of the file that tells a staged folder from the one it replaces.
+/// Name of the file that marks a staged folder, to distinguish it from the one that it replaces.
 pub(crate) const MARK: &str = "_staged";
 
-/// Does the steps, and makes the manifest the lake's. What was staged has to be on the disk before it is part of the lake.
+/// Executes the steps and replaces the manifest. Staged files must be on disk before they become part of the lake.
 pub(crate) fn commit(layout: &Layout, staged: Syncer, steps: Vec<Step>, manifest: &Manifest) -> Result<()> {
     staged.wait()?;
     for folder in folders_of(&steps) {
@@ -52,7 +52,7 @@ pub(crate) fn commit(layout: &Layout, staged: Syncer, steps: Vec<Step>, manifest
     crate::interrupt::uncut(finish).map_err(unfinished)
 }
 
-/// Completes a commit that a crash cut off, and clears what was staged for one that never came to be.
+/// Completes a commit that a crash cut off, and deletes staged files of a run that did not commit.
 pub(crate) fn recover(layout: &Layout) -> Result<()> {
     if let Some(journal) = pending(layout)? {
         apply(layout, &journal)?;
@@ -61,14 +61,14 @@ pub(crate) fn recover(layout: &Layout) -> Result<()> {
     fs::make_folder(&layout.staging())
 }
 
-/// Clears what was staged by a run that failed, so that it takes up no space; what a pending commit needs stays.
+/// Deletes the staged files of a failed run to free their space, except those that a pending commit needs.
 pub(crate) fn abandon(layout: &Layout) {
     if !layout.journal().exists() {
         let _ = fs::remove_folder(&layout.staging());
     }
 }
 
-/// The manifest that a pending commit will make the lake's.
+/// Returns the manifest of a pending commit.
 pub(crate) fn pending_manifest(layout: &Layout) -> Result<Option<Manifest>> {
     let Some(journal) = pending(layout)? else { return Ok(None) };
     Manifest::decode(&journal.manifest, &layout.journal(), layout.root()).map(Some)
@@ -80,7 +80,7 @@ fn pending(layout: &Layout) -> Result<Option<Journal>> {
     let damaged = |reason: &str| Error::DamagedState { path: path.clone(), reason: reason.to_owned() };
     let (hash, content) = bytes.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
     if blake3::hash(content).as_bytes() != hash {
-        return Err(damaged("its content does not have the hash it should have"));
+        return Err(damaged("its hash is wrong"));
     }
     postcard::from_bytes(content).map(Some).map_err(|error| damaged(&error.to_string()))
 }
@@ -105,12 +105,12 @@ fn apply(layout: &Layout, journal: &Journal) -> Result<()> {
     fs::remove(&layout.journal())
 }
 
-/// A staged file that is no longer there was put in its place before the crash.
+/// A staged file that no longer exists was moved before the crash.
 fn place(from: &Path, to: &Path) -> Result<()> {
     if from.exists() { fs::rename(from, to) } else { Ok(()) }
 }
 
-/// The mark says which of the two folders is the new one.
+/// The mark identifies the new one of the two folders.
 fn exchange(from: &Path, to: &Path) -> Result<()> {
     if from.join(MARK).exists() && !fs::exchange(from, to)? {
         return Err(Error::io("exchange", to)(std::io::Error::from(std::io::ErrorKind::Unsupported)));
@@ -119,7 +119,7 @@ fn exchange(from: &Path, to: &Path) -> Result<()> {
     fs::remove_folder(from)
 }
 
-/// The folders whose names a commit changes, outermost first, the lake's own folder included.
+/// Returns the folders whose entries a commit changes, outermost first, including the lake's own folder.
 fn folders_of(steps: &[Step]) -> Vec<String> {
     let mut folders = BTreeSet::new();
     for step in steps {

@@ -1,4 +1,4 @@
-//! How the columns of a data file are stored.
+//! The encoding of the columns of a data file.
 
 use parquet::basic::{Compression, Encoding as ParquetEncoding, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -6,26 +6,26 @@ use parquet::schema::types::ColumnPath;
 
 use crate::tables::{Encoding, TableDef};
 
-/// Pages end at this size, so that one that is being written stays small. Bytes.
+/// Size at which a page ends, so that the page in memory stays small. Bytes.
 pub(super) const PAGE_BYTES: usize = 1 << 20;
-/// Rows after which the writer of columns that are not of texts alone looks whether a page is full.
+/// Rows after which the writer of other than text columns checks whether a page is full.
 const ROWS_AT_ONCE: usize = 2048;
-/// zstd level: the lowest, because compression is what a run spends most of its time on.
+/// zstd level: the lowest, because a run spends most of its time on compression.
 pub(super) const ZSTD_LEVEL: i32 = 1;
 
-/// The compression of what is compressed.
+/// Returns the compression of compressed columns.
 pub(super) fn zstd() -> Compression {
     Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default())
 }
 
-/// What encodes a column.
+/// The encoder of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoder {
-    /// Texts alone: without dictionary and without statistics.
+    /// Texts without dictionary and statistics.
     Texts,
-    /// Words of which there are few, by way of a dictionary.
+    /// Texts with few different values, with a dictionary.
     Words,
-    /// Whatever Parquet's own writer makes of it.
+    /// Parquet's own writer.
     Library,
 }
 
@@ -38,8 +38,8 @@ pub(super) fn encoder_of(encoding: Encoding) -> Encoder {
     }
 }
 
-/// For the columns that Parquet's own writer encodes. It sets up a compressor for each column of each row group, which costs
-/// more than most of them hold.
+/// Returns the properties for columns that Parquet's own writer encodes. Only `Rare` ones are compressed: the writer
+/// sets up a compressor for each column of each row group, which costs more than most of them save.
 pub(super) fn properties(table: &TableDef) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_data_page_size_limit(PAGE_BYTES)

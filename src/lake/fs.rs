@@ -1,5 +1,5 @@
-//! The only file that makes, writes, syncs, renames and removes. Folders are 0700 and files 0600 from the first moment.
-//! Every operation is counted, so that a test can end the program before and after each.
+//! All file operations on a lake: creating, writing, syncing, renaming and removing. Folders are created with mode 0700
+//! and files with 0600. Every operation is counted, so that a test can kill the process before and after each.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -45,12 +45,13 @@ mod probe {
     }
 }
 
-/// Makes a folder, and those above it, for the owner only; one that is there stays as it is.
+/// Creates a folder and its parents, for the owner only. An existing folder stays as it is.
 pub(crate) fn make_folder(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Ok(());
     }
     probe::around(|| {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place")]
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -60,53 +61,54 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
     .map_err(Error::io("create", path))
 }
 
-/// Makes an empty file for the owner only, in place of one that may be there.
+/// Creates an empty file for the owner only, replacing an existing one.
 pub(crate) fn create(path: &Path) -> Result<File> {
     probe::around(|| private().write(true).create(true).truncate(true).open(path)).map_err(Error::io("create", path))
 }
 
-/// Opens a file that is locked and kept, making it when it is not there.
+/// Opens a file for locking, and creates it if it does not exist.
 pub(crate) fn open_lock(path: &Path) -> Result<File> {
     private().read(true).write(true).create(true).truncate(false).open(path).map_err(Error::io("open", path))
 }
 
-/// Replaces the beginning of a file that only hints at something: nothing of the lake depends on it, so that it is neither
-/// synced nor counted.
+/// Overwrites the beginning of a file that is only a hint. Nothing in the lake depends on it, so it is neither synced
+/// nor counted.
 pub(crate) fn scribble(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     file.write_all(bytes)
 }
 
 fn private() -> OpenOptions {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
 }
 
-/// Makes sure that a file's content is on the disk.
+/// Syncs a file's content to disk.
 pub(crate) fn sync(file: &File, path: &Path) -> Result<()> {
     probe::around(|| file.sync_data()).map_err(Error::io("sync", path))
 }
 
-/// Makes sure that the names in a folder are on the disk.
+/// Syncs the names in a folder to disk.
 pub(crate) fn sync_folder(path: &Path) -> Result<()> {
     probe::around(|| File::open(path)?.sync_all()).map_err(Error::io("sync", path))
 }
 
-/// Writes a whole file and makes sure that it is on the disk.
+/// Writes a whole file and syncs it to disk.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     sync(&write_unsynced(path, bytes)?, path)
 }
 
-/// Writes a whole file, which the system brings to the disk when it likes.
+/// Writes a whole file without syncing it.
 pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File> {
     let mut file = create(path)?;
     probe::around(|| file.write_all(bytes)).map_err(Error::io("write", path))?;
     Ok(file)
 }
 
-/// Adds a line to the end of a file. One that a crash tore is ended first, so that it costs only itself.
+/// Appends a line to a file. If a crash cut off the last line, it is ended first, so that only that line is lost.
 pub(crate) fn append_line(path: &Path, line: &[u8]) -> Result<()> {
     probe::around(|| {
         let mut file = private().read(true).append(true).create(true).open(path)?;
@@ -120,7 +122,7 @@ pub(crate) fn append_line(path: &Path, line: &[u8]) -> Result<()> {
     .map_err(Error::io("write", path))
 }
 
-/// Puts a file in the place of another in one step.
+/// Renames a file over another in one step.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     probe::around(|| {
         #[expect(clippy::disallowed_methods, reason = "this is the one place")]
@@ -129,7 +131,7 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     .map_err(Error::io("replace", to))
 }
 
-/// Removes a file; one that is not there is no error.
+/// Removes a file, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<()> {
     let removed = probe::around(|| {
         #[expect(clippy::disallowed_methods, reason = "this is the one place")]
@@ -138,7 +140,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     absent_is_fine(removed).map_err(Error::io("remove", path))
 }
 
-/// Removes a folder with all that is in it; one that is not there is no error.
+/// Removes a folder with its content, if it exists.
 pub(crate) fn remove_folder(path: &Path) -> Result<()> {
     let removed = probe::around(|| {
         #[expect(clippy::disallowed_methods, reason = "this is the one place")]
@@ -154,12 +156,12 @@ fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// A whole file; none when it is not there.
+/// Reads a whole file. Returns `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     read_by(path, File::read_to_end)
 }
 
-/// So many bytes of a file, or all that it has; none when it is not there.
+/// Reads at most this many bytes of a file. Returns `None` if it does not exist.
 pub(crate) fn read_start(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
     read_by(path, |file, bytes| file.take(most).read_to_end(bytes))
 }
@@ -173,7 +175,7 @@ fn read_by(path: &Path, read: impl FnOnce(&mut File, &mut Vec<u8>) -> io::Result
     }
 }
 
-/// Exchanges two folders in one step, so that no reader sees both or neither. False where the system cannot.
+/// Exchanges two folders in one step, so that no reader sees both or neither. Returns false if the system cannot.
 pub(crate) fn exchange(a: &Path, b: &Path) -> Result<bool> {
     let exchanged = probe::around(|| {
         #[cfg(any(target_os = "linux", target_os = "macos"))]
@@ -191,7 +193,9 @@ pub(crate) fn exchange(a: &Path, b: &Path) -> Result<bool> {
     }
 }
 
-/// Gives a file a second name.
+/// Creates a hard link to a file.
 pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
-    probe::around(|| std::fs::hard_link(from, to)).map_err(Error::io("link", to))
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    let linked = probe::around(|| std::fs::hard_link(from, to));
+    linked.map_err(Error::io("link", to))
 }

@@ -1,18 +1,18 @@
-//! Small whole numbers as Parquet packs them: runs of one number, and between them groups of eight, bit by bit.
+//! Parquet's encoding of small integers: runs of one number, and bit-packed groups of eight.
 
 /// Numbers of a group.
 const GROUP: usize = 8;
 
-/// Packs numbers of so many bits each.
+/// Packs numbers with a fixed number of bits.
 pub(super) struct Hybrid {
     bits: usize,
     packed: Vec<u8>,
-    /// Numbers of groups that are not packed yet, because how many there are goes before them.
+    /// Numbers of groups that are not packed yet, because their count comes first.
     waiting: Vec<u32>,
 }
 
 impl Hybrid {
-    /// For numbers below the limit.
+    /// Creates a packer for numbers below the limit.
     pub(super) fn new(limit: usize) -> Self {
         let bits = usize::try_from(limit.saturating_sub(1).checked_ilog2().map_or(0, |log| log + 1)).unwrap_or(0);
         Self { bits, packed: Vec::new(), waiting: Vec::new() }
@@ -23,7 +23,7 @@ impl Hybrid {
         self.bits
     }
 
-    /// Adds a number so many times.
+    /// Adds a number several times.
     pub(super) fn add(&mut self, number: u32, times: usize) {
         let filling = times.min(self.waiting.len().next_multiple_of(GROUP) - self.waiting.len());
         self.waiting.extend(std::iter::repeat_n(number, filling));
@@ -37,7 +37,7 @@ impl Hybrid {
         self.packed.extend(number.to_le_bytes().into_iter().take(self.bits.div_ceil(8)));
     }
 
-    /// All numbers, packed; behind the last there may be some that mean nothing.
+    /// Returns all numbers, packed. The last group may be padded.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.waiting.resize(self.waiting.len().next_multiple_of(GROUP), 0);
         self.end_groups();
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers as the format's description unpacks them.
+    /// Unpacks numbers as the format's description says.
     fn unpacked(mut packed: &[u8], bits: usize, count: usize) -> Vec<u32> {
         let mut numbers = Vec::new();
         while numbers.len() < count {

@@ -1,4 +1,4 @@
-//! Where everything lies in a lake.
+//! The paths of a lake.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub(crate) struct Layout {
     root: PathBuf,
 }
 
-/// Which partition a part lies in, and its name there.
+/// Identity of a part: its partition, and its name there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) struct PartName {
     /// Value of the `agent` partition.
@@ -55,32 +55,32 @@ impl Layout {
         self.state().join("runs.ndjson")
     }
 
-    /// Where files are written before they are committed.
+    /// Returns the folder for files that are not committed yet.
     pub(crate) fn staging(&self) -> PathBuf {
         self.state().join("staging")
     }
 
-    /// What each thread of a run is reading.
+    /// Returns the folder with the notes of what each thread of a run is reading.
     pub(crate) fn reading(&self) -> PathBuf {
         self.state().join("reading")
     }
 
-    /// Sources that were being read when a run died.
+    /// Returns the file with the sources that were being read when a run died.
     pub(crate) fn suspects(&self) -> PathBuf {
         self.state().join("suspects")
     }
 
-    /// Held while the lake is uploaded.
+    /// Returns the lock file of uploads.
     pub(crate) fn upload_lock(&self) -> PathBuf {
         self.state().join("upload-lock")
     }
 
-    /// What uploads of the lake have written, by where to.
+    /// Returns the folder with the ledgers of uploads, by destination.
     pub(crate) fn uploads(&self) -> PathBuf {
         self.state().join("uploads")
     }
 
-    /// Where files are rewritten before they are uploaded.
+    /// Returns the folder for files that are rewritten before their upload.
     pub(crate) fn outgoing(&self) -> PathBuf {
         self.state().join("outgoing")
     }
@@ -89,24 +89,24 @@ impl Layout {
         self.root.join(table.name)
     }
 
-    /// Folder of a partition, relative to the lake.
+    /// Returns the folder of a partition, relative to the lake.
     pub(crate) fn partition(table: &TableDef, machine: &str, agent: &str, month: &str) -> String {
         format!("{}/machine={machine}/agent={agent}/month={month}", table.name)
     }
 
-    /// A part's file of one table, relative to the lake.
+    /// Returns a part's file of one table, relative to the lake.
     pub(crate) fn part(table: &TableDef, machine: &str, part: &PartName) -> String {
         format!("{}/{}.parquet", Self::partition(table, machine, &part.agent, &part.month), part.name)
     }
 
-    /// A part's claims, relative to the lake.
+    /// Returns a part's claims, relative to the lake.
     pub(crate) fn claims(part: &PartName) -> String {
         format!("{STATE}/claims/{}/{}/{}.claims", part.agent, part.month, part.name)
     }
 }
 
 impl PartName {
-    /// The part that a file of a table belongs to, by its path relative to the lake; none for other files.
+    /// Returns the part of a table's file, by its path relative to the lake, or `None` for other files.
     pub(crate) fn of_file(table: &TableDef, machine: &str, path: &str) -> Option<Self> {
         let rest = path.strip_prefix(table.name)?.strip_prefix("/machine=")?.strip_prefix(machine)?;
         let (agent, rest) = rest.strip_prefix("/agent=")?.split_once('/')?;
@@ -116,11 +116,11 @@ impl PartName {
     }
 }
 
-/// Longest name of a machine that is taken as it is. Letters.
+/// Longest name of a machine that stays unchanged. Letters.
 const LONGEST_NAME: usize = 64;
 
-/// A machine's name as it may stand in a path. A name that loses letters ends in a hash of the whole: two machines of a
-/// team may differ in nothing else.
+/// Returns a machine's name in a form that is valid in a path. If letters are lost, a hash of the whole name is added:
+/// two machines of a team may differ in nothing else.
 pub(crate) fn machine_name(name: &str) -> String {
     let safe = safe_name(name);
     match (safe.as_str(), name) {
@@ -130,7 +130,8 @@ pub(crate) fn machine_name(name: &str) -> String {
     }
 }
 
-/// True if a lake that has this name was made for the machine of that name. Until 0.2, punctuation was lost without a hash.
+/// True if a lake with this name belongs to the machine of that name. Before 0.2, punctuation was dropped without a
+/// hash.
 pub(crate) fn is_name_of(kept: &str, machine: &str) -> bool {
     kept == machine_name(machine) || (machine.is_ascii() && kept == safe_name(machine))
 }

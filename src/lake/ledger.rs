@@ -1,7 +1,7 @@
-//! What should be in the lake: number and checksum of all records that ever were, by agent, month and table.
+//! The ledger: number and checksum of all records that ever were in the lake, by agent, month and table.
 //!
-//! A run derives it from what it decided, and never from the rows that it wrote. So a row that gets lost, by whatever
-//! error, is missed by the next `llrem verify` and by the next run.
+//! A run derives it from its decisions, never from the rows that it wrote. So the next `llrem verify` and the next run
+//! notice a row that was lost by any error.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use crate::lake::layout::PartName;
 use crate::lake::manifest::PartEntry;
 use crate::tables::LAKE_TABLES;
 
-/// Number of some records, and the sum of their keys.
+/// Number of records, and the sum of their keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sum {
     pub(crate) records: u64,
     pub(crate) keys: u64,
 }
 
-/// Records of messages, tool calls and usage.
+/// Sums of messages, tool calls and usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sums([Sum; 3]);
 
 impl Sums {
-    /// Counts the records that are owned.
+    /// Counts the owned records.
     pub(crate) fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
         let mut sums = Self::default();
         records.into_iter().filter(|record| record.is_owned).for_each(|record| sums.add_key(record.kind, record.key));
@@ -58,7 +58,7 @@ impl Sums {
 pub(crate) struct Ledger(BTreeMap<(String, String), Sums>);
 
 impl Ledger {
-    /// The sums of a part's month.
+    /// Returns the sums of a part's month.
     pub(crate) fn month(&mut self, part: &PartName) -> &mut Sums {
         self.0.entry((part.agent.clone(), part.month.clone())).or_default()
     }
@@ -68,7 +68,7 @@ impl Ledger {
         self.0.is_empty()
     }
 
-    /// Names the months and tables of which the manifest has fewer or more rows than there should be.
+    /// Lists the months and tables of which the manifest has fewer or more rows than expected.
     pub(crate) fn differences_of_rows<'p>(
         &self,
         parts: impl Iterator<Item = (&'p PartName, &'p PartEntry)>,
@@ -88,7 +88,7 @@ impl Ledger {
         self.differences(&found, |sum| Sum { keys: 0, ..sum })
     }
 
-    /// Names the months and tables in which other records were found than there should be.
+    /// Lists the months and tables with other records than expected.
     pub(crate) fn differences_of_records(&self, found: &Self) -> Vec<String> {
         self.differences(found, |sum| sum)
     }

@@ -9,29 +9,29 @@ use super::fs;
 use super::layout::Layout;
 use crate::error::{Error, Result};
 
-/// Held while a lake is written; let go when dropped, and by the system when the process ends.
+/// A lock for writing a lake. Released when dropped, and by the system when the process ends.
 pub(crate) struct Lock {
     file: File,
 }
 
 impl Drop for Lock {
-    /// Takes back the note: what is left in the file says nothing.
+    /// Clears the note, so that a stale file says nothing.
     fn drop(&mut self) {
         let _ = self.file.set_len(0);
     }
 }
 
-/// How often a held lock is tried again.
+/// Interval at which a held lock is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Lock {
-    /// Takes the lock of those who write to the lake, waiting at most so long.
+    /// Takes the lock for writing the lake, waiting at most this long.
     pub(crate) fn take(layout: &Layout, wait: Duration) -> Result<Self> {
         let locked = |holder| Error::Locked { path: layout.root().to_owned(), holder };
         Self::take_at(&layout.lock(), wait, locked)
     }
 
-    /// Takes the lock of those who upload the lake, without waiting.
+    /// Takes the lock for uploading the lake, without waiting.
     pub(crate) fn take_for_upload(layout: &Layout) -> Result<Self> {
         let uploading = |holder| Error::Uploading { path: layout.root().to_owned(), holder };
         Self::take_at(&layout.upload_lock(), Duration::ZERO, uploading)
@@ -57,7 +57,7 @@ impl Lock {
                 }
             }
         }
-        // Only for the message of whoever waits; the lock itself is the system's.
+        // The note is only for the message of a waiting process. The lock itself is the system's.
         let note = format!(
             " (process {}, since {} UTC)",
             std::process::id(),

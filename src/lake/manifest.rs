@@ -1,4 +1,4 @@
-//! The manifest: what was read from where, and which files hold it. Written last, in one step.
+//! The manifest: the sources that were read, and the files with their rows. It is written last, in one step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::extract::{Facts, Note};
 use crate::source::{Extent, Fingerprint};
 use crate::tables::SourceState;
 
-/// Layout version of lakes that this llrem writes; it reads those up to it.
+/// Newest layout version, which this llrem writes. It reads all versions up to it.
 pub(crate) const VERSION: u32 = 1;
 
-/// What stands before the manifest's content, so that no other file is taken for one.
+/// Magic bytes before the manifest's content, so that no other file is taken for one.
 const MAGIC: &[u8; 8] = b"LLREMLK\n";
-/// What a manifest begins with, and its version. Bytes.
+/// Length of the magic bytes and the version. Bytes.
 const HEAD: u64 = 8 + 4;
 
 /// The state of a lake.
@@ -26,29 +26,29 @@ const HEAD: u64 = 8 + 4;
 pub(crate) struct Manifest {
     /// Value of the `machine` partition.
     pub(crate) machine: String,
-    /// Key of the hashes that stand for secrets.
+    /// Key of the hashes that replace secrets.
     pub(crate) redaction_key: [u8; 32],
-    /// Rises with every commit.
+    /// Incremented by every commit.
     pub(crate) generation: u64,
-    /// What texts were kept and replaced when the rows were written; another choice extracts again.
+    /// Policy of the stored texts. A change forces re-extraction.
     pub(crate) policy: String,
-    /// Every source that was ever read, by path; the sections of one by path, `#` and id.
+    /// Every source that was ever read, by path; sections by path, `#` and id.
     pub(crate) sources: BTreeMap<String, SourceEntry>,
     /// Every part.
     pub(crate) parts: BTreeMap<PartName, PartEntry>,
-    /// Every project path that a session ever named, so that those that name only its hash find it.
+    /// Every project path that a session ever named, for sessions that have only its hash.
     pub(crate) project_paths: BTreeSet<String>,
-    /// What should be in the lake. Stored after all else, where an llrem that does not know it leaves it alone.
+    /// Expected records of the lake. Stored last, where earlier versions of llrem ignore it.
     #[serde(skip)]
     pub(crate) ledger: Ledger,
 }
 
-/// A source as it was last read.
+/// A source as last read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SourceEntry {
     pub(crate) agent: String,
     pub(crate) kind: String,
-    /// Id of the section that it is of its file.
+    /// Id of the section, if it is one of a file.
     pub(crate) section: Option<String>,
     pub(crate) print: Fingerprint,
     pub(crate) parser_version: u32,
@@ -63,10 +63,9 @@ pub(crate) struct SourceEntry {
     pub(crate) rows: [u64; 4],
     pub(crate) extracted_at: i64,
     pub(crate) llrem_version: String,
-    /// What it says of other sources' rows.
+    /// Notes on other sources' sessions.
     pub(crate) notes: Vec<Note>,
-    /// Extent of its files before the last reading. Stored behind the ledger, so that earlier versions of llrem can read the
-    /// manifest: they ignore what is there.
+    /// Extent of its files before the last reading. Stored after the ledger, where earlier versions of llrem ignore it.
     #[serde(skip)]
     pub(crate) extent: Option<Extent>,
 }
@@ -78,52 +77,52 @@ impl SourceState {
     }
 }
 
-/// Some sessions, and the files that hold their rows: one of each table.
+/// Some sessions, and the files with their rows: one for each table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PartEntry {
     /// The sessions, in the order of their rows.
     pub(crate) sessions: Vec<SessionEntry>,
-    /// The files, as `tables::LAKE_TABLES`; none where the part has no rows.
+    /// The files, in the order of `tables::LAKE_TABLES`; `None` if the part has no rows.
     pub(crate) files: [Option<FileEntry>; 4],
 }
 
 impl PartEntry {
-    /// Bytes of sources that its sessions were read from.
+    /// Size of the sources that its sessions were read from. Bytes.
     pub(crate) fn weight(&self) -> u64 {
         self.sessions.iter().map(|session| session.weight).sum()
     }
 }
 
-/// A session as it was last written.
+/// A session as last written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionEntry {
     pub(crate) id: String,
-    /// Paths of the sources that hold it.
+    /// Paths of its sources.
     pub(crate) sources: Vec<String>,
-    /// First record of its own.
+    /// First moment of a record that it owns.
     pub(crate) started_at: Option<i64>,
     /// Bytes of its sources.
     pub(crate) weight: u64,
-    /// Hash of what was extracted, so that an unchanged session of a changed source is not written again.
+    /// Hash of the extracted content, so that an unchanged session of a changed source is not rewritten.
     pub(crate) digest: u64,
-    /// Hash of what other sources say of it.
+    /// Hash of the notes of other sources.
     pub(crate) notes: u64,
-    /// What its own source says of it.
+    /// Facts of its own source.
     pub(crate) marks: Marks,
-    /// SHA-256 of its project's path, where its own source gives only that.
+    /// SHA-256 of its project's path, if its own source gives only that.
     pub(crate) project_hash: Option<String>,
     /// Rows in messages, `tool_calls` and usage.
     pub(crate) rows: [u64; 3],
 }
 
 impl SessionEntry {
-    /// Whether it has a row in `sessions`: one whose records are all another's has none.
+    /// True if it has a row in `sessions`. A session whose records are all owned by others has none.
     pub(crate) fn has_row(&self) -> bool {
         self.rows != [0; 3] || self.marks.is_one_when_empty()
     }
 }
 
-/// Flags in one byte, so that manifests from when there was but the first can be read.
+/// Flags in one byte, so that manifests with only the first flag can be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marks(u8);
 
@@ -142,17 +141,17 @@ impl Marks {
         if is_so { mark } else { 0 }
     }
 
-    /// Whether its own source gives it a title.
+    /// True if its own source gives a title.
     pub(crate) fn has_title(self) -> bool {
         self.0 & Self::HAS_TITLE != 0
     }
 
-    /// Returns true if the summary is from its own source.
+    /// True if the summary is from its own source.
     pub(crate) fn has_summary(self) -> bool {
         self.0 & Self::HAS_SUMMARY != 0
     }
 
-    /// Whether it has a row in `sessions` though it has none elsewhere.
+    /// True if it has a row in `sessions` although it has none elsewhere.
     pub(crate) fn is_one_when_empty(self) -> bool {
         self.0 & Self::IS_ONE_WHEN_EMPTY != 0
     }
@@ -169,15 +168,15 @@ pub(crate) struct FileEntry {
 
 /// Problem of a source that is skipped until it changes.
 pub(crate) const FATAL: &str =
-    "llrem died again and again while it read only this source; it is skipped until it changes";
+    "llrem was killed several times while it read only this source; it is skipped until it changes";
 
 impl SourceEntry {
-    /// Returns true if reading the source has killed the program.
+    /// True if reading the source has killed the process.
     pub(crate) fn is_fatal(&self) -> bool {
         self.problem.as_ref().is_some_and(|problem| problem.contains(FATAL))
     }
 
-    /// The file of the source of that name.
+    /// Returns the file of the source with this name.
     pub(crate) fn file<'n>(&self, name: &'n str) -> &'n str {
         let section = self.section.as_ref().and_then(|section| name.strip_suffix(section.as_str()));
         section.and_then(|rest| rest.strip_suffix('#')).unwrap_or(name)
@@ -185,39 +184,40 @@ impl SourceEntry {
 }
 
 impl Manifest {
-    /// The sections that are known of a source, with their names.
+    /// Returns the known sections of a source, with their names.
     pub(crate) fn sections_of<'m>(&'m self, name: &str) -> impl Iterator<Item = (&'m str, &'m SourceEntry)> + use<'m> {
         let from = format!("{name}#");
         let those = self.sources.range(from.clone()..).take_while(move |(name, _)| name.starts_with(&from));
         those.map(|(name, entry)| (name.as_str(), entry)).filter(|(_, entry)| entry.section.is_some())
     }
 
-    /// Stands for the lake, wherever it lies; tells nothing of the key that it is made of.
+    /// Returns an identity of the lake that does not depend on its path, and does not reveal the key that it is
+    /// computed from.
     pub(crate) fn id(&self) -> [u8; 16] {
         let hash = blake3::derive_key("llrem 2026 lake id", &self.redaction_key);
         hash.first_chunk().copied().unwrap_or_default()
     }
 
-    /// The manifest of a lake; none where there is no lake.
+    /// Reads the manifest of a lake. Returns `None` if there is no lake.
     pub(crate) fn load(layout: &Layout) -> Result<Option<Self>> {
         let path = layout.manifest();
         fs::read(&path)?.map(|bytes| Self::decode(&bytes, &path, layout.root())).transpose()
     }
 
-    /// Whether there is a lake, and one that can be read. Of a large one, all of the manifest takes longer to read than many
-    /// a query.
+    /// True if there is a lake that this llrem can read. Reads only the beginning: a large manifest takes longer to
+    /// read than many queries.
     pub(crate) fn is_there(layout: &Layout) -> Result<bool> {
         let path = layout.manifest();
         let start = fs::read_start(&path, HEAD)?;
-        start.map_or(Ok(false), |start| behind_version(&start, &path, layout.root()).map(|_| true))
+        start.map_or(Ok(false), |start| after_version(&start, &path, layout.root()).map(|_| true))
     }
 
     pub(crate) fn decode(bytes: &[u8], path: &Path, lake: &Path) -> Result<Self> {
         let damaged = |reason: &str| damaged(path, reason);
-        let rest = behind_version(bytes, path, lake)?;
+        let rest = after_version(bytes, path, lake)?;
         let (hash, content) = rest.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
         if blake3::hash(content).as_bytes() != hash {
-            return Err(damaged("its content does not have the hash it should have"));
+            return Err(damaged("its hash is wrong"));
         }
         let damaged = |error: postcard::Error| damaged(&error.to_string());
         let (mut manifest, rest) = postcard::take_from_bytes::<Self>(content).map_err(damaged)?;
@@ -252,9 +252,9 @@ impl Manifest {
     }
 }
 
-/// What follows the version in a manifest, if this llrem knows that.
-fn behind_version<'b>(bytes: &'b [u8], path: &Path, lake: &Path) -> Result<&'b [u8]> {
-    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged(path, "it does not begin as a manifest"))?;
+/// Returns the bytes after the version of a manifest, if this llrem knows that version.
+fn after_version<'b>(bytes: &'b [u8], path: &Path, lake: &Path) -> Result<&'b [u8]> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged(path, "it is not a manifest"))?;
     let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged(path, "it is cut off"))?;
     let version = u32::from_le_bytes(*version);
     if version > VERSION {

@@ -1,4 +1,4 @@
-//! The lake: hive-partitioned Parquet, and the state that tells what is in it.
+//! The lake: hive-partitioned Parquet, and the state that describes it.
 
 mod any;
 pub(crate) mod changed;
@@ -42,7 +42,7 @@ pub(crate) use state::append_run;
 pub use syncer::Syncer;
 pub(crate) use verify::is_whole;
 
-/// A lake, open for reading. Takes no lock, and sees what the last complete run left.
+/// A lake, open for reading. Takes no lock, and sees the result of the last complete run.
 pub struct Lake {
     layout: Layout,
 }
@@ -51,7 +51,7 @@ impl Lake {
     /// Opens the lake in a folder.
     ///
     /// # Errors
-    /// [`Error::NoLake`] where there is none, [`Error::NewerLake`] where a newer llrem wrote it.
+    /// Fails with [`Error::NoLake`] if there is none, and with [`Error::NewerLake`] if a newer llrem wrote it.
     pub fn open(root: &Path) -> Result<Self> {
         let layout = Layout::new(root);
         if Manifest::is_there(&layout)? { Ok(Self { layout }) } else { Err(Error::NoLake { path: root.to_owned() }) }
@@ -61,40 +61,40 @@ impl Lake {
         Manifest::load(&self.layout)?.ok_or_else(|| Error::NoLake { path: self.root().to_owned() })
     }
 
-    /// The lake's folder.
+    /// Returns the lake's folder.
     pub fn root(&self) -> &Path {
         self.layout.root()
     }
 
-    /// Folder of a table; its files lie below `machine=…/agent=…/month=…`.
+    /// Returns the folder of a table. Its files are below `machine=…/agent=…/month=…`.
     pub fn table_dir(&self, table: &TableDef) -> PathBuf {
         self.layout.table(table)
     }
 
-    /// Every source that was ever read, in the schema of `tables::SOURCES`, as it is now.
+    /// Returns every source that was ever read, in the schema of `tables::SOURCES`, in its current state.
     pub fn sources(&self) -> Result<RecordBatch> {
         state::sources(&self.manifest()?)
     }
 
-    /// Every run, in the schema of `tables::RUNS`.
+    /// Returns every run, in the schema of `tables::RUNS`.
     pub fn runs(&self) -> Result<RecordBatch> {
         state::runs(&self.layout)
     }
 
-    /// Compares the lake with its manifest and its own rules; with `read_data`, every byte of it. Gives what is wrong.
+    /// Checks the lake against its manifest and its own rules, with `read_data` every byte of it. Returns the problems.
     pub fn verify(&self, read_data: bool) -> Result<Vec<String>> {
         verify::verify(&self.layout, self.manifest()?, read_data)
     }
 
-    /// A lazy frame over a table, for programs that use Polars.
+    /// Returns a lazy frame over a table, for programs that use Polars.
     ///
     /// # Errors
-    /// When the table's folder cannot be scanned.
+    /// Fails if the table's folder cannot be scanned.
     #[cfg(feature = "polars")]
     pub fn scan(&self, table: &TableDef) -> polars::prelude::PolarsResult<polars::prelude::LazyFrame> {
         use polars::prelude::{DataType, Field, HiveOptions, LazyFrame, PlRefPath, ScanArgsParquet, Schema};
         let pattern = self.table_dir(table).join("**/*.parquet");
-        // Declared, or a month would be taken for a date and a machine named by digits for a number.
+        // Declared, because otherwise a month is taken for a date, and a machine named by digits for a number.
         let columns = crate::tables::PARTITION_COLUMNS.map(|(name, _)| Field::new(name.into(), DataType::String));
         let hive_options = HiveOptions {
             enabled: Some(true),

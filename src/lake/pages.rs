@@ -1,4 +1,4 @@
-//! The pages of one column in one row group, as they are put into a file.
+//! The pages of one column in one row group.
 
 use std::io::{self, Write as _};
 
@@ -13,27 +13,27 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-/// Rows of a page at most.
+/// Most rows of a page.
 pub(super) const PAGE_ROWS: usize = 20_000;
 
-/// What a page of values holds.
+/// The content of a page of values.
 #[derive(Clone, Copy)]
 pub(super) struct Held {
     pub(super) rows: usize,
-    /// Bytes of the texts alone, without their lengths.
+    /// Size of the texts without their lengths. Bytes.
     pub(super) text_bytes: usize,
     pub(super) encoding: Encoding,
 }
 
-/// Pages that were written, while others may follow.
+/// Pages written so far.
 pub(super) struct PagesSoFar {
     written: TrackedWrite<Vec<u8>>,
-    /// The dictionary's own page, if there is one.
+    /// The dictionary page, if there is one.
     dictionary: Option<PageWritten>,
     pages: Vec<(Held, PageWritten)>,
 }
 
-/// Where a page lies, and how large it is.
+/// Offset and size of a page.
 #[derive(Clone, Copy)]
 struct PageWritten {
     offset: u64,
@@ -41,7 +41,7 @@ struct PageWritten {
     uncompressed: usize,
 }
 
-/// All pages of a column in a row group, to be put in its place; in those of several columns, if these are alike.
+/// All pages of a column in a row group. Equal columns can share them.
 #[derive(Clone)]
 pub(super) struct Pages {
     bytes: Bytes,
@@ -49,7 +49,7 @@ pub(super) struct Pages {
     pages: Vec<(Held, PageWritten)>,
 }
 
-/// What readers skip by.
+/// Statistics by which readers skip pages.
 pub(super) struct Bounds {
     pub(super) of_all: Statistics,
     pub(super) of_pages: Option<ColumnIndexMetaData>,
@@ -64,7 +64,7 @@ impl PagesSoFar {
         self.written.bytes_written()
     }
 
-    /// Adds a page of values: bytes as compressed, and the size that they had.
+    /// Adds a page of values: its compressed bytes, and its uncompressed size.
     pub(super) fn add(&mut self, bytes: Bytes, uncompressed: usize, held: Held) -> Result<()> {
         let page = Page::DataPage {
             buf: bytes,
@@ -98,7 +98,7 @@ impl PagesSoFar {
         })
     }
 
-    /// Becomes what others are.
+    /// Copies other pages.
     pub(super) fn copy(&mut self, others: &mut Self) -> Result<()> {
         *self = Self::new();
         others.written.flush()?;
@@ -108,7 +108,7 @@ impl PagesSoFar {
         Ok(())
     }
 
-    /// All of them; what follows begins anew.
+    /// Returns all pages, and starts anew.
     pub(super) fn end(&mut self) -> Result<Pages> {
         let Self { written, dictionary, pages } = std::mem::replace(self, Self::new());
         Ok(Pages { bytes: written.into_inner()?.into(), dictionary, pages })
@@ -116,7 +116,7 @@ impl PagesSoFar {
 }
 
 impl Pages {
-    /// Puts them at the place of a column in a row group.
+    /// Writes them as a column of a row group.
     pub(super) fn append(
         &self,
         column: &ColumnDescPtr,
@@ -158,7 +158,7 @@ impl Pages {
         group.append_column(&self.bytes, closed)
     }
 
-    /// Of values, of the dictionary, and of the levels of those that may be absent.
+    /// Encodings of the values, of the dictionary, and of the levels of nullable columns.
     fn encodings(&self) -> Vec<Encoding> {
         let mut encodings = vec![Encoding::PLAIN, Encoding::RLE];
         if self.dictionary.is_some() {
@@ -177,7 +177,7 @@ impl Pages {
     }
 }
 
-/// Reads what the tests of columns wrote.
+/// Reads the files of the column tests.
 #[cfg(test)]
 pub(super) mod read_back {
     use arrow::array::{AsArray, RecordBatch};
@@ -194,7 +194,7 @@ pub(super) mod read_back {
         ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options).unwrap()
     }
 
-    /// The texts of the first column.
+    /// Returns the texts of the first column.
     pub(in crate::lake) fn texts(reader: ParquetRecordBatchReaderBuilder<Bytes>) -> Texts {
         let schema = reader.schema().clone();
         let batches: Vec<RecordBatch> = reader.build().unwrap().collect::<Result<_, _>>().unwrap();

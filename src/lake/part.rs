@@ -1,4 +1,4 @@
-//! Parquet files of a part: written to the staging folder, read back batch by batch.
+//! Parquet files of a part: written to the staging folder, and read batch by batch.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::table_writer::{StagedFile, TableWriter};
 use crate::error::{Error, Result};
 use crate::tables::{LAKE_TABLES, TableDef, blank_column};
 
-/// Rows that are read at a time.
+/// Most rows that are read at a time.
 const READ_ROWS: usize = 1024;
 
 /// Writes the four files of a part.
@@ -30,19 +30,19 @@ pub struct PartWriter<'s> {
 }
 
 impl<'s> PartWriter<'s> {
-    /// Files are named by the stem and their table.
+    /// Creates the writer. File names consist of the stem and the table.
     pub fn new(folder: &Path, stem: &str, syncer: &'s Syncer) -> Self {
         let (folder, stem) = (folder.to_owned(), stem.to_owned());
         Self { folder, stem, syncer, tables: [const { None }; 4], is_side_by_side: false }
     }
 
-    /// Has the files written by all threads, where these have nothing else to do.
+    /// Lets all threads write the files, if they have nothing else to do.
     #[must_use]
     pub(crate) fn side_by_side(self, is_side_by_side: bool) -> Self {
         Self { is_side_by_side, ..self }
     }
 
-    /// Adds rows to the tables from a place in `LAKE_TABLES` on.
+    /// Adds rows to the tables, from an index in `LAKE_TABLES` on.
     pub(crate) fn write_all(&mut self, from: usize, batches: &[RecordBatch]) -> Result<()> {
         for (table, _) in (from..).zip(batches).filter(|(_, batch)| batch.num_rows() > 0) {
             self.table(table)?;
@@ -58,7 +58,7 @@ impl<'s> PartWriter<'s> {
         }
     }
 
-    /// Adds rows to a table, by its place in `LAKE_TABLES`.
+    /// Adds rows to a table, by its index in `LAKE_TABLES`.
     pub fn write(&mut self, table: usize, batch: &RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -66,7 +66,7 @@ impl<'s> PartWriter<'s> {
         self.table(table)?.map_or(Ok(()), |writer| writer.add(batch))
     }
 
-    /// Adds the rows of a row group, as they stand, to a table, by its place in `LAKE_TABLES`.
+    /// Copies a row group unchanged to a table, by its index in `LAKE_TABLES`.
     pub(crate) fn copy_group(&mut self, table: usize, from: &StoredFile, group: usize) -> Result<()> {
         self.table(table)?.map_or(Ok(()), |writer| writer.copy_group(from, group))
     }
@@ -82,7 +82,7 @@ impl<'s> PartWriter<'s> {
         Ok(slot.as_mut())
     }
 
-    /// Completes the files, and leaves them to the syncer.
+    /// Completes the files, and passes them to the syncer.
     pub fn finish(self) -> Result<[Option<StagedFile>; 4]> {
         let Self { tables, syncer, is_side_by_side, .. } = self;
         let mut staged = [const { None }; 4];
@@ -114,7 +114,7 @@ pub(crate) fn read_group(file: &StoredFile, group: usize, table: &TableDef) -> R
     Ok(PartReader { path: file.path().to_owned(), reader, schema: table.schema() })
 }
 
-/// Reads the rows of an open data file in order; few at a time where they are large. A batch has some `bytes`.
+/// Reads the rows of an open data file in order, in batches of about `bytes`.
 pub(crate) fn read_opened(file: File, path: &Path, table: &TableDef, bytes: u64) -> Result<PartReader> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
     let size = |group: &RowGroupMetaData| group.total_byte_size().max(1) / group.num_rows().max(1) + 1;
@@ -124,13 +124,13 @@ pub(crate) fn read_opened(file: File, path: &Path, table: &TableDef, bytes: u64)
     Ok(PartReader { path: path.to_owned(), reader, schema: table.schema() })
 }
 
-/// Whether a file has exactly the columns that its table has now.
+/// True if a file has exactly the table's current columns.
 pub(crate) fn has_columns_of(file: &StoredFile, table: &TableDef) -> bool {
     let (found, wanted) = (file.footer().schema().fields(), table.schema());
     is_as_wanted(found, wanted.fields())
 }
 
-/// The rows of a data file, with the columns that its table has now.
+/// The rows of a data file, with the table's current columns.
 pub(crate) struct PartReader {
     path: PathBuf,
     reader: ParquetRecordBatchReader,
@@ -147,7 +147,7 @@ impl Iterator for PartReader {
     }
 }
 
-/// A batch that another version wrote, with the columns of this one: what it did not know is null, 0 or false.
+/// Converts a batch of another version to the columns of this one. New columns are null, 0 or false.
 fn with_columns_of(schema: &SchemaRef, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
     if is_as_wanted(batch.schema_ref().fields(), schema.fields()) {
         return Ok(batch);

@@ -1,4 +1,4 @@
-//! A lake in object storage: what all machines have uploaded below one URL. It is read where it lies.
+//! A lake in object storage: the uploads of all machines below one URL. It is queried in place.
 
 mod verify;
 
@@ -13,7 +13,7 @@ use crate::remote::manifest::{self, MACHINES, MachineManifest};
 use crate::remote::{Options, Place, Remote};
 use crate::tables::{LAKE_TABLES, TableDef};
 
-/// Requests at a time.
+/// Most requests at a time.
 const AT_A_TIME: usize = 16;
 
 /// A lake in object storage.
@@ -25,21 +25,21 @@ pub struct RemoteLake {
 }
 
 impl RemoteLake {
-    /// The lake at a URL. Makes no request, and so does not know whether there is one.
+    /// Opens the lake at a URL. Makes no request, and so does not know whether there is one.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the URL makes no sense.
+    /// Fails with [`Error::Usage`] if the URL is invalid.
     pub fn new(url: &str, options: Options) -> Result<Self> {
         Ok(Self { place: Place::parse(url)?, options, cache: None })
     }
 
-    /// The same; what is read at each query is kept in the folder, for the next one.
+    /// Like `new`, with a folder as cache for later queries.
     #[must_use]
     pub fn with_cache(self, folder: Option<PathBuf>) -> Self {
         Self { cache: folder, ..self }
     }
 
-    /// The lake that machines upload to a folder; none where none did.
+    /// Opens the lake that machines upload to a folder. Returns `None` if none does.
     pub fn in_folder(folder: &Path) -> Option<Self> {
         let folder = std::path::absolute(folder).ok()?;
         if !folder.join(STATE).join("machines").is_dir() {
@@ -48,12 +48,12 @@ impl RemoteLake {
         Self::new(url::Url::from_file_path(folder).ok()?.as_str(), Options::default()).ok()
     }
 
-    /// Its URL, without a slash at its end.
+    /// Returns its URL, without a trailing slash.
     pub fn url(&self) -> &str {
         &self.place.url
     }
 
-    /// URL of a table; its files lie below `machine=…/agent=…/month=…`.
+    /// Returns the URL of a table. Its files are below `machine=…/agent=…/month=…`.
     pub fn table_url(&self, table: &TableDef) -> String {
         format!("{}/{}/", self.place.url, table.name)
     }
@@ -62,16 +62,16 @@ impl RemoteLake {
         self.cache.as_deref()
     }
 
-    /// Opens the store, for as long as one runtime lasts. Makes no request.
+    /// Opens the store, for the lifetime of one runtime. Makes no request.
     pub(crate) fn connect(&self) -> Result<Remote> {
         Remote::open(&self.place.url, &self.options)
     }
 
-    /// Makes sure that there is a lake, and that this llrem knows its layout.
+    /// Checks that there is a lake, and that this llrem knows its layout.
     ///
     /// # Errors
-    /// [`Error::NoLake`] where there is none, [`Error::Remote`] when that cannot be seen, [`Error::NewerLake`] where a newer
-    /// llrem uploaded to it.
+    /// Fails with [`Error::NoLake`] if there is none, [`Error::Remote`] if the check fails, and [`Error::NewerLake`] if
+    /// a newer llrem uploaded to it.
     pub(crate) async fn look(&self, remote: &Remote) -> Result<()> {
         let (is_there, newest) = tokio::join!(self.look_for_tables(remote), newest_layout(remote));
         is_there?;
@@ -92,16 +92,17 @@ impl RemoteLake {
         if folders.any(is_ours) { Ok(()) } else { Err(Error::NoLake { path: self.url().into() }) }
     }
 
-    /// That a table is not there.
-    pub(super) fn stays_behind(&self, table: &str) -> Error {
+    /// Returns the error for a table that is not uploaded.
+    pub(super) fn not_uploaded(&self, table: &str) -> Error {
         Error::Query(format!(
-            "`{table}` is not in the lake `{}`: what names the files of a machine is not uploaded; ask on the machine itself",
+            "`{table}` is not in the lake `{}`, because it names local files; run the command on the machine itself",
             self.url()
         ))
     }
 }
 
-/// The newest layout that a machine uploaded; none where that cannot be seen: reading the tables may be all that is allowed.
+/// Returns the newest layout that a machine uploaded, or `None` if that is unknown: the user may have permission to
+/// read the tables only.
 async fn newest_layout(remote: &Remote) -> Option<u32> {
     let machines = remote.store.list_with_delimiter(Some(&remote.path(MACHINES))).await.ok()?;
     let machines = machines.common_prefixes.iter().filter_map(|folder| folder.filename().map(MachineManifest::key));

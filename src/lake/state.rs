@@ -44,7 +44,7 @@ pub(super) fn sources(manifest: &Manifest) -> Result<RecordBatch> {
     Ok(rows.finish()?)
 }
 
-/// Each file with what was found in it, whether it was read as a whole or by sections.
+/// Returns each file with its results, whether it was read as a whole or by sections.
 fn files(manifest: &Manifest) -> BTreeMap<&str, Cow<'_, SourceEntry>> {
     let is_section = |entry: &SourceEntry| entry.section.is_some();
     let whole = manifest.sources.iter().filter(|(_, entry)| !is_section(entry));
@@ -82,7 +82,7 @@ fn add_section(file: &mut SourceEntry, section: &SourceEntry) {
     file.extracted_at = file.extracted_at.max(section.extracted_at);
 }
 
-/// Adds up lists of `name: count`.
+/// Sums lists of `name: count`.
 fn sum_of_counts(lists: [Option<&str>; 2]) -> Option<String> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for count in lists.into_iter().flatten().flat_map(|list| list.split(", ")) {
@@ -94,13 +94,13 @@ fn sum_of_counts(lists: [Option<&str>; 2]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// One run, as it is kept.
+/// The stored record of a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunRecord {
-    /// When it began. Microseconds since 1970.
+    /// Start of the run. Microseconds since 1970.
     pub started_at: i64,
-    /// When it ended. Microseconds since 1970.
+    /// End of the run. Microseconds since 1970.
     pub ended_at: i64,
     /// Sources found.
     pub sources_seen: i64,
@@ -120,16 +120,16 @@ pub struct RunRecord {
     pub problems: i64,
     /// Exit code.
     pub exit_code: i64,
-    /// Why it failed.
+    /// Error message, if it failed.
     pub error: Option<String>,
     /// Version of llrem.
     pub llrem_version: String,
 }
 
-/// What the checksum of a line begins with; it ends the line.
+/// Start of the checksum, which ends a line.
 const CHECK: &str = ",\"check\":\"";
 
-/// Adds a run to the record. It is one line, so that a crash can at most tear the last one.
+/// Appends a run to the record. It is one line, so that a crash can cut off at most the last one.
 pub(crate) fn append_run(layout: &Layout, run: &RunRecord) -> Result<()> {
     fs::append_line(&layout.runs(), line_of(run).as_bytes())
 }
@@ -144,7 +144,7 @@ fn check_of(fields: &[u8]) -> String {
     format!("{CHECK}{:016x}\"}}", xxh3_64(fields))
 }
 
-/// Names the lines of the record that are not as they were written.
+/// Lists the damaged lines of the record.
 pub(super) fn damaged_runs(layout: &Layout) -> Vec<String> {
     match fs::read(&layout.runs()) {
         Ok(bytes) => {
@@ -155,13 +155,13 @@ pub(super) fn damaged_runs(layout: &Layout) -> Vec<String> {
     }
 }
 
-/// Numbers of damaged lines, from 1.
+/// Returns the numbers of damaged lines, from 1.
 fn damaged_lines(bytes: &[u8]) -> impl Iterator<Item = usize> {
     let lines = (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty());
     lines.filter(|(_, line)| !is_sound(line) && !is_torn(line)).map(|(number, _)| number)
 }
 
-/// True if a line is as it was written. Until 0.2, lines had no checksum: these have to be records of fields that are known.
+/// True if a line is undamaged. Before 0.2, lines had no checksum: these must be records with known fields only.
 fn is_sound(line: &[u8]) -> bool {
     if let Some(at) = memmem::rfind(line, CHECK.as_bytes()) {
         let (fields, check) = line.split_at(at);
@@ -179,7 +179,7 @@ fn is_torn(line: &[u8]) -> bool {
     error.is_some_and(|error| error.is_eof()) && !has_an_end(line)
 }
 
-/// True if a line ends in a checksum, whatever the byte between that and the brace has become.
+/// True if a line ends with a checksum, whatever the byte between it and the brace has become.
 fn has_an_end(line: &[u8]) -> bool {
     let end = line.last_chunk::<18>();
     end.is_some_and(|end| end.ends_with(b"}") && end.iter().take(16).all(u8::is_ascii_hexdigit))

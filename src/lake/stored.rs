@@ -1,4 +1,4 @@
-//! A data file that is there already: its row groups are read one by one, or copied as they stand.
+//! An existing data file. Its row groups are read one by one, or copied unchanged.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) struct StoredFile {
     footer: ArrowReaderMetadata,
 }
 
-/// Opens a data file, which has to be there.
+/// Opens a data file, which must exist.
 pub(super) fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::damaged(path)("it is missing"),
@@ -38,27 +38,27 @@ impl StoredFile {
         Ok(Self { path: path.to_owned(), file, footer })
     }
 
-    /// Where it lies.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its footer.
+    /// Returns its footer.
     pub(crate) fn footer(&self) -> &ArrowReaderMetadata {
         &self.footer
     }
 
-    /// Its columns.
+    /// Returns its columns.
     pub(crate) fn columns(&self) -> &SchemaDescriptor {
         self.footer.metadata().file_metadata().schema_descr()
     }
 
-    /// Its row groups, in order.
+    /// Returns its row groups, in order.
     pub(crate) fn groups(&self) -> &[RowGroupMetaData] {
         self.footer.metadata().row_groups()
     }
 
-    /// Makes sure that it has the bytes that were written: those of a row group that is copied are not looked at again.
+    /// Checks the hash of its bytes, because copied row groups are not decoded.
     pub(crate) fn check(&self, written: &FileEntry) -> Result<()> {
         let mut hasher = blake3::Hasher::new();
         let file = File::open(&self.path).map_err(Error::io("read", &self.path))?;
@@ -76,7 +76,7 @@ impl StoredFile {
         Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.footer.clone()))
     }
 
-    /// Puts a column of a row group into one that is being written, with all that readers skip by.
+    /// Copies a column of a row group into one that is being written, with its statistics and indexes.
     pub(crate) fn copy_column(
         &self,
         group: usize,
@@ -87,7 +87,7 @@ impl StoredFile {
     }
 }
 
-/// What is known of a column's bytes in a row group.
+/// Returns the metadata of a column in a row group.
 fn as_it_stands(metadata: &ParquetMetaData, group: usize, place: usize) -> ColumnCloseResult {
     let (rows, chunk) = (metadata.row_group(group), metadata.row_group(group).column(place));
     ColumnCloseResult {

@@ -1,6 +1,6 @@
-//! Sources that kill the program. A stack overflow or a full memory leaves no error behind, only what was noted before: each
-//! thread notes the source that it reads. A run that finds such notes reads these sources last, each alone. One that was
-//! alone in [`FATAL`] deaths in a row is not read again until it changes: fewer may have been a person's `kill`.
+//! Sources that kill the process. A stack overflow or a lack of memory leaves no error, so each thread notes the source
+//! that it reads. A run that finds such notes reads these sources last, each alone. A source that was read alone in
+//! [`FATAL`] deaths in a row is not read again until it changes. Fewer deaths may have been a person's `kill`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,23 +14,23 @@ use super::layout::Layout;
 use super::manifest::Manifest;
 use crate::error::Result;
 
-/// Deaths with nothing else being read, after which a source is skipped.
+/// Deaths during which nothing else was read, after which a source is skipped.
 pub(crate) const FATAL: u32 = 5;
 
-/// Sources that may kill the program.
+/// Sources that may kill the process.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Suspects {
-    /// Those that were being read when a run died, with how often each of them was read alone then.
+    /// Sources that were being read when a run died, and how often each of them was read alone then.
     deaths: BTreeMap<String, u32>,
-    /// Those that are skipped until they change.
+    /// Sources that are skipped until they change.
     skipped: BTreeSet<String>,
 }
 
 impl Suspects {
-    /// Reads what earlier runs left, and what a run that died noted last.
+    /// Reads the records of earlier runs, and the last notes of a run that died.
     pub(crate) fn load(layout: &Layout, manifest: &Manifest) -> Result<Self> {
         let known = fs::read(&layout.suspects())?;
-        // They only hint at something; a damaged file hints at nothing.
+        // The records are only hints; a damaged file counts as none.
         let deaths = known.and_then(|bytes| postcard::from_bytes(&bytes).ok()).unwrap_or_default();
         let skipped = manifest.sources.iter().filter(|(_, entry)| entry.is_fatal());
         let mut suspects = Self { deaths, skipped: skipped.map(|(name, _)| name.clone()).collect() };
@@ -47,23 +47,23 @@ impl Suspects {
         Ok(suspects)
     }
 
-    /// The names of all.
+    /// Returns the names of all suspects.
     pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
         self.deaths.keys().chain(&self.skipped)
     }
 
-    /// The names of those that a run reads alone although nothing says that they have changed: it is not known what the run
-    /// that died had read of them.
+    /// Returns the names of those that a run reads alone even if nothing says that they have changed, because it is
+    /// unknown how much of them the dead run had read.
     pub(crate) fn untried(&self) -> impl Iterator<Item = &String> {
         self.deaths.keys().filter(|name| !self.is_fatal(name))
     }
 
-    /// Returns true if reading the source has killed the program often enough.
+    /// True if reading the source has killed the process often enough.
     pub(crate) fn is_fatal(&self, source: &str) -> bool {
         self.deaths.get(source).is_some_and(|deaths| *deaths >= FATAL)
     }
 
-    /// Forgets the deaths: all suspects were read, or are recorded as skipped.
+    /// Forgets the deaths, after all suspects were read or are recorded as skipped.
     pub(crate) fn clear(&mut self, layout: &Layout) -> Result<()> {
         if std::mem::take(&mut self.deaths).is_empty() { Ok(()) } else { self.save(layout) }
     }
@@ -76,7 +76,7 @@ impl Suspects {
     }
 }
 
-/// What a thread noted.
+/// A thread's note.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
     source: String,
@@ -88,31 +88,31 @@ fn notes_in(layout: &Layout) -> Result<Vec<Note>> {
     let mut notes = Vec::new();
     for file in files.filter_map(std::result::Result::ok) {
         let bytes = fs::read(&file.path())?.unwrap_or_default();
-        // What follows is left of a longer note.
+        // The rest of the file is left of a longer note.
         notes.extend(postcard::take_from_bytes(&bytes).ok().map(|(note, _): (Note, _)| note));
     }
     Ok(notes)
 }
 
-/// Notes what is being read, for the run after one that dies.
+/// Notes the sources being read, for the run after one that dies.
 #[derive(Default)]
 pub(crate) struct Breadcrumbs {
-    /// None where nothing is noted.
+    /// `None` if nothing is noted.
     folder: Option<PathBuf>,
     is_alone: bool,
-    /// A file for each thread.
+    /// One file for each thread.
     files: Mutex<BTreeMap<usize, Arc<File>>>,
 }
 
 impl Breadcrumbs {
-    /// Begins to note; `is_alone` when only one source is read.
+    /// Starts taking notes. `is_alone` is true if only one source is read.
     pub(crate) fn new(layout: &Layout, is_alone: bool) -> Self {
         crate::interrupt::remove_at_end(layout.reading());
         Self { folder: Some(layout.reading()), is_alone, files: Mutex::default() }
     }
 
-    /// Notes that this thread begins to read a source. It stands until the next one is noted: what is made of a source may
-    /// kill the program as well. A note that cannot be written is missing, no more.
+    /// Notes that this thread starts to read a source. The note stays until the next one, because processing a source
+    /// may kill the process as well. A note that cannot be written is ignored.
     pub(crate) fn note(&self, source: &str) {
         let note = Note { source: source.to_owned(), is_alone: self.is_alone };
         if let (Ok(bytes), Some(file)) = (postcard::to_stdvec(&note), self.file()) {
@@ -137,7 +137,7 @@ impl Breadcrumbs {
         Some(file)
     }
 
-    /// Takes all notes back: everything was read.
+    /// Deletes all notes: everything was read.
     pub(crate) fn clear(&self) {
         let mut files = self.files();
         if let (Some(folder), false) = (&self.folder, files.is_empty()) {

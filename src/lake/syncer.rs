@@ -1,5 +1,5 @@
-//! Brings staged files to the disk while the work goes on: a worker that waited for the disk after each would waste its
-//! core, and files that are synced at the same time share the file system's own commit.
+//! Syncs staged files to disk in the background. A worker that waited for the disk after each file would waste its
+//! core, and files that are synced at the same time share a commit of the file system.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use crate::error::Result;
 
 /// Files that are synced at a time.
 const THREADS: usize = 4;
-/// Files that may wait, each open; more make the writers wait.
+/// Files that may wait, each open. If there are more, the writers wait.
 const WAITING: usize = 64;
 
 type Written = (File, PathBuf);
 
-/// Syncs the files that it is given; a commit takes it, and begins when all of them are on the disk.
+/// Syncs the files that it is given. A commit waits for all of them before it starts.
 pub struct Syncer {
     queue: SyncSender<Written>,
     threads: Vec<JoinHandle<Result<()>>>,
 }
 
 impl Syncer {
-    /// Starts the threads; they end when the syncer is waited for or dropped.
+    /// Starts the threads. They end when the syncer is waited for or dropped.
     pub fn start() -> Self {
         let (queue, files) = sync_channel(WAITING);
         let files = Arc::new(Mutex::new(files));
@@ -35,21 +35,21 @@ impl Syncer {
         Self { queue, threads: threads.collect() }
     }
 
-    /// Sees to it that a file is on the disk before the commit.
+    /// Queues a file to be synced before the commit.
     pub(crate) fn sync(&self, file: File, path: &Path) -> Result<()> {
-        // A queue that nobody reads has lost its threads to an error; what is left is synced here.
+        // A queue without readers has lost its threads to an error. The file is synced here.
         self.queue.send((file, path.to_owned())).or_else(|unsent| fs::sync(&unsent.0.0, path))
     }
 
-    /// Writes a whole file, and sees to it that it is on the disk before the commit.
+    /// Writes a whole file, and queues it to be synced before the commit.
     pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         self.sync(fs::write_unsynced(path, bytes)?, path)
     }
 
-    /// Waits until all files are on the disk.
+    /// Waits until all files are on disk.
     ///
     /// # Errors
-    /// The first that is not.
+    /// Fails with the first error of a sync.
     pub(crate) fn wait(self) -> Result<()> {
         drop(self.queue);
         self.threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))

@@ -1,4 +1,4 @@
-//! Writes one data file: rows that are encoded, and row groups of other files as they stand.
+//! Writes one data file from new rows and from row groups of other files.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -25,34 +25,34 @@ use crate::error::{Error, Result};
 use crate::tables::nullable::nulls;
 use crate::tables::{Encoding, TableDef};
 
-/// Row groups are closed at this size, which a writer holds in memory, and which is written anew when a session in them
-/// changes. Bytes as encoded and compressed; of pages that are not full, as they are.
+/// Size at which row groups are closed. A writer holds a row group in memory, and a change of a session rewrites it.
+/// Bytes as encoded and compressed; the last pages count uncompressed.
 const ROW_GROUP_BYTES: usize = 3 << 20;
-/// Batches up to so many rows wait for others: each that is written costs as much as hundreds of rows.
+/// Largest batch that waits for others. Writing a batch costs as much as hundreds of rows.
 const SMALL_ROWS: usize = 32;
-/// Rows that wait at most.
+/// Most rows that wait.
 const WAITING_ROWS: usize = 512;
 
 /// Writes the file of one table.
 pub(crate) struct TableWriter {
     path: PathBuf,
     writer: SerializedFileWriter<HashedFile>,
-    /// Makes what encodes the columns that are left to the library.
+    /// Creates the encoders of columns that the library encodes.
     encoders: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// What encodes each column.
+    /// The encoder of each column.
     kinds: Vec<Encoder>,
     texts: TextColumns,
     words: Vec<WordColumn>,
-    /// The other columns of the row group that is being encoded.
+    /// The other columns of the current row group.
     group: Option<RowGroup>,
-    /// Rows of small sessions, which together are written in one go.
+    /// Rows of small sessions, which are written together.
     small: Vec<RecordBatch>,
     small_rows: usize,
     rows: u64,
 }
 
-/// A written file that waits to be put in its place.
+/// A staged file that is complete.
 #[derive(Debug)]
 pub struct StagedFile {
     pub(crate) path: PathBuf,
@@ -77,7 +77,7 @@ impl TableWriter {
         let of_library =
             Arc::new(Schema::new(columns_of(Encoder::Library).map(|(field, _)| Arc::clone(field)).collect::<Vec<_>>()));
         let (_, encoders) = ArrowWriter::try_new(io::sink(), of_library, Some(properties))?.into_serialized_writer()?;
-        // Only columns of the library's have more than one leaf, or one of another name.
+        // Only columns that the library encodes have more than one leaf, or one with another name.
         let leaf = |field: &FieldRef| {
             let mut leaves = writer.schema_descr().columns().iter();
             leaves.find(|leaf| leaf.path().parts() == [field.name().as_str()]).cloned()
@@ -165,7 +165,7 @@ impl TableWriter {
         self.texts.write(&texts)
     }
 
-    /// How many more rows the row group takes, if they are as large as those that it has.
+    /// Returns how many more rows the row group takes, if they are as large as its rows so far.
     fn room(&mut self) -> ParquetResult<usize> {
         let group = match &mut self.group {
             Some(group) => group,
@@ -176,7 +176,7 @@ impl TableWriter {
         Ok(bytes.checked_div(group.rows).map_or(usize::MAX, |average| left / average.max(1)))
     }
 
-    /// Writes the row group that is being encoded.
+    /// Writes the current row group.
     fn end_group(&mut self) -> ParquetResult<()> {
         let Some(group) = self.group.take().filter(|group| group.rows > 0) else { return Ok(()) };
         let mut out = self.writer.next_row_group()?;
@@ -195,7 +195,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Adds the rows of a row group that was written before, of the same columns, as they stand.
+    /// Copies a row group with the same columns from another file.
     pub(super) fn copy_group(&mut self, from: &StoredFile, group: usize) -> Result<()> {
         self.write_small()?;
         self.rows += from.groups().get(group).map_or(0, |group| group.num_rows().unsigned_abs());
@@ -207,7 +207,7 @@ impl TableWriter {
         copied.map(|_| ()).map_err(|error| write_error(error, &self.path))
     }
 
-    /// Completes the file; it is not yet on the disk.
+    /// Completes the file, without syncing it.
     pub(crate) fn close(self) -> Result<(File, FileEntry)> {
         let (path, rows) = (self.path.clone(), self.rows);
         self.complete()?.close(&path, rows)
@@ -224,7 +224,7 @@ impl TableWriter {
     }
 }
 
-/// Columns of a row group while they are encoded.
+/// Columns of a row group in progress.
 struct RowGroup {
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
@@ -235,7 +235,7 @@ impl RowGroup {
         Ok(Self { columns: encoders.create_column_writers(place)?, rows: 0 })
     }
 
-    /// Bytes so far.
+    /// Returns the size so far. Bytes.
     fn size(&self) -> usize {
         self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
     }
@@ -245,7 +245,7 @@ fn no_text(field: &FieldRef) -> ParquetError {
     ParquetError::ArrowError(format!("{} is a column of texts, not of {}", field.name(), field.data_type()))
 }
 
-/// One batch of many. Columns of nulls, which most are, are not put together value by value.
+/// Concatenates batches. Most columns hold only nulls, and are not built value by value.
 fn one_below_the_other(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, ArrowError> {
     let rows = batches.iter().map(RecordBatch::num_rows).sum();
     let column = |(place, field): (usize, &FieldRef)| {
@@ -260,7 +260,7 @@ fn one_below_the_other(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Re
     RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
-/// A full disk is the system's error, not Parquet's.
+/// A full disk is an error of the system, not of Parquet.
 pub(super) fn write_error(error: ParquetError, path: &Path) -> Error {
     if let ParquetError::External(source) = error {
         return match source.downcast::<io::Error>() {
@@ -271,10 +271,10 @@ pub(super) fn write_error(error: ParquetError, path: &Path) -> Error {
     Error::parquet(path)(error)
 }
 
-/// Bytes that are hashed and written in one go: more than Parquet hands on at a time.
+/// Bytes that are hashed and written in one go; more than Parquet passes on at a time.
 const WRITTEN_AT_ONCE: usize = 128 << 10;
 
-/// A file that knows the hash of what was written.
+/// A file that computes the hash of its content.
 pub(super) struct HashedFile(BufWriter<Hashed>);
 
 struct Hashed {
@@ -289,14 +289,14 @@ impl HashedFile {
         Ok(Self(BufWriter::with_capacity(WRITTEN_AT_ONCE, hashed)))
     }
 
-    /// The file, which is complete but not yet on the disk, and what the manifest says of it.
+    /// Returns the complete file, not synced yet, and its entry for the manifest.
     fn close(self, path: &Path, rows: u64) -> Result<(File, FileEntry)> {
         let hashed = self.0.into_inner().map_err(|error| Error::io("write", path)(error.into_error()))?;
         let Hashed { file, hasher, bytes } = hashed;
         Ok((file, FileEntry { rows, bytes, hash: *hasher.finalize().as_bytes() }))
     }
 
-    /// Leaves the complete file to the syncer.
+    /// Passes the complete file to the syncer.
     pub(super) fn stage(self, path: &Path, rows: u64, syncer: &Syncer) -> Result<StagedFile> {
         let (file, entry) = self.close(path, rows)?;
         syncer.sync(file, path)?;

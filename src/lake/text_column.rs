@@ -1,7 +1,7 @@
-//! Encodes a column of texts that hardly ever repeat: plain values without statistics, compressed page by page.
+//! Encodes a column of texts that are rarely equal: plain values without statistics, compressed page by page.
 //!
-//! Most bytes of a lake go through here. Parquet's own writer makes each page in new memory, copies it to put the levels
-//! before the values, and sets up a compressor for each column of each row group; here all of that is there once a file.
+//! Most bytes of a lake pass through here. Parquet's own writer allocates each page, copies it to prepend the levels,
+//! and sets up a compressor for each column of each row group. This encoder allocates all of that once per file.
 
 use std::io;
 
@@ -18,13 +18,13 @@ use super::encoding::{PAGE_BYTES, ZSTD_LEVEL, zstd};
 use super::hybrid::push_varint;
 use super::pages::{Held, PAGE_ROWS, Pages, PagesSoFar};
 
-/// Room before the values of a page: the length of the levels, the header of their only run, and a bit for each row.
+/// Space before the values of a page: the length of the levels, the header of their only run, and a bit for each row.
 const LEVELS_ROOM: usize = 4 + 5 + PAGE_ROWS.div_ceil(8);
-/// What is kept of the memory of a page larger than most.
+/// Memory that is kept after a page that was larger than most.
 const KEPT_BYTES: usize = 4 * PAGE_BYTES;
 
-/// Binary logarithm of the places that a compressor of identities remembers: half as many as by default. Nearly all that
-/// repeats in identities does so from one to the next, and a table that stays in the cache is faster by a seventh.
+/// Binary logarithm of the hash table size of a compressor of identities; half the default. Nearly all repetition in
+/// identities is from one to the next, and a table that fits the cache is faster by a seventh.
 const IDENTITY_HASH_LOG: u32 = 13;
 
 /// Compresses the pages of a file.
@@ -42,7 +42,7 @@ impl Packer {
         Ok(Self { texts: compressor()?, identities, packed: Vec::new() })
     }
 
-    /// The compressed bytes, whose memory is to be given back.
+    /// The compressed bytes. Their memory has to be given back.
     fn pack(&mut self, bytes: &[u8], is_identity: bool) -> Result<Bytes> {
         let mut packed = std::mem::take(&mut self.packed);
         packed.clear();
@@ -62,7 +62,7 @@ fn external(error: io::Error) -> ParquetError {
     ParquetError::External(error.into())
 }
 
-/// A column of texts, one row group after the other.
+/// A column of texts, written row group by row group.
 pub(super) struct TextColumn {
     about: ColumnDescPtr,
     is_identity: bool,
@@ -70,33 +70,33 @@ pub(super) struct TextColumn {
     pages: PagesSoFar,
 }
 
-/// The rows that are in no page yet.
+/// Rows that are in no page yet.
 struct PageInMaking {
-    /// Room for the levels, then each text behind its length.
+    /// Space for the levels, then each text after its length.
     bytes: Vec<u8>,
-    /// Which rows have a text.
+    /// For each row: true if it has a text.
     is_valid: BooleanBufferBuilder,
     texts: usize,
 }
 
 impl TextColumn {
-    /// `about` is a column of texts without lists around it; `is_identity` is true if its texts are nearly all different.
+    /// `about` describes a column of texts without lists. `is_identity` is true if its texts are nearly all different.
     pub(super) fn new(about: ColumnDescPtr, is_identity: bool) -> Self {
         Self { about, is_identity, page: PageInMaking::new(), pages: PagesSoFar::new() }
     }
 
-    /// Whether the texts of another column, stored the same way, would make the same pages.
+    /// True if equal texts in another column would give equal pages.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.is_identity == other.is_identity && self.about.max_def_level() == other.about.max_def_level()
     }
 
-    /// Becomes what it were if it had been given the texts of another column like it.
+    /// Copies the other column's state.
     pub(super) fn copy(&mut self, other: &mut Self) -> Result<()> {
         self.page.copy(&other.page);
         self.pages.copy(&mut other.pages)
     }
 
-    /// Bytes of the row group so far: compressed, but for those of the page that is not full.
+    /// Returns the size of the row group so far. Full pages count compressed, the last one uncompressed. Bytes.
     pub(super) fn size(&self) -> usize {
         self.pages.bytes() + self.page.bytes.len() - LEVELS_ROOM
     }
@@ -139,7 +139,7 @@ impl TextColumn {
         Ok(())
     }
 
-    /// Ends the row group, and begins the next.
+    /// Ends the row group, and starts the next.
     pub(super) fn end_group(&mut self, packer: &mut Packer) -> Result<Pages> {
         if !self.page.is_valid.is_empty() {
             self.end_page(packer)?;
@@ -147,7 +147,7 @@ impl TextColumn {
         self.pages.end()
     }
 
-    /// Puts pages, its own or those of a column like it, at its place in a row group.
+    /// Writes pages, its own or those of an equal column, into a row group.
     pub(super) fn append(
         &self,
         pages: &Pages,
@@ -174,7 +174,7 @@ impl PageInMaking {
         Ok(())
     }
 
-    /// The texts alone, without their lengths.
+    /// Returns the size of the texts without their lengths.
     fn text_bytes(&self) -> usize {
         self.bytes.len() - LEVELS_ROOM - self.texts * size_of::<u32>()
     }
@@ -183,7 +183,7 @@ impl PageInMaking {
         self.bytes.len() >= PAGE_BYTES || self.is_valid.len() == PAGE_ROWS
     }
 
-    /// The bytes of the page, the levels before the values.
+    /// Returns the bytes of the page, levels first.
     fn finish(&mut self, is_nullable: bool) -> &[u8] {
         let mut from = LEVELS_ROOM;
         if is_nullable {
@@ -196,7 +196,7 @@ impl PageInMaking {
         self.bytes.get(from..).unwrap_or_default()
     }
 
-    /// Which rows have a text, as Parquet writes it: one run of equal levels, or one of bits.
+    /// Returns the levels in Parquet's encoding: one run of equal levels, or one bit-packed run.
     fn levels(&self) -> Vec<u8> {
         let rows = self.is_valid.len();
         let mut levels = vec![0; 4];
@@ -247,7 +247,7 @@ mod tests {
         Arc::new(Schema::new(vec![Field::new("text", DataType::Utf8, is_nullable)]))
     }
 
-    /// A file of row groups, each of the texts of some calls.
+    /// Writes a file of row groups, each with the texts of some calls.
     fn written(groups: &[Vec<Texts>], is_nullable: bool) -> Bytes {
         let descriptor = ArrowSchemaConverter::new().convert(&schema(is_nullable)).unwrap();
         let properties = Arc::new(WriterProperties::default());
@@ -267,7 +267,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written is read, all of it and from any row on.
+        /// Everything that was written can be read, in full and from any row on.
         #[test]
         fn texts_come_back(
             groups in prop::collection::vec(prop::collection::vec(prop::collection::vec(

@@ -1,5 +1,5 @@
-//! The columns of texts of one file. What several of them have in common is encoded once: many agents have no other id for
-//! a response than that of its message.
+//! The text columns of one file. Columns with equal content are encoded once: many agents have no other id for a
+//! response than that of its message.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use parquet::schema::types::ColumnDescPtr;
 use super::pages::Pages;
 use super::text_column::{Packer, TextColumn};
 
-/// Columns of texts alone, in the table's order.
+/// Text columns, in the table's order.
 pub(super) struct TextColumns {
     columns: Vec<Shared>,
     packer: Packer,
@@ -20,19 +20,19 @@ pub(super) struct TextColumns {
 
 struct Shared {
     column: TextColumn,
-    /// The place of an earlier column that has the same texts in all of the row group so far, and takes them for both.
+    /// Index of an earlier column with the same texts in the row group so far. Only that one collects them.
     same_as: Option<usize>,
 }
 
 impl TextColumns {
-    /// `about` gives each column, and true for one whose texts are nearly all different.
+    /// `about` describes each column; the flag is true if its texts are nearly all different.
     pub(super) fn new(about: impl Iterator<Item = (ColumnDescPtr, bool)>) -> Result<Self> {
         let column = |(about, is_identity)| Shared { column: TextColumn::new(about, is_identity), same_as: None };
         let columns = about.map(column).collect();
         Ok(Self { columns, packer: Packer::new()?, is_in_group: false })
     }
 
-    /// Bytes of the row group so far: compressed, but for those of pages that are not full.
+    /// Returns the size of the row group so far. Full pages count compressed, the last ones uncompressed. Bytes.
     pub(super) fn size(&self) -> usize {
         self.columns
             .iter()
@@ -46,7 +46,7 @@ impl TextColumns {
         self.columns.iter().filter(|one| one.same_as.is_none())
     }
 
-    /// Adds the texts of some rows, one array for each column.
+    /// Adds the texts of some rows, with one array for each column.
     pub(super) fn write(&mut self, texts: &[&StringArray]) -> Result<()> {
         if std::mem::replace(&mut self.is_in_group, true) {
             self.part(texts)?;
@@ -59,7 +59,7 @@ impl TextColumns {
         Ok(())
     }
 
-    /// Finds the columns that begin alike.
+    /// Finds columns with equal texts at the beginning of a row group.
     fn pair(&mut self, texts: &[&StringArray]) {
         for place in 0..self.columns.len() {
             let (earlier, rest) = self.columns.split_at_mut(place);
@@ -72,7 +72,7 @@ impl TextColumns {
         }
     }
 
-    /// Parts those that were alike so far.
+    /// Separates columns that were equal so far.
     fn part(&mut self, texts: &[&StringArray]) -> Result<()> {
         for place in 0..self.columns.len() {
             let (earlier, rest) = self.columns.split_at_mut(place);
@@ -88,7 +88,7 @@ impl TextColumns {
         Ok(())
     }
 
-    /// Ends the row group, and begins the next; gives the columns in their order.
+    /// Ends the row group, starts the next, and returns the columns in their order.
     pub(super) fn end_group(&mut self) -> Result<Ended<'_>> {
         self.is_in_group = false;
         let mut pages: Vec<Pages> = Vec::with_capacity(self.columns.len());
@@ -100,13 +100,13 @@ impl TextColumns {
     }
 }
 
-/// The columns of a row group that ended.
+/// The columns of a finished row group.
 pub(super) struct Ended<'c> {
     columns: std::iter::Zip<std::slice::Iter<'c, Shared>, std::vec::IntoIter<Pages>>,
 }
 
 impl Ended<'_> {
-    /// Puts the next column at its place.
+    /// Writes the next column into a row group.
     pub(super) fn append_next(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, impl io::Write + Send>,
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of these columns, and how many of them had pages of their own in each row group.
+    /// Writes a file of these columns. Returns it, and how many columns had pages of their own in each row group.
     fn written(schema: &Schema, groups: &[Vec<RecordBatch>]) -> (bytes::Bytes, Vec<usize>) {
         let descriptor = ArrowSchemaConverter::new().convert(schema).unwrap();
         let properties = Arc::new(WriterProperties::default());
@@ -174,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        /// Columns that are alike for a time, or always, or never, come back as they were written.
+        /// Columns that are equal at times, always or never can be read as they were written.
         #[test]
         fn columns_come_back(groups in prop::collection::vec(prop::collection::vec(
             (prop::collection::vec(prop::option::of("[a-c]{0,3}"), 1..40), prop::array::uniform3(0..4_u8)), 1..5), 1..4)) {

@@ -1,7 +1,7 @@
-//! `llrem verify`: the lake against its manifest, and against its own rules.
+//! `llrem verify`: checks the lake against its manifest and its own rules.
 //!
-//! A commit that a crash cut off is no problem: until the next run completes it, a file may be the one before it or the
-//! one after it.
+//! A commit that a crash cut off is no problem: until the next run completes it, a file may be the old one or the new
+//! one.
 
 mod files;
 mod folder;
@@ -27,10 +27,10 @@ use files::Expected;
 pub(crate) use files::is_whole;
 use identities::Identities;
 
-/// How often a lake that a run changes meanwhile is looked at again.
+/// How often the check is repeated if a run changes the lake meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// Gives a line for each thing that is wrong, in order.
+/// Returns a line for each problem, in order.
 pub(super) fn verify(layout: &Layout, manifest: Manifest, read_data: bool) -> Result<Vec<String>> {
     let mut lake = State::of(layout, manifest);
     for _ in 1..ATTEMPTS {
@@ -44,7 +44,7 @@ pub(super) fn verify(layout: &Layout, manifest: Manifest, read_data: bool) -> Re
     lake.problems(layout, read_data)
 }
 
-/// What the lake should be: the manifest, and the one that a commit in progress will make it.
+/// The expected state: the manifest, and the manifest of a commit in progress.
 struct State {
     manifest: Manifest,
     pending: Option<Manifest>,

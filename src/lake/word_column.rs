@@ -1,7 +1,7 @@
-//! Encodes a column of words: texts of which there are few, each of them many times.
+//! Encodes a column of words: few different texts, each of them many times.
 //!
-//! Parquet's own writer looks up every value, and compares it with the least and the greatest so far. Here a value that is
-//! the same as the one before, as most are, is compared with that alone.
+//! Parquet's own writer looks up every value, and compares it with the smallest and largest so far. Most values are the
+//! same as the previous one, so this encoder compares with that one first.
 
 use std::hash::BuildHasher;
 use std::io;
@@ -19,17 +19,17 @@ use parquet::schema::types::ColumnDescPtr;
 use super::hybrid::Hybrid;
 use super::pages::{Bounds, Held, PAGE_ROWS, PagesSoFar};
 
-/// Words longer than this are no bounds for readers to skip by. Bytes.
+/// Longest word that is stored as a bound. Bytes.
 const LONGEST_BOUND: usize = 256;
 
-/// A column of words, one row group after the other.
+/// A column of words, written row group by row group.
 pub(super) struct WordColumn {
     about: ColumnDescPtr,
     words: Words,
     runs: Vec<Run>,
 }
 
-/// Rows that have the same word, or none.
+/// Consecutive rows with the same word, or with none.
 #[derive(Clone, Copy)]
 struct Run {
     word: Option<u32>,
@@ -44,12 +44,12 @@ struct Words {
     hasher: DefaultHashBuilder,
 }
 
-/// Words in the order in which they came.
+/// Words in the order of their first use.
 #[derive(Default)]
 struct Dictionary {
-    /// Each behind its length, as the dictionary is stored.
+    /// Each word after its length, as the dictionary is stored.
     bytes: Vec<u8>,
-    /// Where each begins and ends.
+    /// Start and end of each word.
     spans: Vec<(usize, usize)>,
 }
 
@@ -83,12 +83,12 @@ impl Words {
 }
 
 impl WordColumn {
-    /// `about` is a column of texts without lists around it.
+    /// `about` describes a column of texts without lists.
     pub(super) fn new(about: ColumnDescPtr) -> Self {
         Self { about, words: Words::default(), runs: Vec::new() }
     }
 
-    /// Bytes of the row group so far, about.
+    /// Approximate size of the row group so far. Bytes.
     pub(super) fn size(&self) -> usize {
         self.words.dictionary.bytes.len() + 2 * self.runs.len()
     }
@@ -119,7 +119,7 @@ impl WordColumn {
         }
     }
 
-    /// Puts the column at its place in a row group, and begins the next.
+    /// Writes the column into a row group, and starts the next one.
     pub(super) fn end_group(&mut self, group: &mut SerializedRowGroupWriter<'_, impl io::Write + Send>) -> Result<()> {
         let dictionary = std::mem::take(&mut self.words).dictionary;
         let runs = std::mem::take(&mut self.runs);
@@ -163,7 +163,7 @@ impl WordColumn {
     }
 }
 
-/// The runs of each page.
+/// Returns the runs of each page.
 fn by_page(runs: &[Run]) -> Vec<Vec<Run>> {
     let mut pages: Vec<Vec<Run>> = Vec::new();
     let mut room = 0;
@@ -183,7 +183,7 @@ fn by_page(runs: &[Run]) -> Vec<Vec<Run>> {
     pages
 }
 
-/// The least and the greatest word of all rows and of each page, and how many rows have none.
+/// Returns the smallest and largest word and the number of nulls, of all rows and of each page.
 fn bounds(dictionary: &Dictionary, pages: &[Vec<Run>]) -> Result<Bounds> {
     let of_pages: Vec<Extent<'_>> = pages.iter().map(|page| Extent::of(dictionary, page)).collect();
     let all = of_pages.iter().copied().reduce(Extent::with).unwrap_or_default();
@@ -203,10 +203,10 @@ fn bounds(dictionary: &Dictionary, pages: &[Vec<Run>]) -> Result<Bounds> {
     Ok(Bounds { of_all, of_pages: Some(index.build()?) })
 }
 
-/// What lies within some rows.
+/// Extent of some rows.
 #[derive(Clone, Copy, Default)]
 struct Extent<'w> {
-    /// The least and the greatest word.
+    /// The smallest and the largest word.
     words: Option<(&'w [u8], &'w [u8])>,
     /// Rows without a word.
     none: u64,
@@ -250,7 +250,7 @@ mod tests {
     use super::super::pages::read_back::{Texts, reader, texts};
     use super::*;
 
-    /// A file of row groups, each of the words of some calls.
+    /// Writes a file of row groups, each with the words of some calls.
     fn written(groups: &[Vec<Texts>], is_nullable: bool) -> Bytes {
         let schema = Schema::new(vec![Field::new("word", DataType::Utf8, is_nullable)]);
         let descriptor = ArrowSchemaConverter::new().convert(&schema).unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written is read, all of it and from any row on, and its bounds are those of its words.
+        /// Everything that was written can be read, in full and from any row on, with the right bounds.
         #[test]
         fn words_come_back(
             groups in prop::collection::vec(prop::collection::vec(prop::collection::vec(

@@ -1,33 +1,34 @@
-//! What a response cost.
+//! Computes the cost of a response.
 
 use super::Price;
 use super::table::{RateCard, Rates, Tier};
 
-/// What one response used. The five counts do not overlap.
+/// The usage of one response. The five counts do not overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens<'a> {
     /// Prompt tokens outside any cache.
     pub input: u64,
     /// Prompt tokens read from a cache.
     pub cache_read: u64,
-    /// Prompt tokens written to the 5-minute cache, or to a cache of unnamed lifetime.
+    /// Prompt tokens written to the 5-minute cache, or to a cache of unknown lifetime.
     pub cache_write_5m: u64,
     /// Prompt tokens written to the 1-hour cache.
     pub cache_write_1h: u64,
-    /// Billed output, reasoning included.
+    /// Billed output, including reasoning.
     pub output: u64,
     /// Searches that the provider ran.
     pub web_searches: u64,
     /// The service tier as recorded (`standard`, `priority`, `flex`, `batch`), or `fast` for fast mode.
     pub tier: Option<&'a str>,
-    /// Where the inference ran, as recorded; Anthropic charges more for `us`.
+    /// Region of the inference, as recorded. Anthropic charges more for `us`.
     pub inference_geo: Option<&'a str>,
-    /// Whether it is a sum over several requests, of which none is known to have had a long context.
+    /// True if it is a sum over several requests, none of which is known to have a long context.
     pub is_sum: bool,
 }
 
 impl Tokens<'_> {
-    /// The whole prompt of the request, which decides whether the long-context rate applies; 0 for a sum of requests.
+    /// Returns the prompt tokens of the request, which decide whether the long-context rate applies; 0 for a sum of
+    /// requests.
     pub fn prompt(&self) -> u64 {
         if self.is_sum {
             return 0;
@@ -41,11 +42,11 @@ impl Tokens<'_> {
 pub struct Cost<'a> {
     /// US dollars.
     pub usd: f64,
-    /// The table's name of the model whose price it is.
+    /// Name in the table of the priced model.
     pub model_key: &'a str,
 }
 
-/// USD per million tokens, every kind filled in.
+/// USD per million tokens, with all rates filled in.
 struct FullRates {
     input: f64,
     cache_read: f64,
@@ -55,10 +56,10 @@ struct FullRates {
 }
 
 impl Price<'_> {
-    /// US dollars for these tokens; `None` where the tier is one that no price is known for.
+    /// Returns US dollars for these tokens, or `None` if the tier has no known price.
     ///
-    /// A kind of token without a rate of its own costs what input costs, as no cheaper price was published; of a tier
-    /// or a long context it costs its standard rate in proportion to input. Searches without a known price are left out.
+    /// A kind of token without a rate costs as much as input, as no lower price was published. In a tier or a long
+    /// context, it costs its standard rate in proportion to input. Searches without a known price are left out.
     pub fn cost(&self, tokens: &Tokens) -> Option<f64> {
         let rates = self.rates_for(tokens.prompt(), Tier::from_recorded(tokens.tier)?)?;
         let millionths = tokens.input as f64 * rates.input
@@ -95,7 +96,7 @@ fn tier_rates(usual: &RateCard, long: Option<&RateCard>, tier: Tier) -> Option<R
     })
 }
 
-/// Batch discounts stack with the long-context rate at Anthropic and `OpenAI`.
+/// At Anthropic and `OpenAI`, batch discounts also apply to the long-context rate.
 fn batch_discount(usual: &RateCard) -> Option<f64> {
     let standard = usual.standard.input.filter(|input| *input > 0.0)?;
     Some(usual.tier(Tier::Batch)?.input? / standard)

@@ -1,4 +1,4 @@
-//! Dated changes and corrections, from `dated.toml` and the user's own file, laid over base prices.
+//! Dated changes and corrections of prices, from `dated.toml` and the user's own file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,9 +33,9 @@ pub(super) struct Change {
     _note: Option<String>,
     #[serde(default)]
     unpriced: bool,
-    /// Another model, whose price these models share.
+    /// Another model with the same price.
     pub(super) same_as: Option<String>,
-    /// That model's price in these days.
+    /// Price of that model in this period.
     #[serde(skip)]
     shared: Option<ModelPrice>,
     input: Option<f64>,
@@ -65,7 +65,7 @@ struct LongContext {
     output: f64,
 }
 
-/// Reads an override file and refuses what cannot be a price.
+/// Parses an override file, and refuses invalid prices.
 pub(super) fn parse(text: &str) -> Result<Overrides, PriceError> {
     let overrides: Overrides = toml::from_str(text)?;
     for change in &overrides.price {
@@ -74,7 +74,7 @@ pub(super) fn parse(text: &str) -> Result<Overrides, PriceError> {
     Ok(overrides)
 }
 
-/// The prices of a model over time: its base price with the changes over it, a later change over an earlier one.
+/// Returns the prices of a model over time: the base price with all changes, later ones over earlier ones.
 pub(super) fn timeline(base: Option<&ModelPrice>, changes: &[Change]) -> Vec<Period> {
     let boundaries: BTreeSet<NaiveDate> =
         changes.iter().flat_map(|change| [change.from, change.until]).flatten().collect();
@@ -100,8 +100,8 @@ impl Change {
         begun && not_ended
     }
 
-    /// The change that gives these models the price that another model had in one period; `None` if this change is not
-    /// valid in that period.
+    /// Returns the change that gives these models the price of another model in one period, or `None` if this change is
+    /// not valid in that period.
     pub(super) fn sharing(&self, (from, until, price): PricePeriod<'_>) -> Option<Self> {
         let from = self.from.max(from);
         let until = self.until.into_iter().chain(until).min();

@@ -1,14 +1,14 @@
-//! From the model names that agents record to the names of the price table.
+//! Maps the model names that agents record to the names of the price table.
 //!
-//! Names are compared whole, never by substring: each way of writing a name is turned into the other ways the same
-//! model is written, and only an exact entry counts. `gpt-5-mini` can therefore never get the price of `gpt-5`.
+//! Names are compared whole, never by substring: each form of a name is converted to other forms of the same model, and
+//! only an exact entry counts. So `gpt-5-mini` never gets the price of `gpt-5`.
 
 use std::collections::HashMap;
 
 use super::PriceError;
 use super::table::Model;
 
-/// Path segments that say who passes a request on or who made the model, not which model it is.
+/// Path segments that name the reseller or the maker of a model.
 const PASSED_ON_BY: &[&str] = &[
     "anthropic",
     "azure",
@@ -52,7 +52,7 @@ const PASSED_ON_BY: &[&str] = &[
     "zed",
 ];
 
-/// Runners on the user's own machine: what they run costs nothing by the token, whoever made the model.
+/// Runners on the user's own machine. Their tokens cost nothing, whoever made the model.
 const LOCAL: &[&str] = &[
     "gpt4all",
     "jan",
@@ -69,7 +69,7 @@ const LOCAL: &[&str] = &[
     "vllm",
 ];
 
-/// Other names of providers, and the table's.
+/// Names of providers, and their names in the table.
 const PROVIDERS: &[(&str, &str)] = &[
     ("alibaba", "dashscope"),
     ("amazon_bedrock", "bedrock"),
@@ -104,7 +104,7 @@ const MAKERS: &[(&str, &str)] = &[
     ("qwen", "dashscope"),
 ];
 
-/// Families whose names some agents extend by how hard the model was told to think, at the same price a token.
+/// Families to whose names some agents append the effort of thinking, at the same price per token.
 const WITH_EFFORT: &[&str] = &["claude-", "gpt-", "o1", "o3", "o4", "codex-"];
 const EFFORTS: &[&str] = &["-thinking", "-none", "-minimal", "-low", "-medium", "-high", "-xhigh"];
 const REGIONS: &[&str] = &["us", "eu", "apac", "global", "jp", "au", "ca", "us-gov"];
@@ -114,7 +114,7 @@ const VARIANTS: &[&str] = &[":beta", ":thinking", ":nitro", ":floor", ":exacto",
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     exact: HashMap<String, usize>,
-    /// Names whose entries all carry a date, without it; the newest entry.
+    /// Names without their date, if all entries have one; the newest entry.
     undated: HashMap<String, usize>,
     aliases: HashMap<String, String>,
 }
@@ -137,7 +137,7 @@ impl Index {
         self.exact.insert(key.to_ascii_lowercase(), at);
     }
 
-    /// The entry of exactly this name.
+    /// Returns the entry of exactly this name.
     pub(super) fn exact(&self, name: &str) -> Option<usize> {
         self.exact.get(&name.to_ascii_lowercase()).copied()
     }
@@ -151,9 +151,9 @@ impl Index {
         Ok(())
     }
 
-    /// The entry that prices a recorded model name.
+    /// Returns the entry that prices a recorded model name.
     ///
-    /// `priced` says whether an entry has a price at all: the provider's own entry is preferred only if it has.
+    /// `priced` is true if an entry has a price: the provider's own entry is preferred only if it has one.
     pub(super) fn resolve(&self, model: &str, provider: Option<&str>, priced: impl Fn(usize) -> bool) -> Option<usize> {
         let name = bare(model)?;
         let provider = provider.map(table_provider).filter(|provider| !provider.is_empty());
@@ -204,7 +204,7 @@ impl Index {
     }
 }
 
-/// Lower case, without the `[1m]` that marks the context window; `None` for what is no model's name.
+/// Converts a name to lower case, without the `[1m]` for the context window. Returns `None` if it is no model's name.
 fn bare(model: &str) -> Option<String> {
     let name = model.trim().to_ascii_lowercase();
     let name = without_arn(name.strip_suffix("[1m]").unwrap_or(&name))?;
@@ -213,7 +213,7 @@ fn bare(model: &str) -> Option<String> {
 
 /// `arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-…`
 ///
-/// `None` for the ARN of a profile that a customer made: only AWS knows the model of it.
+/// Returns `None` for a customer's own profile: only AWS knows its model.
 fn without_arn(name: &str) -> Option<&str> {
     let Some((_, resource)) = name.split_once("arn:").filter(|(path, _)| path.is_empty() || path.ends_with('/')) else {
         return Some(name);
@@ -231,7 +231,7 @@ fn is_local(provider: &str) -> bool {
     LOCAL.contains(&provider)
 }
 
-/// Other ways to write the same model, each a step further from what was recorded; the date goes last.
+/// Returns other forms of the same model's name, from the most similar on; the date is removed last.
 fn spellings(name: &str) -> Vec<String> {
     if name.ends_with(":free") {
         return Vec::new();

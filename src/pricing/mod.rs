@@ -1,7 +1,8 @@
-//! What models cost, by day.
+//! Prices of models, by day.
 //!
-//! Prices come from three places, the later over the earlier: `prices.json`, a table that `refresh.py` takes from the
-//! package `litellm` on `PyPI`; `dated.toml`, changes with a date and corrections; and the user's own file in the same form:
+//! Prices come from three places; later ones override earlier ones: `prices.json`, which `refresh.py` takes from the
+//! package `litellm` on `PyPI`; `dated.toml`, with dated changes and corrections; and the user's own file in the same
+//! form:
 //!
 //! ```toml
 //! [[price]]
@@ -35,8 +36,8 @@
 //! "our-deployment" = "gpt-5.5"
 //! ```
 //!
-//! An entry with `input` and `output` states the whole price, of which only the price of web searches outlives the
-//! one before; an entry without them amends what is otherwise valid that day. Of two entries for one day the later wins.
+//! An entry with `input` and `output` replaces the whole price, except the price of web searches. An entry without them
+//! changes parts of the price of that day. Of two entries for one day, the later one wins.
 
 mod cost;
 mod dated;
@@ -63,51 +64,51 @@ use table::{Listing, Model, PricePeriod};
 
 const DATED: &str = include_str!("dated.toml");
 
-/// Why prices could not be read.
+/// The reason why prices could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
     /// The override file is not TOML, or not of the form described in [the module](self).
     #[error("not a price file: {0}")]
     Toml(#[from] toml::de::Error),
-    /// An entry that cannot be a price.
+    /// An entry that is no valid price.
     #[error("price of {model}: {why}")]
     Entry {
         /// The models that the entry names.
         model: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }
 
-/// All prices known. Cheap to look up, and works offline.
+/// All known prices. Lookups are cheap and need no network.
 #[derive(Clone, Debug, Default)]
 pub struct PriceTable {
     models: Vec<Model>,
     index: Index,
 }
 
-/// A model of one [`PriceTable`]: what a lookup by name found, to be kept instead of looking up again.
+/// The result of a lookup by name in one [`PriceTable`], to be kept for later rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelId(usize);
 
-/// What a model costs on a given day.
+/// The price of a model on a given day.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price<'a> {
-    /// The table's name of the model.
+    /// The model's name in the table.
     pub model_key: &'a str,
-    /// Who sells it at this price, as `litellm` names providers; empty if unknown.
+    /// The provider with this price, as named by `litellm`; empty if unknown.
     pub provider: &'a str,
-    /// The endpoint it is sold through: `chat`, `completion` or `responses`; empty if unknown.
+    /// The endpoint with this price: `chat`, `completion` or `responses`; empty if unknown.
     pub mode: &'a str,
     /// First day (UTC) of this price, if an earlier one is known.
     pub valid_from: Option<NaiveDate>,
-    /// First day (UTC) on which it no longer holds.
+    /// First day (UTC) after this price.
     pub valid_until: Option<NaiveDate>,
     /// The numbers.
     pub price: &'a ModelPrice,
 }
 
-/// Stands for the prices that the program carries, with a user's own over them.
+/// Returns a fingerprint of the bundled prices and the user's own.
 pub(crate) fn fingerprint(own: Option<&str>) -> String {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     for text in [table::BUNDLED, DATED, own.unwrap_or_default()] {
@@ -118,7 +119,7 @@ pub(crate) fn fingerprint(own: Option<&str>) -> String {
 }
 
 impl PriceTable {
-    /// The table that the program carries. It is indexed once; every further call copies it.
+    /// Returns the bundled table. It is indexed once; every further call copies it.
     pub fn bundled() -> Self {
         static TABLE: LazyLock<PriceTable> = LazyLock::new(|| PriceTable::read_bundled().unwrap_or_default());
         TABLE.clone()
@@ -130,7 +131,7 @@ impl PriceTable {
         Self { models, index }.with_overrides(DATED)
     }
 
-    /// This table with a user's own prices and aliases, in the form described in [the module](self), laid over it.
+    /// Returns this table with a user's own prices and aliases, in the form described in [the module](self).
     pub fn with_overrides(mut self, toml_text: &str) -> Result<Self, PriceError> {
         let Overrides { price, aliases } = dated::parse(toml_text)?;
         for change in price {
@@ -159,7 +160,7 @@ impl PriceTable {
         Ok(())
     }
 
-    /// The change as one for each price of the other model.
+    /// Returns one change for each price period of the other model.
     fn sharing(&self, change: &Change, other: &str) -> Result<Vec<Change>, PriceError> {
         let Some(model) = self.index.exact(other).and_then(|at| self.models.get(at)) else {
             let why = format!("it is to cost the same as {other}, which is in no table");
@@ -176,17 +177,17 @@ impl PriceTable {
         at
     }
 
-    /// The table's entry for a model name as an agent records it, whatever prefix, date or suffix it carries.
+    /// Looks up a model name as an agent records it, with any prefix, date or suffix.
     ///
-    /// `provider` is who served the request, where the agent says so: its own price goes before the maker's.
+    /// `provider` served the request, if the agent records it: its own price overrides the maker's.
     pub fn resolve(&self, model: &str, provider: Option<&str>) -> Option<ModelId> {
         let priced = |at: usize| self.models.get(at).is_some_and(Model::has_price);
         self.index.resolve(model, provider, priced).map(ModelId)
     }
 
-    /// What a resolved model cost on a day (UTC); without a day, what it costs by the newest information.
+    /// Returns the price of a model on a day (UTC), or the newest price without a day.
     ///
-    /// `None` for a model without a price, or with none on that day.
+    /// Returns `None` for a model without a price on that day.
     pub fn price_of(&self, ModelId(at): ModelId, day: Option<NaiveDate>) -> Option<Price<'_>> {
         let model = self.models.get(at)?;
         let (valid_from, valid_until, price) = model.on(day)?;
@@ -194,12 +195,12 @@ impl PriceTable {
         Some(Price { model_key: &model.key, provider: model.provider(), mode, valid_from, valid_until, price })
     }
 
-    /// [`resolve`](Self::resolve) and [`price_of`](Self::price_of) in one.
+    /// Combines [`resolve`](Self::resolve) and [`price_of`](Self::price_of).
     pub fn price(&self, model: &str, provider: Option<&str>, day: Option<NaiveDate>) -> Option<Price<'_>> {
         self.price_of(self.resolve(model, provider)?, day)
     }
 
-    /// What a response cost; `None`, never 0, where no price is known.
+    /// Returns the cost of a response, or `None`, never 0, if no price is known.
     pub fn cost(
         &self,
         tokens: &Tokens,
@@ -248,12 +249,12 @@ impl Model {
     }
 }
 
-/// The UTC day of a timestamp in microseconds.
+/// Returns the UTC day of a timestamp in microseconds.
 pub fn utc_day(micros: i64) -> Option<NaiveDate> {
     DateTime::from_timestamp_micros(micros).map(|time| time.date_naive())
 }
 
-/// The bundled prices as rows, in the schema of `tables::PRICES`.
+/// Returns the bundled prices as rows, in the schema of `tables::PRICES`.
 pub fn table_rows() -> crate::error::Result<arrow::array::RecordBatch> {
     Pricer::new(PriceTable::bundled()).rows()
 }

@@ -6,18 +6,18 @@ use super::{ModelId, Price, PriceTable, Tokens, utc_day};
 use crate::error::Result;
 use crate::tables::{CostSource, PriceTableRow, Prices, UsageGrain, UsageRow};
 
-/// Whether anything was counted: where an agent counts nothing, a cost of 0 would be made up.
-fn tells_use(row: &UsageRow<'_>) -> bool {
+/// True if the row has any count. Otherwise a cost of 0 would be made up.
+fn has_usage(row: &UsageRow<'_>) -> bool {
     let tokens = [row.input_tokens, row.cache_read_tokens, row.cache_write_5m_tokens, row.cache_write_1h_tokens];
     tokens.into_iter().chain([row.output_tokens, row.web_searches]).any(|count| count.is_some())
 }
 
-/// Knows what a billed response cost.
+/// Computes the cost of billed responses.
 pub struct Pricer {
     table: PriceTable,
 }
 
-/// The model that was looked up last: a session has few, and to find one by its name costs more than the rest of a row.
+/// The last model looked up. A session has few models, and a lookup by name costs more than the rest of a row.
 #[derive(Debug, Default)]
 pub struct Recent {
     model: String,
@@ -37,29 +37,30 @@ impl Recent {
 }
 
 impl Pricer {
-    /// Prices by the given table.
+    /// Creates a pricer with a price table.
     pub fn new(table: PriceTable) -> Self {
         Self { table }
     }
 
-    /// A row with its total and its cost: as recorded, where it has one, else by the prices of its day.
+    /// Adds total and cost to a row: the recorded cost, or else the one by the prices of its day.
     pub fn priced<'r>(&'r self, row: UsageRow<'r>, recent: &mut Recent) -> UsageRow<'r> {
         let row = UsageRow { total_tokens: total_of(&row), ..row };
         let model = row.model.and_then(|model| recent.find(&self.table, model, row.provider));
         let price = model.and_then(|model| self.table.price_of(model, row.timestamp.and_then(utc_day)));
-        let list_cost_usd = price.filter(|_| tells_use(&row)).and_then(|price| price.cost(&tokens_of(&row)));
-        let is_named = row.cost_usd.is_some() || list_cost_usd.is_some() || !tells_use(&row);
+        let list_cost_usd = price.filter(|_| has_usage(&row)).and_then(|price| price.cost(&tokens_of(&row)));
+        let is_named = row.cost_usd.is_some() || list_cost_usd.is_some() || !has_usage(&row);
         let model_key = price.filter(|_| is_named).map(|price| price.model_key);
         with_costs(UsageRow { list_cost_usd, model_key, ..row })
     }
 
-    /// Cost of a response in USD, and the model as priced; none when the model is unknown, or nothing of what it used.
+    /// Returns the cost of a response in USD, and the model as priced; `None` if the model or all its counts are
+    /// unknown.
     pub fn cost(&self, row: &UsageRow<'_>) -> Option<(f64, &str)> {
-        let price = self.price(row).filter(|_| tells_use(row))?;
+        let price = self.price(row).filter(|_| has_usage(row))?;
         Some((price.cost(&tokens_of(row))?, price.model_key))
     }
 
-    /// The model as priced; none when it is unknown.
+    /// Returns the model as priced, or `None` if it is unknown.
     pub fn model_key(&self, row: &UsageRow<'_>) -> Option<&str> {
         self.price(row).map(|price| price.model_key)
     }
@@ -68,7 +69,7 @@ impl Pricer {
         self.table.price(row.model?, row.provider, row.timestamp.and_then(utc_day))
     }
 
-    /// All prices as rows.
+    /// Returns all prices as rows.
     pub fn rows(&self) -> Result<RecordBatch> {
         let mut rows = Prices::default();
         let text = |day: Option<chrono::NaiveDate>| day.map(|day| day.to_string());
@@ -88,7 +89,7 @@ impl Pricer {
     }
 }
 
-/// A row with its cost: as recorded, where it has one, else that of the list.
+/// Adds the cost to a row: the recorded one, or else the list price.
 pub fn with_costs(row: UsageRow<'_>) -> UsageRow<'_> {
     let cost_source = match (row.cost_usd, row.list_cost_usd) {
         (Some(_), _) => Some(CostSource::Recorded),

@@ -6,29 +6,29 @@ use super::PriceTable;
 use super::table::{Model, ModelPrice, RateCard, Rates};
 use crate::tables::{PriceKind, PriceTier};
 
-/// One rate of one model, for some time.
+/// One rate of one model in a period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PriceRow<'a> {
     /// The table's name of the model, as in `usage.model_key`.
     pub model: &'a str,
-    /// Who sells it.
+    /// The provider.
     pub provider: &'a str,
-    /// First day (UTC) of this rate; `None`: no earlier rate is known.
+    /// First day (UTC) of this rate; `None` if no earlier rate is known.
     pub valid_from: Option<NaiveDate>,
-    /// First day (UTC) on which it no longer held; `None`: it holds still.
+    /// First day (UTC) after this rate; `None` if it is still valid.
     pub valid_until: Option<NaiveDate>,
-    /// What is priced.
+    /// Kind of price.
     pub kind: PriceKind,
-    /// Which requests it is for.
+    /// Tier of the requests.
     pub tier: PriceTier,
-    /// The rate holds for the whole request if its prompt has more tokens than this.
+    /// The rate applies to the whole request if its prompt has more tokens than this.
     pub threshold: Option<u64>,
     /// USD per million tokens, or per million searches.
     pub usd_per_million: f64,
 }
 
 impl PriceTable {
-    /// Every known rate, by model, time, threshold and tier.
+    /// Returns every known rate, by model, time, threshold and tier.
     pub fn rows(&self) -> impl Iterator<Item = PriceRow<'_>> {
         self.models().iter().flat_map(rows_of_model)
     }

@@ -1,4 +1,4 @@
-//! The shape of a price and the bundled table.
+//! Structure of a price, and the bundled table.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use crate::tables::{PriceKind, PriceTier};
 
 pub(super) const BUNDLED: &str = include_str!("prices.json");
 
-/// USD per million tokens; `None` where the source gives no number.
+/// USD per million tokens; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rates {
@@ -23,7 +23,7 @@ pub struct Rates {
     pub cache_write_5m: Option<f64>,
     /// Prompt tokens written to a cache that lives an hour.
     pub cache_write_1h: Option<f64>,
-    /// Generated tokens, reasoning included.
+    /// Generated tokens, including reasoning.
     pub output: Option<f64>,
 }
 
@@ -32,7 +32,7 @@ impl Rates {
         Self { input, cache_read, cache_write_5m: five_minutes, cache_write_1h: hour, output }
     }
 
-    /// The same rates times a factor.
+    /// Returns the rates times a factor.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let scale = |rate: Option<f64>| rate.map(|rate| rate * factor);
@@ -45,7 +45,7 @@ impl Rates {
         }
     }
 
-    /// Every rate that is known, with the name of its kind of token.
+    /// Returns every known rate, with its kind of token.
     pub fn kinds(&self) -> impl Iterator<Item = (PriceKind, f64)> + use<> {
         [
             (PriceKind::Input, self.input),
@@ -59,25 +59,25 @@ impl Rates {
     }
 }
 
-/// How a request was served, where that changes its price.
+/// Service tier of a request, if it affects the price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// The list price.
     Standard,
     /// Asynchronous batches, usually at half the price.
     Batch,
-    /// `OpenAI`'s and Google's slow lane.
+    /// The slow tier of `OpenAI` and Google.
     Flex,
-    /// The paid fast lane.
+    /// The paid fast tier.
     Priority,
-    /// `OpenAI`'s fastest lane.
+    /// `OpenAI`'s fastest tier.
     Ultrafast,
-    /// Anthropic's fast mode; for models that sell no fast mode, another name of [`Tier::Priority`].
+    /// Anthropic's fast mode; for models without one, the same as [`Tier::Priority`].
     Fast,
 }
 
 impl Tier {
-    /// Reads what agents record as service tier; `None` for a tier that no price is known for.
+    /// Parses a recorded service tier. Returns `None` for a tier without a known price.
     pub fn from_recorded(name: Option<&str>) -> Option<Self> {
         let name = name.unwrap_or_default().trim().to_ascii_lowercase();
         Some(match name.as_str() {
@@ -91,7 +91,7 @@ impl Tier {
         })
     }
 
-    /// The name in the `prices` table.
+    /// Returns the name in the `prices` table.
     pub fn name(self) -> PriceTier {
         match self {
             Self::Standard => PriceTier::Standard,
@@ -104,7 +104,7 @@ impl Tier {
     }
 }
 
-/// The rates of one context length: the standard ones and those of the tiers sold beside them.
+/// The rates of one context length: standard rates and those of other tiers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RateCard {
     /// The list price.
@@ -114,7 +114,7 @@ pub struct RateCard {
 }
 
 impl RateCard {
-    /// The rates of a tier, if it has its own.
+    /// Returns the rates of a tier, if it has its own.
     pub fn tier(&self, tier: Tier) -> Option<Rates> {
         if tier == Tier::Standard {
             return Some(self.standard);
@@ -123,7 +123,7 @@ impl RateCard {
     }
 }
 
-/// Everything one model costs on a given day.
+/// All rates of one model on a given day.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelPrice {
     /// Rates of requests with an ordinary prompt.
@@ -138,26 +138,26 @@ pub struct ModelPrice {
     pub web_search: Option<f64>,
 }
 
-/// A model and what it costs; dated changes laid over the bundled price.
+/// A model with its prices: the bundled price with dated changes.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     pub(super) key: Cow<'static, str>,
-    /// Who sells it, where an override says so.
+    /// The provider, if an override names it.
     pub(super) seller: Option<String>,
     pub(super) listing: Listing,
     pub(super) changes: Vec<Change>,
-    /// Without gaps and in order; empty where the bundled price holds at all times.
+    /// Periods without gaps, in order; empty if the bundled price is always valid.
     pub(super) periods: Vec<Period>,
 }
 
-/// A model's line of the bundled table. A run asks for few of its thousands of models: each is read when asked for.
+/// A model's line of the bundled table. A run needs few of its thousands of models, so each is parsed on first use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listing {
     json: &'static str,
     listed: OnceLock<Option<Listed>>,
 }
 
-/// What the bundled table says of a model.
+/// A model's data in the bundled table.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
     pub(super) provider: &'static str,
@@ -165,7 +165,7 @@ pub(super) struct Listed {
     pub(super) price: ModelPrice,
 }
 
-/// The price between two days: `from` is the first day it holds, `until` the first day it no longer does.
+/// The price between two days: `from` is the first day, `until` the day after the last.
 #[derive(Clone, Debug)]
 pub(super) struct Period {
     pub(super) from: Option<NaiveDate>,
@@ -173,7 +173,7 @@ pub(super) struct Period {
     pub(super) price: Option<ModelPrice>,
 }
 
-/// A [`Period`], or the whole of time: first day, first day after it, price.
+/// A [`Period`], or all time: first day, day after the last, price.
 pub(super) type PricePeriod<'a> = (Option<NaiveDate>, Option<NaiveDate>, Option<&'a ModelPrice>);
 
 type RateList = [Option<f64>; 5];
@@ -204,7 +204,7 @@ struct LongEntry {
     ultrafast: Option<RateList>,
 }
 
-/// The table that the program carries: a header, then a model a line.
+/// The bundled table: a header, then one model per line.
 pub(super) fn bundled() -> Vec<Model> {
     BUNDLED.lines().skip(1).filter_map(model).collect()
 }
@@ -216,7 +216,7 @@ fn model(line: &'static str) -> Option<Model> {
 }
 
 impl Listing {
-    /// Whether the table has a price, without reading it.
+    /// True if the table has a price. Does not parse it.
     pub(super) fn is_priced(&self) -> bool {
         self.json.starts_with('{')
     }

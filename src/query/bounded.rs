@@ -1,5 +1,5 @@
-//! Functions that make large values of small ones, such as `repeat`: what they would make is reckoned before it is made. The
-//! allocator would end the program.
+//! Functions that make large values from small ones, such as `repeat`. The size of the result is computed first: an
+//! allocation that fails would end the process.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
-/// The most that one call makes of the rows of a batch. Bytes.
+/// Largest result of one call for the rows of a batch. Bytes.
 const LIMIT: u128 = 256 << 20;
 
-/// Bytes that an item of a list takes.
+/// Size of an item of a list. Bytes.
 const ITEM: u128 = 8;
 
-/// Reckons what a call makes of one row. Bytes.
+/// Computes the size of a call's result for one row. Bytes.
 type Size = fn(&Row<'_>) -> u128;
 
-/// The functions, and how large what they make is.
+/// The functions, and the size of their results.
 const FUNCTIONS: [(&str, Size); 9] = [
     ("repeat", |row| row.bytes(0) * row.number(1)),
     ("lpad", |row| row.bytes(0) + row.number(1) * row.bytes(2).clamp(1, 4)),
@@ -35,7 +35,7 @@ const FUNCTIONS: [(&str, Size); 9] = [
     ("generate_series", |row| row.steps()),
 ];
 
-/// Puts the bounded functions in the place of those that the engine comes with.
+/// Replaces the engine's functions by bounded ones.
 pub(super) fn register(session: &SessionContext) {
     for (place, (name, _)) in FUNCTIONS.iter().enumerate() {
         let known = session.state().scalar_functions().get(*name).cloned();
@@ -49,11 +49,11 @@ pub(super) fn register(session: &SessionContext) {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Bounded {
     inner: Arc<ScalarUDF>,
-    /// Its place in [`FUNCTIONS`].
+    /// Its index in [`FUNCTIONS`].
     place: usize,
 }
 
-/// What it was simplified to would be the function without a bound: that stays the default.
+/// `simplify` keeps its default: its result would be the function without a bound.
 impl ScalarUDFImpl for Bounded {
     fn name(&self) -> &str {
         self.inner.name()
@@ -98,7 +98,7 @@ impl ScalarUDFImpl for Bounded {
 }
 
 impl Bounded {
-    /// How much a call makes. Bytes.
+    /// Returns the size of the result of a call. Bytes.
     fn size(&self, arguments: &ScalarFunctionArgs) -> Result<u128> {
         let Some((_, size)) = FUNCTIONS.get(self.place) else { return Ok(0) };
         let columns = arguments.args.iter().map(Values::of).collect::<Result<Vec<_>>>()?;
@@ -112,7 +112,7 @@ impl Bounded {
 struct Values {
     texts: Option<ArrayRef>,
     numbers: Option<ArrayRef>,
-    /// Whether it is the same for all rows.
+    /// True if it is the same for all rows.
     is_constant: bool,
 }
 
@@ -174,14 +174,14 @@ impl Row<'_> {
         (0..self.columns.len()).map(|place| self.bytes(place)).sum()
     }
 
-    /// How often one text stands in another.
+    /// Returns how often one text occurs in another.
     fn matches(&self, text: usize, part: usize) -> u128 {
         let part = self.text(part);
         let text = self.text(text);
         if part.is_empty() { text.len() as u128 + 1 } else { text.matches(part).count() as u128 }
     }
 
-    /// Bytes of the list of numbers from one to another.
+    /// Returns the size of the list of numbers from one to another. Bytes.
     fn steps(&self) -> u128 {
         let number = |place: usize| self.columns.get(place).and_then(|column| column.number(self.row)).map(i128::from);
         let (from, to) = match self.columns.len() {

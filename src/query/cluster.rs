@@ -1,5 +1,5 @@
-//! Queries on a Ballista cluster. Its scheduler lists the files and plans, its executors read them, each with the
-//! credentials of its own environment; of this machine they need nothing but the plan, in which every value is bound.
+//! Queries on a Ballista cluster. The scheduler lists the files and plans, and the executors read them, each with the
+//! credentials of its own environment. This machine sends only the plan, with all values bound.
 
 use std::collections::HashSet;
 use std::slice::Iter;
@@ -17,27 +17,27 @@ use super::{Failure, Scheduler};
 use crate::tables::{LAKE_TABLES, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
-/// A scheduler that answers does so at once.
+/// Timeout of the scheduler's first answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A cluster that has the lake's own tables.
+/// A cluster with the lake's own tables.
 pub(super) struct Cluster {
     state: SessionState,
     scheduler: Scheduler,
 }
 
 impl Cluster {
-    /// The same tables and settings as this machine's session has. Connects to nothing.
+    /// Creates a session with the tables and settings of the local one. Does not connect.
     pub(super) fn open(local: &SessionContext, scheduler: &Scheduler) -> Result<Self, Failure> {
         let state = local.state();
-        // Plans that change while they run are on by default, but not yet made for executors that are lost.
+        // Adaptive plans are on by default, but cannot yet handle lost executors.
         let config = state.config().clone().upgrade_for_ballista();
         let config = config.with_ballista_adaptive_query_planner(false).with_target_partitions(scheduler.partitions());
         let state = SessionStateBuilder::new_from_existing(state).with_config(config).build();
         Ok(Self { state: state.upgrade_for_ballista(scheduler.address())?, scheduler: scheduler.clone() })
     }
 
-    /// Makes sure that there is a scheduler.
+    /// Checks that the scheduler answers.
     pub(super) async fn look(&self) -> Result<()> {
         let connected = timeout(PATIENCE, TcpStream::connect(self.scheduler.socket())).await;
         let reason = match connected {
@@ -51,8 +51,9 @@ impl Cluster {
         )))
     }
 
-    /// The session in which a query over these tables runs on the cluster; none when it cannot run there: it names what
-    /// this machine makes (`prices`, `findings`), is recursive, which Ballista does not know, or reads nothing at all.
+    /// Returns the session in which a query over these tables runs on the cluster, or `None` if it cannot run there: it
+    /// uses tables of this machine (`prices`, `findings`), is recursive, which Ballista does not support, or reads no
+    /// table.
     pub(super) fn session_for(
         &self,
         plan: &LogicalPlan,

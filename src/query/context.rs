@@ -47,15 +47,15 @@ use crate::source::read_text;
 use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, RUNS, SOURCES, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
-/// Table of what detectors found, while `findings` is made of it.
+/// Name of the table with the detectors' rows, while `findings` is computed.
 const FOUND: &str = "found";
-/// The end of a remote file that is read at once for its footer. That of the four tables, with its page index, mostly is
-/// smaller; if it is not, a second request reads the rest. Bytes.
+/// Bytes at the end of a remote file that are read at once for its footer. The footers of the four tables, with the
+/// page index, are usually smaller; otherwise a second request reads the rest.
 const FOOTER: usize = 64 << 10;
-/// Rows by which it is seen whether grouping them before they are dealt to threads makes them fewer. Where a group is one
-/// call or one response, as in most detectors, it only takes time.
+/// Rows after which the engine decides whether it pays to group them before they are distributed to threads. It does
+/// not if a group is one call or one response, as in most detectors.
 const PROBED_ROWS: usize = 10_000;
-/// A query waits so long for an upload that exchanges files.
+/// Pause before a query is repeated while an upload exchanges files.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// The lake's tables, ready for queries.
@@ -68,9 +68,9 @@ pub(super) struct Context<'a> {
     seen: Arc<Seen>,
 }
 
-/// Why a query failed, and what is to be done.
+/// Consequence of a failed query.
 pub(super) enum Verdict {
-    /// It can begin anew, after a pause.
+    /// Repeat it after a pause.
     Again(Duration, Error),
     /// It failed.
     Failed(Error),
@@ -87,7 +87,7 @@ impl<'a> Context<'a> {
         let mut config = SessionConfig::new().with_information_schema(true).with_target_partitions(partitions);
         config.options_mut().execution.time_zone = Some(scope.zone.name().to_owned());
         config.options_mut().execution.skip_partial_aggregation_probe_rows_threshold = PROBED_ROWS;
-        // What one side of a join tells the other to leave out saves bytes on their way; ids in no order leave out nothing.
+        // Dynamic filters of joins save bytes from a remote store. For unsorted ids, they skip nothing.
         config.options_mut().execution.parquet.enable_page_index = is_far;
         config.options_mut().optimizer.enable_join_dynamic_filter_pushdown = is_far;
         let seen = Arc::<Seen>::default();
@@ -100,7 +100,8 @@ impl<'a> Context<'a> {
             }
         };
         let memory = Arc::new(FairSpillPool::new(memory_limit()));
-        // What was listed for one query may be gone at the next, and another file may have its name, size and time.
+        // No listing is cached: files of one query may be gone at the next, and another file may have the same name,
+        // size and time.
         let caches = CacheManagerConfig::default()
             .with_list_files_cache_limit(0)
             .with_file_statistics_cache_limit(0)
@@ -130,7 +131,7 @@ impl<'a> Context<'a> {
         Ok(context)
     }
 
-    /// Makes sure that there is a lake, and a scheduler, where one is to be asked.
+    /// Checks that there is a lake and, if one is named, a scheduler.
     pub(super) async fn look(&self) -> Result<()> {
         #[cfg(feature = "ballista")]
         if let Some(cluster) = &self.cluster {
@@ -142,15 +143,15 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What is to be done about a failure.
+    /// Returns the consequence of a failure.
     pub(super) fn judge(&self, failure: Failure) -> Verdict {
         let error = match failure {
             Failure::Query(error) => error,
             Failure::Other(error) => return Verdict::Failed(error),
         };
         match self.seen.take_stop() {
-            Some(Stop::Failed(told)) => Verdict::Failed(told),
-            Some(Stop::Uploading(told)) => Verdict::Again(PAUSE, told),
+            Some(Stop::Failed(reason)) => Verdict::Failed(reason),
+            Some(Stop::Uploading(reason)) => Verdict::Again(PAUSE, reason),
             Some(Stop::Replaced) => Verdict::Again(Duration::ZERO, refusal::replaced(&error)),
             None if refusal::is_replaced_file(&error) => Verdict::Again(Duration::ZERO, refusal::explain(&error)),
             None => Verdict::Failed(refusal::explain(&error)),
@@ -167,9 +168,9 @@ impl<'a> Context<'a> {
         self.started(parsed, &tables, statement).await
     }
 
-    /// Tables that a query names and that uploads leave out: they are empty.
+    /// Returns tables of a query that are not uploaded, and so are empty.
     pub(super) fn absent_from(&self, statement: &Statement) -> Vec<&'static str> {
-        // What is wrong with a query is told when it runs.
+        // Problems of a query are reported when it runs.
         let named = self.parsed(statement).and_then(|parsed| self.tables_of(&parsed));
         named.map(|named| self.absent(&named)).unwrap_or_default()
     }
@@ -192,7 +193,7 @@ impl<'a> Context<'a> {
         Ok(tables.iter().map(|table| table.table().to_owned()).collect())
     }
 
-    /// Plans and starts a query, in a task of its own, so that the caller can go away while it computes.
+    /// Plans and starts a query in a task of its own, so that the caller can leave while it computes.
     async fn started(
         &self,
         parsed: ParsedStatement,
@@ -218,8 +219,8 @@ impl<'a> Context<'a> {
         Ok(spawn_buffered(execute_stream(plan, state.task_ctx())?, 1))
     }
 
-    /// The session of the cluster, where there is one that can run a query. What is computed here before it begins would be
-    /// unknown there.
+    /// Returns the session of the cluster, if one can run the query. The cluster would not know results that are
+    /// computed here first.
     #[cfg(feature = "ballista")]
     fn on_cluster(&self, plan: &LogicalPlan, tables: &HashSet<String>) -> Result<Option<SessionState>, Failure> {
         Ok(self.cluster.as_ref().map(|cluster| cluster.session_for(plan, tables)).transpose()?.flatten())
@@ -231,7 +232,7 @@ impl<'a> Context<'a> {
         Ok(None)
     }
 
-    /// Runs the detectors one after the other, and counts what they found once.
+    /// Runs the detectors one after the other, and settles the overlaps of their findings.
     async fn fill_findings(&self) -> Result<(), Failure> {
         let schema = in_zone(&FINDINGS.schema(), self.scope.zone);
         let given = findings::found_schema(&schema);
@@ -265,7 +266,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Names of all functions, in order.
+    /// Returns the names of all functions, in order.
     pub(super) fn functions(&self) -> Vec<String> {
         let state = self.session.state();
         let rows = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
@@ -284,18 +285,18 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// What a cluster is sent has to be of a format that it knows.
+    /// Plans for a cluster must use a file format that it knows.
     fn format(&self) -> Arc<dyn FileFormat> {
         let footer = self.remote.is_some().then_some(FOOTER);
         if self.scope.scheduler.is_some() {
             return Arc::new(ParquetFormat::default().with_metadata_size_hint(footer));
         }
-        // Where pages begin saves bytes on their way, and costs more than it saves where there is no way.
+        // The page index saves bytes from a remote store. For local files, reading it costs more than it saves.
         let pages = if self.remote.is_some() { PageIndexPolicy::Optional } else { PageIndexPolicy::Skip };
         Arc::new(LakeFormat::new(footer, pages))
     }
 
-    /// A cluster checks after each step what its plans say of nulls, and those of joins say it wrongly.
+    /// A cluster checks after each step that nullability agrees with the plan, and plans of joins state it wrongly.
     fn stored_schema(&self, table: &TableDef) -> SchemaRef {
         let schema = in_zone(&table.schema(), self.scope.zone);
         if self.scope.scheduler.is_none() {
@@ -312,7 +313,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Tables made of the lake's state are filled when a query names them.
+    /// Fills the tables that are computed from the lake's state, if a query names them.
     fn fill_state_tables(&self, named: &HashSet<String>) -> Result<(), Failure> {
         let absent = self.absent(named);
         for table in
@@ -331,7 +332,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Every price, the user's own before those that come with llrem.
+/// Returns every price, the user's own before the bundled ones.
 pub(super) fn prices(own: Option<&Path>) -> Result<RecordBatch> {
     let mut table = PriceTable::bundled();
     if let Some(path) = own {
@@ -342,7 +343,7 @@ pub(super) fn prices(own: Option<&Path>) -> Result<RecordBatch> {
     Pricer::new(table).rows()
 }
 
-/// The schema with its moments in the session's zone, so that days and displays are local.
+/// Converts timestamps in the schema to the session's time zone, so that days and displays are local.
 fn in_zone(schema: &Schema, zone: Tz) -> SchemaRef {
     let local = |field: &FieldRef| match field.data_type() {
         DataType::Timestamp(unit, Some(_)) => {
@@ -359,7 +360,7 @@ fn rows_in(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, DataF
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }
 
-/// Address of a table's files.
+/// Returns the URL of a table's files.
 fn table_url(lake: &AnyLake, table: &TableDef) -> Result<String> {
     match lake {
         AnyLake::Local(lake) => folder_url(&lake.table_dir(table)),
@@ -367,7 +368,7 @@ fn table_url(lake: &AnyLake, table: &TableDef) -> Result<String> {
     }
 }
 
-/// Address of the store that has all tables.
+/// Returns the URL of the store with all tables.
 fn store_url(lake: &AnyLake) -> Result<Url> {
     let text = match lake {
         AnyLake::Local(_) => "file:///",
@@ -376,7 +377,7 @@ fn store_url(lake: &AnyLake) -> Result<Url> {
     Url::parse(text).map_err(|error| Error::Usage(format!("`{text}` is no URL: {error}")))
 }
 
-/// The folder's address; a plain path would be taken for a pattern where it holds `*`, `?` or `[`.
+/// Returns the URL of a folder. A plain path with `*`, `?` or `[` would be taken for a pattern.
 fn folder_url(folder: &Path) -> Result<String> {
     let absolute = std::path::absolute(folder).map_err(Error::io("find", folder))?;
     let Some(path) = absolute.to_str() else {
@@ -395,17 +396,17 @@ fn folder_url(folder: &Path) -> Result<String> {
     Ok(url)
 }
 
-/// Files of a remote lake that a query reads at once: a store takes its time to answer, however many ask.
+/// Files of a remote lake that a query reads at once: latency dominates, however many requests there are.
 const FAR_FILES: usize = 16;
 
-/// Cores that queries use.
+/// Returns the number of cores for queries.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 const GIB: usize = 1 << 30;
 
-/// Half of the memory, 4 GiB at most; what needs more goes to disk.
+/// Returns half of the memory, at most 4 GiB. Queries that need more spill to disk.
 fn memory_limit() -> usize {
     let installed = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| installed_memory(&text));
     installed.map_or(4 * GIB, |bytes| (bytes / 2).min(4 * GIB))

@@ -1,4 +1,4 @@
-//! SQL that makes a `DuckDB` session see a lake as llrem does: the same tables, columns, types and time zone.
+//! SQL that gives a `DuckDB` session the tables, columns, types and time zone of llrem.
 
 use std::fmt::Write;
 use std::path::{Component, Path};
@@ -18,11 +18,11 @@ const HEAD: &str = "\
 -- sessions, messages, tool_calls, usage and findings are views over the lake's files; runs, sources and prices copies.
 ";
 
-/// One statement for each table; with a name, for that table only. The lake's own tables are views, which go with the
-/// lake; `DuckDB` cannot read the lake's state, so that tables made of it are copied as they are now.
+/// Returns one statement for each table, or for the named table only. The lake's own tables are views over its files.
+/// `DuckDB` cannot read the lake's state, so tables that are computed from it are copied as they are now.
 ///
 /// # Errors
-/// [`Error::Usage`] where `DuckDB` cannot read files from a folder of that name.
+/// Fails with [`Error::Usage`] if `DuckDB` cannot read files from a folder of that name.
 pub fn script(scope: Scope<'_>, only: Option<&str>) -> Result<String> {
     let mut script = format!("{HEAD}\nset timezone = {};\n", text(scope.zone.name()));
     for (_, statement) in statements(scope)?.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)) {
@@ -31,7 +31,7 @@ pub fn script(scope: Scope<'_>, only: Option<&str>) -> Result<String> {
     Ok(script)
 }
 
-/// What the session gets, by name: a statement may name those before it.
+/// Returns the statements by name. A statement may use tables of those before it.
 fn statements(scope: Scope<'_>) -> Result<Vec<(&'static str, String)>> {
     let mut statements = Vec::new();
     for table in LAKE_TABLES {
@@ -39,7 +39,7 @@ fn statements(scope: Scope<'_>) -> Result<Vec<(&'static str, String)>> {
     }
     let (runs, sources) = match scope.lake {
         AnyLake::Local(lake) => (lake.runs()?, lake.sources()?),
-        // Uploads leave both out.
+        // These tables are not uploaded.
         AnyLake::Remote(_) => (RecordBatch::new_empty(RUNS.schema()), RecordBatch::new_empty(SOURCES.schema())),
     };
     statements.push((RUNS.name, copy(&RUNS, &runs)?));
@@ -52,7 +52,7 @@ fn statements(scope: Scope<'_>) -> Result<Vec<(&'static str, String)>> {
 /// The files of a table.
 struct Files {
     pattern: String,
-    /// Whether there is any; in object storage, somebody uploaded some.
+    /// True if there are any. In object storage, somebody has uploaded some.
     exist: bool,
 }
 
@@ -69,13 +69,13 @@ fn files(lake: &AnyLake, table: &TableDef) -> Result<Files> {
     }
 }
 
-/// A view over a table's files. Its first part has no row: it gives the columns of a table without files, and those
-/// that files of an older llrem lack.
+/// Returns a view over a table's files. Its first part has no rows: it provides the columns of a table without files,
+/// and those that files of an earlier llrem lack.
 fn view(table: &TableDef, files: &Files) -> String {
     let columns = table.columns.iter().map(|column| (column.name, column.type_name()));
     let columns: Vec<_> = columns.chain(PARTITION_COLUMNS.map(|(name, _)| (name, "text"))).collect();
     let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    // Only a younger DuckDB knows the option; every one reads a lake with files.
+    // Only newer versions of DuckDB have the option. Every version reads a lake with files.
     let empty = if files.exist { "" } else { ", allow_empty = true" };
     format!(
         "create or replace view {name} as\nselect {names}\nfrom (\n  {no_row}\n  union all by name\n  \
@@ -91,7 +91,7 @@ fn no_row(columns: &[(&str, &str)]) -> String {
     format!("select {} where false", typed.collect::<Vec<_>>().join(", "))
 }
 
-/// A view that runs the detectors, and counts what they find once.
+/// Returns a view that runs the detectors and settles overlaps.
 fn findings_view(detectors: &[Detector]) -> Result<String> {
     let columns: Vec<_> = findings::columns().map(|column| (column.name, column.type_name())).collect();
     let given = columns.iter().map(|(name, kind)| format!("cast({name} as {kind}) as {name}"));
@@ -124,7 +124,7 @@ fn literal(value: &ScalarValue) -> Result<String, String> {
     })
 }
 
-/// A table with these rows. `DuckDB` reads them from JSON in a tenth of the time that it takes for `values`.
+/// Returns a table with these rows. `DuckDB` reads them from JSON in a tenth of the time that it takes for `values`.
 fn copy(table: &TableDef, rows: &RecordBatch) -> Result<String> {
     let kinds = table.columns.iter().map(|column| format!("\"{}\":\"{}\"", column.name, column.type_name()));
     let kinds = kinds.collect::<Vec<_>>().join(",");
@@ -145,7 +145,7 @@ fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The files of a table, wherever the session runs.
+/// Returns the pattern of a table's files, for any working directory.
 fn pattern(folder: &Path) -> Result<String> {
     let folder = std::path::absolute(folder).map_err(Error::io("find", folder))?;
     let Some(path) = folder.to_str() else {
@@ -166,7 +166,7 @@ fn pattern(folder: &Path) -> Result<String> {
     Ok(pattern)
 }
 
-/// Why `DuckDB` would not find the files, or would take a folder above the lake for a partition.
+/// Returns the reason why `DuckDB` would not find the files, or would take a folder above the lake for a partition.
 fn unreadable(folder: &Path) -> Option<String> {
     let names = folder.components().filter_map(|component| match component {
         Component::Normal(name) => name.to_str(),

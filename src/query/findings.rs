@@ -1,4 +1,4 @@
-//! Findings of all detectors as one table, in which nothing is counted twice.
+//! Findings of all detectors as one table that counts nothing twice.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -13,30 +13,30 @@ use super::canned::Library;
 use crate::tables::{ColumnDef, FINDINGS};
 use crate::{Error, Result};
 
-/// Makes one table of what detectors found, which is in a table `found`.
+/// The query that merges the rows of detectors, which are in a table `found`.
 pub const SQL: &str = include_str!("../../sql/findings.sql");
 
-/// The column of `findings` that no detector gives.
+/// The column of `findings` that detectors do not have.
 const ALONE: &str = "alone_cost_usd";
 
 /// The column that a detector may leave out.
 const RESPONSES: &str = "responses";
 
-/// A detector with a value for each parameter.
+/// A detector with values for its parameters.
 #[derive(Debug, Clone)]
 pub struct Detector {
     /// Its name.
     pub name: String,
-    /// What it runs.
+    /// Its query.
     pub statement: Statement,
 }
 
-/// The detectors behind the table `findings`, when a query names it.
+/// The detectors of the table `findings`.
 #[derive(Debug, Clone, Copy)]
 pub enum Detectors<'a> {
-    /// All that come with llrem or lie in these folders of the user's, with their defaults.
+    /// All detectors of llrem and of these folders of the user, with their defaults.
     All(&'a [PathBuf]),
-    /// These.
+    /// Only these.
     These(&'a [Detector]),
 }
 
@@ -49,7 +49,7 @@ impl Detectors<'_> {
     }
 }
 
-/// Every detector of a library, with its defaults.
+/// Returns every detector of a library, with its defaults.
 fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
     let bound = library.default_detectors().map(|canned| {
         let no_moment = |name: &str, _: &str| Err(Error::Query(format!("`{}`: `{name}` has a default", canned.name)));
@@ -59,13 +59,13 @@ fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
     bound.collect()
 }
 
-/// The columns that every detector gives, in the types of `findings`.
+/// Returns the columns of detectors, with the types of `findings`.
 pub(super) fn found_schema(findings: &Schema) -> SchemaRef {
     let given = findings.fields().iter().filter(|field| field.name() != ALONE);
     Arc::new(Schema::new(given.map(|field| Field::clone(field).with_nullable(true)).collect::<Vec<_>>()))
 }
 
-/// What a detector gave, in the columns that all give.
+/// Converts the rows of a detector to the columns of all detectors.
 pub(super) fn found(detector: &str, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = schema.fields().iter().map(|field| {
         let Some(column) = batch.column_by_name(field.name()) else {
@@ -81,7 +81,7 @@ pub(super) fn found(detector: &str, batch: &RecordBatch, schema: &SchemaRef) -> 
     Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_>>()?)?)
 }
 
-/// Columns that a detector gives, in order.
+/// Returns the columns of a detector, in order.
 pub fn columns() -> impl Iterator<Item = &'static ColumnDef> {
     FINDINGS.columns.iter().filter(|column| column.name != ALONE)
 }

@@ -1,5 +1,6 @@
-//! Footers of remote files in a folder of this machine, so that the next query does not fetch them again. Any process may
-//! write and remove any of them at any time: each is written beside and renamed, and counts only if it is whole.
+//! A cache of remote files' footers in a local folder, so that the next query does not fetch them again. Any process
+//! may write and remove entries at any time: each is written to a temporary file and renamed, and is ignored if it is
+//! damaged.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,33 +12,33 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 use crate::Result;
 use crate::lake::fs;
 
-/// What stands before a footer; it changes with the form of what follows.
+/// Magic bytes before a footer. They change with the format.
 const MAGIC: &[u8; 8] = b"LLREMFT1";
-/// Size that the folder is brought back to. Bytes.
+/// Size to which the folder is reduced. Bytes.
 const LIMIT: u64 = 256 << 20;
-/// The folder is looked through when a process has written so much since it last did. Bytes.
+/// Bytes that a process writes before it checks the size of the folder again.
 const BETWEEN_LOOKS: u64 = LIMIT / 8;
 
-/// Files written by this process; names what is not yet in its place.
+/// Number of files written by this process, for names of temporary files.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A folder of footers.
+/// A folder of cached footers.
 #[derive(Debug)]
 pub(super) struct FooterFolder {
     folder: PathBuf,
-    /// What tells this lake's files from another's.
+    /// Distinguishes this lake's files from others.
     url: String,
-    /// Bytes written since the folder was looked through; at first as if many.
+    /// Bytes written since the size was checked. Starts high, so that it is checked early.
     written: AtomicU64,
 }
 
 impl FooterFolder {
-    /// Footers of the lake at the URL.
+    /// Opens the cache of the lake at a URL.
     pub(super) fn new(folder: &Path, url: &str) -> Self {
         Self { folder: folder.join("footers"), url: url.to_owned(), written: AtomicU64::new(BETWEEN_LOOKS) }
     }
 
-    /// The footer of a file, with its page index; none when it is not known, or not whole.
+    /// Returns the footer of a file, with its page index, or `None` if it is not cached or damaged.
     pub(super) fn read(&self, file: &ObjectMeta) -> Option<ParquetMetaData> {
         let bytes = std::fs::read(self.path(file)?).ok()?;
         let (hash, content) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
@@ -48,7 +49,7 @@ impl FooterFolder {
         reader.parse_and_finish(&bytes::Bytes::copy_from_slice(content)).ok()
     }
 
-    /// Keeps a footer. A query does not fail because that fails.
+    /// Caches a footer. Errors are ignored, so that they do not fail the query.
     pub(super) fn write(&self, file: &ObjectMeta, metadata: &ParquetMetaData) {
         let Some(path) = self.path(file).filter(|_| is_complete(metadata)) else { return };
         let mut content = Vec::new();
@@ -68,13 +69,13 @@ impl FooterFolder {
         bytes.extend_from_slice(blake3::hash(content).as_bytes());
         bytes.extend_from_slice(content);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let beside = folder.join(format!(".new-{}-{number}", std::process::id()));
-        fs::write_unsynced(&beside, &bytes).and_then(|_| fs::rename(&beside, path)).inspect_err(|_| {
-            let _ = fs::remove(&beside);
+        let temporary = folder.join(format!(".new-{}-{number}", std::process::id()));
+        fs::write_unsynced(&temporary, &bytes).and_then(|_| fs::rename(&temporary, path)).inspect_err(|_| {
+            let _ = fs::remove(&temporary);
         })
     }
 
-    /// Where the footer of that very version lies; none where the store does not tell versions.
+    /// Returns the path of the entry for exactly that version, or `None` if the store does not identify versions.
     fn path(&self, file: &ObjectMeta) -> Option<PathBuf> {
         let tag = file.e_tag.as_deref()?;
         let mut hasher = blake3::Hasher::new();
@@ -87,14 +88,14 @@ impl FooterFolder {
     }
 }
 
-/// Whether it has the page index that it tells of: where that would be in the file says nothing here.
+/// True if it has the page index that it refers to. Its offset in the file means nothing here.
 fn is_complete(metadata: &ParquetMetaData) -> bool {
     let mut columns = metadata.row_groups().iter().flat_map(parquet::file::metadata::RowGroupMetaData::columns);
     metadata.offset_index().is_some()
         || columns.all(|column| column.offset_index_offset().is_none() && column.column_index_offset().is_none())
 }
 
-/// Removes what was written first, until the rest is not larger.
+/// Removes the oldest entries until the rest fits.
 fn bring_below(folder: &Path, limit: u64) -> Result<()> {
     let entries = walkdir::WalkDir::new(folder).into_iter().filter_map(std::result::Result::ok);
     let files = entries.filter(|entry| entry.file_type().is_file()).filter_map(|entry| {

@@ -1,11 +1,11 @@
-//! Footers of files, by path, as long as the files are the listed ones: a store tells times in whole seconds, so that size
-//! and time do not tell one version from the next.
+//! A cache of footers by path, valid for the listed versions of files. Stores give times in whole seconds, so size and
+//! time do not identify a version.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::common::{HashMap, Result, TableReference};
-// Not the one of the same name beside it: this is what the engine puts there and looks for.
+// Not the type of the same name in this module: this is the one that the engine uses.
 use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
 use datafusion::execution::cache::cache_manager::CachedFileMetadataEntry;
 use datafusion::execution::cache::default_cache::DefaultCache;
@@ -50,7 +50,7 @@ impl Cache<Path, CachedFileMetadataEntry> for Footers {
         {
             folder.write(&entry.meta, footer.parquet_metadata());
         }
-        // Where the store lists no tags, it is known from the reading.
+        // If the store lists no tags, the tag is known from reading.
         entry.meta.e_tag = entry.meta.e_tag.or_else(|| self.seen.tag(location));
         self.memory.put(location, entry)
     }
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// Versions of one file that differ in nothing but their tags.
+    /// Versions of one file that differ only in their tags.
     fn file(tag: Option<&str>) -> ObjectMeta {
         ObjectMeta {
             location: Path::from("usage/a.parquet"),

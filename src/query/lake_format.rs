@@ -1,7 +1,7 @@
-//! What the planner and the readers are told of the lake's Parquet files. The engine's own format gathers the least and the
-//! greatest value of every column of every file before a query begins, and reads the Arrow schema that each file carries;
-//! with hundreds of files that takes longer than most queries, which need the rows and bytes alone: the rest is looked up
-//! where a file is opened.
+//! Statistics of the lake's Parquet files for the planner and the readers. The engine's own format collects the minimum
+//! and maximum of every column of every file before a query starts, and reads the Arrow schema of each file. With
+//! hundreds of files, that takes longer than most queries, which need only rows and bytes; the rest is read when a file
+//! is opened.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use parquet::file::metadata::{
 };
 use parquet::file::statistics::Statistics as ChunkStatistics;
 
-/// Parquet files whose schema is known.
+/// Parquet files with a known schema.
 #[derive(Debug)]
 pub(super) struct LakeFormat {
     parquet: ParquetFormat,
@@ -36,12 +36,13 @@ pub(super) struct LakeFormat {
 }
 
 impl LakeFormat {
-    /// Files of which so many bytes at the end are read at once, with or without what tells where pages begin.
+    /// Creates the format, with the number of bytes at the end of a file to read at once, and with or without the page
+    /// index.
     pub(super) fn new(footer: Option<usize>, pages: PageIndexPolicy) -> Self {
         Self { parquet: ParquetFormat::default().with_metadata_size_hint(footer), footer, pages }
     }
 
-    /// The footer of a file, in a task of its own, so that many are read side by side.
+    /// Reads the footer of a file in a task of its own, so that many are read in parallel.
     async fn footer(
         &self,
         state: &dyn Session,
@@ -70,8 +71,8 @@ fn known(footers: &FileMetadataCache, file: &ObjectMeta) -> Option<Arc<ParquetMe
     Some(Arc::clone(entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?.parquet_metadata()))
 }
 
-/// The footer without the Arrow schema, which would be read again each time that the file is opened; it tells nothing that
-/// the Parquet schema and the table's own do not.
+/// Removes the Arrow schema from a footer, because it would be parsed each time the file is opened. It adds nothing to
+/// the Parquet schema and the table's own.
 fn without_schema(footer: ParquetMetaData) -> ParquetMetaData {
     let file = footer.file_metadata();
     let bare = FileMetaData::new(
@@ -87,8 +88,8 @@ fn without_schema(footer: ParquetMetaData) -> ParquetMetaData {
     ParquetMetaDataBuilder::new(bare).set_row_groups(groups).set_column_index(columns).set_offset_index(offsets).build()
 }
 
-/// The rows, and the bytes by column: what the planner needs to choose which side of a join is held. Of moments also the
-/// first, the last and how many there are not: by them whole files are left out, row groups without a null are not.
+/// Returns the rows, and the bytes by column: the planner needs them to choose which side of a join to hold. For
+/// timestamps also the minimum, maximum and number of nulls: whole files are skipped by them.
 fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
     let rows = usize::try_from(footer.file_metadata().num_rows()).unwrap_or_default();
     let bytes = |column: &str| {
@@ -101,10 +102,12 @@ fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
             Some(width) => Precision::Exact(width * rows),
             None => bytes(field.name()).map_or(Precision::Absent, Precision::Inexact),
         };
-        let told = ColumnStatistics::new_unknown().with_byte_size(size);
+        let known = ColumnStatistics::new_unknown().with_byte_size(size);
         match field.data_type() {
-            DataType::Timestamp(TimeUnit::Microsecond, zone) => with_moments(told, footer, field.name(), zone.as_ref()),
-            _ => told,
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+                with_moments(known, footer, field.name(), zone.as_ref())
+            }
+            _ => known,
         }
     });
     Statistics {
@@ -114,15 +117,15 @@ fn statistics(footer: &ParquetMetaData, schema: &SchemaRef) -> Statistics {
     }
 }
 
-/// The place of a column among those of the file.
+/// Returns the index of a column in the file.
 fn leaf_of(footer: &ParquetMetaData, column: &str) -> Option<usize> {
     let leaves = footer.file_metadata().schema_descr();
     (0..leaves.num_columns()).find(|leaf| leaves.get_column_root(*leaf).name() == column)
 }
 
-/// Adds what the footer tells of a column of moments; nothing where it does not tell all.
+/// Adds the statistics of a timestamp column, if the footer has all of them.
 fn with_moments(
-    told: ColumnStatistics,
+    known: ColumnStatistics,
     footer: &ParquetMetaData,
     column: &str,
     zone: Option<&Arc<str>>,
@@ -131,20 +134,20 @@ fn with_moments(
     let (mut nulls, mut first, mut last) = (0, None, None);
     for group in footer.row_groups() {
         let chunk = leaf.and_then(|leaf| group.columns().get(leaf)?.statistics());
-        let Some(ChunkStatistics::Int64(chunk)) = chunk else { return told };
-        let Some(absent) = chunk.null_count_opt() else { return told };
+        let Some(ChunkStatistics::Int64(chunk)) = chunk else { return known };
+        let Some(absent) = chunk.null_count_opt() else { return known };
         if absent != group.num_rows().unsigned_abs() && chunk.min_opt().is_none() {
-            return told;
+            return known;
         }
         nulls += usize::try_from(absent).unwrap_or(usize::MAX);
         first = first.into_iter().chain(chunk.min_opt().copied()).min();
         last = last.max(chunk.max_opt().copied());
     }
-    let told = told.with_null_count(Precision::Exact(nulls));
+    let known = known.with_null_count(Precision::Exact(nulls));
     let exact = |moment| Precision::Exact(ScalarValue::TimestampMicrosecond(Some(moment), zone.cloned()));
     match first.zip(last) {
-        Some((first, last)) => told.with_min_value(exact(first)).with_max_value(exact(last)),
-        None => told,
+        Some((first, last)) => known.with_min_value(exact(first)).with_max_value(exact(last)),
+        None => known,
     }
 }
 
@@ -237,10 +240,10 @@ mod tests {
             schema.field(0).clone(),
             Field::new("newer", DataType::Utf8, true),
         ]));
-        let told = statistics(&footer, &asked);
-        assert_eq!(told.num_rows, Precision::Exact(3));
+        let known = statistics(&footer, &asked);
+        assert_eq!(known.num_rows, Precision::Exact(3));
         let text: i64 = footer.row_groups().iter().map(|group| group.column(1).uncompressed_size()).sum();
-        let sizes: Vec<_> = told.column_statistics.iter().map(|column| column.byte_size).collect();
+        let sizes: Vec<_> = known.column_statistics.iter().map(|column| column.byte_size).collect();
         assert_eq!(
             sizes,
             [Precision::Inexact(usize::try_from(text).unwrap()), Precision::Exact(24), Precision::Absent]
@@ -264,11 +267,11 @@ mod tests {
         }
         writer.close().unwrap();
         let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(bytes)).unwrap();
-        let told = statistics(
+        let known = statistics(
             &footer,
             &Arc::new(Schema::new([schema.fields().to_vec(), vec![Arc::new(field("newer"))]].concat())),
         );
-        let told: Vec<_> = told
+        let known: Vec<_> = known
             .column_statistics
             .into_iter()
             .map(|column| (column.null_count, column.min_value, column.max_value))
@@ -276,7 +279,7 @@ mod tests {
         let exact =
             |moment| Precision::Exact(ScalarValue::TimestampMicrosecond(Some(moment), Some("Asia/Tokyo".into())));
         assert_eq!(
-            told,
+            known,
             [
                 (Precision::Exact(3), exact(7), exact(7)),
                 (Precision::Exact(4), Precision::Absent, Precision::Absent),

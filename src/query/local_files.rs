@@ -1,5 +1,5 @@
-//! Files of this machine, read where it is asked. `object_store`'s own hands each small read to
-//! another thread and back, which takes longer than the read.
+//! Files of this machine, read by the calling thread. `object_store` hands each small read to another thread and back,
+//! which takes longer than the read.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,14 +17,13 @@ use futures::future::ready;
 use futures::{StreamExt, stream};
 use walkdir::WalkDir;
 
-/// Ranges that are nearer to each other are read at once: what lies between is copied, which takes as long as another
-/// call. Bytes.
+/// Ranges with a smaller gap are read at once: copying the gap takes as long as another call. Bytes.
 const GAP: u64 = 8 << 10;
 
 /// Lists and reads files.
 #[derive(Debug)]
 pub(super) struct LocalFiles {
-    /// Knows which path a location stands for.
+    /// Maps locations to paths.
     paths: LocalFileSystem,
 }
 
@@ -33,18 +32,18 @@ impl LocalFiles {
         Self { paths: LocalFileSystem::new() }
     }
 
-    /// Reads a file, or a range of it, if it is the one that the options want.
+    /// Reads a file, or a range of it, if it is the version that the options ask for.
     pub(super) fn read(&self, location: &Path, options: &GetOptions) -> Result<GetResult> {
         let (path, mut file, meta) = self.open(location, options)?;
         let range = options.range.as_ref().map_or(Ok(0..meta.size), |range| range.as_range(meta.size));
-        let range = range.map_err(|error| told(&path)(io::Error::other(error)))?;
+        let range = range.map_err(|error| failed(&path)(io::Error::other(error)))?;
         let bytes =
-            if options.head { Bytes::new() } else { read(&mut file, range.start, range.end).map_err(told(&path))? };
+            if options.head { Bytes::new() } else { read(&mut file, range.start, range.end).map_err(failed(&path))? };
         let payload = GetResultPayload::Stream(stream::once(ready(Ok(bytes))).boxed());
         Ok(GetResult { payload, meta, range, attributes: Attributes::new() })
     }
 
-    /// Reads ranges of a file, if it is the one that the options want.
+    /// Reads ranges of a file, if it is the version that the options ask for.
     pub(super) async fn read_ranges(
         &self,
         location: &Path,
@@ -52,19 +51,20 @@ impl LocalFiles {
         ranges: &[Range<u64>],
     ) -> Result<Vec<Bytes>> {
         let (path, mut file, _) = self.open(location, options)?;
-        coalesce_ranges(ranges, |range| ready(read(&mut file, range.start, range.end).map_err(told(&path))), GAP).await
+        coalesce_ranges(ranges, |range| ready(read(&mut file, range.start, range.end).map_err(failed(&path))), GAP)
+            .await
     }
 
     fn open(&self, location: &Path, options: &GetOptions) -> Result<(PathBuf, File, ObjectMeta)> {
         let path = self.paths.path_to_filesystem(location)?;
-        let file = File::open(&path).map_err(told(&path))?;
-        let metadata = file.metadata().map_err(told(&path))?;
-        let meta = described(location.clone(), &metadata).map_err(told(&path))?;
+        let file = File::open(&path).map_err(failed(&path))?;
+        let metadata = file.metadata().map_err(failed(&path))?;
+        let meta = described(location.clone(), &metadata).map_err(failed(&path))?;
         options.check_preconditions(&meta)?;
         Ok((path, file, meta))
     }
 
-    /// The files and folders in a folder, and in those below it down to some depth. Where there is no folder, nothing.
+    /// Lists the files and folders in a folder down to some depth. If the folder does not exist, the list is empty.
     pub(super) fn list(&self, folder: Option<&Path>, depth: usize) -> Result<ListResult> {
         let root = self.paths.path_to_filesystem(folder.unwrap_or(&Path::default()))?;
         let mut found = ListResult { common_prefixes: Vec::new(), objects: Vec::new() };
@@ -75,12 +75,12 @@ impl LocalFiles {
                     if metadata.is_dir() {
                         found.common_prefixes.push(location);
                     } else {
-                        found.objects.push(described(location, &metadata).map_err(told(entry.path()))?);
+                        found.objects.push(described(location, &metadata).map_err(failed(entry.path()))?);
                     }
                 }
-                // What is gone since its folder was read, or never was.
+                // A folder that disappeared after its parent was read, or that never existed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(told(&root)(error)),
+                Err(error) => return Err(failed(&root)(error)),
             }
         }
         Ok(found)
@@ -98,7 +98,7 @@ fn read(file: &mut File, start: u64, end: u64) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// A file with a tag that another version does not have: a run puts a new file in the place of the old one.
+/// Describes a file, with a tag that changes with the version: a run replaces a file by a new one.
 fn described(location: Path, metadata: &Metadata) -> io::Result<ObjectMeta> {
     let modified = DateTime::<Utc>::from(metadata.modified()?);
     let (size, nanoseconds) = (metadata.len(), modified.timestamp_nanos_opt().unwrap_or_default());
@@ -116,7 +116,7 @@ fn number(_: &Metadata) -> u64 {
     0
 }
 
-fn told(path: &std::path::Path) -> impl FnOnce(io::Error) -> Error {
+fn failed(path: &std::path::Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.display().to_string();
     move |error| match error.kind() {
         io::ErrorKind::NotFound => Error::NotFound { path, source: error.into() },

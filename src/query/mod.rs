@@ -46,60 +46,59 @@ pub struct Statement {
     pub parameters: Vec<(String, ScalarValue)>,
 }
 
-/// What queries of one call see.
+/// The environment of the queries of one call.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     /// The lake.
     pub lake: &'a AnyLake,
-    /// Time zone of days, and of moments that are shown.
+    /// Time zone of days and of shown times.
     pub zone: Tz,
     /// The user's own price file.
     pub prices: Option<&'a Path>,
-    /// What fills the table `findings`.
+    /// Source of the table `findings`.
     pub detectors: findings::Detectors<'a>,
-    /// The cluster on which queries over the lake's own tables run; none for this machine.
+    /// The cluster for queries over the lake's own tables; `None` for this machine.
     pub scheduler: Option<&'a Scheduler>,
 }
 
-/// Takes the rows of a result as they come.
+/// Receives the rows of a result as they arrive.
 pub trait Receiver {
-    /// Hears the result's columns, once, before any rows.
+    /// Receives the result's columns, once, before any rows.
     fn schema(&mut self, schema: &SchemaRef) -> Result<()>;
-    /// Takes some rows.
+    /// Receives some rows.
     fn batch(&mut self, batch: &RecordBatch) -> Result<()>;
 }
 
-/// A query begins anew so often, when files are replaced again and again.
+/// Most attempts of a query if files are replaced again and again.
 const ATTEMPTS: usize = 3;
 
-/// The tables of a lake, registered once. Each query sees the lake as it is when the query begins.
+/// The tables of a lake, registered once. Each query sees the lake as it is when the query starts.
 pub struct Engine<'a> {
     scope: Scope<'a>,
     context: Context<'a>,
 }
 
 impl<'a> Engine<'a> {
-    /// Registers the tables; opens none of their files.
+    /// Registers the tables. Opens none of their files.
     pub fn open(scope: Scope<'a>) -> Result<Self> {
         let context = Context::open(scope).map_err(Failure::explain)?;
         Ok(Self { scope, context })
     }
 
-    /// Makes sure that there is a lake. One on this machine's disk was seen when it was opened; of a remote one, only this
-    /// can tell.
+    /// Checks that there is a lake. A local one was checked when it was opened; a remote one is checked only here.
     ///
     /// # Errors
-    /// [`Error::NoLake`] where there is none, [`Error::Remote`] when that cannot be seen.
+    /// Fails with [`Error::NoLake`] if there is none, and with [`Error::Remote`] if the check fails.
     pub async fn look(&self) -> Result<()> {
         self.context.look().await
     }
 
-    /// Tables that a query names and that uploads leave out: over a lake in object storage they are empty.
+    /// Returns tables of a query that are not uploaded: over a lake in object storage they are empty.
     pub fn absent(&self, statement: &Statement) -> Vec<&'static str> {
         self.context.absent_from(statement)
     }
 
-    /// Runs a query. When a file was replaced before the first row came, the query begins anew.
+    /// Runs a query. If a file is replaced before the first row arrives, the query starts again.
     pub async fn run(&mut self, statement: &Statement, receiver: &mut dyn Receiver) -> Result<()> {
         let mut delivered = false;
         for last in (0..ATTEMPTS).rev().map(|left| left == 0) {
@@ -136,7 +135,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Names of the functions that queries may call, in order.
+    /// Returns the names of the functions that queries may call, in order.
     pub fn functions(&self) -> Vec<String> {
         self.context.functions()
     }

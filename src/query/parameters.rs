@@ -1,4 +1,4 @@
-//! Statements with the values of their parameters in their places, for engines in which a view takes none.
+//! Puts the values of parameters into a statement, for engines whose views take none.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use super::Statement;
 use crate::{Error, Result};
 
-/// The words and signs of a text, which together are the text again.
+/// Splits a text into words and signs. Joined, they are the text again.
 pub(super) fn tokens(sql: &str) -> Result<Vec<Token>> {
     let tokens = Tokenizer::new(&GenericDialect {}, sql).with_unescape(false).tokenize();
     tokens.map_err(|error| Error::Query(error.to_string()))
 }
 
-/// The text, in which `literal` writes the values.
+/// Returns the text, with values written by `literal`.
 pub(super) fn in_place(statement: &Statement, literal: fn(&ScalarValue) -> Result<String, String>) -> Result<String> {
     let wrong = |error: String| Error::Query(format!("a detector cannot be a view: {error}"));
     let mut text = String::new();

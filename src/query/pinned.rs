@@ -1,5 +1,5 @@
-//! Files, read as they were listed. A run of `llrem etl` or `llrem upload` puts new files in the place of old ones; a query
-//! that then read the new bytes by the old footer could give wrong rows. Here it gives an error, and the query begins anew.
+//! Files, read as they were listed. `llrem etl` and `llrem upload` replace files. A query that read the new bytes with
+//! the old footer could give wrong rows; here it fails, and starts again.
 
 use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
@@ -19,11 +19,11 @@ use super::local_files::LocalFiles;
 use super::seen::{self, Seen};
 use crate::remote::{Remote, Scheme, persistently};
 
-/// Ranges that are nearer to each other are read in one request to a remote store: what lies between costs less than
-/// another request, and is not as much as a column of texts. Bytes.
+/// Ranges with a smaller gap are read in one request to a remote store: the gap costs less than another request, but is
+/// smaller than a text column. Bytes.
 const GAP: u64 = 64 << 10;
 
-/// Reads files as long as they are the listed ones; writes nothing.
+/// Reads files while they are the listed ones. Writes nothing.
 #[derive(Debug)]
 pub(super) struct PinnedFiles {
     files: Files,
@@ -43,12 +43,12 @@ impl Display for PinnedFiles {
 }
 
 impl PinnedFiles {
-    /// Files of this machine.
+    /// Opens files of this machine.
     pub(super) fn local(seen: Arc<Seen>) -> Self {
         Self { files: Files::Local(LocalFiles::new()), seen }
     }
 
-    /// Files of a remote store.
+    /// Opens files of a remote store.
     pub(super) fn remote(remote: Remote, seen: Arc<Seen>) -> Self {
         Self { files: Files::Remote(remote), seen }
     }
@@ -60,17 +60,17 @@ impl PinnedFiles {
         options
     }
 
-    /// Some stores list tags without their quotes, and know them only with these.
+    /// Some stores list tags without their quotes, but accept them only with quotes.
     fn quoted(&self, tag: String) -> String {
         let is_bare = matches!(&self.files, Files::Remote(remote) if remote.place.scheme != Scheme::File)
             && !tag.starts_with(['"', 'W']);
         if is_bare { format!("\"{tag}\"") } else { tag }
     }
 
-    /// Reads the bytes at once, so that what a broken connection cuts off is read again.
+    /// Reads the whole body at once, so that a broken connection can be retried.
     async fn fetch(&self, remote: &Remote, location: &Path, options: GetOptions) -> Result<GetResult> {
         let found = remote.store.get_opts(location, options.clone()).await?;
-        // Not every server looks at `If-Match`.
+        // Not every server supports `If-Match`.
         self.seen.check(location, &found.meta)?;
         if options.head {
             return Ok(found);
@@ -89,7 +89,7 @@ impl PinnedFiles {
         Ok(found)
     }
 
-    fn told(&self, remote: &Remote, action: &'static str, location: &Path, error: Error) -> Error {
+    fn explained(&self, remote: &Remote, action: &'static str, location: &Path, error: Error) -> Error {
         self.seen.stopped(remote, action, location, &error);
         error
     }
@@ -121,7 +121,7 @@ impl ObjectStore for PinnedFiles {
         async move {
             self.seen.refuse_barrier(remote, location)?;
             let fetched = persistently(|| self.fetch(remote, location, options.clone())).await;
-            fetched.map_err(|error| self.told(remote, "read", location, error))
+            fetched.map_err(|error| self.explained(remote, "read", location, error))
         }
         .boxed()
     }
@@ -140,8 +140,8 @@ impl ObjectStore for PinnedFiles {
             let Files::Local(files) = &self.files else {
                 return coalesce_ranges(ranges, |range| self.get_range(location, range), GAP).await;
             };
-            // What is read at once never waits, and a task that never waits keeps from other threads the one that it woke
-            // last: half of a scan would begin when the other half is over.
+            // Yields: a task that reads at once never waits, and would keep other threads from the task that it woke
+            // last. Half of a scan would start only after the other half.
             tokio::task::yield_now().await;
             files.read_ranges(location, &self.pin(GetOptions::default(), location), ranges).await
         }
@@ -180,7 +180,7 @@ impl ObjectStore for PinnedFiles {
         async move {
             let found = remote.store.list_with_delimiter(prefix).await;
             let noted = found.and_then(|found| self.noted(found));
-            noted.map_err(|error| self.told(remote, "list", &prefix.cloned().unwrap_or_default(), error))
+            noted.map_err(|error| self.explained(remote, "list", &prefix.cloned().unwrap_or_default(), error))
         }
         .boxed()
     }

@@ -1,4 +1,4 @@
-//! What is refused before it runs, and how failures of queries are told.
+//! Refuses statements before they run, and words the failures of queries.
 
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
@@ -10,7 +10,7 @@ use super::nearest;
 use crate::Error;
 use crate::tables::{LAKE_TABLES, STATE_TABLES};
 
-/// Refuses everything that would write, change settings or read files outside of the lake.
+/// Refuses every statement that writes, changes settings or reads files outside of the lake.
 pub(super) fn check(statement: &Statement) -> Result<(), Error> {
     let harmless = match statement {
         Statement::Statement(statement) => is_reading(statement),
@@ -43,7 +43,7 @@ fn is_keyword(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// Whether a file changed between listing and reading it.
+/// True if a file changed between listing and reading it.
 pub(super) fn is_replaced_file(error: &DataFusionError) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
@@ -57,7 +57,7 @@ pub(super) fn is_replaced_file(error: &DataFusionError) -> bool {
     text.contains("Parquet error") || text.contains("ParquetError")
 }
 
-/// That files changed each time that the query began.
+/// Returns the error for files that changed each time the query started.
 pub(super) fn replaced(error: &DataFusionError) -> Error {
     Error::Query(format!(
         "a file of the lake was replaced, or is damaged, while it was read ({}); run the query again, or `llrem verify --read-data`",
@@ -65,14 +65,14 @@ pub(super) fn replaced(error: &DataFusionError) -> Error {
     ))
 }
 
-/// The failure in one line, without the engine's prefixes.
+/// Returns the failure in one line, without the engine's prefixes.
 pub(super) fn explain(error: &DataFusionError) -> Error {
     if is_replaced_file(error) {
         return replaced(error);
     }
     let root = error.find_root();
     if root.to_string().contains("a single SQL statement") {
-        return Error::Query("a query is one statement; run several one by one".to_owned());
+        return Error::Query("a query is one statement; run several of them separately".to_owned());
     }
     if let DataFusionError::SchemaError(schema, _) = root
         && let SchemaError::FieldNotFound { field, valid_fields } = schema.as_ref()
@@ -84,7 +84,7 @@ pub(super) fn explain(error: &DataFusionError) -> Error {
     Error::Query(unknown_table(&text).unwrap_or(text))
 }
 
-/// Takes the engine's own words off.
+/// Removes the engine's prefixes.
 fn plain(text: &str) -> String {
     let prefixes = ["Error during planning: ", "SQL error: ", "Execution error: ", "Arrow error: "];
     let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
@@ -93,7 +93,7 @@ fn plain(text: &str) -> String {
     text.replace("datafusion.public.", "")
 }
 
-/// The table that was probably meant, when one was not found.
+/// Returns the table that was probably meant, if one was not found.
 fn unknown_table(text: &str) -> Option<String> {
     let name = text.strip_prefix("table '")?.strip_suffix("' not found")?;
     let known = LAKE_TABLES.into_iter().chain(STATE_TABLES).map(|table| table.name);

@@ -1,4 +1,4 @@
-//! Where queries run that are too large for one machine.
+//! The scheduler of a cluster for queries that are too large for one machine.
 
 use std::fmt::{self, Display, Formatter};
 use std::num::NonZeroUsize;
@@ -7,9 +7,9 @@ use url::Url;
 
 use crate::{Error, Result, shown};
 
-/// Port of a scheduler whose URL names none; that of Ballista's own program.
+/// Default port of a scheduler, as in Ballista's own program.
 const PORT: u16 = 50050;
-/// Parts into which a cluster divides what it reads, sorts, groups and joins, unless told otherwise; Ballista's default.
+/// Default number of parts into which a cluster divides reads, sorts, groups and joins, as in Ballista.
 const PARTITIONS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// The scheduler of a Ballista cluster.
@@ -27,10 +27,10 @@ impl Display for Scheduler {
 }
 
 impl Scheduler {
-    /// Understands `df://HOST:PORT`. Connects to nothing.
+    /// Parses `df://HOST:PORT`. Does not connect.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the URL makes no sense, or this llrem was built without Ballista.
+    /// Fails with [`Error::Usage`] if the URL is invalid, or if this llrem was built without Ballista.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = || Error::Usage(format!("`{}` names no scheduler; write df://HOST:PORT", shown::url(text)));
         let url = Url::parse(text).map_err(|_| wrong())?;
@@ -41,32 +41,32 @@ impl Scheduler {
         }
         if !cfg!(feature = "ballista") {
             return Err(Error::Usage(
-                "this llrem knows no clusters; build one that does: cargo install --path . --locked --features ballista"
+                "this llrem was built without clusters; build one with them: cargo install --path . --locked --features ballista"
                     .to_owned(),
             ));
         }
         Ok(Self { host: host.to_owned(), port: url.port().unwrap_or(PORT), partitions: PARTITIONS })
     }
 
-    /// The same; the cluster divides its work into so many parts, which run beside each other as far as it has cores.
+    /// Sets the number of parts into which the cluster divides its work. They run in parallel as far as it has cores.
     #[must_use]
     pub fn with_partitions(self, partitions: NonZeroUsize) -> Self {
         Self { partitions, ..self }
     }
 
-    /// Where it listens.
+    /// Returns its URL.
     #[cfg(feature = "ballista")]
     pub(super) fn address(&self) -> String {
         format!("http://{}", self.socket())
     }
 
-    /// Its host and port.
+    /// Returns its host and port.
     #[cfg(feature = "ballista")]
     pub(super) fn socket(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Parts into which the cluster divides its work.
+    /// Returns the number of parts into which the cluster divides its work.
     #[cfg(feature = "ballista")]
     pub(super) fn partitions(&self) -> usize {
         self.partitions.get()
@@ -101,7 +101,7 @@ mod tests {
     fn without_ballista_it_says_how_to_get_it() {
         insta::assert_snapshot!(
             Scheduler::parse("df://h:1").unwrap_err(),
-            @"this llrem knows no clusters; build one that does: cargo install --path . --locked --features ballista"
+            @"this llrem was built without clusters; build one with them: cargo install --path . --locked --features ballista"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What one query saw: which version of each file was listed, and what stopped it.
+//! State of one query: the listed version of each file, and the reason why it stopped.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::remote::manifest::BARRIER;
 use crate::remote::{Remote, Trouble};
 
-/// What a query saw.
+/// The state of a query.
 #[derive(Debug, Default)]
 pub(super) struct Seen(Mutex<State>);
 
@@ -20,14 +20,14 @@ struct State {
     stop: Option<Stop>,
 }
 
-/// What stopped a query in a remote store.
+/// Reason why a query in a remote store stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// A file is not the one that was listed.
+    /// A file has another version than the listed one.
     Replaced,
-    /// An upload keeps readers away for a moment.
+    /// An upload blocks readers for a moment.
     Uploading(Error),
-    /// The store did not do what it was asked.
+    /// A request failed.
     Failed(Error),
 }
 
@@ -36,15 +36,15 @@ impl Seen {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A query begins: it sees everything anew.
+    /// Starts a query: forgets what the last one saw.
     pub(super) fn begin(&self) {
         *self.state() = State::default();
     }
 
-    /// Notes a listed file.
+    /// Records a listed file.
     ///
     /// # Errors
-    /// When the same query saw another version of it.
+    /// Fails if the same query saw another version of it.
     pub(super) fn note(&self, file: &ObjectMeta) -> Result<(), object_store::Error> {
         let mut state = self.state();
         let Some(before) = state.listed.get(&file.location) else {
@@ -56,17 +56,18 @@ impl Seen {
         if is_same { Ok(()) } else { Err(replaced(&file.location)) }
     }
 
-    /// The file as it was listed.
+    /// Returns the file as listed.
     pub(super) fn listed(&self, location: &Path) -> Option<ObjectMeta> {
         self.state().listed.get(location).cloned()
     }
 
-    /// The store's mark of the version that was listed.
+    /// Returns the store's tag of the listed version.
     pub(super) fn tag(&self, location: &Path) -> Option<String> {
         self.state().listed.get(location)?.e_tag.clone()
     }
 
-    /// Makes sure that what is read is what was listed, or what was read before where the store lists no tags.
+    /// Checks that the version that is read is the listed one or, if the store lists no tags, the one that was read
+    /// before.
     pub(super) fn check(&self, location: &Path, found: &ObjectMeta) -> Result<(), object_store::Error> {
         let mut state = self.state();
         let Some(file) = state.listed.get_mut(location) else { return Ok(()) };
@@ -79,7 +80,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Does not read what an upload put there to keep readers away.
+    /// Refuses objects by which an upload blocks readers.
     pub(super) fn refuse_barrier(&self, remote: &Remote, location: &Path) -> Result<(), object_store::Error> {
         if location.filename() != Some(BARRIER) {
             return Ok(());
@@ -98,15 +99,15 @@ impl Seen {
         Err(replaced(location))
     }
 
-    /// Notes what a store answered; the first counts.
+    /// Records the first failure of a store, and returns the error.
     pub(super) fn stopped(&self, remote: &Remote, action: &'static str, location: &Path, error: &object_store::Error) {
         use object_store::Error as E;
-        let told = remote.failed(action, &remote.key(location).unwrap_or_default(), error);
-        let has_bucket = !matches!(told, Error::Remote { trouble: Trouble::NoBucket, .. });
+        let failure = remote.failed(action, &remote.key(location).unwrap_or_default(), error);
+        let has_bucket = !matches!(failure, Error::Remote { trouble: Trouble::NoBucket, .. });
         self.stop(match error {
             E::Precondition { .. } | E::NotModified { .. } => Stop::Replaced,
             E::NotFound { .. } if has_bucket => Stop::Replaced,
-            _ => Stop::Failed(told),
+            _ => Stop::Failed(failure),
         });
     }
 
@@ -114,18 +115,18 @@ impl Seen {
         self.state().stop.get_or_insert(stop);
     }
 
-    /// What stopped the query, if it was the store.
+    /// Returns the reason why the store stopped the query.
     pub(super) fn take_stop(&self) -> Option<Stop> {
         self.state().stop.take()
     }
 
-    /// Whether the store stopped the query.
+    /// True if the store stopped the query.
     pub(super) fn is_stopped(&self) -> bool {
         self.state().stop.is_some()
     }
 }
 
-/// Quotes do not count: some stores list tags without them.
+/// Removes quotes: some stores list tags without them.
 fn is_same(one: Option<&str>, other: Option<&str>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.trim_matches('"') == other.trim_matches('"'),
@@ -133,8 +134,8 @@ fn is_same(one: Option<&str>, other: Option<&str>) -> bool {
     }
 }
 
-/// That a file is not the one that was listed.
+/// Returns the error for a file with another version than the listed one.
 pub(super) fn replaced(location: &Path) -> object_store::Error {
-    let source = "it is not the file that was listed".into();
+    let source = "the file was replaced after it was listed".into();
     object_store::Error::Precondition { path: location.to_string(), source }
 }

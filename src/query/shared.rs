@@ -1,5 +1,5 @@
-//! What a query names several times is computed once. The engine plans a subquery of a `with` anew wherever it is named;
-//! here its rows are kept while the query runs, with those columns that anything reads.
+//! Computes once what a query uses several times. The engine plans a subquery of a `with` again at each use. Here its
+//! rows are kept while the query runs, with the columns that are used.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use futures::TryStreamExt;
 use super::cores;
 use crate::tables::blank_column;
 
-/// Rows that are kept for one query take so much at most; with more, each use computes its own. Bytes.
+/// Most memory for shared rows of one query. If they are larger, each use computes its own. Bytes.
 const LIMIT: usize = 256 << 20;
 
-/// How a query is run. What it names several times has been computed.
+/// Returns the plan of a query, after computing the subqueries that it uses several times.
 pub(super) async fn physical(state: &SessionState, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
     within(LIMIT, state, plan).await
 }
@@ -39,10 +39,11 @@ async fn within(limit: usize, state: &SessionState, plan: LogicalPlan) -> Result
     }
 }
 
-/// Subqueries that stand in a plan at several places; each behind those within it, which count as often as it is written.
+/// Returns subqueries that occur several times in a plan; each after those within it, which count as often as it
+/// occurs.
 fn repeated(plan: &LogicalPlan) -> Result<Vec<Arc<LogicalPlan>>> {
     let recursions = Recursions::of(plan)?;
-    // Not by hashes: that of a plan is as long a way as all of it, and a subquery stands within another, and that in a third.
+    // Compares without hashes: hashing a plan visits all of it, and subqueries are nested.
     let mut uses: Vec<(usize, Arc<LogicalPlan>, usize)> = Vec::new();
     plan.apply_with_subqueries(|node| {
         if matches!(node, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) {
@@ -64,8 +65,8 @@ fn repeated(plan: &LogicalPlan) -> Result<Vec<Arc<LogicalPlan>>> {
     Ok(uses.into_iter().filter(|(.., count)| *count > 1).map(|(_, part, _)| part).collect())
 }
 
-/// A subquery that is worth to be kept: it computes something, by itself, and its columns have names of their own.
-/// With the number of its nodes.
+/// Returns a subquery whose rows pay to keep, with the number of its nodes: it computes something, depends on nothing
+/// outside, and has unique column names.
 fn part<'p>(node: &'p LogicalPlan, recursions: &Recursions) -> Result<Option<(usize, &'p Arc<LogicalPlan>)>> {
     let LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) = node else { return Ok(None) };
     let mut computes = false;
@@ -84,14 +85,14 @@ fn part<'p>(node: &'p LogicalPlan, recursions: &Recursions) -> Result<Option<(us
     Ok(is_part.then_some((nodes, input)))
 }
 
-/// True if two subqueries have the same rows. Of those that give other rows each time they are computed, as with `random()`,
-/// only one that a `with` names is the same at each place.
+/// True if two subqueries have the same rows. If the rows differ with each computation, as with `random()`, this holds
+/// only for uses of one `with`.
 fn is_same(one: &LogicalPlan, other: &LogicalPlan) -> bool {
     one == other && (is_copy(one, other) || !is_volatile(one))
 }
 
-/// True if two equal plans were made of one `with`: the engine's planner copies what it names, and the copies share their
-/// schema. Those that were written twice have each its own.
+/// True if two equal plans come from one `with`: the planner copies it, and the copies share their schema. Two that
+/// were written separately have separate schemas.
 fn is_copy(one: &LogicalPlan, other: &LogicalPlan) -> bool {
     Arc::ptr_eq(one.schema(), other.schema())
 }
@@ -105,7 +106,7 @@ fn is_volatile(plan: &LogicalPlan) -> bool {
     found || walked.is_err()
 }
 
-/// Names of the recursions in a plan. The rows of the last round are a table that only the next round sees.
+/// Returns the names of the recursions in a plan. The rows of the last round are a table that only the next round sees.
 #[derive(Default)]
 struct Recursions {
     made: BTreeSet<String>,
@@ -133,7 +134,7 @@ impl Recursions {
     }
 }
 
-/// Takes the place of a subquery. It has no rows before that was computed.
+/// Replaces a subquery. It has no rows before the subquery is computed.
 struct Table {
     name: String,
     part: Arc<LogicalPlan>,
@@ -146,7 +147,7 @@ impl Table {
         Ok(Self { name: format!("shared_{number}"), part, rows: Arc::new(rows) })
     }
 
-    /// Computes the rows. Columns that nothing reads stay blank. `left` is what of the limit is.
+    /// Computes the rows. Unused columns stay blank. `left` is the memory that is left of the limit.
     async fn fill(&self, columns: &[usize], plan: &LogicalPlan, state: &SessionState, left: &mut usize) -> Result<()> {
         let plan = state.query_planner().create_physical_plan(plan, state).await?;
         let mut rows = execute_stream(plan, state.task_ctx())?;
@@ -165,7 +166,7 @@ impl Table {
     }
 }
 
-/// Computes every part, and plans what is left of a query.
+/// Computes every shared part, and plans the rest of a query.
 async fn computed(
     limit: usize,
     state: &SessionState,
@@ -192,7 +193,7 @@ async fn computed(
     state.query_planner().create_physical_plan(&plan, state).await
 }
 
-/// A plan that reads tables where parts of it stood.
+/// Returns a plan that reads tables instead of its shared parts.
 fn replaced(plan: LogicalPlan, tables: &[Table]) -> Result<LogicalPlan> {
     let replaced = plan.transform_down_with_subqueries(|node| {
         let LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) = &node else {
@@ -209,14 +210,14 @@ fn replaced(plan: LogicalPlan, tables: &[Table]) -> Result<LogicalPlan> {
     Ok(replaced.data)
 }
 
-/// A plan that gives only some of its columns, by their places.
+/// Returns a plan with only some of its columns, by index.
 fn only(plan: LogicalPlan, columns: &[usize]) -> Result<LogicalPlan> {
     let schema = Arc::clone(plan.schema());
     let named = columns.iter().map(|column| Expr::Column(Column::from(schema.qualified_field(*column))));
     LogicalPlanBuilder::from(plan).project(named)?.build()
 }
 
-/// Which columns of the tables anything reads.
+/// Returns the used columns of the tables.
 #[derive(Default)]
 struct ColumnsRead(HashMap<String, BTreeSet<usize>>);
 
@@ -233,14 +234,14 @@ impl ColumnsRead {
         Ok(())
     }
 
-    /// At least one, because rows without columns are none.
+    /// Returns at least one column, because a batch without columns has no rows.
     fn of(&self, table: &Table) -> Vec<usize> {
         let columns = self.0.get(&table.name).filter(|columns| !columns.is_empty());
         columns.map_or_else(|| vec![0], |columns| columns.iter().copied().collect())
     }
 }
 
-/// Puts columns in their places among blank ones.
+/// Puts columns at their indexes among blank ones.
 fn spread(batch: &RecordBatch, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
     let mut found = columns.iter().zip(batch.columns()).peekable();
     let column = |(place, field): (usize, &FieldRef)| match found.next_if(|(at, _)| **at == place) {
@@ -268,7 +269,7 @@ mod tests {
         pretty_format_batches(&rows).unwrap().to_string()
     }
 
-    /// A random number that is computed once is the same at each place.
+    /// A random number that is computed once is the same at each use.
     const RANDOM: &str = "with r as (select column1, column2, random() as x from t where column1 > 1)";
 
     #[tokio::test]

@@ -1,7 +1,7 @@
-//! Which filters a scan of this machine's files is told. With a filter, each file that is opened is first asked by its
-//! least and greatest values whether it holds anything of what is wanted. Rows lie by session and time: for a filter on
-//! these that leaves out most of a month, and so does one on rows with a flag, which few files have; one on a kind or a
-//! status leaves out nothing, and asking takes longer than reading.
+//! Chooses the filters that scans of local files use. With a filter, the reader first checks the statistics of each
+//! file. Rows are sorted by session and time, so a filter on these columns skips most of a month, and so does a filter
+//! on rows with a flag, which few files have. A filter on a kind or a status skips nothing, and checking it takes
+//! longer than reading.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 
-/// Columns by which rows lie together.
+/// Columns by which rows are sorted.
 const TOGETHER: [&str; 4] = ["session_id", "timestamp", "started_at", "ended_at"];
 
-/// The engine's own rule, for the scans that it is worth while for.
+/// The engine's own rule, limited to filters that pay off.
 #[derive(Debug)]
 struct WorthwhileFilters(FilterPushdown);
 
-/// A session that tells scans no filter that leaves out no file.
+/// Returns a session that pushes down only filters that skip files.
 pub(super) fn with_worthwhile_filters(state: SessionState) -> SessionState {
     let own = FilterPushdown::new();
     let rules = state.physical_optimizers().iter().map(|rule| -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
@@ -37,14 +37,14 @@ pub(super) fn with_worthwhile_filters(state: SessionState) -> SessionState {
 
 impl PhysicalOptimizerRule for WorthwhileFilters {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        let told = plan.transform_down(|node| {
+        let filtered = plan.transform_down(|node| {
             if leaves_out_rows(&node) {
                 Ok(Transformed::yes(self.0.optimize(node, config)?))
             } else {
                 Ok(Transformed::no(node))
             }
         })?;
-        Ok(told.data)
+        Ok(filtered.data)
     }
 
     fn name(&self) -> &str {
@@ -56,8 +56,8 @@ impl PhysicalOptimizerRule for WorthwhileFilters {
     }
 }
 
-/// Whether this is the filter of a scan and looks at a column by which rows lie together, or wants the rows with a flag
-/// (those without it are most).
+/// True if this filter of a scan uses a column by which rows are sorted, or selects rows with a flag (most rows have
+/// none).
 fn leaves_out_rows(node: &Arc<dyn ExecutionPlan>) -> bool {
     let Some(filter) = node.downcast_ref::<FilterExec>() else { return false };
     if filter.input().downcast_ref::<DataSourceExec>().is_none() {
@@ -92,15 +92,15 @@ mod tests {
         let written = session.read_batch(rows).unwrap();
         written.write_parquet(&path, DataFrameWriteOptions::new(), None).await.unwrap();
         session.register_parquet("messages", &path, ParquetReadOptions::default()).await.unwrap();
-        let told = async |filter: &str| {
+        let filtered = async |filter: &str| {
             let rows = session.sql(&format!("select * from messages where {filter}")).await.unwrap();
             let plan = rows.create_physical_plan().await.unwrap();
             displayable(&*plan).indent(false).to_string().contains("predicate=")
         };
-        assert!(told("session_id = 'a'").await);
-        assert!(told("kind = 'b' and session_id > 'a'").await);
-        assert!(told("is_abandoned and kind = 'b'").await);
-        assert!(!told("kind = 'b'").await);
-        assert!(!told("not is_abandoned").await);
+        assert!(filtered("session_id = 'a'").await);
+        assert!(filtered("kind = 'b' and session_id > 'a'").await);
+        assert!(filtered("is_abandoned and kind = 'b'").await);
+        assert!(!filtered("kind = 'b'").await);
+        assert!(!filtered("not is_abandoned").await);
     }
 }

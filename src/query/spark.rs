@@ -1,5 +1,5 @@
-//! What Spark, and Sail that speaks its protocol, need to ask a lake: views over its files, and the texts of queries as
-//! their dialect has them.
+//! Statements for Spark, and for Sail, which speaks its protocol: views over a lake's files, and queries in their
+//! dialect.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,11 +12,11 @@ use crate::lake::AnyLake;
 use crate::tables::{ColumnDef, LAKE_TABLES, PARTITION_COLUMNS, TableDef};
 use crate::{Error, Result};
 
-/// The parameters of a query keep their names, as `:name`. The rest of the rule: in a literal, `\` and `''` are written
-/// `\\` and `\'`; `regexp_replace` always replaces all, and takes no `'g'`; `array_length` is called `size`.
+/// Translates a query. Parameters keep their names, as `:name`. In a literal, `\` and `''` are written `\\` and `\'`;
+/// `regexp_replace` always replaces all, and takes no `'g'`; `array_length` is `size`.
 ///
 /// # Errors
-/// [`Error::Query`] when the text is no SQL.
+/// Fails with [`Error::Query`] if the text is no SQL.
 pub fn text(sql: &str) -> Result<String> {
     let tokens = parameters::tokens(sql)?;
     let mut text = String::new();
@@ -53,18 +53,18 @@ pub fn text(sql: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Whether nothing is left of a call but the literal `'g'`.
+/// True if only the literal `'g'` is left of a call.
 fn ends_with_flag(rest: &[Token]) -> bool {
     let mut rest = rest.iter().filter(|token| !matches!(token, Token::Whitespace(_)));
     let flag = rest.next().is_some_and(|token| matches!(token, Token::SingleQuotedString(flag) if flag == "g"));
     flag && rest.next() == Some(&Token::RParen)
 }
 
-/// Statements, each ended by `;` and a new line, that make views of the lake's own tables; with a name, of that table only.
-/// What is made of a lake's state stays on its machine.
+/// Returns statements that create views of the lake's own tables, or of the named one. Each ends with `;` and a new
+/// line. Tables that are computed from a lake's state stay on its machine.
 ///
 /// # Errors
-/// [`Error::Usage`] where Spark cannot read files from a folder of that name, and for tables that it does not get.
+/// Fails with [`Error::Usage`] if Spark cannot read files from a folder of that name, and for tables without a view.
 pub fn script(scope: Scope<'_>, only: Option<&str>) -> Result<String> {
     if let Some(unknown) = only.filter(|only| LAKE_TABLES.iter().all(|table| table.name != *only)) {
         let known = LAKE_TABLES.map(|table| table.name).join(", ");
@@ -88,7 +88,7 @@ fn view(lake: &AnyLake, table: &TableDef) -> Result<String> {
     let head = format!("create or replace temporary view {} as\n", table.name);
     match address(lake, table)? {
         Some(address) => {
-            // Moments have to be cast, or Sail takes their days and hours from UTC.
+            // Timestamps have to be cast, or Sail takes their days and hours from UTC.
             let columns = columns.iter().map(|(name, kind)| match *kind {
                 "timestamp" => format!("cast({name} as timestamp) as {name}"),
                 _ => (*name).to_owned(),
@@ -101,7 +101,7 @@ fn view(lake: &AnyLake, table: &TableDef) -> Result<String> {
     }
 }
 
-/// Where a table's files lie; none where there are none, which would be an error.
+/// Returns the pattern of a table's files, or `None` if there are none, which would be an error.
 fn address(lake: &AnyLake, table: &TableDef) -> Result<Option<String>> {
     match lake {
         AnyLake::Local(lake) => {
@@ -117,9 +117,7 @@ fn folder_address(folder: &Path) -> Result<String> {
     let readable = folder.to_str().filter(|path| !path.contains(['*', '?', '[', ']', '{', '}', '`', '\\', '%', ',']));
     let wrong = || {
         let place = folder.display();
-        Error::Usage(format!(
-            "Spark cannot read `{place}`: a sign in its name stands for others; make a link to the lake"
-        ))
+        Error::Usage(format!("Spark cannot read `{place}`: its name contains a wildcard; create a link to the lake"))
     };
     readable.map(str::to_owned).ok_or_else(wrong)
 }
@@ -163,7 +161,7 @@ mod tests {
         assert_eq!(folder_address(Path::new("/a b/it's/usage")).unwrap(), "/a b/it's/usage");
         insta::assert_snapshot!(
             folder_address(Path::new("/a[b]/usage")).unwrap_err(),
-            @"Spark cannot read `/a[b]/usage`: a sign in its name stands for others; make a link to the lake"
+            @"Spark cannot read `/a[b]/usage`: its name contains a wildcard; create a link to the lake"
         );
     }
 }

@@ -1,20 +1,19 @@
-//! Deals literals into the buckets of the packed searcher, so that little of a text looks like one of them.
+//! Distributes literals over the buckets of the packed searcher, so that few positions of a text match a bucket.
 //!
-//! The searcher compares the halves of up to four leading bytes with those of all literals of a bucket at once: a bucket
-//! stands for every combination of the halves that occur in it at each place. Where one occurs in a text, the searcher
-//! stops and looks closer, and that it stops seldom is worth more than that it has few buckets. So literals share a bucket
-//! if few texts have what they stand for together.
+//! The searcher compares the nibbles of up to four leading bytes with those of all literals of a bucket at once. A
+//! bucket matches every combination of the nibbles that occur in it at each position. At a match, the searcher verifies
+//! the literals, which costs more than additional buckets. So literals share a bucket if few texts match them together.
 
-/// Buckets of the searcher for many literals, and of the one for few. Only x86 has the former.
+/// Number of buckets of the searcher for many literals, and of the one for few. Only x86 has the former.
 const BUCKETS: (usize, usize) = if cfg!(target_arch = "aarch64") { (8, 8) } else { (16, 8) };
-/// Literals in a bucket at most.
+/// Most literals in a bucket.
 const IN_A_BUCKET: usize = 4;
-/// More literals than these are many.
+/// Most literals that count as few.
 const FEW: usize = 32;
-/// Leading bytes that the searcher compares, if the shortest literal has so many.
+/// Leading bytes that the searcher compares, if the shortest literal is long enough.
 const COMPARED: usize = 4;
 
-/// Groups of literals, each to be looked for by a searcher of its own. A literal may stand in its group more than once.
+/// Returns groups of literals, each for a searcher of its own. A literal may occur in its group more than once.
 pub(super) fn groups(literals: &[&'static str]) -> Vec<Vec<&'static str>> {
     let (short, long): (Vec<_>, Vec<_>) = literals.iter().partition(|literal| literal.len() < COMPARED);
     [short, long].into_iter().filter(|part| !part.is_empty()).flat_map(|part| searched_alike(&part)).collect()
@@ -27,8 +26,8 @@ fn searched_alike(literals: &[&'static str]) -> Vec<Vec<&'static str>> {
     dealt.chunks(buckets).filter_map(in_searchers_order).collect()
 }
 
-/// The searcher puts its literals into its buckets one after the other, and begins anew: a bucket that has fewer than
-/// others gets one of them again.
+/// Orders literals so that the searcher puts them into these buckets: it deals them out in turn, so a bucket with fewer
+/// than others repeats one.
 fn in_searchers_order(buckets: &[Bucket]) -> Option<Vec<&'static str>> {
     let rounds = buckets.iter().map(|bucket| bucket.count).max()?;
     let any = *buckets.iter().find_map(|bucket| bucket.literals().first())?;
@@ -41,7 +40,7 @@ fn in_searchers_order(buckets: &[Bucket]) -> Option<Vec<&'static str>> {
     Some((0..rounds).flat_map(of_round).collect())
 }
 
-/// Each literal goes where it makes the least difference; the most frequent ones choose first.
+/// Puts each literal into the bucket where it adds the fewest matches; the most frequent ones first.
 fn deal(literals: &[&'static str], buckets: usize) -> Vec<Bucket> {
     let mut order: Vec<Bucket> = literals.iter().map(|literal| Bucket::default().with(literal)).collect();
     order.sort_by(|a, b| b.weight.total_cmp(&a.weight));
@@ -61,9 +60,9 @@ fn deal(literals: &[&'static str], buckets: usize) -> Vec<Bucket> {
 struct Bucket {
     literals: [&'static str; IN_A_BUCKET],
     count: usize,
-    /// For each compared place, the lower and the higher halves of bytes that occur; one bit for each half.
+    /// For each compared position, the lower and the higher nibbles that occur, one bit for each.
     halves: [(u16, u16); COMPARED],
-    /// How often a text looks like one of them.
+    /// How often a position of a text matches.
     weight: f32,
 }
 
@@ -72,7 +71,7 @@ impl Bucket {
         self.literals.get(..self.count).unwrap_or_default()
     }
 
-    /// The same bucket, which has room, with another literal.
+    /// Returns the bucket with another literal, if it has room.
     fn with(mut self, literal: &'static str) -> Self {
         if let Some(place) = self.literals.get_mut(self.count) {
             *place = literal;
@@ -88,13 +87,13 @@ impl Bucket {
     }
 }
 
-/// How many of a text's bytes consist of these halves. Share.
+/// Returns the share of a text's bytes with these nibbles.
 fn frequency(low: u16, high: u16) -> f32 {
     let of_high = |half: usize| FREQUENCIES.get(half).into_iter().flat_map(|bytes| halves(low).map(|half| bytes[half]));
     halves(high).flat_map(of_high).sum()
 }
 
-/// The places of the bits that are set.
+/// Returns the positions of the set bits.
 fn halves(mut bits: u16) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lowest = bits.trailing_zeros() as usize;
@@ -103,12 +102,12 @@ fn halves(mut bits: u16) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What prose and source are made of, the most frequent bytes first.
+/// Bytes of prose and source code, the most frequent first.
 const MOST_FREQUENT: &[u8] =
     b" teinasocr_dlhumgfp.()k\"b1:v;2\\/w,34-`=50y6789{}*xT!q>[+]CIR&?S'#AjFNBJOMUD<|PLEWZGVH$z@YQK~X^%";
 
-/// The share of each byte, by its higher and its lower half. Roughly, the second in the order is half as frequent as the
-/// first, and the third a third.
+/// Returns the share of each byte, by its higher and its lower nibble, by Zipf's law: the second is half as frequent as
+/// the first, and the third a third.
 const FREQUENCIES: [[f32; 16]; 16] = {
     let mut frequencies = [[0.000_2; 16]; 16];
     let mut place = 0;
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Each literal is in one group, and a group has no more than the packed searcher takes.
+        /// Each literal is in one group, and a group has no more literals than the packed searcher takes.
         #[test]
         fn every_literal_is_looked_for(literals in prop::collection::btree_set("[a-zA-Z_-]{3,8}", 0..200)) {
             let literals: Vec<&'static str> = literals.into_iter().map(|literal| &*literal.leak()).collect();

@@ -1,11 +1,11 @@
-//! Reads what a text holds in base64 or encoded for URLs, so that secrets are found in it too.
+//! Decodes base64 and URL escapes within a text, so that secrets in them are found too.
 //!
-//! Each encoding is undone once. What stays hidden: text that was encoded twice, other encodings, a secret that a line
-//! break of base64 cuts, and a `+` that stands for a space.
+//! Each encoding is decoded once. Not found: text that was encoded twice, other encodings, a secret that a line break
+//! of base64 cuts, and a `+` that means a space.
 
 use std::ops::Range;
 
-/// A text that another one holds encoded.
+/// A text that another one contains encoded.
 pub(super) struct Decoded {
     pub(super) text: String,
     encoded: Range<usize>,
@@ -14,14 +14,14 @@ pub(super) struct Decoded {
 
 enum Form {
     Base64,
-    /// Each escape stands for one byte of the text, at this place.
+    /// Offset of the encoded text, in which each escape is one byte of the decoded text.
     Url {
         escapes: Vec<usize>,
     },
 }
 
 impl Decoded {
-    /// Returns where a part of the decoded text is encoded.
+    /// Returns the encoded range of a part of the decoded text.
     pub(super) fn source_of(&self, part: &Range<usize>) -> Range<usize> {
         let (start, end) = match &self.form {
             Form::Base64 => (part.start / 3 * 4, part.end.div_ceil(3) * 4),
@@ -34,7 +34,7 @@ impl Decoded {
     }
 }
 
-/// Hands on every text that a text holds encoded.
+/// Calls `found` for every text that a text contains encoded.
 pub(super) fn decode(text: &str, mut each: impl FnMut(Decoded)) {
     decode_base64(text.as_bytes(), &mut each);
     for run in url_runs(text.as_bytes()) {
@@ -42,9 +42,9 @@ pub(super) fn decode(text: &str, mut each: impl FnMut(Decoded)) {
     }
 }
 
-/// Groups of four digits, three bytes each, in the shortest text that is decoded for sure.
+/// Groups of four digits, three bytes each, in the shortest text that is always decoded.
 const SHORTEST: usize = 8;
-/// Bytes that are looked at together. The shortest text has a whole block of them, wherever it begins.
+/// Bytes that are tested together. The shortest text contains a whole block of them, wherever it begins.
 const BLOCK: usize = 16;
 
 fn decode_base64(bytes: &[u8], each: &mut impl FnMut(Decoded)) {
@@ -63,7 +63,7 @@ fn decode_base64(bytes: &[u8], each: &mut impl FnMut(Decoded)) {
     }
 }
 
-/// Returns true if no byte is a space, a quote or a bracket. Most blocks of a text have one; all bytes are compared at once.
+/// True if no byte is a space, a quote or a bracket. Most blocks of a text have one; all bytes are compared at once.
 fn is_close(block: &[u8; BLOCK]) -> bool {
     block.iter().fold(true, |all, byte| all & (byte.wrapping_sub(b'+') <= b'z' - b'+'))
 }
@@ -103,7 +103,7 @@ const DIGITS: [u8; 256] = {
     digits
 };
 
-/// Returns where the groups around one all stand for text, if they are enough.
+/// Returns the range of groups around one that all decode to text, if they are enough.
 fn base64_text_around(bytes: &[u8], least: usize, group: usize) -> Option<Range<usize>> {
     let is_text = |group: &&[u8; 4]| text_of(**group).is_some();
     let (_, before) = bytes.get(least..group)?.as_rchunks::<4>();
@@ -113,7 +113,7 @@ fn base64_text_around(bytes: &[u8], least: usize, group: usize) -> Option<Range<
     (start + end >= SHORTEST).then(|| group - 4 * start..group + 4 * end)
 }
 
-/// Decodes whole groups of text, and the last one, which may stand for one or two bytes.
+/// Decodes whole groups of text, and the last one, which may hold one or two bytes.
 fn decode_base64_text(bytes: &[u8], groups: Range<usize>) -> Decoded {
     let (whole, _) = bytes.get(groups.clone()).unwrap_or_default().as_chunks::<4>();
     let mut text: String = whole.iter().copied().filter_map(text_of).flatten().map(char::from).collect();
@@ -128,7 +128,7 @@ fn decode_base64_text(bytes: &[u8], groups: Range<usize>) -> Decoded {
     Decoded { text, encoded: groups.start..digits_end + padding, form: Form::Base64 }
 }
 
-/// Returns what four digits stand for, if it is text.
+/// Returns the bytes of four digits, if they are text.
 fn text_of(group: [u8; 4]) -> Option<[u8; 3]> {
     let are_digits = group.iter().all(|byte| DIGITS[usize::from(*byte)] != NO_DIGIT);
     Some(bytes_of(group)).filter(|bytes| are_digits && bytes.iter().all(|byte| is_text(*byte)))
@@ -166,7 +166,7 @@ fn escaped_byte(digits: &[u8]) -> Option<u8> {
     u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()
 }
 
-/// What stands for a byte that is no ASCII: no secret has one.
+/// Placeholder for a byte that is not ASCII: no secret has one.
 const OTHER: char = '\u{1a}';
 
 fn decode_url(text: &str, encoded: Range<usize>) -> Decoded {

@@ -2,8 +2,8 @@
 //!
 //! Transcripts are full of keys that were pasted, printed by `env` or read from a file. A lake of them must not become
 //! a second place to leak from, so every decoded string passes here before any builder, hash, log or problem sample.
-//! `HASH` is keyed: equal secrets of one lake stay joinable, and no table of hashes of known keys helps anybody. Hashes of
-//! whole texts are made of what is left of them.
+//! `HASH` is keyed: equal secrets of one lake stay joinable, and a table of hashes of known keys is useless. Hashes of
+//! whole texts are computed from the redacted texts.
 
 mod buckets;
 mod encoded;
@@ -23,19 +23,19 @@ use std::ops::Range;
 pub(crate) use personal::{Personal, user_of};
 use scanner::{Found, Scanner};
 
-/// How much is taken for a secret.
+/// The texts that count as secrets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Credentials that their form or the name beside them gives away.
+    /// Credentials that their form, or a name next to them, gives away.
     #[default]
     Secrets,
-    /// As [`Mode::Secrets`], and whatever is assigned to something called a password, secret, token or key.
+    /// Like [`Mode::Secrets`], and values assigned to something called a password, secret, token or key.
     Strict,
-    /// Nothing: the text stays as it is.
+    /// Nothing: texts stay as they are.
     None,
 }
 
-/// How many secrets of each kind were replaced.
+/// Number of secrets replaced, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts(BTreeMap<&'static str, u64>);
 
@@ -47,12 +47,12 @@ impl Counts {
         }
     }
 
-    /// Kinds in alphabetical order with their counts; none is zero.
+    /// Returns the kinds in alphabetical order with their counts; none is zero.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.0.iter().map(|(kind, count)| (*kind, *count))
     }
 
-    /// Whether nothing was replaced.
+    /// True if nothing was replaced.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -62,7 +62,7 @@ impl Counts {
     }
 }
 
-/// Replaces the secrets in texts. Cheap to make; to be shared by threads.
+/// Replaces the secrets in texts. Cheap to create; threads share it.
 #[derive(Clone)]
 pub struct Redactor {
     scanner: Option<&'static Scanner>,
@@ -76,27 +76,27 @@ impl std::fmt::Debug for Redactor {
     }
 }
 
-/// Replacing one secret can bring another to light (its neighbour, now that the two no longer run together).
-/// In practice the second pass finds nothing; the limit keeps the time linear for texts made to annoy.
+/// Most passes. Replacing one secret can reveal another that ran together with it. In practice the second pass finds
+/// nothing; the limit keeps the time linear for hostile texts.
 const PASSES: usize = 4;
 
-/// No shorter text has a secret and what gives it away.
+/// Length of the shortest text that can contain a recognisable secret.
 const SHORTEST: usize = 10;
 
 impl Redactor {
-    /// `key` belongs to one lake; texts redacted with different keys cannot be joined on their hashes.
+    /// `key` belongs to one lake. Hashes of different keys cannot be joined.
     pub fn new(mode: Mode, key: [u8; 32]) -> Self {
         Self { scanner: Scanner::of(mode), key, hash_key: blake3::derive_key("llrem 2026 hashes", &key) }
     }
 
-    /// Returns the hash that stands for another one in this lake. Equal ones stay equal; without the lake's key, nobody can
-    /// find out what was hashed by trying many texts.
+    /// Returns a keyed form of a hash. Equal hashes stay equal; without the lake's key, nobody can test guesses of the
+    /// text.
     pub(crate) fn keyed(&self, hash: u64) -> u64 {
         let keyed = blake3::keyed_hash(&self.hash_key, &hash.to_le_bytes());
         keyed.as_bytes().first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
     }
 
-    /// The text without its secrets; borrowed if it has none.
+    /// Returns the text without its secrets, borrowed if it has none.
     pub fn redact<'a>(&self, text: &'a str, counts: &mut Counts) -> Cow<'a, str> {
         let Some(scanner) = self.scanner.filter(|_| text.len() >= SHORTEST) else { return Cow::Borrowed(text) };
         let Some(mut clean) = self.pass(scanner, text, counts) else { return Cow::Borrowed(text) };
@@ -132,7 +132,7 @@ impl Redactor {
     }
 }
 
-/// Joins finds that overlap: the span covers all of them, the most telling one names it.
+/// Merges overlapping matches: the span covers all of them, the best rank names it.
 fn without_overlaps(mut found: Vec<Found>) -> Vec<(Range<usize>, Found)> {
     found.sort_unstable_by_key(|one| (one.secret.start, one.rank()));
     let mut joined: Vec<(Range<usize>, Found)> = Vec::with_capacity(found.len());

@@ -1,6 +1,6 @@
-//! Replaces what tells of persons and machines: e-mail addresses, IP addresses, names of users.
+//! Replaces personal data: e-mail addresses, IP addresses and user names.
 //!
-//! Names of users are found in paths of homes, and, once they are known, wherever they stand as words.
+//! User names are found in paths of homes. Known names are also replaced wherever they are words.
 
 mod addresses;
 mod homes;
@@ -16,7 +16,7 @@ use super::Counts;
 
 pub(crate) use homes::user_of;
 
-/// Names that are nobody's; as words they are left alone.
+/// Names that identify nobody. As words they are kept.
 const NOBODY: [&str; 32] = [
     "admin",
     "administrator",
@@ -51,7 +51,7 @@ const NOBODY: [&str; 32] = [
     "vscode",
     "workspace",
 ];
-/// Shorter names are replaced in paths of homes only: as words they would be found everywhere.
+/// Shortest name that is replaced as a word; shorter ones would be found everywhere, and are replaced in paths only.
 const SHORTEST: usize = 3;
 
 /// Replaces personal data in texts. Cheap to clone.
@@ -61,15 +61,16 @@ pub(crate) struct Personal {
     users: Option<AhoCorasick>,
 }
 
-/// A find, and what is told of it.
+/// A match, and its kind.
 type Found = (Range<usize>, &'static str);
 
 impl Personal {
-    /// `key` belongs to one lake; `users` are names that are known.
+    /// `key` belongs to one lake. `users` are known names.
     pub(crate) fn new(key: [u8; 32], users: &BTreeSet<String>) -> Self {
         let telling = users.iter().filter(|name| name.chars().count() >= SHORTEST);
         let telling = telling.filter(|name| !NOBODY.contains(&name.to_ascii_lowercase().as_str()));
-        // Claude Code and others name the folder of a project by its path, with hyphens for all but letters and digits.
+        // Claude Code and others use the path of a project as a folder name, with hyphens for all but letters and
+        // digits.
         let hyphened = |name: &String| name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         let telling: BTreeSet<String> = telling.flat_map(|name| [name.clone(), hyphened(name)]).collect();
         let users = AhoCorasick::builder()
@@ -81,10 +82,10 @@ impl Personal {
         Self { key, users }
     }
 
-    /// The text without personal data; borrowed if it has none.
+    /// Returns the text without personal data, borrowed if it has none.
     pub(crate) fn redact<'t>(&self, text: &'t str, counts: &mut Counts) -> Cow<'t, str> {
         let Some(mut clean) = self.pass(text, counts) else { return Cow::Borrowed(text) };
-        // What ran into what was replaced can be seen now.
+        // A second pass: the first one may have separated what ran together.
         for _ in 1..super::PASSES {
             let Some(cleaner) = self.pass(&clean, counts) else { break };
             clean = cleaner;
@@ -106,7 +107,7 @@ impl Personal {
         let mut clean = String::with_capacity(text.len());
         let mut copied = 0;
         for (range, kind) in found {
-            // Of finds that overlap the first is replaced, and what another has beyond it as well.
+            // Of overlapping matches, the first is replaced, and then the rest of the other.
             let start = range.start.max(copied);
             if start >= range.end {
                 continue;
@@ -120,7 +121,7 @@ impl Personal {
         Some(clean)
     }
 
-    /// What stands for a value of a column that is personal as a whole.
+    /// Returns the marker for a value of a column that is personal as a whole.
     pub(crate) fn marker(&self, kind: &str, value: &str) -> String {
         let hash = blake3::keyed_hash(&self.key, value.to_lowercase().as_bytes());
         let [first, second, ..] = hash.as_bytes();
@@ -143,7 +144,8 @@ impl Personal {
     }
 }
 
-/// `\n` and its like end in letters that are no part of a word.
+/// Escapes such as `
+/// ` end in letters that are no part of a word.
 fn ends_with_escape(before: &str) -> bool {
     matches!(before.as_bytes(), [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'])
         || matches!(before.as_bytes(), [.., b'%', b'0'..=b'9', b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F'])
@@ -158,7 +160,7 @@ mod tests {
         Personal::new([7; 32], &["kim", "Ada.Lovelace", "user", "al"].map(str::to_owned).into())
     }
 
-    /// The text with short markers, so that what is replaced can be read.
+    /// Returns the text with short markers, for readable tests.
     fn clean(text: &str) -> String {
         let marker = regex::Regex::new("‹redacted:([a-z]+):[0-9a-f]{4}›").unwrap();
         let clean = personal().redact(text, &mut Counts::default()).into_owned();

@@ -1,28 +1,28 @@
-//! What a rule is, and how it looks at one place of a text.
+//! Rules, and how they match at one position of a text.
 
 use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
 
-/// From which mode on a rule is used.
+/// The mode from which on a rule is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Secrets,
     Strict,
 }
 
-/// What must not stand directly before a match.
+/// Condition on the byte directly before a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edge {
-    /// Anything may.
+    /// No condition.
     Open,
-    /// No letter and no digit, apart from secrets that nothing else looks like.
+    /// No letter and no digit, except for unmistakable secrets.
     Word,
-    /// No letter and no digit, nor much that base64url is made of.
+    /// No letter and no digit, and no long run of base64url.
     Token,
 }
 
-/// How little a secret must look like words.
+/// How random a secret must look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Randomness {
     Any,
@@ -33,12 +33,12 @@ enum Randomness {
 /// The form of one kind of secret.
 ///
 /// The pattern is tried where a literal occurs, or where the run of bytes before the literal begins. Its first group is
-/// the secret; without a group the whole match is.
+/// the secret, or else the whole match.
 pub(super) struct Rule {
     pub(super) kind: &'static str,
     pub(super) level: Level,
     pub(super) literals: &'static [&'static str],
-    /// Known by its neighbourhood only; a rule that knows the form has the last word on the kind.
+    /// True if the rule knows only the context. A rule that knows the form decides the kind.
     pub(super) generic: bool,
     pattern: &'static str,
     edge: Edge,
@@ -53,9 +53,9 @@ pub(super) struct Rule {
     pub(super) misses: &'static [&'static str],
 }
 
-/// No pattern looks further than this, and most stop long before: a private key of 16,384 bits with its line numbers fits.
+/// Longest range of a pattern. Most are much shorter; a private key of 16,384 bits with its line numbers fits.
 const REACH: usize = 32 * 1024;
-/// So many bytes of base64url in a row are rather data than a name.
+/// Length of a run of base64url that is data rather than a name.
 const LONG_NAME: usize = 16;
 /// Longest run before a literal, such as the first half of a key or the name of a variable.
 const LONGEST_RUN: usize = 300;
@@ -81,7 +81,7 @@ impl Rule {
         }
     }
 
-    /// The pattern begins where the run of such bytes before the literal does.
+    /// Starts the pattern where the run of such bytes before the literal begins.
     pub(super) const fn after_run_of(mut self, byte: fn(u8) -> bool) -> Self {
         self.run_before = Some(byte);
         self
@@ -92,14 +92,14 @@ impl Rule {
         self
     }
 
-    /// The pattern looks no further than so many bytes. A pattern that counts that far itself (`{20,4096}`) takes
-    /// milliseconds to compile, in each run that meets its literal.
+    /// Limits the range of the pattern. A pattern with such a count of its own (`{20,4096}`) takes milliseconds to
+    /// compile, in each run that meets its literal.
     pub(super) const fn within(mut self, reach: usize) -> Self {
         self.reach = reach;
         self
     }
 
-    /// Least bits a byte, after Shannon, that the secret must have.
+    /// Requires this Shannon entropy of the secret. Bits per byte.
     pub(super) const fn entropy(mut self, least: f32) -> Self {
         self.entropy = least;
         self
@@ -115,27 +115,27 @@ impl Rule {
         self.generic()
     }
 
-    /// The secret has a digit, as names and words seldom do.
+    /// Requires a digit, which names and words rarely have.
     pub(super) const fn digits(mut self) -> Self {
         self.randomness = Randomness::Digit;
         self
     }
 
-    /// The secret changes between digits, small and large letters more often than names do.
+    /// Requires more changes between digits, small and capital letters than names have.
     pub(super) const fn random(mut self) -> Self {
         self.randomness = Randomness::Changes;
         self
     }
 
-    /// Secrets so long that words of placeholders can occur in them.
+    /// Accepts placeholder words, for secrets so long that these may occur in them.
     pub(super) const fn never_a_placeholder(mut self) -> Self {
         self.free_of_placeholders = false;
         self
     }
 
-    /// Texts with a secret, for the tests. `{a36}` stands for 36 random letters and digits (`d` digits, `h` lower
-    /// hexadecimal, `l` lower letters and digits, `u` upper base32, `w` base64url, `b` base64), so that no key stands
-    /// in the source.
+    /// Sets texts with a secret, for the tests. `{a36}` means 36 random letters and digits (`d` digits, `h` lower
+    /// hexadecimal, `l` lower letters and digits, `u` upper base32, `w` base64url, `b` base64), so that the source
+    /// contains no key.
     #[cfg_attr(not(test), expect(unused_mut, unused_variables, reason = "examples exist in tests only"))]
     pub(super) const fn matches(mut self, examples: &'static [&'static str]) -> Self {
         #[cfg(test)]
@@ -145,7 +145,7 @@ impl Rule {
         self
     }
 
-    /// Texts that look alike and hold no secret, for the tests.
+    /// Sets similar texts without a secret, for the tests.
     #[cfg_attr(not(test), expect(unused_mut, unused_variables, reason = "examples exist in tests only"))]
     pub(super) const fn misses(mut self, examples: &'static [&'static str]) -> Self {
         #[cfg(test)]
@@ -159,7 +159,7 @@ impl Rule {
         RegexBuilder::new(&format!(r"\A(?:{})", self.pattern)).build().ok()
     }
 
-    /// Where the secret is, if there is one around the literal at `hit`.
+    /// Returns the range of the secret, if there is one around the literal at `hit`.
     pub(super) fn find_at(&self, regex: &Regex, text: &str, hit: usize) -> Option<Range<usize>> {
         let rest = text.get(hit..)?;
         if !self.literals.iter().any(|literal| rest.starts_with(literal)) {
@@ -188,7 +188,7 @@ impl Rule {
         (is_whole && self.is_credible(text)).then_some(start + secret.start..start + secret.end)
     }
 
-    /// `None` where the run is longer than names and keys are.
+    /// Returns `None` if the run is longer than names and keys are.
     fn start_of_run(&self, bytes: &[u8], hit: usize) -> Option<usize> {
         let Some(belongs) = self.run_before else { return Some(hit) };
         let (before, after) = bytes.split_at_checked(hit)?;
@@ -224,7 +224,7 @@ impl Rule {
     }
 }
 
-/// Returns true behind a run longer than names are: a literal in it is one of many, and each pattern looks far.
+/// True after a run longer than names are: a literal in it is one of many, and each pattern has a long range.
 fn is_in_data(bytes: &[u8], start: usize) -> bool {
     let run = start.checked_sub(LONGEST_RUN).and_then(|from| bytes.get(from..start));
     run.is_some_and(|run| run.iter().rev().all(|byte| is_base64url(*byte)))
@@ -237,8 +237,8 @@ const fn is_base64url(byte: u8) -> bool {
 /// Bytes of the longest escape, `\U0001F600`.
 const LONGEST_ESCAPE: usize = 10;
 
-/// The length of the escape that a text begins with: of JSON and of programming languages (`\n`, `\u2192`, `\x0a`,
-/// `\033`), of URLs (`%3D`, encoded twice `%253D`), of quoted-printable mail (`=3D`).
+/// Returns the length of the escape at the beginning of a text: of JSON and of programming languages (`
+/// `, `\u2192`, `\x0a`, `\033`), of URLs (`%3D`, encoded twice `%253D`), of quoted-printable mail (`=3D`).
 fn escape_length(text: &[u8]) -> Option<usize> {
     let is_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     let are_hex = |from: usize, to: usize| text.get(from..to).is_some_and(is_hex);
@@ -255,7 +255,7 @@ fn escape_length(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns true for escapes and colours of a terminal: the letters that they end in are no part of a word.
+/// True for escapes and colours of a terminal: the letters at their end are no part of a word.
 pub(super) fn ends_with_escape(before: &[u8]) -> bool {
     let mut starts = (2..=LONGEST_ESCAPE).filter_map(|length| before.get(before.len().checked_sub(length)?..));
     starts.any(|escape| escape_length(escape) == Some(escape.len())) || ends_with_colour(before)
@@ -272,7 +272,7 @@ const fn is_of_colour(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b';')
 }
 
-/// Returns where an escape ends that begins before a run and reaches into it, but not beyond the literal at `hit`.
+/// Returns the end of an escape that begins before a run and reaches into it, but not beyond the literal at `hit`.
 fn end_of_escape(bytes: &[u8], run: usize, hit: usize) -> Option<usize> {
     let starts = (1..LONGEST_ESCAPE).filter_map(|back| run.checked_sub(back));
     let mut ends = starts.filter_map(|start| Some(start + escape_length(bytes.get(start..)?)?));
@@ -305,7 +305,7 @@ const PLACEHOLDER_WORDS: &[&str] = &[
     "abcdefghij",
 ];
 
-/// What stands for a secret in examples, when it is the whole of it.
+/// Placeholders for secrets in examples, as whole values.
 const STAND_INS: &[&str] = &[
     "pass",
     "passwd",
@@ -335,20 +335,20 @@ fn contains_ignoring_case(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }
 
-/// Returns true for what no word and no hash is, whatever stands before it: many different letters and digits, mixed.
+/// True if a text is neither word nor hash, whatever comes before it: many different letters and digits, mixed.
 fn is_unmistakable(secret: &[u8]) -> bool {
     secret.len() >= 24 && changes_like_a_random_text(secret) && entropy(secret) > 4.1
 }
 
-/// Names have a capital or a digit every six letters at most, random letters and digits every third; what base64 has
-/// besides these counts too.
+/// Names have a capital or a digit at most every six letters, random texts every third. Other characters of base64
+/// count too.
 fn changes_like_a_random_text(bytes: &[u8]) -> bool {
     let digits = bytes.iter().filter(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'=')).count();
     let humps = bytes.windows(2).filter(|pair| matches!(pair, [b'a'..=b'z', b'A'..=b'Z'])).count();
     (digits + humps) * 6 >= bytes.len()
 }
 
-/// Shannon entropy in bits a byte.
+/// Returns the Shannon entropy in bits per byte.
 fn entropy(bytes: &[u8]) -> f32 {
     let mut counts = [0_u16; 256];
     let sample = bytes.get(..bytes.len().min(1024)).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The rules: what secrets look like.
+//! The rules: the forms of secrets.
 //!
-//! A rule has one literal or more, which decide where it looks at all: so they are few, of three bytes at least, of
-//! four if possible, and rare in prose and source. Beside each rule stand texts that it must and must not match.
+//! A rule has one or more literals, which decide where it is tried. So literals are few, have at least three bytes, if
+//! possible four, and are rare in prose and source. Each rule has texts that it must and must not match.
 //!
 //! The forms of many keys are facts collected by gitleaks (<https://github.com/gitleaks/gitleaks>), whose notice is:
 //!
@@ -32,18 +32,19 @@ mod services;
 
 use super::rule::Rule;
 
-/// All rules, the more telling ones first.
+/// Returns all rules, the most specific ones first.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
     [ai::RULES, cloud::RULES, code::RULES, services::RULES, context::RULES, generic::RULES].into_iter().flatten()
 }
 
-/// Beginnings of several literals that are rare themselves: the searchers then have less to look for.
+/// Prefixes of several literals that are rare themselves, so that the searchers have fewer literals.
 pub(super) const SHARED_BEGINNINGS: &[&str] = &[
     "xox", "sk-", "sk_", "rk_", "dp.", ":AA", "shp", "dt0", "sq0", "fm1", "snt", "dck", "CCI", "_AP", "_au", "AKI",
     "lin_", "glp", "glr", "gls", "glc", "glf",
 ];
 
-/// From a name to its value in environments, JSON, YAML and source: `NAME=`, `"name": "`, `\"name\" => \"`, `name, "`.
+/// Pattern between a name and its value in environments, JSON, YAML and source: `NAME=`, `"name": "`, `\"name\" => \"`,
+/// `name, "`.
 macro_rules! assigned {
     ($name:literal, $value:literal) => {
         concat!($name, r#"\\?["'`]?[ \t]{0,8}(?:=>|:=|=|:|,|\\u003[dD]|%3[dD])[ \t]{0,8}\\?["'`]?"#, "(", $value, ")")
@@ -51,7 +52,7 @@ macro_rules! assigned {
 }
 use assigned;
 
-/// A secret after which neither a letter nor a digit stands: it would be part of something longer.
+/// Pattern for a secret that no letter or digit follows: it would be part of something longer.
 macro_rules! ended {
     ($secret:literal) => {
         concat!("(", $secret, r")(?:[^A-Za-z0-9]|\z)")

@@ -1,4 +1,4 @@
-//! Finds the places that deserve a rule's attention, at the speed of memory rather than of regular expressions.
+//! Finds the positions at which rules are tried, at the speed of memory rather than of regular expressions.
 
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
@@ -16,32 +16,33 @@ use super::{Mode, buckets, rules};
 pub(super) struct Found {
     pub(super) secret: Range<usize>,
     pub(super) kind: &'static str,
-    /// The secret itself, if the text holds it encoded.
+    /// The secret itself, if the text contains it encoded.
     pub(super) decoded: Option<String>,
     generic: bool,
     order: usize,
 }
 
 impl Found {
-    /// The lowest rank names a span on which several rules agree: a known form says more than a known neighbourhood.
+    /// Rank of the kind. The lowest names a span on which several rules agree: a known form says more than a known
+    /// context.
     pub(super) fn rank(&self) -> (bool, usize, usize) {
         (self.generic, usize::MAX - self.secret.len(), self.order)
     }
 
-    /// The same secret in the text that holds it encoded.
+    /// Returns the same secret in the text that contains it encoded.
     fn encoded_in(self, text: &Decoded) -> Self {
         let decoded = text.text.get(self.secret.clone()).map(str::to_owned);
         Self { secret: text.source_of(&self.secret), decoded, ..self }
     }
 }
 
-/// A rule, and its regular expression once it was needed. `None` inside says that the expression is not valid.
+/// A rule, and its regular expression, compiled on first use. `None` inside means that the expression is invalid.
 struct Armed {
     rule: &'static Rule,
     regex: OnceLock<Option<Regex>>,
 }
 
-/// All rules of a mode, behind searchers for their literals.
+/// All rules of a mode, and the searchers for their literals.
 pub(super) struct Scanner {
     rules: Vec<Armed>,
     searchers: Vec<LiteralSearcher>,
@@ -58,7 +59,7 @@ impl Scanner {
         }
     }
 
-    /// A literal that begins with another one is looked for by way of the shorter.
+    /// The prefix of a literal is also a literal: the shorter one finds both.
     fn new(level: Level) -> Self {
         let rules: Vec<Armed> = rules::all()
             .filter(|rule| rule.level <= level)
@@ -87,7 +88,7 @@ impl Scanner {
         Self { rules, searchers }
     }
 
-    /// Every secret in the text, as it is and decoded once, in no order; finds may overlap.
+    /// Finds every secret in the text, also in what it contains encoded. Matches are unordered and may overlap.
     pub(super) fn find_all(&self, text: &str) -> Vec<Found> {
         let mut found = self.find_plain(text);
         encoded::decode(text, |decoded| {
@@ -122,7 +123,7 @@ impl Scanner {
     }
 }
 
-/// Where literals of one group occur; each literal leads to its rules.
+/// Occurrences of the literals of one group. Each literal leads to its rules.
 struct LiteralSearcher {
     engine: Engine,
     rules: Vec<Vec<usize>>,
@@ -144,7 +145,7 @@ impl LiteralSearcher {
     }
 }
 
-/// Vector instructions where the processor has them, the classical automaton elsewhere.
+/// Vector instructions if the processor has them, or else the classical automaton.
 enum Engine {
     Packed(Searcher),
     Automaton(AhoCorasick),
@@ -163,7 +164,7 @@ impl Engine {
 
 #[cfg(test)]
 impl Scanner {
-    /// As on a processor without vector instructions.
+    /// Creates a searcher as on a processor without vector instructions.
     pub(super) fn without_vectors(level: Level) -> Self {
         let mut scanner = Self::new(level);
         for searcher in &mut scanner.searchers {

@@ -55,7 +55,7 @@ fn alphabet(class: char) -> Option<Vec<u8>> {
     })
 }
 
-/// The example with its `{a36}` thrown, and what was thrown.
+/// Returns the example with its `{a36}` filled in, and what was filled in.
 fn expand(example: &str, dice: &mut Dice) -> (String, Vec<String>) {
     let mut text = String::new();
     let mut bodies = Vec::new();
@@ -79,7 +79,7 @@ fn expand(example: &str, dice: &mut Dice) -> (String, Vec<String>) {
     (text, bodies)
 }
 
-/// The longest part of a planted secret that can still be read is shorter than this.
+/// Longest part of a planted secret that may remain.
 const LEGIBLE: usize = 12;
 
 fn survivor<'a>(clean: &str, bodies: &'a [String]) -> Option<&'a str> {

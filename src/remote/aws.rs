@@ -1,4 +1,4 @@
-//! The files that Amazon's own tools keep: `~/.aws/credentials` and `~/.aws/config`.
+//! The files of Amazon's own tools: `~/.aws/credentials` and `~/.aws/config`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use crate::environment::value;
 use crate::{Error, Result};
 
-/// What a profile says.
+/// The settings of a profile.
 #[derive(Default)]
 pub(super) struct Profile {
     settings: BTreeMap<String, String>,
     name: String,
-    /// Whether the environment names it.
+    /// True if the environment names it.
     is_named: bool,
 }
 
 impl Profile {
-    /// The profile that `AWS_PROFILE` names, else the default one; empty where there is none.
+    /// Reads the profile that `AWS_PROFILE` names, or else the default one. Empty if there is none.
     pub(super) fn load() -> Self {
         let named = value("AWS_PROFILE").or_else(|| value("AWS_DEFAULT_PROFILE"));
         let is_named = named.is_some();
@@ -35,10 +35,10 @@ impl Profile {
         self.settings.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Key, secret and session token.
+    /// Returns key, secret and session token.
     ///
     /// # Errors
-    /// When the profile takes them from elsewhere, or is named and not there.
+    /// Fails if the profile takes them from elsewhere, or if a named profile does not exist.
     pub(super) fn keys(&self) -> Result<Option<(&str, &str, Option<&str>)>> {
         if let (Some(key), Some(secret)) = (self.get("aws_access_key_id"), self.get("aws_secret_access_key")) {
             return Ok(Some((key, secret, self.get("aws_session_token"))));
@@ -52,14 +52,14 @@ impl Profile {
         let elsewhere = ["sso_session", "sso_start_url", "credential_process", "role_arn", "login_session"];
         match elsewhere.into_iter().find(|key| self.get(key).is_some()) {
             Some(key) => Err(Error::Usage(format!(
-                "the AWS profile `{name}` has no keys but `{key}`; run eval \"$(aws configure export-credentials --profile {name} --format env)\""
+                "the AWS profile `{name}` has no keys, only `{key}`; run eval \"$(aws configure export-credentials --profile {name} --format env)\""
             ))),
             None => Ok(None),
         }
     }
 }
 
-/// The settings of a profile, whose section is called `[profile NAME]` in one of the files and `[NAME]` in the other.
+/// Returns the settings of a profile. Its section is `[profile NAME]` in one of the files and `[NAME]` in the other.
 fn section(text: &str, profile: &str) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     let mut is_inside = false;

@@ -1,15 +1,15 @@
-//! What must be in no message, and whether there is anything to sign requests with.
+//! Removes credentials from messages, and checks whether there are any.
 
 use super::Scheme;
 
-/// Beginnings of the names of the clouds' own variables.
+/// Prefixes of the clouds' own variables.
 const CLOUDS: [&str; 4] = ["AWS_", "AZURE_", "GOOGLE_", "MSI_"];
-/// Parts of the names of those variables whose value is a secret.
+/// Parts of the names of variables with a secret value.
 const SECRET: [&str; 6] = ["KEY", "SECRET", "TOKEN", "PASSWORD", "SAS", "CREDENTIAL"];
-/// Shorter values are not looked for: they would be found everywhere.
+/// Shortest value that is searched for: shorter ones would be found everywhere.
 const SHORTEST: usize = 6;
 
-/// The text without the value of any variable that holds a secret, and without what looks like one.
+/// Returns the text without the values of variables with secrets, and without anything that looks like a secret.
 pub(super) fn without_secrets(text: &str) -> String {
     let mut clean = crate::shown::with_urls(text).into_owned();
     for (name, value) in std::env::vars() {
@@ -23,8 +23,8 @@ pub(super) fn without_secrets(text: &str) -> String {
     redactor.redact(&clean, &mut crate::redact::Counts::default()).into_owned()
 }
 
-/// Whether the environment says where credentials come from. Without that, they would be asked of the machine that a cloud
-/// lends, which elsewhere answers after minutes, or never.
+/// True if the environment names a source of credentials. Otherwise the client would ask the metadata service of a
+/// cloud's machine, which elsewhere responds after minutes or never.
 pub(super) fn are_named(scheme: Scheme) -> bool {
     let names: &[&str] = match scheme {
         Scheme::S3 => &[
@@ -75,18 +75,18 @@ fn gcloud_is_logged_in() -> bool {
     home.is_some_and(|home| std::path::Path::new(&home).join(file).is_file())
 }
 
-/// Whether the cloud itself runs this machine, and so may lend it an identity; taken as given where nothing tells.
+/// True if this machine belongs to the cloud, and so may have an identity; also if that is unknown.
 fn is_lent_by(scheme: Scheme) -> bool {
     if !cfg!(target_os = "linux") {
         return !cfg!(target_os = "macos");
     }
-    let told = |name: &str| std::fs::read_to_string(format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
+    let vendor_field = |name: &str| std::fs::read_to_string(format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
     match scheme {
         Scheme::S3 => ["sys_vendor", "bios_version", "bios_vendor"]
             .iter()
-            .any(|name| told(name).to_lowercase().contains("amazon")),
-        Scheme::Google => told("sys_vendor").contains("Google") || std::env::var_os("K_SERVICE").is_some(),
-        Scheme::Azure => told("sys_vendor").contains("Microsoft"),
+            .any(|name| vendor_field(name).to_lowercase().contains("amazon")),
+        Scheme::Google => vendor_field("sys_vendor").contains("Google") || std::env::var_os("K_SERVICE").is_some(),
+        Scheme::Azure => vendor_field("sys_vendor").contains("Microsoft"),
         Scheme::File => true,
     }
 }

@@ -1,11 +1,11 @@
-//! What uploads to a folder leave when they are killed: a file is written under its name, `#` and a number, and then
-//! renamed. The store does not list such files, but those who read the folder as one data set take them for data.
+//! Leftovers of killed uploads to a folder: a file is written as its name, `#` and a number, and then renamed. The
+//! store does not list such files, but readers of the folder as one data set take them for data.
 
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-/// The leftovers below a folder, in order; none where there is no folder.
+/// Returns the leftovers below a folder, in order. Empty if the folder does not exist.
 pub(crate) fn leftovers(folder: &Path) -> Vec<PathBuf> {
     let entries = WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
     let files = entries.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path);

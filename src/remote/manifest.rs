@@ -1,4 +1,5 @@
-//! What a machine has uploaded: one object of each machine, written in one step and only in place of the one that was read.
+//! The manifest of a machine's uploads: one object per machine, written in one step and only over the version that was
+//! read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,31 +10,32 @@ use crate::lake::manifest::{PartEntry, SessionEntry};
 use crate::tables::LAKE_TABLES;
 use crate::{Error, Result};
 
-/// Layout version of manifests that this llrem writes; it reads those up to it.
+/// Newest layout version of manifests, which this llrem writes. It reads all versions up to it.
 pub(crate) const VERSION: u32 = 1;
-/// Bytes that tell the version.
+/// Length of the version. Bytes.
 pub(crate) const HEAD: u64 = 12;
-/// Folder that has a folder of each machine.
+/// Folder with one folder for each machine.
 pub(crate) const MACHINES: &str = "_llrem/machines";
-/// What stands before the content, so that no other object is taken for one.
+/// Magic bytes before the content, so that no other object is taken for a manifest.
 const MAGIC: &[u8; 8] = b"LLREMUP\n";
-/// zstd level: it is written seldom, and read each time.
+/// zstd level: it is written rarely and read often.
 const ZSTD_LEVEL: i32 = 9;
-/// Largest content, so that a damaged object cannot take all memory. Bytes.
+/// Largest content, so that a damaged object cannot use all memory. Bytes.
 const LARGEST: usize = 1 << 30;
 
-/// Name of what keeps readers from a folder. It ends as data does, so that they try to read it, and says why they cannot.
+/// Name of the barrier that blocks readers from a folder. It has the suffix of data, so that they try to read it, and
+/// says why they cannot.
 pub(crate) const BARRIER: &str = "llrem-upload-in-progress.parquet";
 
-/// A file of a lake in the store: its part, and its table by its place in `LAKE_TABLES`.
+/// A file of a lake in the store: its part, and the index of its table in `LAKE_TABLES`.
 pub(crate) type FileKey = (PartName, usize);
 
-/// What a machine has uploaded.
+/// The uploads of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MachineManifest {
-    /// Stands for the lake, so that two machines of one name are told apart.
+    /// Identity of the lake, to distinguish two machines with the same name.
     pub(crate) lake: [u8; 16],
-    /// Tells each writing from every other. Where the loser of two uploads adds its word, it stays the winner's.
+    /// Unique for each write. When the loser of two uploads adds files, it stays the winner's.
     pub(crate) nonce: [u8; 16],
     /// When it was written. Microseconds since 1970.
     pub(crate) written_at: i64,
@@ -41,20 +43,20 @@ pub(crate) struct MachineManifest {
     pub(crate) llrem_version: String,
     /// Every part.
     pub(crate) parts: BTreeMap<PartName, RemotePart>,
-    /// Files that an upload has begun to put or to remove. Until it is over they may be as they were, or as they are to be.
+    /// Files that an upload is about to write or delete. Until it is done, they may be in the old or the new state.
     pub(crate) unsure: BTreeSet<FileKey>,
-    /// Keys that keep readers from folders whose files are being exchanged.
+    /// Keys of barriers in folders whose files are being exchanged.
     pub(crate) barriers: BTreeSet<String>,
 }
 
-/// Some sessions, and the files that hold their rows.
+/// Some sessions, and the files with their rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RemotePart {
-    /// Rows in messages, `tool_calls` and usage of each session, by the hash of its id; the most that there may be.
+    /// Rows in messages, `tool_calls` and usage of each session, by the hash of its id; upper bounds.
     pub(crate) sessions: BTreeMap<u64, [u64; 3]>,
-    /// Whether there may be rows of other sessions.
+    /// True if there may be rows of other sessions.
     pub(crate) has_others: bool,
-    /// The files, as `LAKE_TABLES`.
+    /// The files, in the order of `LAKE_TABLES`.
     pub(crate) files: [Option<RemoteFile>; 4],
 }
 
@@ -65,33 +67,33 @@ pub(crate) struct RemoteFile {
     pub(crate) bytes: u64,
     /// BLAKE3 of its content.
     pub(crate) hash: [u8; 32],
-    /// BLAKE3 of the file of the lake that it was made of.
+    /// BLAKE3 of the file of the lake that it comes from.
     pub(crate) source: [u8; 32],
-    /// What was taken out of it.
+    /// Fingerprint of the profile.
     pub(crate) profile: String,
-    /// The store's own mark of the content.
+    /// The store's own tag of the content.
     pub(crate) etag: Option<String>,
 }
 
 impl MachineManifest {
-    /// Key of a machine's manifest.
+    /// Returns the key of a machine's manifest.
     pub(crate) fn key(machine: &str) -> String {
         format!("{MACHINES}/{machine}/manifest")
     }
 
-    /// Folder of what waits to be copied to its place.
+    /// Returns the folder of staged files.
     pub(crate) fn staging(machine: &str) -> String {
         format!("{MACHINES}/{machine}/staged")
     }
 
-    /// Layout version of a manifest that begins so; none where it is none.
+    /// Returns the layout version of a manifest with this beginning, or `None` if it is no manifest.
     pub(crate) fn version(head: &[u8]) -> Option<u32> {
         head.strip_prefix(MAGIC)?.first_chunk().map(|version| u32::from_le_bytes(*version))
     }
 
     pub(crate) fn decode(bytes: &[u8], shown: &str) -> Result<Self> {
         let damaged = |reason: &str| Error::DamagedState { path: shown.into(), reason: reason.to_owned() };
-        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it does not begin as a manifest"))?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("it is not a manifest"))?;
         let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it is cut off"))?;
         let version = u32::from_le_bytes(*version);
         if version > VERSION {
@@ -99,7 +101,7 @@ impl MachineManifest {
         }
         let (hash, packed) = rest.split_first_chunk::<32>().ok_or_else(|| damaged("it is cut off"))?;
         if blake3::hash(packed).as_bytes() != hash {
-            return Err(damaged("its content does not have the hash it should have"));
+            return Err(damaged("its hash is wrong"));
         }
         let content = zstd::bulk::decompress(packed, LARGEST).map_err(|error| damaged(&error.to_string()))?;
         postcard::from_bytes(&content).map_err(|error| damaged(&error.to_string()))
@@ -116,7 +118,7 @@ impl MachineManifest {
         Ok(bytes)
     }
 
-    /// Every file that is there, or may be.
+    /// Returns every file that exists, or may exist.
     pub(crate) fn files(&self) -> BTreeSet<FileKey> {
         let known = self.parts.iter().flat_map(|(name, part)| {
             let places = part.files.iter().enumerate().filter(|(_, file)| file.is_some());
@@ -125,25 +127,25 @@ impl MachineManifest {
         known.chain(self.unsure.iter().cloned()).collect()
     }
 
-    /// A file, if it is known what it is.
+    /// Returns a file, if its state is known.
     pub(crate) fn file(&self, (part, place): &FileKey) -> Option<&RemoteFile> {
         self.parts.get(part)?.files.get(*place)?.as_ref()
     }
 }
 
 impl RemotePart {
-    /// Whether rows would leave the part if it became that of the lake.
+    /// True if rows would leave the part if it became the lake's part.
     pub(crate) fn loses(&self, part: Option<&PartEntry>) -> bool {
         let kept: BTreeMap<u64, [u64; 3]> =
             part.map(|part| part.sessions.iter().map(rows_of).collect()).unwrap_or_default();
         let is_lost = |(id, rows): (&u64, &[u64; 3])| {
-            // One without any of them may have its row in `sessions` all the same.
+            // A session without such rows may still have its row in `sessions`.
             kept.get(id).is_none_or(|kept| rows.iter().zip(kept).any(|(rows, kept)| kept < rows))
         };
         self.has_others || self.sessions.iter().any(is_lost)
     }
 
-    /// Takes in what the part may have beside what it has.
+    /// Merges what the part may also have.
     pub(crate) fn add_sessions(&mut self, part: &PartEntry) {
         for (id, rows) in part.sessions.iter().map(rows_of) {
             let most = self.sessions.entry(id).or_default();
@@ -153,7 +155,7 @@ impl RemotePart {
         }
     }
 
-    /// Has what the lake's part has, and nothing else.
+    /// Sets the part to exactly what the lake's part has.
     pub(crate) fn set_sessions(&mut self, part: &PartEntry) {
         self.sessions = part.sessions.iter().map(rows_of).collect();
         self.has_others = false;
@@ -164,7 +166,7 @@ fn rows_of(session: &SessionEntry) -> (u64, [u64; 3]) {
     (xxhash_rust::xxh3::xxh3_64(session.id.as_bytes()), session.rows)
 }
 
-/// Key of a file.
+/// Returns the key of a file.
 pub(crate) fn file_key(machine: &str, (part, place): &FileKey) -> String {
     LAKE_TABLES.get(*place).map(|table| Layout::part(table, machine, part)).unwrap_or_default()
 }

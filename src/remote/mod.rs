@@ -1,7 +1,7 @@
-//! Object storage: a URL becomes a store, and the prefix below which a lake lies in it.
+//! Object storage: turns a URL into a store and the prefix of a lake.
 //!
-//! Credentials come from where each cloud's own tools take them, never from the URL or the configuration, and are in no
-//! message: what a store answers is cut down to its code and text, and searched for them once more.
+//! Credentials come from where each cloud's own tools take them, never from the URL or the configuration. No message
+//! contains them: a store's response is reduced to its code and text, and searched for them.
 
 mod aws;
 mod credentials;

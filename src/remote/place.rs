@@ -1,4 +1,4 @@
-//! Where a URL points to: which kind of store, which bucket, which prefix.
+//! Parses a URL into the kind of store, the bucket and the prefix.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::{Error, Result, shown};
 /// Kind of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// Amazon S3, and what speaks its protocol.
+    /// Amazon S3 and compatible stores.
     S3,
     /// Google Cloud Storage.
     Google,
@@ -21,18 +21,18 @@ pub enum Scheme {
     File,
 }
 
-/// Where a URL points to.
+/// The location of a lake in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Kind of the store.
     pub scheme: Scheme,
     /// Name of the bucket or container; empty for a folder.
     pub bucket: String,
-    /// What all keys begin with.
+    /// Prefix of all keys.
     pub prefix: Path,
-    /// The folder, where it is one.
+    /// The folder, if it is one.
     pub folder: Option<PathBuf>,
-    /// The URL as it is shown and handed on: without a slash at its end.
+    /// The URL as shown and passed on, without a trailing slash.
     pub url: String,
 }
 
@@ -42,14 +42,15 @@ impl Display for Place {
     }
 }
 
-/// What URLs are understood.
+/// Forms of URLs, for messages.
 const FORMS: &str = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER";
 
 impl Place {
-    /// Understands a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// [`Error::Usage`] when its scheme is not known, it names no bucket, or it holds what may be a credential.
+    /// Fails with [`Error::Usage`] if the scheme is unknown, there is no bucket, or it contains something that may be a
+    /// credential.
     pub fn parse(text: &str) -> Result<Self> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| no_url(text))?;
         let scheme = match scheme.to_ascii_lowercase().as_str() {
@@ -62,7 +63,7 @@ impl Place {
         let shown = shown::url(text);
         let secret = || {
             Error::Usage(
-                "the URL holds a user, a password or a query; credentials come from the environment".to_owned(),
+                "the URL contains a user, a password or a query; credentials come from the environment".to_owned(),
             )
         };
         let url = Url::parse(text).map_err(|error| {
@@ -79,7 +80,7 @@ impl Place {
         let host = url.host_str().unwrap_or_default();
         let bucket = if url.username().is_empty() { host } else { url.username() };
         if bucket.is_empty() {
-            return Err(Error::Usage(format!("`{shown}` names no bucket; write {FORMS}")));
+            return Err(Error::Usage(format!("`{shown}` has no bucket; write {FORMS}")));
         }
         let prefix = Path::from_url_path(url.path()).map_err(|error| bad_prefix(text, &error))?;
         Ok(Self { scheme, bucket: bucket.to_owned(), prefix, folder: None, url: without_slash(text) })
@@ -93,7 +94,7 @@ impl Place {
         Ok(Self { scheme: Scheme::File, bucket: String::new(), prefix, folder: Some(folder), url: without_slash(text) })
     }
 
-    /// A key below the prefix, as it is shown.
+    /// Returns the full form of a key below the prefix, for messages.
     pub fn shown(&self, key: &str) -> String {
         format!("{}/{key}", self.url)
     }
@@ -110,7 +111,7 @@ fn no_url(text: &str) -> Error {
 }
 
 fn bad_prefix(text: &str, error: &object_store::path::Error) -> Error {
-    Error::Usage(format!("`{text}` is no place for a lake: {error}"))
+    Error::Usage(format!("`{text}` is not a place for a lake: {error}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The store's client tries again by itself where it is sure that it may; broken connections remain.
+//! Retries after broken connections. The store's client retries everything else by itself.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use object_store::Result;
 
 use super::trouble::is_passing;
 
-/// Tries beyond the first.
+/// Most retries.
 const TRIES: u32 = 4;
-/// Pause before the first of them; each is twice as long as the one before.
+/// Pause before the first retry. Each pause is twice as long as the one before.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Does again what a broken connection cut off. Only for what may happen twice.
+/// Repeats an operation that a broken connection cut off. Only for operations that may run twice.
 pub(crate) async fn persistently<T, F: Future<Output = Result<T>>>(operation: impl Fn() -> F) -> Result<T> {
     let mut pause = PAUSE;
     for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-//! Opens the store that a URL names.
+//! Opens the store of a URL.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
@@ -21,32 +21,33 @@ use super::{Place, Scheme, credentials, persistently};
 use crate::environment::value;
 use crate::{Error, Result};
 
-/// How stores are reached: the configuration's `[storage]`. The clouds' own variables go before it.
+/// Access to stores: `[storage]` in the configuration. The clouds' own variables override it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// URL of a server that is not the cloud's own.
+    /// URL of a server other than the cloud's own.
     pub endpoint: Option<String>,
     /// Region of an S3 bucket.
     pub region: Option<String>,
-    /// Whether the bucket stands in the path and not in the host's name; so by default where there is an endpoint.
+    /// True if the bucket is in the path, not in the host name; the default with an endpoint.
     pub path_style: Option<bool>,
-    /// Whether an endpoint may be `http://`.
+    /// True if an endpoint may be `http://`.
     pub allow_http: bool,
-    /// Whether the credentials may be those that a cloud lends this machine, though nothing says that one does.
+    /// True if the machine's metadata service may provide credentials, even if the machine does not look like a
+    /// cloud's.
     pub instance_credentials: bool,
-    /// Whether an S3 server is sent no SHA-256 to check each object with: some do not know it.
+    /// True if objects are sent without a SHA-256: some S3 servers do not support it.
     pub no_checksum: bool,
 }
 
-/// A store, and the place in it below which a lake lies.
+/// A store, and the location of a lake in it.
 #[derive(Clone)]
 pub struct Remote {
     /// The store.
     pub store: Arc<dyn ObjectStore>,
-    /// Where it is, and what all keys begin with.
+    /// Location and prefix.
     pub place: Place,
-    /// Whether it is to be changed, too.
+    /// True if it is opened for writing too.
     is_written: bool,
 }
 
@@ -56,18 +57,19 @@ impl Debug for Remote {
     }
 }
 
-/// Longest time that one request may take. A part of a large file has to pass in it over a slow line.
+/// Longest time of one request. A part of a large file has to fit into it over a slow connection.
 const REQUEST: &str = "5 minutes";
-/// Time after which a request is not tried again; below what signatures last.
+/// Time after which a request is not retried; less than the lifetime of signatures.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Longest pause before that.
+/// Longest pause before a retry.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 impl Remote {
-    /// Opens the store that a URL names. No request is made.
+    /// Opens the store of a URL. Makes no request.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the URL or the options make no sense, [`Error::Remote`] when there are no credentials.
+    /// Fails with [`Error::Usage`] if the URL or the options are invalid, and with [`Error::Remote`] if there are no
+    /// credentials.
     pub fn open(url: &str, options: &Options) -> Result<Self> {
         let place = Place::parse(url)?;
         let store: Arc<dyn ObjectStore> = match place.scheme {
@@ -79,19 +81,19 @@ impl Remote {
         Ok(Self { store, place, is_written: false })
     }
 
-    /// The same, to be changed: what is refused is told by all that an upload needs.
+    /// Like `open`, for writing: errors of permission then name all that an upload needs.
     #[must_use]
     pub fn to_be_written(self) -> Self {
         Self { is_written: true, ..self }
     }
 
-    /// Path in the store of a key below the prefix.
+    /// Returns the store's path of a key below the prefix.
     pub fn path(&self, key: &str) -> Path {
         let keys = key.split('/').map(object_store::path::PathPart::from);
         self.place.prefix.parts().chain(keys).collect()
     }
 
-    /// The error of an operation on a key.
+    /// Returns the error of an operation on a key.
     pub(crate) fn failed(&self, action: &'static str, key: &str, error: &object_store::Error) -> Error {
         match failed(action, &self.place, key, error) {
             Error::Remote { action, url, trouble: Trouble::Denied, reason } if !self.is_written => {
@@ -101,7 +103,7 @@ impl Remote {
         }
     }
 
-    /// A whole object, and what a conditional write has to name; none where there is no such object.
+    /// Reads a whole object, and its version for a conditional write. Returns `None` if it does not exist.
     pub(crate) async fn read(&self, key: &str) -> Result<Option<(Bytes, UpdateVersion)>> {
         let path = self.path(key);
         let read = persistently(|| async {
@@ -112,22 +114,22 @@ impl Remote {
         match read.await {
             Ok(found) => Ok(Some(found)),
             Err(error) => {
-                let told = self.failed("read", key, &error);
+                let failure = self.failed("read", key, &error);
                 let is_absent = matches!(error, object_store::Error::NotFound { .. });
-                let has_bucket = !matches!(told, Error::Remote { trouble: Trouble::NoBucket, .. });
-                if is_absent && has_bucket { Ok(None) } else { Err(told) }
+                let has_bucket = !matches!(failure, Error::Remote { trouble: Trouble::NoBucket, .. });
+                if is_absent && has_bucket { Ok(None) } else { Err(failure) }
             }
         }
     }
 
-    /// Every object below a folder.
+    /// Lists every object below a folder.
     pub(crate) async fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
         let path = self.path(folder);
         let listed = persistently(|| self.store.list(Some(&path)).try_collect());
         listed.await.map_err(|error| self.failed("list", folder, &error))
     }
 
-    /// Removes objects; those that are not there are no error.
+    /// Deletes objects. Missing ones are no error.
     pub(crate) async fn remove(&self, keys: &[String]) -> Result<()> {
         let remove = || async {
             let paths: Vec<_> = keys.iter().map(|key| Ok(self.path(key))).collect();
@@ -144,7 +146,7 @@ impl Remote {
         persistently(remove).await.map_err(|error| self.failed("remove", first, &error))
     }
 
-    /// The key of a path in the store.
+    /// Returns the key of a store's path.
     pub(crate) fn key(&self, path: &Path) -> Option<String> {
         let parts: Vec<_> = path.prefix_match(&self.place.prefix)?.map(|part| part.as_ref().to_owned()).collect();
         Some(parts.join("/"))
@@ -156,21 +158,21 @@ fn retries() -> RetryConfig {
     RetryConfig { retry_timeout: PATIENCE, backoff, ..RetryConfig::default() }
 }
 
-/// The endpoint of the environment, else of the options, if it may be used.
+/// Returns the endpoint of the environment, or else of the options, if it is allowed.
 fn endpoint(named: Option<String>, options: &Options, http_is_allowed: bool) -> Result<Option<String>> {
     let Some(endpoint) = named.or_else(|| options.endpoint.clone()) else { return Ok(None) };
     let parsed = url::Url::parse(&endpoint).ok().filter(url::Url::has_host);
     let parsed = parsed.ok_or_else(|| Error::Usage("the endpoint is no URL; write https://host:port".to_owned()))?;
     if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() {
         return Err(Error::Usage(
-            "the endpoint holds a user, a password or a query; credentials come from the environment".to_owned(),
+            "the endpoint contains a user, a password or a query; credentials come from the environment".to_owned(),
         ));
     }
     match parsed.scheme() {
         "https" => Ok(Some(endpoint)),
         "http" if http_is_allowed => Ok(Some(endpoint)),
         "http" => Err(Error::Usage(format!(
-            "the endpoint `{endpoint}` is not encrypted; to use it all the same set `allow_http = true` under [storage]"
+            "the endpoint `{endpoint}` is not encrypted; to use it anyway, set `allow_http = true` under [storage]"
         ))),
         other => Err(Error::Usage(format!("the endpoint begins with `{other}://`; write https://host:port"))),
     }
@@ -229,7 +231,7 @@ fn s3(place: &Place, options: &Options) -> Result<object_store::aws::AmazonS3> {
     builder.build().map_err(|error| failed("open", place, "", &error))
 }
 
-/// An endpoint that already begins with the bucket stays as it is.
+/// An endpoint that already begins with the bucket stays unchanged.
 fn bucket_in_host(endpoint: &str, bucket: &str) -> String {
     match endpoint.split_once("://") {
         Some((scheme, host)) if !host.starts_with(&format!("{bucket}.")) => format!("{scheme}://{bucket}.{host}"),

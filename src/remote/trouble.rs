@@ -1,41 +1,42 @@
-//! What went wrong with a store, as far as somebody can do something about it.
+//! Errors of stores, classified by what somebody can do about them.
 
 use object_store::client::{HttpError, HttpErrorKind};
+use serde::Deserialize;
 
 use super::{Place, Scheme, credentials};
 use crate::Error;
 
-/// Kind of trouble with a store.
+/// Kind of error of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// No credentials are known for this kind of store, or not all of them.
+    /// Credentials for this kind of store are missing or incomplete.
     NoCredentials(Scheme),
-    /// The store does not know the credentials.
+    /// The store does not accept the credentials.
     WrongCredentials,
-    /// The key of an Azure account is wrong, or its firewall keeps this machine out.
+    /// The key of an Azure account is wrong, or its firewall blocks this machine.
     WrongKey,
-    /// The clock is wrong, by which requests are signed.
+    /// The clock is wrong; requests are signed with the time.
     WrongClock,
-    /// The credentials were good once.
+    /// The credentials have expired.
     Expired,
-    /// The credentials do not allow what an upload needs.
+    /// The credentials lack a permission that uploads need.
     Denied,
-    /// The credentials do not allow what a query needs.
+    /// The credentials lack a permission that queries need.
     DeniedReading,
-    /// There is no such bucket.
+    /// The bucket does not exist.
     NoBucket,
-    /// The bucket lies elsewhere.
+    /// The bucket is in another region.
     WrongRegion,
-    /// No answer.
+    /// The store does not respond.
     Unreachable,
-    /// The store cannot do it.
+    /// The store does not support the operation.
     Unsupported,
-    /// Something else.
+    /// Another error.
     Other,
 }
 
 impl Trouble {
-    /// What to do about it.
+    /// Returns what to do about it.
     pub(crate) fn hint(self) -> Option<&'static str> {
         Some(match self {
             Self::NoCredentials(Scheme::Google) => {
@@ -61,21 +62,21 @@ impl Trouble {
             Self::Expired => {
                 "renew the credentials (`aws sso login`, `gcloud auth login`, `az login`), then run it again"
             }
-            Self::Denied => "reading, writing, listing and deleting below the prefix have to be allowed",
-            Self::DeniedReading => "reading and listing below the prefix have to be allowed",
-            Self::NoBucket => "check the name of the bucket, or make it, and check the endpoint under [storage]",
+            Self::Denied => "uploads need permission to read, write, list and delete below the prefix",
+            Self::DeniedReading => "queries need permission to read and list below the prefix",
+            Self::NoBucket => "check the name of the bucket, or create it, and check the endpoint under [storage]",
             Self::WrongRegion => "set AWS_REGION, or `region` under [storage] in the configuration",
             Self::Unreachable => "check the network, and `endpoint` under [storage] in the configuration",
-            Self::Unsupported => "the store has to know conditional writes (If-Match, If-None-Match)",
+            Self::Unsupported => "the store must support conditional writes (If-Match, If-None-Match)",
             Self::Other => return None,
         })
     }
 }
 
-/// Longest reason that is told, in characters.
+/// Longest reason that is shown, in characters.
 const LONGEST: usize = 300;
 
-/// The error of an operation on a key.
+/// Returns the error of an operation on a key.
 pub(crate) fn failed(action: &'static str, place: &Place, key: &str, error: &object_store::Error) -> Error {
     let (trouble, reason) = understood(error);
     let reason: String = credentials::without_secrets(&reason).chars().take(LONGEST).collect();
@@ -83,7 +84,7 @@ pub(crate) fn failed(action: &'static str, place: &Place, key: &str, error: &obj
     Error::Remote { action, url, trouble, reason }
 }
 
-/// Whether an answer was cut off on its way, which the client leaves to us; what never arrived it has tried again itself.
+/// True if a response was cut off, which the client does not retry. It has retried requests without a response.
 pub(super) fn is_passing(error: &object_store::Error) -> bool {
     matches!(http_kind(error), Some(HttpErrorKind::Decode | HttpErrorKind::Interrupted | HttpErrorKind::Unknown))
 }
@@ -96,7 +97,7 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
     }
     let text = error.to_string();
     let answer = Answer::of(&text);
-    let trouble = match (answer.code, error) {
+    let trouble = match (&*answer.body.code, error) {
         ("NoSuchBucket" | "InvalidBucketName" | "ContainerNotFound" | "AccountNotFound", _) => Trouble::NoBucket,
         ("RequestTimeTooSkewed", _) => Trouble::WrongClock,
         ("AuthenticationFailed" | "AuthorizationFailure", _) => Trouble::WrongKey,
@@ -119,35 +120,38 @@ fn understood(error: &object_store::Error) -> (Trouble, String) {
         _ if text.contains("incorrectly configured region") => Trouble::WrongRegion,
         _ => Trouble::Other,
     };
-    (trouble, answer.told().unwrap_or_else(|| innermost(error)))
+    (trouble, answer.summary().unwrap_or_else(|| innermost(error)))
 }
 
-/// What a server answered: its status, and code and message of an XML body. The rest of a body is never told, since some
-/// servers repeat the request's headers in it.
+/// What a server answered: its status, and an XML body.
 struct Answer<'t> {
     status: &'t str,
-    code: &'t str,
-    message: &'t str,
+    body: Body,
+}
+
+/// The parts of a body that are reported. The rest is not: some servers repeat the request's headers in it.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Body {
+    code: String,
+    message: String,
 }
 
 impl<'t> Answer<'t> {
     fn of(text: &'t str) -> Self {
-        let between = |from: &str, to: &str| {
-            let (_, rest) = text.split_once(from)?;
-            Some(rest.split_once(to).map_or(rest, |(found, _)| found).trim())
-        };
-        let status = between("status code: ", ": ").filter(|status| !status.contains('<')).unwrap_or_default();
-        let element = |name: &str| between(&format!("<{name}>"), "<").unwrap_or_default();
-        Self { status, code: element("Code"), message: element("Message") }
+        let answer = text.split_once("status code: ").map_or("", |(_, answer)| answer);
+        let status = answer.split_once(": ").map_or(answer, |(status, _)| status).trim();
+        let body = text.find('<').and_then(|at| quick_xml::de::from_str(text.get(at..)?).ok());
+        Self { status: if status.contains('<') { "" } else { status }, body: body.unwrap_or_default() }
     }
 
-    fn told(&self) -> Option<String> {
-        let told = match (self.code, self.message) {
+    fn summary(&self) -> Option<String> {
+        let text = match (&*self.body.code, self.body.message.lines().next()) {
             ("", _) => self.status.to_owned(),
-            (code, "") => code.to_owned(),
-            (code, message) => format!("{code}: {}", message.lines().next().unwrap_or_default()),
+            (code, None) => code.to_owned(),
+            (code, Some(message)) => format!("{code}: {message}"),
         };
-        Some(told).filter(|told| !told.is_empty())
+        Some(text).filter(|text| !text.is_empty())
     }
 }
 

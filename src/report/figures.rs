@@ -1,4 +1,4 @@
-//! The rows of a query, read by the names of their columns, and how their values look.
+//! Reads the rows of a query by column name, and formats their values.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const OPTIONS: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M"))
     .with_date_format(Some("%Y-%m-%d"));
 
-/// What a column's values are, by its name and type.
+/// The kind of a column's values, by its name and type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Money,
@@ -36,7 +36,7 @@ impl<'b> Figures<'b> {
         Self { batch: Cow::Borrowed(batch) }
     }
 
-    /// No rows and no columns.
+    /// Returns an empty result.
     pub(super) fn none() -> Self {
         Self { batch: Cow::Owned(RecordBatch::new_empty(Arc::new(Schema::empty()))) }
     }
@@ -49,7 +49,7 @@ impl<'b> Figures<'b> {
         self.batch.num_rows()
     }
 
-    /// What kind of values a column has; none where there is no such column.
+    /// Returns the kind of a column's values, or `None` if there is no such column.
     pub(super) fn kind(&self, name: &str) -> Option<Kind> {
         let data = self.batch.column_by_name(name)?.data_type();
         Some(match data {
@@ -61,7 +61,7 @@ impl<'b> Figures<'b> {
         })
     }
 
-    /// The values of a column of numbers or days; days count from 1970.
+    /// Returns the values of a column of numbers or days. Days count from 1970.
     pub(super) fn numbers(&self, name: &str) -> Result<Vec<Option<f64>>> {
         let Some(column) = self.batch.column_by_name(name) else { return Ok(Vec::new()) };
         let days =
@@ -70,31 +70,31 @@ impl<'b> Figures<'b> {
         Ok(numbers.as_primitive::<Float64Type>().iter().collect())
     }
 
-    /// The values of a column as people read them; a null is empty.
+    /// Returns the formatted values of a column. A null is empty.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<String>> {
         let (Some(column), Some(kind)) = (self.batch.column_by_name(name), self.kind(name)) else {
             return Ok(Vec::new());
         };
         match kind {
-            Kind::Text | Kind::Moment => told(column),
+            Kind::Text | Kind::Moment => texts(column),
             kind => Ok(self.numbers(name)?.into_iter().map(|number| shown(kind, number)).collect()),
         }
     }
 
-    /// The sum of a column of counts.
+    /// Returns the sum of a column of counts.
     pub(super) fn sum(&self, name: &str) -> Result<f64> {
         Ok(self.numbers(name)?.into_iter().flatten().sum())
     }
 }
 
-fn told(column: &ArrayRef) -> Result<Vec<String>> {
+fn texts(column: &ArrayRef) -> Result<Vec<String>> {
     let formatter = ArrayFormatter::try_new(column, &OPTIONS)?;
-    // A moment that no calendar has is as good as none.
+    // A time outside of the calendar counts as none.
     let text = |row| formatter.value(row).try_to_string().unwrap_or_default();
     Ok((0..column.len()).map(|row| visible(&text(row)).into_owned()).collect())
 }
 
-/// A number as its kind is shown; nothing for none.
+/// Formats a number by its kind. Returns an empty text for none.
 pub(super) fn shown(kind: Kind, number: Option<f64>) -> String {
     match (kind, number) {
         (_, None) => String::new(),
@@ -104,7 +104,7 @@ pub(super) fn shown(kind: Kind, number: Option<f64>) -> String {
     }
 }
 
-/// The digits before the point in groups of three.
+/// Groups the digits before the point by three.
 fn grouped(number: &str) -> String {
     let (whole, rest) = number.find('.').map_or((number, ""), |point| number.split_at(point));
     let digits = whole.chars().filter(char::is_ascii_digit).count();

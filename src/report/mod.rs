@@ -1,6 +1,6 @@
-//! What everything cost, as one HTML page that needs nothing beside it: no script, no font, no picture from elsewhere.
+//! The report: one self-contained HTML page about cost and waste, without scripts, fonts or pictures from elsewhere.
 //!
-//! Every figure is a canned query's, or of the table `findings`. What transcripts say is text here, and escaped.
+//! Every figure comes from a canned query or from the table `findings`. Texts from transcripts are escaped.
 
 mod figures;
 mod plot;
@@ -21,26 +21,26 @@ use crate::query::canned::Library;
 use figures::{Figures, Kind, shown};
 use sections::SECTIONS;
 
-/// What a page says to be made by, so that one is known again.
+/// Generator in the page, by which llrem recognises its own pages.
 pub const GENERATOR: &str = "llrem report";
 
 const STYLE: &str = include_str!("style.css");
 
-/// What a page is made of.
+/// The content of a page.
 pub struct Page<'a> {
-    /// When it is made, in the zone of its days and hours.
+    /// When it is created, in the time zone of its days and hours.
     pub made_at: DateTime<Tz>,
-    /// What it is limited to: names and values.
+    /// Its filters: names and values.
     pub filters: Vec<(&'static str, String)>,
-    /// The canned queries: their titles, and what their columns mean.
+    /// The canned queries, for their titles and the meanings of their columns.
     pub queries: &'a Library,
     /// The rows of each of [`queries`].
     pub results: BTreeMap<&'static str, RecordBatch>,
-    /// The findings, those that wasted most first.
+    /// The findings, those with most waste first.
     pub findings: RecordBatch,
-    /// What the findings come to, in a sentence.
+    /// Summary of the findings, in a sentence.
     pub tally: String,
-    /// Queries that this lake cannot answer, and why.
+    /// Queries that cannot run on this lake, and the reasons.
     pub unanswered: BTreeMap<&'static str, &'static str>,
 }
 
@@ -51,10 +51,11 @@ pub fn queries() -> Vec<&'static str> {
 }
 
 impl Page<'_> {
-    /// The page.
+    /// Renders the page.
     ///
     /// # Errors
-    /// [`crate::Error::Query`] when a plot cannot be drawn, [`crate::Error::Arrow`] when a column is not what it should be.
+    /// Fails with [`crate::Error::Query`] if a plot cannot be drawn, and with [`crate::Error::Arrow`] if a column has
+    /// an unexpected type.
     pub fn html(&self) -> Result<String> {
         let policy = format!(
             "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
@@ -95,7 +96,7 @@ impl Page<'_> {
 
     fn scope(&self) -> Markup {
         html! {
-            @if self.filters.is_empty() { "All that the lake has." }
+            @if self.filters.is_empty() { "The whole lake." }
             @for (place, (name, value)) in self.filters.iter().enumerate() {
                 @if place > 0 { " · " }
                 (name) " " b { (crate::shown::visible(value)) }
@@ -138,16 +139,16 @@ impl Page<'_> {
         })
     }
 
-    /// The figures that people ask for first, and what they leave out.
+    /// Renders the most important figures, and what they leave out.
     fn totals(&self) -> Result<Markup> {
         let totals = self.figures(sections::TOTALS);
-        let mut told = Vec::new();
+        let mut headline = Vec::new();
         for (column, name) in sections::HEADLINE {
-            told.push((name, totals.texts(column)?.into_iter().next().unwrap_or_default()));
+            headline.push((name, totals.texts(column)?.into_iter().next().unwrap_or_default()));
         }
         let (unpriced, partial) = (totals.sum("unpriced_responses")?, totals.sum("partial_responses")?);
         Ok(html! {
-            dl { @for (name, value) in &told { div { dt { (name) } dd { @if value.is_empty() { "–" } @else { (value) } } } } }
+            dl { @for (name, value) in &headline { div { dt { (name) } dd { @if value.is_empty() { "–" } @else { (value) } } } } }
             @if unpriced > 0.0 {
                 p.warn {
                     (shown(Kind::Number, Some(unpriced))) " responses have no known price, and the cost leaves them out: "
@@ -157,7 +158,7 @@ impl Page<'_> {
             @if partial > 0.0 {
                 p.warn {
                     "The counts of " (shown(Kind::Number, Some(partial)))
-                    " responses are not exact: rounded, estimated, or without what came later. Most cost more than is said here."
+                    " responses are not exact: rounded, estimated, or taken before the response ended. Most cost more than shown here."
                 }
             }
         })

@@ -1,4 +1,4 @@
-//! Plots as SVG, drawn by `plotters`: shapes and texts, no names from transcripts.
+//! Plots as SVG, drawn by `plotters`: shapes and texts, without names from transcripts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::figures::{Kind, shown};
 use crate::{Error, Result};
 
-/// Colours that those who see few of them tell apart, on dark and on light.
+/// Colours that people with colour blindness can distinguish, on dark and on light.
 const COLORS: [RGBColor; 6] = [
     RGBColor(0x44, 0x77, 0xaa),
     RGBColor(0xee, 0x66, 0x77),
@@ -25,22 +25,22 @@ const OTHERS: RGBColor = RGBColor(0x99, 0x99, 0x99);
 const LINES: RGBColor = RGBColor(0x80, 0x80, 0x80);
 const WIDTH: u32 = 960;
 const HEIGHT: u32 = 280;
-/// Room for the labels of an axis. Pixels.
+/// Space for the labels of an axis. Pixels.
 const LEFT: u32 = 72;
 const BELOW: u32 = 32;
-/// Room for half of the last label. Pixels.
+/// Space for half of the last label. Pixels.
 const RIGHT: u32 = 40;
-/// Fewest days that an axis shows.
+/// Fewest days on an axis.
 const DAYS: i32 = 14;
 
-/// What is drawn: anything else is a mistake of whoever wrote it, and would leave no room for the rest.
+/// Range of values that are drawn. Others are mistakes of their author, and would leave no space for the rest.
 const DRAWN: Range<f64> = 0.0..1e9;
 /// The years 1970 to 2199, in days since 1970.
 const DRAWN_DAYS: Range<i32> = 0..84_006;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// A drawing, and what it is called for those who cannot see it.
+/// A drawing, with a description for people who cannot see it.
 pub(super) struct Plot {
     pub(super) id: &'static str,
     pub(super) title: String,
@@ -60,7 +60,7 @@ impl Plot {
         let mut drawn = String::new();
         {
             let area = SVGBackend::with_string(&mut drawn, size).into_drawing_area();
-            let outcome = draw(&area).and_then(|()| area.present().map_err(told));
+            let outcome = draw(&area).and_then(|()| area.present().map_err(drawing_error));
             outcome.map_err(|reason| Error::Query(format!("cannot draw `{title}`: {reason}")))?;
         }
         Ok(Self { id, title, about, drawn, size })
@@ -69,7 +69,7 @@ impl Plot {
     pub(super) fn markup(&self) -> Markup {
         let (title, about) = (format!("{}-title", self.id), format!("{}-about", self.id));
         let view = format!("0 0 {} {}", self.size.0, self.size.1);
-        // What is drawn stands between the tags of an image of its own.
+        // The drawing is inserted between the tags of our own image element.
         let shapes = self.drawn.split_once('>').map_or("", |(_, rest)| rest);
         let shapes = shapes.rsplit_once("</svg>").map_or(shapes, |(shapes, _)| shapes);
         html! {
@@ -82,11 +82,11 @@ impl Plot {
     }
 }
 
-fn told(error: impl std::fmt::Display) -> String {
+fn drawing_error(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// What one name has on each day.
+/// The values of one name by day.
 pub(super) struct Series {
     pub(super) name: String,
     /// By days since 1970.
@@ -94,7 +94,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Values that can be drawn are kept.
+    /// Keeps values that can be drawn.
     pub(super) fn new(name: String, values: impl Iterator<Item = (i32, f64)>) -> Self {
         let is_drawn = |(day, value): &(i32, f64)| DRAWN_DAYS.contains(day) && DRAWN.contains(value);
         Self { name, values: values.filter(is_drawn).collect() }
@@ -105,22 +105,22 @@ impl Series {
     }
 }
 
-/// Colour of the series of that place; those behind the last colour share one.
+/// Returns the colour of a series by index. Those after the last colour share one.
 pub(super) fn color(place: usize) -> RGBColor {
     COLORS.get(place).copied().unwrap_or(OTHERS)
 }
 
-/// The colour as style sheets have it.
+/// Returns the colour for style sheets.
 pub(super) fn code(color: RGBColor) -> String {
     format!("#{:02x}{:02x}{:02x}", color.0, color.1, color.2)
 }
 
-/// Whether a series has a colour of its own.
+/// True if a series has a colour of its own.
 pub(super) fn has_color(place: usize) -> bool {
     place < COLORS.len()
 }
 
-/// Amounts of dollars by day, one upon the other; none where there is no day.
+/// Draws stacked amounts of dollars by day. Returns `None` if there is no day.
 pub(super) fn stacked(id: &'static str, title: &str, series: &[Series]) -> Result<Option<Plot>> {
     let Some(days) = days(series.iter().flat_map(|series| series.values.keys())) else { return Ok(None) };
     let mut sums: BTreeMap<i32, f64> = BTreeMap::new();
@@ -141,29 +141,29 @@ pub(super) fn stacked(id: &'static str, title: &str, series: &[Series]) -> Resul
                 *from += usd;
                 Rectangle::new([(*day, base), (day + width, base + usd)], color(place).filled())
             });
-            chart.draw_series(bars.collect::<Vec<_>>()).map_err(told)?;
+            chart.draw_series(bars.collect::<Vec<_>>()).map_err(drawing_error)?;
         }
         Ok(())
     })
     .map(Some)
 }
 
-/// A share of 0 to 1 by day; none where there is no day.
+/// Draws a share of 0 to 1 by day. Returns `None` if there is no day.
 pub(super) fn line(id: &'static str, title: &str, series: &Series) -> Result<Option<Plot>> {
     let Some(days) = days(series.values.keys()) else { return Ok(None) };
     let about = format!("A line over the days from {} to {}, from 0 to 100 %.", date(days.start), date(days.end - 1));
     Plot::draw(id, (WIDTH, HEIGHT), title.to_owned(), about, |area| {
         let mut chart = chart(area, days.clone(), 1.0, &|share| format!("{:.0} %", share * 100.0))?;
         let points = || series.values.iter().map(|(day, share)| (*day, *share));
-        chart.draw_series(LineSeries::new(points(), color(0).stroke_width(2))).map_err(told)?;
+        chart.draw_series(LineSeries::new(points(), color(0).stroke_width(2))).map_err(drawing_error)?;
         let dots = points().map(|point| Circle::new(point, 3, color(0).filled()));
-        chart.draw_series(dots.collect::<Vec<_>>()).map_err(told)?;
+        chart.draw_series(dots.collect::<Vec<_>>()).map_err(drawing_error)?;
         Ok(())
     })
     .map(Some)
 }
 
-/// How much there is in each hour of the week, as the strength of its colour; keys are weekday, from 1 Monday, and hour.
+/// Draws the amount in each hour of the week as the strength of a colour. Keys are weekday, from 1 Monday, and hour.
 pub(super) fn week(id: &'static str, title: &str, hours: &BTreeMap<(i32, i32), f64>) -> Result<Option<Plot>> {
     const NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
     let (left, wide, high) = (56, 37, 26);
@@ -177,19 +177,20 @@ pub(super) fn week(id: &'static str, title: &str, hours: &BTreeMap<(i32, i32), f
     Plot::draw(id, (WIDTH, 220), title.to_owned(), about, |area| {
         let style = |anchor| label_style(14).pos(anchor);
         for (row, name) in (0..).zip(NAMES) {
-            let beside = style(Pos::new(HPos::Right, VPos::Center));
-            area.draw(&Text::new(name, (left - 8, row * high + high / 2), beside)).map_err(told)?;
+            let right_aligned = style(Pos::new(HPos::Right, VPos::Center));
+            area.draw(&Text::new(name, (left - 8, row * high + high / 2), right_aligned)).map_err(drawing_error)?;
         }
         for hour in (0..24).step_by(3) {
             let below = style(Pos::new(HPos::Left, VPos::Top));
-            area.draw(&Text::new(format!("{hour:02}:00"), (left + hour * wide, 7 * high + 6), below)).map_err(told)?;
+            area.draw(&Text::new(format!("{hour:02}:00"), (left + hour * wide, 7 * high + 6), below))
+                .map_err(drawing_error)?;
         }
         for (row, hour) in (0..7).flat_map(|row| (0..24).map(move |hour| (row, hour))) {
             let share = hours.get(&(row + 1, hour)).map_or(0.0, |amount| (amount / most).clamp(0.0, 1.0));
             let corner = (left + hour * wide, row * high);
             let field = [corner, (corner.0 + wide - 2, corner.1 + high - 2)];
             let fill = if share > 0.0 { color(0).mix(0.15 + 0.85 * share) } else { LINES.mix(0.12) };
-            area.draw(&Rectangle::new(field, fill.filled())).map_err(told)?;
+            area.draw(&Rectangle::new(field, fill.filled())).map_err(drawing_error)?;
         }
         Ok(())
     })
@@ -202,7 +203,7 @@ type Chart<'a, 'b> = ChartContext<
     Cartesian2d<plotters::coord::types::RangedCoordi32, plotters::coord::types::RangedCoordf64>,
 >;
 
-/// The axes: days, and amounts from 0 on.
+/// Draws the axes: days, and amounts from 0 on.
 fn chart<'a, 'b>(
     area: &'a Area<'b>,
     days: Range<i32>,
@@ -215,11 +216,11 @@ fn chart<'a, 'b>(
         .x_label_area_size(BELOW)
         .y_label_area_size(LEFT)
         .build_cartesian_2d(days, 0.0..most)
-        .map_err(told)?;
+        .map_err(drawing_error)?;
     let mut mesh = chart.configure_mesh();
     mesh.disable_x_mesh().light_line_style(TRANSPARENT).bold_line_style(LINES.mix(0.3)).axis_style(LINES);
     mesh.x_labels(8).y_labels(5).label_style(label_style(15));
-    mesh.x_label_formatter(&|day| date(*day)).y_label_formatter(amounts).draw().map_err(told)?;
+    mesh.x_label_formatter(&|day| date(*day)).y_label_formatter(amounts).draw().map_err(drawing_error)?;
     Ok(chart)
 }
 
@@ -227,7 +228,7 @@ fn label_style(size: i32) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&BLACK)
 }
 
-/// From the first day to the one after the last, and not too few.
+/// Returns the range from the first day to the one after the last, with a minimum length.
 fn days<'d>(days: impl Iterator<Item = &'d i32>) -> Option<Range<i32>> {
     let (first, last) = days.fold(None, |span: Option<(i32, i32)>, day| {
         Some(span.map_or((*day, *day), |(first, last)| (first.min(*day), last.max(*day))))
@@ -235,7 +236,7 @@ fn days<'d>(days: impl Iterator<Item = &'d i32>) -> Option<Range<i32>> {
     Some(first.min(last + 1 - DAYS)..last + 1)
 }
 
-/// A bar is a day wide, and a pixel where there are many.
+/// Returns the width of a bar: one day, and at least a pixel.
 fn bar_width(days: &Range<i32>) -> i32 {
     let pixels = i32::try_from(WIDTH - LEFT - RIGHT).unwrap_or(i32::MAX);
     (days.end - days.start).div_euclid(pixels) + 1

@@ -1,4 +1,4 @@
-//! The parts of the page: for each, a canned query as a table, and what of it is drawn.
+//! The sections of the page: a canned query each, as a table and sometimes a plot.
 
 use arrow::array::RecordBatch;
 use maud::{Markup, html};
@@ -11,7 +11,7 @@ use crate::tables::{ColumnDef, FINDINGS};
 
 /// The query of the headline.
 pub(super) const TOTALS: &str = "totals";
-/// Columns of it, and what people call them.
+/// Its columns, with labels.
 pub(super) const HEADLINE: [(&str, &str); 9] = [
     ("cost_usd", "Cost"),
     ("sessions", "Sessions"),
@@ -23,25 +23,25 @@ pub(super) const HEADLINE: [(&str, &str); 9] = [
     ("cache_write_tokens", "Tokens written to a cache"),
     ("output_tokens", "Output tokens"),
 ];
-/// Columns of the findings that people read.
+/// Columns of the findings that are shown.
 const FOUND: [&str; 8] =
     ["severity", "wasted_cost_usd", "detector", "explanation", "evidence", "project", "started_at", "session_id"];
 pub(super) const FINDINGS_TITLE: &str = "What was wasted";
-/// The section that the findings go before.
+/// The section after the findings.
 pub(super) const AFTER_FINDINGS: &str = "cost_by_session";
-/// Findings that are shown.
+/// Most findings that are shown.
 const MOST_FINDINGS: usize = 30;
 
-/// A canned query as a part of the page.
+/// A section with a canned query.
 pub(super) struct Section {
     pub(super) query: &'static str,
-    /// Its columns that people read.
+    /// Its columns that are shown.
     columns: &'static [&'static str],
-    /// The column whose share of its largest value a bar shows.
+    /// The column with a bar for each value, relative to the largest.
     bar: Option<&'static str>,
-    /// Rows that are shown.
+    /// Most rows that are shown.
     most: usize,
-    /// The query that is drawn, where that is another one.
+    /// The query of the plot, if it is another one.
     pub(super) plotted: Option<&'static str>,
     drawing: Option<Drawing>,
 }
@@ -146,7 +146,7 @@ pub(super) const SECTIONS: &[Section] = &[
 ];
 
 impl Section {
-    /// Name of its place in the page.
+    /// Returns the id of the section in the page.
     pub(super) fn id(&self) -> String {
         self.query.replace('_', "-")
     }
@@ -195,7 +195,7 @@ impl Section {
     }
 }
 
-/// What the detectors found.
+/// Renders the findings.
 pub(super) fn findings(page: &Page<'_>) -> Result<Markup> {
     let doc = |column: &str| {
         let known = FINDINGS.columns.iter().find(|known| known.name == column);
@@ -214,7 +214,7 @@ pub(super) fn findings(page: &Page<'_>) -> Result<Markup> {
     })
 }
 
-/// The first rows of a result, and where the others are to be had.
+/// Renders the first rows of a result, and where to get the others.
 fn table(
     rows: &RecordBatch,
     columns: &[&str],
@@ -258,14 +258,14 @@ fn heading(column: &str) -> String {
 fn class(column: &str, kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Money | Kind::Share | Kind::Number => Some("number"),
-        // Sentences.
+        // Columns with sentences.
         Kind::Text if matches!(column, "title" | "explanation" | "evidence" | "problem") => Some("text"),
         Kind::Moment => Some("moment"),
         Kind::Text => None,
     }
 }
 
-/// Each value's share of the largest. Percent.
+/// Returns each value's share of the largest. Percent.
 fn shares(figures: &Figures<'_>, column: &str) -> Result<Vec<f64>> {
     let values: Vec<f64> = figures.numbers(column)?.into_iter().map(Option::unwrap_or_default).collect();
     let most = values.iter().copied().fold(0.0, f64::max);
@@ -280,7 +280,7 @@ fn share(percent: f64) -> Markup {
     }
 }
 
-/// The agents in the order of what they cost, with what each cost on each day.
+/// Returns the agents, most expensive first, with the cost of each by day.
 fn cost_by_day(page: &Page<'_>) -> Result<Option<(Plot, Markup)>> {
     let figures = page.figures("cost_by_day_and_agent");
     let (days, agents) = (figures.numbers("day")?, figures.texts("agent")?);
@@ -331,7 +331,7 @@ fn hours_of_week(page: &Page<'_>) -> Result<Option<(Plot, Markup)>> {
     Ok(plot.map(|plot| (plot, html! { "The stronger the colour, the more responses." })))
 }
 
-/// A number that is a whole one; none where it is too large.
+/// Converts an integer to a number. Returns `None` if it is too large.
 fn whole(number: f64) -> Option<i32> {
     let is_whole = number.fract() == 0.0 && number.abs() < f64::from(i32::MAX);
     #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]

@@ -1,13 +1,13 @@
-//! A record that lies on several lines, because the program did not escape the line ends in one of its texts.
+//! Joins a record that spans several lines, because the program did not escape the line ends in one of its texts.
 
 use serde::de::IgnoredAny;
 
 use super::{Line, repair};
 
-/// Lines that one record may lie on.
+/// Most lines of one record.
 const LINES: usize = 16;
 
-/// Bytes that it may have.
+/// Most bytes of one record.
 const BYTES: usize = 4 << 20;
 
 /// The lines so far of what may be one record.
@@ -17,7 +17,7 @@ pub(crate) struct Broken {
     bytes: usize,
 }
 
-/// A line that is held.
+/// A stored line.
 pub(super) struct Part {
     number: u64,
     bytes: Vec<u8>,
@@ -30,13 +30,13 @@ impl Part {
     }
 }
 
-/// What the lines are together.
+/// The result of joining lines.
 pub(super) enum Joined {
     /// A whole record.
     Whole(String),
     /// The beginning of one.
     Beginning,
-    /// Nothing that can be read.
+    /// Nothing readable.
     Nothing,
 }
 
@@ -45,7 +45,7 @@ impl Broken {
         self.lines.is_empty()
     }
 
-    /// Adds a line that is none by itself.
+    /// Adds a line that is no record by itself.
     pub(super) fn add(&mut self, line: &Line<'_>) -> Joined {
         self.bytes += line.bytes.len();
         self.lines.push(Part { number: line.number, bytes: line.bytes.to_vec(), ended: line.ended });
@@ -60,7 +60,7 @@ impl Broken {
         }
     }
 
-    /// The lines that are held; they are held no longer.
+    /// Takes the stored lines.
     pub(super) fn take(&mut self) -> Vec<Part> {
         self.bytes = 0;
         std::mem::take(&mut self.lines)

@@ -1,25 +1,25 @@
-//! Compressed texts, in files and in databases: no more is unpacked than a text of such a size may hold.
+//! Compressed texts in files and databases, with bounds on their unpacked size.
 
 use std::io::{self, Cursor, Read};
 
 use super::{Lines, MAX_LINE};
 
-/// Most that is unpacked of a compressed file, however small it is, and however large. Bytes.
+/// Smallest and largest bound on what a compressed file unpacks to. Bytes.
 const UNPACKED: [u64; 2] = [256 << 20, 2 << 30];
 
-/// How many times its own size is unpacked of a file between the two: logs shrink to a hundredth, sessions hardly do.
+/// Largest compression ratio of a file in between: logs shrink to a hundredth, sessions much less.
 const FILE_RATIO: u64 = 64;
 
-/// As [`FILE_RATIO`], of a record, of which a database may hold any number.
+/// Like [`FILE_RATIO`], for a record, of which a database may have any number.
 const RECORD_RATIO: u64 = 200;
 
-/// How much of a file that is compressed to so many bytes is unpacked. Bytes.
+/// Returns the bound for a file of this compressed size. Bytes.
 pub(super) fn most_of(compressed: u64) -> u64 {
     let [least, most] = UNPACKED;
     compressed.saturating_mul(FILE_RATIO).clamp(least, most)
 }
 
-/// The lines of a text that a database holds, compressed by Zstandard or not.
+/// Returns the lines of a text in a database, compressed by Zstandard or not.
 pub(crate) fn lines_of_blob(blob: Vec<u8>, is_compressed: bool) -> io::Result<Lines<'static>> {
     let bytes = blob.len() as u64;
     let blob = Cursor::new(blob);
@@ -30,10 +30,10 @@ pub(crate) fn lines_of_blob(blob: Vec<u8>, is_compressed: bool) -> io::Result<Li
     Ok(Lines::unpacked(Box::new(decoder), bytes))
 }
 
-/// A record that a database holds compressed by Zstandard.
+/// Decompresses a record of a database.
 ///
 /// # Errors
-/// When it is damaged, or longer than a line may be.
+/// Fails if it is damaged, or longer than a line may be.
 pub(crate) fn decompress(blob: &[u8]) -> io::Result<Vec<u8>> {
     let most = (blob.len() as u64).saturating_mul(RECORD_RATIO).clamp(MAX_SMALL, MAX_LINE as u64);
     let mut bytes = Vec::new();
@@ -44,7 +44,7 @@ pub(crate) fn decompress(blob: &[u8]) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a record may unpack to however small it is: a few bytes can stand for a page of spaces. Bytes.
+/// Smallest bound of a record: a few bytes can mean a page of spaces. Bytes.
 const MAX_SMALL: u64 = 1 << 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Tells whether the files of a source have only grown since the last reading.
+//! Detects whether the files of a source have only grown since the last reading.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,27 +8,27 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::open_regular;
 
-/// Length of the end of each file that is hashed. If a program rewrites a file without some lines, other bytes stand there.
-/// Bytes.
+/// Length of the hashed end of each file. If a program rewrites a file without some lines, this position has other
+/// bytes. Bytes.
 const END: u64 = 64 << 10;
-/// Length of the beginning of each file that is hashed. Bytes.
+/// Length of the hashed beginning of each file. Bytes.
 const START: u64 = 4 << 10;
 
-/// First bytes of an SQLite database. SQLite changes its files in place, so that a hash of their ends proves nothing.
+/// First bytes of an SQLite database. SQLite changes its files in place, so a hash of their ends proves nothing.
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
 /// Sizes of a source's files, and a hash of the beginning and end of each. Later, the same hash over the same sizes shows
 /// that the files have only grown.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Extent {
-    /// Size of the main file and of each companion; none for a file that does not exist. Bytes.
+    /// Size of the main file and of each companion; `None` for a file that does not exist. Bytes.
     sizes: Vec<Option<u64>>,
     /// Hash of their beginnings and ends.
     hash: u64,
 }
 
 impl Extent {
-    /// Returns the extent of a source's file and its companions; none if any of them is a folder or a database.
+    /// Returns the extent of a source's file and its companions, or `None` if any of them is a folder or a database.
     pub(crate) fn of(path: &Path, companions: &[PathBuf]) -> Option<Self> {
         let size = |path: &Path| match std::fs::metadata(path) {
             Ok(metadata) => metadata.is_file().then_some(Some(metadata.len())),
@@ -39,7 +39,7 @@ impl Extent {
         Some(Self { sizes, hash })
     }
 
-    /// Returns true if the files still have this content at the same places.
+    /// True if the files still have this content at the same positions.
     pub(crate) fn is_held_by(&self, path: &Path, companions: &[PathBuf]) -> bool {
         self.sizes.len() == companions.len() + 1 && hash(path, companions, &self.sizes) == Some(self.hash)
     }
@@ -49,7 +49,7 @@ fn files<'p>(path: &'p Path, companions: &'p [PathBuf]) -> impl Iterator<Item = 
     std::iter::once(path).chain(companions.iter().map(PathBuf::as_path))
 }
 
-/// Returns the hash of beginnings and ends, as if the files had these sizes; none if one is shorter or cannot be read.
+/// Returns the hash of beginnings and ends for files of these sizes, or `None` if one is shorter or cannot be read.
 fn hash(path: &Path, companions: &[PathBuf], sizes: &[Option<u64>]) -> Option<u64> {
     let mut hasher = Xxh3::new();
     for (path, size) in files(path, companions).zip(sizes) {

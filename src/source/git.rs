@@ -1,4 +1,5 @@
-//! Commits in the repository of a project. Objects alone are read: no configuration, nothing is run, written or fetched.
+//! Commits in the repository of a project. Reads only objects: no configuration, and it runs, writes and fetches
+//! nothing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -7,11 +8,11 @@ use gix_odb::{Handle, Header, pack::Find};
 
 /// Longest commit that is read. Bytes.
 const MAX_COMMIT: u64 = 256 << 10;
-/// Most memory that an object of a pack may ask for. Bytes.
+/// Most memory for an object of a pack. Bytes.
 const MAX_ALLOCATION: usize = 16 << 20;
-/// Commits that are looked up in one repository.
+/// Most commits to look up in one repository.
 const MAX_LOOKUPS: usize = 10_000;
-/// Longest `.git` file that points elsewhere. Bytes.
+/// Longest `.git` file that points to another folder. Bytes.
 const MAX_POINTER: u64 = 4096;
 
 /// A repository's objects.
@@ -21,7 +22,7 @@ pub(crate) struct Repository {
     lookups: usize,
 }
 
-/// What is wanted of a commit.
+/// The needed data of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Commit {
     /// Its full hash, in hexadecimal digits.
@@ -33,7 +34,7 @@ pub(crate) struct Commit {
 }
 
 impl Repository {
-    /// The repository whose work tree is the folder; none where there is none that can be read.
+    /// Opens the repository whose work tree is the folder. Returns `None` if there is none or it cannot be read.
     pub(crate) fn of_folder(folder: &Path) -> Option<Self> {
         let loose = git_folder(folder)?.join("objects");
         // Objects may be borrowed from repositories anywhere on the disk, and a pipe in place of a pack would block.
@@ -50,7 +51,7 @@ impl Repository {
         Some(Self { objects, loose, lookups: 0 })
     }
 
-    /// The commit whose hash begins with so many digits, when it is the only one.
+    /// Returns the commit whose hash begins with these digits, if it is the only one.
     pub(crate) fn commit(&mut self, digits: &str) -> Option<Commit> {
         self.lookups += 1;
         if self.lookups > MAX_LOOKUPS || !holds_only_files(&self.loose.join(digits.get(..2)?)) {
@@ -71,12 +72,12 @@ impl Repository {
     }
 }
 
-/// A damaged repository costs its commits, nothing else.
+/// A damaged repository loses its commits, nothing else.
 fn guarded<T>(read: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(read)).ok().flatten()
 }
 
-/// `.git`, or the folder that it points to where the work tree is one of several.
+/// Returns `.git`, or the folder that it points to if there are several work trees.
 fn git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if git.is_dir() {
@@ -91,13 +92,13 @@ fn pointer(path: &Path) -> Option<String> {
     String::from_utf8(super::head(path, MAX_POINTER).ok()?).ok()
 }
 
-/// Whether a folder, if it is there, holds nothing but files and folders.
+/// True if a folder contains only files and folders, or does not exist.
 fn holds_only_files(folder: &Path) -> bool {
     let Ok(mut entries) = std::fs::read_dir(folder) else { return true };
     entries.all(|entry| entry.and_then(|entry| entry.file_type()).is_ok_and(|kind| kind.is_file() || kind.is_dir()))
 }
 
-/// Time and message of a commit's text: lines of headers, an empty line, the message.
+/// Parses time and message of a commit: header lines, an empty line, the message.
 fn read(commit: &[u8]) -> Option<(i64, String)> {
     let text = String::from_utf8_lossy(commit);
     let (headers, message) = text.split_once("\n\n")?;
@@ -112,7 +113,7 @@ fn read(commit: &[u8]) -> Option<(i64, String)> {
 mod tests {
     use super::*;
 
-    /// Writes an object as git does, but that it is not compressed; gives its hash.
+    /// Writes an object as git does, without compression. Returns its hash.
     fn write(git: &Path, kind: &str, content: &[u8]) -> String {
         let mut object = format!("{kind} {}\0", content.len()).into_bytes();
         object.extend_from_slice(content);

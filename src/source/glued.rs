@@ -1,43 +1,43 @@
-//! Objects that stand on one line, some of them torn: a program that was killed while it wrote, and went on writing on the
-//! same line later.
+//! Several objects on one line, some of them torn: a program was killed while it wrote, and later continued on the same
+//! line.
 
 use std::ops::ControlFlow;
 
 use serde::Deserialize;
 
-/// How often, on average, a byte of a line may be looked at again in search of the next object. More than real lines need,
-/// whose objects lie a few levels deep; lines made to cost much cost no more.
+/// How often, on average, a byte of a line may be read again in search of the next object. Real lines, with objects a
+/// few levels deep, need less. It limits the cost of hostile lines.
 const LOOKS: usize = 8;
 
-/// Bytes that even the shortest attempt counts for.
+/// Smallest cost of an attempt. Bytes.
 const ATTEMPT: usize = 64;
 
-/// The sound objects of a line, from left to right.
+/// The valid objects of a line, from left to right.
 pub(super) struct Glued<'t> {
     text: &'t str,
     starts: &'t [&'t str],
-    /// Whether the line is complete: else its last object may only be a part of a torn one.
+    /// True if the line is complete. Otherwise its last object may be a part of a torn one.
     ended: bool,
     at: usize,
-    /// Where the last torn object begins.
+    /// Beginning of the last torn object.
     torn: Option<usize>,
     error: Option<serde_json::Error>,
-    /// Bytes that may still be looked at in vain.
+    /// Bytes that may still be read without a result.
     left: usize,
 }
 
 impl<'t> Glued<'t> {
-    /// The objects of a line; behind a torn one, the next begins with one of `starts`.
+    /// Reads the objects of a line. After a torn one, the next begins with one of `starts`.
     pub(super) fn new(text: &'t str, starts: &'t [&'t str], ended: bool) -> Self {
         Self { text, starts, ended, at: 0, torn: None, error: None, left: text.len().saturating_mul(LOOKS) }
     }
 
-    /// Why the first torn object could not be read; none while there was none.
+    /// Returns the error of the first torn object, or `None` if there was none.
     pub(super) fn error(&self) -> Option<&serde_json::Error> {
         self.error.as_ref()
     }
 
-    /// The next sound object.
+    /// Returns the next valid object.
     pub(super) fn next<T: Deserialize<'t>>(&mut self) -> Option<T> {
         self.skip_space();
         if self.at == self.text.len() {
@@ -56,7 +56,7 @@ impl<'t> Glued<'t> {
         }
     }
 
-    /// The first sound object behind a torn one.
+    /// Returns the first valid object after a torn one.
     fn next_behind<T: Deserialize<'t>>(&mut self) -> Option<T> {
         let mut from = self.at + 1;
         self.at = self.text.len();
@@ -69,7 +69,7 @@ impl<'t> Glued<'t> {
         None
     }
 
-    /// Reads an object, where it is one of the line and no part of the torn one; else says where to look on.
+    /// Reads an object, if it is one of the line and no part of the torn one; otherwise returns where to continue.
     fn try_at<T: Deserialize<'t>>(&mut self, place: usize, start: &str) -> ControlFlow<Option<T>, usize> {
         let (object, end) = match self.read(place) {
             Ok(read) => read,
@@ -102,14 +102,14 @@ impl<'t> Glued<'t> {
         Ok((object, place + objects.byte_offset()))
     }
 
-    /// Where a value is due, an object is one of the torn object's values, unless it begins as the torn one itself does.
+    /// If a value is expected, an object is a value of the torn object, unless it begins as the torn one itself does.
     fn is_part_of_torn(&self, place: usize, start: &str) -> bool {
         let before = self.text.get(..place).unwrap_or_default().trim_end();
         let torn = self.torn.and_then(|torn| self.text.get(torn..)).unwrap_or_default();
         before.ends_with([':', ',', '[']) && !torn.starts_with(start)
     }
 
-    /// Whether an object of the line may end here: another one or the line's end follows.
+    /// True if an object of the line may end here: another one or the line's end follows.
     fn may_end(&self, end: usize) -> bool {
         let rest = self.text.get(end..).unwrap_or_default().trim_start();
         rest.starts_with('{') || self.ended && rest.is_empty()

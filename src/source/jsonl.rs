@@ -1,4 +1,4 @@
-//! Sources of one JSON object a line: what can be read of each line, and what is wrong with the rest.
+//! Sources with one JSON object per line. Reads what can be read of each line, and reports the rest.
 
 use serde::Deserialize;
 
@@ -8,31 +8,31 @@ use super::records::read_into;
 use super::{Line, Lines, TORN_END, repair};
 use crate::extract::{Reject, Sink};
 
-/// The shape of a record, for any lifetime of the line that it borrows from.
+/// The type of a record, for any lifetime of the line that it borrows from.
 pub(crate) trait Shape {
     /// The record of one line.
     type Of<'l>: Deserialize<'l> + Default;
 }
 
-/// Takes the records of a source, line by line.
+/// Receives the records of a source, line by line.
 pub(crate) trait RecordReader<'s> {
-    /// What a line holds.
+    /// The record of a line.
     type Record: Shape;
-    /// Starts of the objects that may stand on a line behind a torn one.
+    /// Beginnings of objects that may follow a torn one on a line.
     const STARTS: &'static [&'static str];
 
-    /// Where lines and problems are counted.
+    /// Returns the sink that counts lines and problems.
     fn sink(&mut self) -> &mut Sink<'s>;
 
-    /// Holds lines that may be one record together, where the program is known not to escape all line ends.
+    /// Returns the buffer for lines that may form one record, if the program is known not to escape all line ends.
     fn broken(&mut self) -> Option<&mut Broken> {
         None
     }
 
-    /// Takes the record of a line. Lines are counted from 1.
+    /// Receives the record of a line. Lines are counted from 1.
     fn take(&mut self, record: &<Self::Record as Shape>::Of<'_>, line: u64) -> Result<(), Reject>;
 
-    /// Reads all lines. A line that cannot be read is a counted problem, and what can be saved of it is taken.
+    /// Reads all lines. A damaged line is a counted problem, and what can be recovered of it is read.
     fn read_all(&mut self, lines: &mut Lines<'_>) -> Result<(), Reject> {
         while let Some(line) = lines.next_line() {
             self.read_line(&line)?;
@@ -72,12 +72,12 @@ pub(crate) trait RecordReader<'s> {
         self.hold(line)
     }
 
-    /// Whether the lines before are the beginning of a record.
+    /// True if the previous lines are the beginning of a record.
     fn is_broken(&mut self) -> bool {
         self.broken().is_some_and(|broken| !broken.is_empty())
     }
 
-    /// Takes a line that is none by itself, where it ends a record that others began.
+    /// Reads a line that is no record by itself, if it ends a record of several lines.
     fn hold(&mut self, line: &Line<'_>) -> Result<(), Reject> {
         let Some(broken) = self.broken() else { return self.save(line) };
         let text = match broken.add(line) {
@@ -95,13 +95,13 @@ pub(crate) trait RecordReader<'s> {
         self.take(&record, first)
     }
 
-    /// Takes what can be saved of lines that are no record together.
+    /// Recovers records from lines that form no record together.
     fn save_broken(&mut self) -> Result<(), Reject> {
         let parts = self.broken().map(Broken::take).unwrap_or_default();
         parts.iter().try_for_each(|part| self.save(&part.line()))
     }
 
-    /// Takes what can be saved of a line that is no sound JSON.
+    /// Recovers records from a line that is no valid JSON.
     fn save(&mut self, line: &Line<'_>) -> Result<(), Reject> {
         let repaired = repair(line.bytes);
         if repaired.trim().is_empty() {

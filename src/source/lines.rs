@@ -1,4 +1,4 @@
-//! Lines of a file of any size: one growing buffer, no line longer than the limit is kept.
+//! Lines of a file of any size, in one growing buffer. Lines over the limit are not kept.
 
 use std::cell::Cell;
 use std::io::Read;
@@ -7,10 +7,10 @@ use super::MAX_LINE;
 use super::compressed::most_of;
 use crate::interrupt::interrupted;
 
-/// Bytes asked for at a time. Large enough that the calls cost nothing, small enough for the cache.
+/// Bytes per read: many enough that calls cost nothing, few enough for the cache.
 const CHUNK: usize = 256 << 10;
 
-/// A buffer that grew beyond this is not kept for the next file.
+/// Largest buffer that is kept for the next file.
 const KEPT: usize = 8 << 20;
 
 thread_local! {
@@ -23,17 +23,17 @@ pub struct Lines<'a> {
     file: Box<dyn Read>,
     left: u64,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that hold file content.
+    /// Bytes of the buffer with file content.
     filled: usize,
-    /// Where the next line begins in the buffer.
+    /// Beginning of the next line in the buffer.
     start: usize,
     number: u64,
     failed: bool,
-    /// Most that is unpacked of a compressed file. Bytes.
+    /// Most bytes to decompress.
     most: Option<u64>,
-    /// True if the file holds more than that.
+    /// True if the file has more than that.
     is_cut: bool,
-    /// Whether the buffer no longer begins where the file does.
+    /// True if the buffer no longer begins at the beginning of the file.
     has_moved: bool,
     progress: &'a dyn Fn(u64),
 }
@@ -42,21 +42,21 @@ pub struct Lines<'a> {
 pub struct Line<'b> {
     /// Number in the file, from 1.
     pub number: u64,
-    /// Its bytes; empty when it was too long to be kept.
+    /// Its bytes; empty if it was too long.
     pub bytes: &'b [u8],
-    /// Length in the file; more than `bytes` holds when it was too long. Bytes.
+    /// Length in the file; larger than that of `bytes` if it was too long. Bytes.
     pub length: u64,
-    /// Whether a line end follows; the last line of a file may be torn.
+    /// True if a line end follows. The last line of a file may be torn.
     pub ended: bool,
 }
 
 impl<'b> Line<'b> {
-    /// A line that does not come from a file of lines.
+    /// Creates a line that is not from a file of lines.
     pub fn of_text(text: &'b str, number: u64) -> Self {
         Self { number, bytes: text.as_bytes(), length: text.len() as u64, ended: true }
     }
 
-    /// Whether it was longer than what is kept of a line.
+    /// True if it was too long to be kept.
     pub fn is_too_long(&self) -> bool {
         self.length > self.bytes.len() as u64 + 1
     }
@@ -80,7 +80,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The lines of what is compressed to so many bytes.
+    /// Returns the lines of compressed data of this size.
     pub(super) fn unpacked(file: Box<dyn Read>, compressed: u64) -> Self {
         let most = most_of(compressed);
         let mut lines = Lines::new(file, most, &|_| ());
@@ -88,28 +88,28 @@ impl<'a> Lines<'a> {
         lines
     }
 
-    /// The bound of what is unpacked, where the file holds more. Bytes.
+    /// Returns the bound of decompression, if the file exceeds it. Bytes.
     pub(crate) fn cut_at(&self) -> Option<u64> {
         self.most.filter(|_| self.is_cut)
     }
 
-    /// The same lines from the first, after all were read; none when not all of them are still held.
+    /// Returns the same lines again, after all were read, or `None` if they are not all in memory.
     pub(super) fn rewound(mut self) -> Option<Self> {
         (self.start, self.number) = (0, 0);
         (self.left == 0 && !self.has_moved && !self.failed).then_some(self)
     }
 
-    /// Lines so far.
+    /// Returns the number of lines so far.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Whether reading stopped at an error of the file system rather than at the end.
+    /// True if reading ended with an error of the file system.
     pub fn failed(&self) -> bool {
         self.failed
     }
 
-    /// The next line; none at the end.
+    /// Returns the next line, or `None` at the end.
     pub fn next_line(&mut self) -> Option<Line<'_>> {
         let mut searched = self.start;
         let mut dropped = 0_u64;
@@ -145,7 +145,7 @@ impl<'a> Lines<'a> {
         Line { number: self.number, bytes, length, ended }
     }
 
-    /// Reads more; false at the end.
+    /// Reads more. Returns false at the end.
     fn fill(&mut self, searched: &mut usize) -> bool {
         if self.left == 0 || self.failed {
             return false;

@@ -1,4 +1,4 @@
-//! What extractors read from: bounded, read-only, never written to, with line numbers and limits.
+//! Sources for extractors: read-only, with bounds and line numbers.
 
 mod broken;
 mod compressed;
@@ -25,48 +25,48 @@ pub use lines::{Line, Lines};
 pub(crate) use names::{name_of, path_of, text_of};
 pub use repair::repair;
 pub(crate) use repair::without_lone_surrogates;
-pub use sqlite::{Database, Databases, Rows, Statement};
+pub use sqlite::{Database, Rows, RunCache, Statement};
 pub(crate) use sqlite::{value_bytes, value_text};
 pub(crate) use unescape::unescape;
 
 use crate::extract::Reject;
 use crate::interrupt::interrupted;
 
-/// Longest line that is read; a longer one is a counted problem. Bytes.
+/// Longest line that is read. A longer one is a counted problem. Bytes.
 pub const MAX_LINE: usize = 64 << 20;
 
 /// Largest document that is read whole. Bytes.
 pub const MAX_DOCUMENT: u64 = 32 << 20;
 
-/// The problem of a last line that no line end follows.
+/// The problem of a last line without a line end.
 pub(crate) const TORN_END: &str = "the last line is torn";
 
-/// Bytes that a larger one is read by at a time.
+/// Bytes read at a time from a larger document.
 const READ_AT_A_TIME: usize = 256 << 10;
 
-/// Bytes that a small file is read by, at first.
+/// Initial buffer size for a small file. Bytes.
 const FIRST_READ: usize = 64 << 10;
 
-/// Largest sidecar file that is read whole. Bytes.
+/// Largest companion file that is read whole. Bytes.
 const MAX_SIDECAR: u64 = 16 << 20;
 
-/// What tells that a source has changed: size and time of its files.
+/// Size and time of a source's files, to detect changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Fingerprint {
     /// Size of the main file and its companions. Bytes.
     pub bytes: u64,
     /// Latest modification of them. Nanoseconds since 1970.
     pub modified_ns: i64,
-    /// Inode of the main file, so that a replaced file is seen; 0 where there is none.
+    /// Inode of the main file, to detect a replaced file; 0 if unknown.
     pub inode: u64,
 }
 
 impl Fingerprint {
-    /// Looks at a source's file and the companions that are read with it; those that are not there count for nothing.
-    /// Of a folder, only the time counts: it is when a file was last added or taken away.
+    /// Reads the fingerprint of a source's file and its companions. Missing companions are ignored. Of a folder, only
+    /// the time counts: when a file was last added or removed.
     ///
     /// # Errors
-    /// When the main file is not there, or is no regular file.
+    /// Fails if the main file does not exist, or is no regular file.
     pub fn of(path: &Path, companions: &[PathBuf]) -> io::Result<Self> {
         let main = std::fs::metadata(path)?;
         if !main.is_file() {
@@ -81,13 +81,13 @@ impl Fingerprint {
         Ok(print)
     }
 
-    /// Latest modification. Microseconds since 1970.
+    /// Returns the latest modification. Microseconds since 1970.
     pub fn modified_us(&self) -> i64 {
         self.modified_ns / 1000
     }
 }
 
-/// What SQLite has not yet put into a database lies beside it.
+/// Returns files with changes that SQLite has not put into the database yet.
 fn write_ahead_log(path: &Path) -> Option<PathBuf> {
     let is_database = matches!(path.extension()?.to_str()?, "db" | "sqlite" | "sqlite3" | "vscdb");
     is_database.then(|| path.with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().display())))
@@ -108,25 +108,25 @@ fn inode(_metadata: &Metadata) -> u64 {
     0
 }
 
-/// What of a source is to be read.
+/// The part of a source to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope<'a> {
     /// All of it.
     Whole,
-    /// What belongs to none of its sections.
+    /// The part that belongs to none of its sections.
     Common,
-    /// The section of that id.
+    /// The section with that id.
     Section(&'a str),
 }
 
-/// One of many sessions that a source holds: what tells that it has changed, without reading it.
+/// One of many sessions in a source, with a stamp to detect changes without reading it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Section {
     /// Its id, unique in the source.
     pub id: String,
-    /// Changes when anything that is read of it does.
+    /// Changes whenever any data of the section changes.
     pub stamp: u64,
-    /// Roughly what there is to be read. Bytes.
+    /// Approximate size. Bytes.
     pub bytes: u64,
     /// When it began. Microseconds since 1970.
     pub began: Option<i64>,
@@ -134,69 +134,68 @@ pub struct Section {
     pub modified: Option<i64>,
 }
 
-/// One source, open for reading at most as many bytes as it had when the run was planned.
+/// One source, open for reading. Reads at most as many bytes as it had when the run was planned.
 pub struct Source<'a> {
     /// Its main file.
     pub path: &'a Path,
-    /// What it is, in the agent's own words.
+    /// Its kind, as the agent's page names it.
     pub kind: &'a str,
     /// Size when the run was planned. Bytes.
     pub bytes: u64,
-    /// What of it is to be read.
+    /// The part to read.
     pub scope: Scope<'a>,
-    /// Its name, where the path is no UTF-8.
+    /// Its name, if the path is not UTF-8.
     name: Option<&'a str>,
-    databases: Option<&'a Databases>,
-    run: Option<&'a Databases>,
+    run: Option<&'a RunCache>,
     progress: &'a dyn Fn(u64),
 }
 
 impl<'a> Source<'a> {
-    /// A source that tells `progress` how many bytes were read.
+    /// Creates a source that reports the bytes read to `progress`.
     pub fn new(path: &'a Path, kind: &'a str, bytes: u64, progress: &'a dyn Fn(u64)) -> Self {
-        Self { path, kind, bytes, scope: Scope::Whole, name: None, databases: None, run: None, progress }
+        Self { path, kind, bytes, scope: Scope::Whole, name: None, run: None, progress }
     }
 
-    /// The same source, by the name that it has in the lake.
+    /// Sets the name of the source in the lake.
     #[must_use]
     pub(crate) fn named(self, name: &'a str) -> Self {
         Self { name: Some(name), ..self }
     }
 
-    /// The same source, read in a run whose sources share what they find out about the files beside them.
+    /// Sets the run's cache, which sources share for data of files next to them.
     #[must_use]
-    pub fn within(self, run: &'a Databases) -> Self {
+    pub fn within(self, run: &'a RunCache) -> Self {
         Self { run: Some(run), ..self }
     }
 
-    /// The same source, to be read in part; what its parts share is kept with the run's databases.
+    /// The same source, to be read in part.
     #[must_use]
-    pub fn scoped(self, scope: Scope<'a>, databases: &'a Databases) -> Self {
-        Self { scope, databases: Some(databases), ..self }
+    pub fn scoped(self, scope: Scope<'a>) -> Self {
+        Self { scope, ..self }
     }
 
-    /// The same source, to be looked at once more: its bytes are counted already.
+    /// Returns the same source for a second reading, whose bytes do not count for progress.
     #[must_use]
     pub fn again(&self) -> Self {
         Self { progress: &|_| (), ..*self }
     }
 
-    /// Another file that is read together with it, whose bytes are counted with its own; none when it is not there.
+    /// Opens another file that is read together with it, whose bytes count for it. Returns `None` if it does not exist.
     pub fn beside<'b>(&self, path: &'b Path) -> Option<Source<'b>>
     where
         'a: 'b,
     {
         let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
-        Some(Source { path, bytes: metadata.len(), scope: Scope::Whole, name: None, databases: None, ..self.again() })
+        Some(Source { path, bytes: metadata.len(), scope: Scope::Whole, name: None, ..self.again() })
     }
 
-    /// The file's name without its extension.
+    /// Returns the file's name without its extension.
     pub fn stem(&self) -> &'a str {
         let stem = |path: &'a Path| path.file_stem()?.to_str();
         stem(self.path).or_else(|| stem(Path::new(self.name?))).unwrap_or_default()
     }
 
-    /// Its lines, from the first; decompressed when the file is named `.zst`, or was before it was named on.
+    /// Returns its lines, from the first; decompressed if the file is, or was, named `.zst`.
     pub fn lines(&mut self) -> Result<Lines<'a>, Reject> {
         let file = open_regular(self.path).map_err(Reject::Io)?;
         if !is_compressed(self.path) {
@@ -207,12 +206,12 @@ impl<'a> Source<'a> {
         Ok(Lines::unpacked(Box::new(file), self.bytes))
     }
 
-    /// Its lines once more: those of a small file are still held.
+    /// Returns its lines again. Those of a small file are still in memory.
     pub fn lines_again(&self, read: Lines<'a>) -> Result<Lines<'a>, Reject> {
         read.rewound().map_or_else(|| self.again().lines(), Ok)
     }
 
-    /// The whole of a file that is no larger than [`MAX_DOCUMENT`]; none for a larger one, which is for [`Self::reader`].
+    /// Reads a whole file of at most [`MAX_DOCUMENT`]. Returns `None` for a larger one; use [`Self::reader`].
     pub fn document(&mut self) -> Result<Option<Vec<u8>>, Reject> {
         if self.bytes > MAX_DOCUMENT {
             return Ok(None);
@@ -224,20 +223,20 @@ impl<'a> Source<'a> {
         Ok(Some(bytes))
     }
 
-    /// Its bytes from the first, for a document that is too large to be held.
+    /// Returns a reader from the first byte, for a document that is too large for memory.
     pub fn reader(&mut self) -> Result<impl BufRead + use<'a>, Reject> {
         let file = Interruptible(open_regular(self.path).map_err(Reject::Io)?);
         (self.progress)(self.bytes);
         Ok(io::BufReader::with_capacity(READ_AT_A_TIME, file.take(self.bytes)))
     }
 
-    /// A small file that lies beside it; none when it is not there or is too large.
+    /// Reads a small file next to it. Returns `None` if it does not exist or is too large.
     pub fn sidecar(&self, path: &Path) -> Option<Vec<u8>> {
         let bytes = head(path, MAX_SIDECAR).ok()?;
         ((bytes.len() as u64) < MAX_SIDECAR).then_some(bytes)
     }
 
-    /// Names of what lies in a folder near it, in order; none when it cannot be listed.
+    /// Lists the names in a folder near it, in order. Returns `None` if it cannot be listed.
     pub fn names_in(&self, folder: &Path) -> Vec<String> {
         let listing = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
         let mut names: Vec<String> = listing.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -245,17 +244,17 @@ impl<'a> Source<'a> {
         names
     }
 
-    /// Its SQLite database, opened so that the agent's own use of it is neither hindered nor changed.
+    /// Opens its SQLite database without hindering or changing the agent's own use of it.
     pub fn database(&mut self) -> Result<Database, Reject> {
-        let database = match self.databases.or(self.run) {
-            Some(databases) => databases.open(self.path)?,
+        let database = match self.run {
+            Some(run) => run.open(self.path)?,
             None => Database::open(self.path)?,
         };
         (self.progress)(self.bytes);
         Ok(database)
     }
 
-    /// What holds for all of its sections: found out once in a run, however many of them are read.
+    /// Returns data that all of its sections share. Computed once in a run.
     pub fn survey<T: std::any::Any + Send + Sync>(
         &self,
         make: impl FnOnce() -> Result<T, Reject>,
@@ -263,25 +262,25 @@ impl<'a> Source<'a> {
         self.survey_of(self.path, make)
     }
 
-    /// What holds for all sources that share a file: found out once in a run.
+    /// Returns data that all sources with a common file share. Computed once in a run.
     pub fn survey_of<T: std::any::Any + Send + Sync>(
         &self,
         path: &Path,
         make: impl FnOnce() -> Result<T, Reject>,
     ) -> Result<std::sync::Arc<T>, Reject> {
-        match self.databases.or(self.run) {
-            Some(databases) => databases.survey(path, make),
+        match self.run {
+            Some(run) => run.survey(path, make),
             None => make().map(std::sync::Arc::new),
         }
     }
 }
 
-/// Bytes that end with an error when the run is interrupted.
+/// A reader that fails if the run is interrupted.
 struct Interruptible<R>(R);
 
 impl<R: Read> Read for Interruptible<R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        // Not of the kind that readers try again after.
+        // Not `Interrupted`, after which readers try again.
         if interrupted() { Err(io::Error::other("interrupted")) } else { self.0.read(bytes) }
     }
 }
@@ -291,10 +290,10 @@ fn is_compressed(path: &Path) -> bool {
     name.ends_with(b".zst") || memchr::memmem::find(name, b".zst.").is_some()
 }
 
-/// The text of a small file that a person wrote. A pipe, which may never end, is refused; `/dev/null` is an empty file.
+/// Reads a small text file that a person wrote. A pipe, which may never end, is refused; `/dev/null` is an empty file.
 ///
 /// # Errors
-/// When it cannot be read, is a pipe or folder, is no UTF-8 or is larger than 16 MiB.
+/// Fails if the file cannot be read, is a pipe or folder, is not UTF-8 or is larger than 16 MiB.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let file = open_without_waiting(path)?;
     let kind = file.metadata()?.file_type();
@@ -322,14 +321,15 @@ fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 
-/// Opens a regular file for reading; a pipe, device or folder is refused and never blocks.
+/// Opens a regular file for reading. Refuses a pipe, device or folder, without blocking.
 fn open_regular(path: &Path) -> io::Result<File> {
     let file = open_without_waiting(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }
 
-/// Opening a pipe would wait for who writes to it.
+/// Opening a pipe would wait for its writer.
 fn open_without_waiting(path: &Path) -> io::Result<File> {
+    #[expect(clippy::disallowed_methods, reason = "opens for reading only")]
     let mut options = std::fs::OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -340,13 +340,13 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// The first bytes of a file, for a look at what it is.
+/// Reads the first bytes of a file.
 ///
 /// # Errors
-/// When it cannot be opened or read, or is no regular file.
+/// Fails if it cannot be opened or read, or is no regular file.
 pub fn head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path)?;
-    // Room from the start: a vector without any is filled by reads that begin at 32 bytes and double.
+    // Allocated in advance: an empty vector is filled by reads that start at 32 bytes and double.
     let mut head = Vec::with_capacity(usize::try_from(bytes).unwrap_or(usize::MAX).min(FIRST_READ));
     file.take(bytes).read_to_end(&mut head)?;
     Ok(head)

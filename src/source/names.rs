@@ -1,16 +1,16 @@
-//! What a source is called: its path as a text, from which the path can be had again.
+//! Names of sources: paths as text, from which the path can be restored.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The path as a text. Bytes that are no UTF-8 are told as `\xE9`, so that two paths do not get the same name.
+/// Returns the path as text. Bytes that are not UTF-8 become `\xE9`, so that different paths have different names.
 pub(crate) fn name_of(path: &Path) -> Cow<'_, str> {
     text_of(path.as_os_str())
 }
 
-/// A path, or a part of one, as a text; as [`name_of`].
+/// Returns a path, or a part of one, as text, like [`name_of`].
 pub(crate) fn text_of(path: &OsStr) -> Cow<'_, str> {
     if let Some(text) = path.to_str() {
         return Cow::Borrowed(text);
@@ -25,17 +25,17 @@ pub(crate) fn text_of(path: &OsStr) -> Cow<'_, str> {
     Cow::Owned(name)
 }
 
-/// The path that has such a name: as it is written, where there is such a file, or no other.
+/// Returns the path of a name: as written if such a file exists or no other does.
 pub(crate) fn path_of(name: &str) -> Cow<'_, Path> {
     let plain = Path::new(name);
     if !name.contains("\\x") || plain.exists() {
         return Cow::Borrowed(plain);
     }
-    told(name).filter(|path| path.exists()).map_or(Cow::Borrowed(plain), Cow::Owned)
+    decoded(name).filter(|path| path.exists()).map_or(Cow::Borrowed(plain), Cow::Owned)
 }
 
 #[cfg(unix)]
-fn told(name: &str) -> Option<std::path::PathBuf> {
+fn decoded(name: &str) -> Option<std::path::PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let mut parts = name.split("\\x");
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -53,7 +53,7 @@ fn told(name: &str) -> Option<std::path::PathBuf> {
 }
 
 #[cfg(not(unix))]
-fn told(_name: &str) -> Option<std::path::PathBuf> {
+fn decoded(_name: &str) -> Option<std::path::PathBuf> {
     None
 }
 
@@ -75,9 +75,9 @@ mod tests {
         ] {
             let path = folder.path().join(OsStr::from_bytes(file));
             std::fs::write(&path, "").unwrap();
-            let told = name_of(&path);
-            assert_eq!(told, folder.path().join(name).to_str().unwrap());
-            assert_eq!(path_of(&told), path);
+            let decoded = name_of(&path);
+            assert_eq!(decoded, folder.path().join(name).to_str().unwrap());
+            assert_eq!(path_of(&decoded), path);
         }
         assert_eq!(path_of("/gone/\\xE9"), Path::new("/gone/\\xE9"));
     }

@@ -1,5 +1,5 @@
-//! JSON values as agents really write them: a field of the wrong type is absent, not an error; a repeated key counts
-//! once, the last time; unknown keys are collected by name.
+//! JSON values as agents write them. A field of the wrong type is absent, not an error. Of a repeated key, the last
+//! value counts. Unknown keys are collected by name.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -8,32 +8,32 @@ use std::fmt;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Text, borrowed where the JSON has no escapes. Numbers are taken as text; anything else is absent.
+/// Text, borrowed if the JSON has no escapes. Numbers count as text; anything else is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 
 impl Text<'_> {
-    /// The text, when there is any; an empty one counts as none.
+    /// Returns the text, or `None` if it is absent or empty.
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
 
-    /// Whether the text is this one.
+    /// True if the text is this one.
     pub(crate) fn is(&self, other: &str) -> bool {
         self.0.as_deref() == Some(other)
     }
 }
 
-/// A whole number: from integers, floats, and numbers in text; anything else is absent.
+/// An integer, from integers, floats, and numbers in text. Anything else is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Number(pub(crate) Option<i64>);
 
-/// A count of tokens: a whole number from 0 on; one out of range is absent, and counted.
+/// A count of tokens: an integer from 0 on. One out of range is absent, and counted as a problem.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct TokenNumber(pub(crate) Option<i64>);
 
 impl TokenNumber {
-    /// The count that a column of a database holds.
+    /// Reads the count from a column of a database.
     pub(crate) fn of(count: Option<i64>) -> Self {
         Self::of_fraction(count.map(|count| count as f64))
     }
@@ -53,7 +53,7 @@ impl TokenNumber {
 pub(crate) struct Usd(pub(crate) Option<f64>);
 
 impl Usd {
-    /// The cost that an agent recorded.
+    /// Checks a cost that an agent recorded.
     pub(crate) fn of(cost: Option<f64>) -> Self {
         let in_range = cost.filter(|cost| (0.0..LARGEST_COST).contains(cost));
         if in_range != cost {
@@ -67,17 +67,17 @@ thread_local! {
     static OUT_OF_RANGE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts a number that is left out because it is out of range. Whoever knows the line that it stands on asks for the count.
+/// Counts a number that is left out because it is out of range. The reader of the line takes the count.
 pub(super) fn note_out_of_range() {
     OUT_OF_RANGE.set(OUT_OF_RANGE.get().saturating_add(1));
 }
 
-/// Numbers that this thread has left out since it was last asked.
+/// Takes the number of values that this thread has left out since the last call.
 pub(crate) fn take_out_of_range() -> u64 {
     OUT_OF_RANGE.take()
 }
 
-/// A fraction; as [`Number`].
+/// A fraction; otherwise like [`Number`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Fraction(pub(crate) Option<f64>);
 
@@ -85,34 +85,34 @@ pub(crate) struct Fraction(pub(crate) Option<f64>);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Flag(pub(crate) bool);
 
-/// A moment: ISO 8601, or seconds, milliseconds or microseconds since 1970. Microseconds since 1970.
+/// A timestamp: ISO 8601, or seconds, milliseconds or microseconds since 1970. Microseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Moment(pub(crate) Option<i64>);
 
-/// A value left as it stands, to be read when it is needed.
+/// A raw value, to be parsed on demand.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Raw<'a>(pub(crate) Option<&'a RawValue>);
 
 impl<'a> Raw<'a> {
-    /// The JSON text; none for an absent value and for `null`.
+    /// Returns the JSON text, or `None` for an absent value and for `null`.
     pub(crate) fn json(&self) -> Option<&'a str> {
         self.0.map(RawValue::get).filter(|json| *json != "null")
     }
 }
 
-/// An object of the given shape; anything else is absent.
+/// An object of the given type. Anything else is absent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
-/// Items of one list that are read; a record with more cannot be read. Each takes many times its bytes in memory.
+/// Most items of one list. A record with more cannot be read, because each item takes many times its bytes in memory.
 pub(crate) const MAX_ITEMS: usize = 200_000;
 
-/// Fails where a list has more items than are read.
+/// Fails if a list has too many items.
 pub(crate) fn check_items<E: serde::de::Error>(count: usize) -> Result<(), E> {
     if count <= MAX_ITEMS { Ok(()) } else { Err(E::custom(format!("a list of more than {MAX_ITEMS} items"))) }
 }
 
-/// The items of a list; anything else is no item.
+/// The items of a list. Anything else has no items.
 #[derive(Debug, Clone)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
@@ -122,7 +122,7 @@ impl<T> Default for List<T> {
     }
 }
 
-/// Writes the visitor methods that swallow what a kind of value does not take.
+/// Writes the visitor methods for values of other kinds, which are ignored.
 macro_rules! lenient {
     (@otherwise $default:expr; $($method:ident($type:ty))*) => {
         $(fn $method<E>(self, _: $type) -> Result<Self::Value, E> { Ok($default) })*
@@ -207,10 +207,10 @@ impl<'de> Deserialize<'de> for Fraction {
     }
 }
 
-/// Numbers beyond 2^53 cannot be told from damage: no agent counts so far.
+/// Largest integer. Larger ones are damage: no agent counts beyond 2^53.
 const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
 
-/// No response costs this much: such a number is damage. USD.
+/// Largest cost of a response. A larger one is damage. USD.
 const LARGEST_COST: f64 = 1e6;
 
 impl<'de> Deserialize<'de> for Usd {
@@ -293,7 +293,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
     }
 }
 
-/// Reads a value into its place: records are large, and moving them about costs more than reading them.
+/// Deserializes a value in place: records are large, and moving them costs more than reading them.
 pub(crate) struct InPlace<'p, T>(pub(crate) &'p mut T);
 
 impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for InPlace<'_, T> {
@@ -304,13 +304,13 @@ impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for InPlace<'_, T> {
     }
 }
 
-/// A record whose fields can be read one by one, from where others have found them.
+/// A record whose fields can be read one by one, at known positions.
 pub(crate) trait Fields<'j>: Default {
-    /// Takes the value of a key, as JSON; that of another key is passed over.
+    /// Reads the value of a key from JSON. Ignores other keys.
     fn take(&mut self, key: &str, value: &'j str) -> serde_json::Result<()>;
 }
 
-/// Reads a whole JSON text into a value that is as new; what is in it after an error means nothing.
+/// Reads a whole JSON text into a fresh value. After an error, its content is undefined.
 pub(crate) fn read_into<'de, T: Deserialize<'de>>(text: &'de str, value: &mut T) -> serde_json::Result<()> {
     let mut json = serde_json::Deserializer::from_str(text);
     T::deserialize_in_place(&mut json, value)?;
@@ -330,10 +330,10 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Where a value can be put, once there is one.
+/// Space for a value that is created on demand.
 pub(crate) trait Room<'p> {
     type Value: 'p;
-    /// Makes the place.
+    /// Creates the value.
     fn make(self) -> &'p mut Self::Value;
 }
 
@@ -353,7 +353,7 @@ impl<'p, T: Default> Room<'p> for &'p mut Vec<T> {
     }
 }
 
-/// Reads an object into the room for it; anything else is passed over.
+/// Reads an object into the space for it. Ignores other values.
 pub(crate) struct ObjectInto<R>(pub(crate) R);
 
 impl<'de, 'p, R: Room<'p, Value: Deserialize<'de>>> DeserializeSeed<'de> for ObjectInto<R> {
@@ -409,27 +409,14 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
 
 pub(crate) use lenient;
 
-/// Declares the shape of a JSON object: each field with its key; keys that are known but not needed; anything else is
-/// collected in `unknown` by name, unless the rest is not looked at.
+/// Declares shapes of JSON objects: each field with its key. Other keys are passed over.
+///
+/// A shape followed by `ignores ["key", …]` collects the names of other keys in `unknown`, except those listed.
 macro_rules! record {
-    (
-        $(#[$meta:meta])*
-        $name:ident<$life:lifetime> { $($fields:tt)* }
-        ignores [$($ignored:literal),* $(,)?]
-    ) => {
-        $crate::source::records::record!(@declare true, [$(#[$meta])*] $name<$life> { $($fields)* } [$($ignored),*]);
-    };
-    (
-        $(#[$meta:meta])*
-        $name:ident<$life:lifetime> { $($fields:tt)* }
-        ignores the rest
-    ) => {
-        $crate::source::records::record!(@declare false, [$(#[$meta])*] $name<$life> { $($fields)* } []);
-        $crate::source::records::record!(@fields $name<$life> { $($fields)* });
-    };
+    () => {};
     (
         @fields $name:ident<$life:lifetime> {
-            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*,)*
+            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*),* $(,)?
         }
     ) => {
         impl<$life> $crate::source::records::Fields<$life> for $name<$life> {
@@ -444,7 +431,7 @@ macro_rules! record {
     (
         @declare $collects:literal, [$(#[$meta:meta])*]
         $name:ident<$life:lifetime> {
-            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*,)*
+            $($field:ident: $kind:ty = $key:literal $(| $alias:literal)*),* $(,)?
         }
         [$($ignored:literal),*]
     ) => {
@@ -452,7 +439,7 @@ macro_rules! record {
         #[derive(Debug, Clone, Default)]
         pub(crate) struct $name<$life> {
             $(pub(crate) $field: $kind,)*
-            /// Keys that this version of llrem does not know.
+            /// Keys that are unknown to this version of llrem.
             pub(crate) unknown: Vec<String>,
             pub(crate) lifetime: std::marker::PhantomData<&$life ()>,
         }
@@ -499,6 +486,24 @@ macro_rules! record {
                 deserializer.deserialize_map(RecordVisitor(place))
             }
         }
+    };
+    (
+        $(#[$meta:meta])*
+        $name:ident<$life:lifetime> { $($fields:tt)* }
+        ignores [$($ignored:literal),* $(,)?]
+        $($rest:tt)*
+    ) => {
+        $crate::source::records::record!(@declare true, [$(#[$meta])*] $name<$life> { $($fields)* } [$($ignored),*]);
+        $crate::source::records::record!($($rest)*);
+    };
+    (
+        $(#[$meta:meta])*
+        $name:ident<$life:lifetime> { $($fields:tt)* }
+        $($rest:tt)*
+    ) => {
+        $crate::source::records::record!(@declare false, [$(#[$meta])*] $name<$life> { $($fields)* } []);
+        $crate::source::records::record!(@fields $name<$life> { $($fields)* });
+        $crate::source::records::record!($($rest)*);
     };
 }
 pub(crate) use record;

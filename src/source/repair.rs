@@ -1,4 +1,4 @@
-//! Damage that real files carry, and what can be saved from it.
+//! Repairs damage that occurs in real files.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,8 +8,8 @@ use regex::bytes::Regex;
 
 use super::records::note_out_of_range;
 
-/// The same text without NUL bytes and byte-order mark, with unpaired surrogate escapes and invalid UTF-8 replaced by
-/// U+FFFD, and numbers that no float holds by `null`; borrowed when nothing was wrong.
+/// Returns the text without NUL bytes and byte-order mark. Unpaired surrogate escapes and invalid UTF-8 become U+FFFD,
+/// and numbers beyond the range of floats become `null`. Borrowed if nothing was wrong.
 pub fn repair(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let bytes = if memchr::memchr(0, bytes).is_some() {
@@ -25,16 +25,16 @@ pub fn repair(bytes: &[u8]) -> Cow<'_, str> {
     replace_large_numbers(&text).map_or(text, Cow::Owned)
 }
 
-/// As [`repair`], of JSON that a parser has passed: nothing else can be wrong with it.
+/// Like [`repair`], for JSON that a parser has accepted: only surrogates can be wrong.
 pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
     replace_lone_surrogates(json).map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-/// What a number such as `1e999` has, and few others.
+/// Occurs in numbers such as `1e999`, and in few others.
 static LARGE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?-u)[0-9][eE]\+?[0-9]{3}|[0-9]{309}").ok());
 
-/// A parser refuses all of a JSON text that has a number beyond the range of floats. It becomes `null`, and is counted; none
-/// when there is none.
+/// Replaces numbers beyond the range of floats by `null`, and counts them: a parser refuses the whole JSON text
+/// otherwise. Returns `None` if there are none.
 fn replace_large_numbers(text: &str) -> Option<String> {
     let is_json = text.trim_start().starts_with(['{', '[']);
     if !is_json || !LARGE.as_ref()?.is_match(text.as_bytes()) {
@@ -52,7 +52,7 @@ fn replace_large_numbers(text: &str) -> Option<String> {
     fixed.and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
-/// The numbers of a JSON text, by their places.
+/// Positions of the numbers in a JSON text.
 struct Numbers<'t> {
     text: &'t [u8],
     at: usize,
@@ -88,18 +88,18 @@ impl Iterator for Numbers<'_> {
     }
 }
 
-/// The standard library's own reads byte by byte, which nearly no text needs.
+/// Decodes UTF-8. Faster than the standard library, which reads byte by byte; nearly all texts are valid.
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     simdutf8::basic::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// How the escape of a code unit begins.
+/// Beginning of the escape of a code unit.
 static UNICODE_ESCAPE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\\u"));
 
-/// `\ud800`–`\udfff` escapes without their other half become `\ufffd`; none when every one is paired.
+/// Replaces unpaired `\ud800`–`\udfff` escapes by `\ufffd`. Returns `None` if all are paired.
 fn replace_lone_surrogates(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    // Most texts have none, and many have a backslash every few words.
+    // Searches for `\u`: most texts have no such escape, and many have a backslash every few words.
     let is_surrogate = |at: usize| matches!(bytes.get(at + 2), Some(b'd' | b'D'));
     if !UNICODE_ESCAPE.find_iter(bytes).any(is_surrogate) {
         return None;
@@ -126,7 +126,7 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
     fixed.and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
-/// The surrogate that a `\uXXXX` escape at this place stands for.
+/// Returns the surrogate of a `\uXXXX` escape at this position.
 fn surrogate_at(bytes: &[u8], at: usize) -> Option<u16> {
     let escape = bytes.get(at..at + 6)?;
     let digits = escape.strip_prefix(b"\\u")?;

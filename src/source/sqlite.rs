@@ -1,7 +1,8 @@
-//! SQLite databases of agents that may be running: every row is read, nothing beside the file is made or changed.
+//! SQLite databases of agents that may be running. Reads every row, and creates or changes no file next to the
+//! database.
 //!
-//! A database is untrusted. Only its tables are read, never views, virtual tables or columns that are computed; each
-//! connection has limits, and a statement ends when the run is interrupted or does more than the file's size explains.
+//! A database is untrusted. Only its tables are read, never views, virtual tables or computed columns. Each connection
+//! has limits. A statement ends if the run is interrupted, or if it does more work than the size of the file explains.
 
 mod bounds;
 mod statement;
@@ -28,13 +29,13 @@ use bounds::{Bounds, Spent, explained};
 use statement::{Guard, LeftOut, guarded};
 pub use statement::{Rows, Statement};
 
-/// How often a database that changes while it is copied is copied again.
+/// Attempts to copy a database that changes during the copy.
 const COPIES: u32 = 40;
-/// Longest pause before it is. Milliseconds.
+/// Longest pause between two attempts. Milliseconds.
 const LONGEST_PAUSE: u64 = 100;
-/// Bytes of a log's header, which is another one when the log begins anew.
+/// Bytes of a log's header, which changes when the log is restarted.
 const LOG_HEADER: u64 = 32;
-/// How a rollback journal begins that holds what a transaction has overwritten.
+/// Beginning of a rollback journal with overwritten pages of a transaction.
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// An agent's database, open for reading only.
@@ -42,7 +43,7 @@ const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// With a non-empty write-ahead log beside it, or the journal of a transaction that is not over, the pair is copied to a
 /// private folder and opened there: opening it in place could make or checkpoint files beside it, and ignoring the pair's
 /// other half loses rows. Without one, the file alone is the whole database: it is read without a lock, which could keep
-/// the agent from writing, and what was read of it counts only if [`Databases::have_changed`] finds that nobody wrote to it
+/// the agent from writing, and what was read of it counts only if [`RunCache::have_changed`] finds that nobody wrote to it
 /// meanwhile.
 #[derive(Clone)]
 pub struct Database {
@@ -51,7 +52,7 @@ pub struct Database {
     copy: Option<Arc<tempfile::TempDir>>,
 }
 
-/// What tells that a database was written to: SQLite counts the transactions in its header.
+/// Detects writes: SQLite counts the transactions in the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
@@ -77,7 +78,7 @@ impl Database {
     fn open_with(path: &Path, copy: Option<Arc<tempfile::TempDir>>, spent: Spent) -> Result<Self, Reject> {
         let mut connection = if let Some(folder) = &copy {
             let name = path.file_name().unwrap_or_default();
-            // The copy is ours: SQLite may build its shared-memory index beside it.
+            // The copy is private, so SQLite may create its shared-memory index next to it.
             Connection::open_with_flags(folder.path().join(name), OpenFlags::SQLITE_OPEN_READ_WRITE)?
         } else {
             super::open_regular(path).map_err(Reject::Io)?;
@@ -90,12 +91,12 @@ impl Database {
         Ok(Self { connection: Rc::new(connection), bounds, copy })
     }
 
-    /// Its size. Bytes.
+    /// Returns its size. Bytes.
     pub fn bytes(&self) -> Result<u64, Reject> {
         Ok(self.bounds.bytes(&self.connection)?)
     }
 
-    /// The columns of a table; empty when there is no such table.
+    /// Returns the columns of a table; empty if there is no such table.
     pub fn columns(&self, table: &str) -> Result<Vec<String>, Reject> {
         let tables = self.bounds.tables(&self.connection)?;
         if tables.is_other(table) {
@@ -104,13 +105,13 @@ impl Database {
         Ok(tables.columns(table).to_vec())
     }
 
-    /// A query of the database's tables. It fails where it names a view, a virtual table, or a column that is computed.
+    /// Prepares a query of the database's tables. Fails if it uses a view, a virtual table, or a computed column.
     pub fn prepare(&self, query: &str) -> Result<Statement<'_>, Reject> {
         self.prepare_guarded(query, None)
     }
 
-    /// A statement that gives columns of a table, and what of it `rest` asks for; none when there is no such table. Columns
-    /// came with the agents' versions: those that are not there are null.
+    /// Prepares a statement for columns of a table, with `rest` as the rest of the query. Returns `None` if there is no
+    /// such table. Agents added columns over time: missing ones are null.
     pub fn select(&self, table: &str, columns: &[&str], rest: &str) -> Result<Option<Statement<'_>>, Reject> {
         let there = self.columns(table)?;
         if there.is_empty() {
@@ -127,23 +128,24 @@ impl Database {
         self.select_from(&columns, &format!("{table} {rest}")).map(Some)
     }
 
-    /// A statement that gives columns, or nulls, of what follows `FROM`. A row that is too large is left out and reported.
+    /// Prepares a statement for columns, or nulls, of what follows `FROM`. A row that is too large is left out and
+    /// reported.
     pub fn select_from(&self, columns: &[String], from: &str) -> Result<Statement<'_>, Reject> {
         let (query, guard) = guarded(columns, from, self.bytes()?);
         self.prepare_guarded(&query, guard)
     }
 
     fn prepare_guarded(&self, query: &str, guard: Option<Guard>) -> Result<Statement<'_>, Reject> {
-        // Whatever asks first, the tables are known before its statement is checked against them.
+        // Loads the tables, because the statement is checked against them.
         self.bounds.tables(&self.connection)?.check(query)?;
         Ok(Statement::new(self.connection.prepare_cached(query).map_err(explained)?, &self.bounds, guard))
     }
 }
 
-/// The databases of a run whose sessions are read one by one: each is copied at most once, and what holds for all of its
-/// sessions is found out once.
+/// What a run knows of files that several of its sources or sections share: each database is copied at most once, and what
+/// holds for all of its sessions is found out once.
 #[derive(Default)]
-pub struct Databases {
+pub struct RunCache {
     /// Where copies go; the system's folder for temporary files, which may lie in memory, when none is named.
     folder: Option<PathBuf>,
     held: Mutex<HashMap<PathBuf, Arc<Held>>>,
@@ -157,28 +159,28 @@ struct Held {
 }
 
 impl Held {
-    /// Whether it is read from a copy from now on.
+    /// True if it is read from a copy from now on.
     fn is_copied(&self) -> bool {
         let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
         matches!(*copy, PrivateCopy::In(_) | PrivateCopy::Wanted)
     }
 }
 
-/// Where the copy of a database is.
+/// State of the copy of a database.
 #[derive(Default)]
 enum PrivateCopy {
     #[default]
     NotMade,
     NotNeeded,
-    /// It is written to while it is read in place.
+    /// The database changed while it was read in place.
     Wanted,
     In(Arc<tempfile::TempDir>),
 }
 
 thread_local! {
-    /// The database whose sections this thread reads: to open it costs more than to read a small one.
+    /// The open database of this thread: opening costs more than reading a small section.
     static OPENED: RefCell<Option<Opened>> = const { RefCell::new(None) };
-    /// What this thread reads in place, as it was when it was opened.
+    /// Databases that this thread reads in place, and their stamps when they were opened.
     static IN_PLACE: RefCell<Vec<(PathBuf, Stamp)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -188,8 +190,8 @@ struct Opened {
     in_place: Vec<(PathBuf, Stamp)>,
 }
 
-impl Databases {
-    /// Databases whose copies go into a folder.
+impl RunCache {
+    /// RunCache whose copies go into a folder.
     pub(crate) fn copied_into(folder: PathBuf) -> Self {
         Self { folder: Some(folder), ..Self::default() }
     }
@@ -217,13 +219,13 @@ impl Databases {
         })
     }
 
-    /// Begins to watch what this thread reads in place.
+    /// Starts watching the databases that this thread reads in place.
     pub(crate) fn watch() {
         IN_PLACE.with_borrow_mut(Vec::clear);
         LeftOut::take();
     }
 
-    /// Counts what was left out since [`Self::watch`]: rows that are too large, and what is no table.
+    /// Counts what was left out since [`Self::watch`]: rows that are too large, and anything that is no table.
     pub(crate) fn report_left_out(out: &mut Sink<'_>) {
         let LeftOut { names, rows, first } = LeftOut::take();
         for name in names {
@@ -237,9 +239,9 @@ impl Databases {
         }
     }
 
-    /// Whether anything that this thread has read in place since [`Self::watch`] was written to meanwhile, so that what was
-    /// read may be half of one state and half of another. It is read from a copy the next time. With `is_read_again`, all
-    /// of it is: it would be read twice, and may change in between.
+    /// True if a database that this thread has read in place since [`Self::watch`] changed meanwhile, so that the
+    /// result may mix two states. It is read from a copy the next time. With `is_read_again`, every database is: it is
+    /// read twice, and may change in between.
     pub(crate) fn have_changed(&self, is_read_again: bool) -> bool {
         let read = IN_PLACE.with_borrow_mut(std::mem::take);
         let is_same = |(path, stamp): &(PathBuf, Stamp)| {
@@ -290,24 +292,24 @@ impl Databases {
     }
 }
 
-/// A copy of a database and its log or journal, where there is one that holds anything, or a copy is wanted anyhow.
+/// Copies a database and its log or journal, if one is in use or if a copy is needed anyway.
 fn private_copy(path: &Path, folder: Option<&Path>, is_wanted: bool) -> Result<Option<tempfile::TempDir>, Reject> {
     let needs_copy = is_wanted || has_log(path) || has_journal(path);
     needs_copy.then(|| consistent_copy(path, folder)).transpose().map_err(Reject::Io)
 }
 
-/// Whether transactions lie beside a database that are not yet in it.
+/// True if there are transactions next to a database that are not in it yet.
 fn has_log(path: &Path) -> bool {
     std::fs::metadata(sibling(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// Whether a transaction has begun to overwrite pages of a database and is not over. A journal that is kept for the next
-/// one begins with zeros.
+/// True if a transaction has begun to overwrite pages of a database and is not over. A journal that is kept for reuse
+/// begins with zeros.
 fn has_journal(path: &Path) -> bool {
     super::head(&sibling(path, "-journal"), JOURNAL_MAGIC.len() as u64).is_ok_and(|head| head == JOURNAL_MAGIC)
 }
 
-/// The bytes of a text or blob; anything else has none.
+/// Returns the bytes of a text or blob, or `None` for other values.
 pub(crate) fn value_bytes(value: ValueRef<'_>) -> Option<&[u8]> {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
@@ -315,7 +317,7 @@ pub(crate) fn value_bytes(value: ValueRef<'_>) -> Option<&[u8]> {
     }
 }
 
-/// A value as text, numbers too.
+/// Returns a value as text, also if it is a number.
 pub(crate) fn value_text(value: ValueRef<'_>) -> Option<String> {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -347,11 +349,12 @@ fn hex(digit: u8) -> char {
     char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
-/// Copies a database with its log or journal, as they are at one moment. SQLite brings such a copy to the last transaction
-/// that is whole, as it would after a crash.
+/// Copies a consistent state of a database with its log or journal. SQLite rolls such a copy back to the last whole
+/// transaction, as after a crash.
 fn consistent_copy(path: &Path, into: Option<&Path>) -> io::Result<tempfile::TempDir> {
     let (log, journal) = (sibling(path, "-wal"), sibling(path, "-journal"));
-    // A log only grows, until all of it is in the database and it begins anew under another header. A journal may not change.
+    // A log only grows, until all of it is in the database and it restarts with another header. A journal must not
+    // change.
     let state =
         || -> io::Result<_> { Ok((Stamp::of(path)?, super::head(&log, LOG_HEADER).ok(), Stamp::of(&journal).ok())) };
     for attempt in 0..COPIES {
@@ -361,13 +364,13 @@ fn consistent_copy(path: &Path, into: Option<&Path>) -> io::Result<tempfile::Tem
         let folder = into.map_or_else(tempfile::tempdir, tempfile::tempdir_in)?;
         let before = state()?;
         copy_into(path, folder.path())?;
-        for beside in [&log, &journal] {
-            absent_is_fine(copy_into(beside, folder.path()))?;
+        for companion in [&log, &journal] {
+            absent_is_fine(copy_into(companion, folder.path()))?;
         }
         if before == state()? {
             return Ok(folder);
         }
-        // Uneven pauses fall between the writes of a program that writes evenly.
+        // Irregular pauses hit the gaps between the writes of a program that writes regularly.
         let pause = (u64::from(attempt) * 7 + 3) % LONGEST_PAUSE;
         std::thread::sleep(std::time::Duration::from_millis(pause));
     }
@@ -390,6 +393,7 @@ fn copy_into(path: &Path, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+#[expect(clippy::disallowed_methods, reason = "writes the private copy of a database; the lake does not depend on it")]
 fn private_file(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);

@@ -1,9 +1,9 @@
-//! Long JSON texts, decoded in one pass into a buffer of the right size.
+//! Decodes long JSON texts in one pass into a buffer of the right size.
 
 use std::borrow::Cow;
 
-/// The text of a JSON string literal that a parser has found whole, quotes included; borrowed when nothing in it is
-/// escaped. None when half of a surrogate pair is missing, which no UTF-8 text can hold.
+/// Decodes a JSON string literal that a parser has accepted, including quotes. Borrowed if it has no escapes. Returns
+/// `None` if half of a surrogate pair is missing, which UTF-8 cannot represent.
 pub(crate) fn unescape(literal: &str) -> Option<Cow<'_, str>> {
     let inner = literal.strip_prefix('"')?.strip_suffix('"')?;
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
@@ -14,8 +14,8 @@ pub(crate) fn unescape(literal: &str) -> Option<Cow<'_, str>> {
     while let Some(block) = rest.as_bytes().first_chunk::<BLOCK>() {
         let plain = first_backslash(*block);
         if let Some((block, behind)) = rest.split_at_checked(BLOCK) {
-            // A block is taken whole, and what of it is behind a backslash is left again: less work than to take the few
-            // bytes before.
+            // Copies a whole block, and truncates it at a backslash: that is less work than copying the few bytes
+            // before.
             text.push_str(block);
             let Some(plain) = plain else {
                 rest = behind;
@@ -23,7 +23,7 @@ pub(crate) fn unescape(literal: &str) -> Option<Cow<'_, str>> {
             };
             text.truncate(text.len() - BLOCK + plain);
         } else {
-            // A letter stands across its end.
+            // A character spans the end of the block.
             text.push_str(rest.get(..plain.unwrap_or_else(|| rest.floor_char_boundary(BLOCK)))?);
         }
         rest = match plain {
@@ -39,19 +39,19 @@ pub(crate) fn unescape(literal: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(text))
 }
 
-/// Bytes that are looked at in one go.
+/// Bytes that are tested at once.
 const BLOCK: usize = 16;
 
-/// The place of the first backslash.
+/// Returns the position of the first backslash.
 fn first_backslash(block: [u8; BLOCK]) -> Option<usize> {
     const ONES: u128 = u128::MAX / 255;
     let differs = u128::from_le_bytes(block) ^ (ONES * u128::from(b'\\'));
-    // The lowest bit that is set belongs to the first byte that is zero; those above it may not.
+    // The lowest set bit belongs to the first zero byte; higher ones may be wrong.
     let zeros = differs.wrapping_sub(ONES) & !differs & (ONES << 7);
     (zeros != 0).then(|| zeros.trailing_zeros() as usize / 8)
 }
 
-/// Adds what an escape stands for; gives what is behind it.
+/// Appends the character of an escape. Returns the rest of the text.
 #[inline]
 fn unescape_one<'t>(escape: &'t str, text: &mut String) -> Option<&'t str> {
     let letter = *escape.as_bytes().get(1)?;
@@ -73,7 +73,7 @@ fn unescape_one<'t>(escape: &'t str, text: &mut String) -> Option<&'t str> {
     Some(rest)
 }
 
-/// The letter of one escaped code unit or two, whose first `\u` was passed, and how many bytes of it.
+/// Returns the character of one or two escaped code units after the first `\u`, and their length in bytes.
 fn code_point(rest: &[u8]) -> Option<(char, usize)> {
     let unit = |digits: &[u8]| {
         let digit = |unit, digit: &u8| Some(unit << 4 | u16::try_from(char::from(*digit).to_digit(16)?).ok()?);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any spelling of a text is read as the JSON parser reads it.
+        /// Any spelling of a text is decoded as the JSON parser decodes it.
         #[test]
         fn texts_are_what_the_parser_says(parts in prop::collection::vec(prop_oneof![
             Just(r"\n".to_owned()), Just(r"\\".to_owned()), Just(r#"\""#.to_owned()), Just(r"\t\r\b\f\/".to_owned()),

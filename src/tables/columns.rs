@@ -12,46 +12,46 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::nullable::Nullable;
 
-/// One kind of column: what a row hands in, how it is collected, how it is stored.
+/// A column type: its values in a row, its builder and its Arrow type.
 pub trait Column {
-    /// What a row hands in, borrowed from the source.
+    /// A value in a row, borrowed from the source.
     type In<'a>;
-    /// What collects it.
+    /// The builder of the column.
     type Builder;
     /// The Arrow array that holds it.
     type Array: Array + 'static;
-    /// Whether a value may be absent.
+    /// True if a value may be null.
     const NULLABLE: bool = false;
     /// All values that it may take; empty if it may take any.
     const VALUES: &'static [&'static str] = &[];
     /// The Arrow type that every reader sees.
     fn data_type() -> DataType;
-    /// A new, empty builder; it takes no memory yet, because most sessions are small and many are held at once.
+    /// Returns an empty builder that has allocated nothing: most sessions are small, and many are in memory at once.
     fn builder() -> Self::Builder;
     /// Adds one value.
     fn push(builder: &mut Self::Builder, value: Self::In<'_>);
-    /// The values so far; the builder starts again empty.
+    /// Returns the values so far, and empties the builder.
     fn finish(builder: &mut Self::Builder) -> ArrayRef;
-    /// Reads one value back; what has no column is null, 0, false or empty.
+    /// Reads one value. Without an array, it is null, 0, false or empty.
     fn get(array: Option<&Self::Array>, row: usize) -> Self::In<'_>;
 }
 
 /// UTF-8 text.
 pub struct Str;
-/// A whole number: a count, tokens, milliseconds, bytes.
+/// An integer: a count, tokens, milliseconds, bytes.
 pub struct I64;
 /// A fraction or an amount of money.
 pub struct F64;
 /// True or false.
 pub struct Bool;
-/// A moment: microseconds since 1970, UTC.
+/// A timestamp: microseconds since 1970, UTC.
 pub struct Ts;
 /// A list of texts.
 pub struct StrList;
 /// A column that may be null.
 pub struct Opt<C>(PhantomData<C>);
 
-/// The type of every moment in the lake.
+/// Returns the type of every timestamp in the lake.
 pub fn timestamp_type() -> DataType {
     static UTC: std::sync::LazyLock<Arc<str>> = std::sync::LazyLock::new(|| "UTC".into());
     DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::clone(&UTC)))
@@ -166,7 +166,7 @@ impl Column for Opt<StrList> {
     }
 }
 
-/// Privacy class of a column. Upload profiles decide by it whether values leave as they are, cleaned, hashed or not at all.
+/// Privacy class of a column. It decides whether an upload profile sends the values unchanged, cleaned, hashed or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privacy {
     /// A number, a time or a flag.
@@ -192,18 +192,18 @@ pub enum Privacy {
 /// How the values of a column are stored in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// Texts without a dictionary and without statistics, which would only repeat them.
+    /// Long texts, without a dictionary or statistics, which would only duplicate them.
     Text,
-    /// Texts of which nearly each is another one, so that a dictionary or statistics would only cost.
+    /// Texts that are nearly all different, without a dictionary or statistics, which would not pay off.
     Distinct,
-    /// The same, of a column that whole files may be without: that they are is worth knowing.
+    /// Like `Distinct`, for a column that can be null in a whole file; statistics record that.
     Rare,
-    /// Texts of which there are few, by way of a dictionary.
+    /// Texts with few different values, with a dictionary.
     Words,
-    /// Whole numbers that differ from row to row: their differences, packed to the bit, are smaller than a dictionary with
-    /// its places or than plain numbers compressed, and cost less than either.
+    /// Integers that differ from row to row, as bit-packed deltas. They are smaller and faster than a dictionary or
+    /// compressed plain numbers.
     Deltas,
-    /// Whatever Parquet's own writer makes of it.
+    /// The defaults of Parquet's own writer.
     Plain,
 }
 
@@ -215,7 +215,7 @@ pub struct ColumnDef {
     pub doc: &'static str,
     /// Arrow type.
     pub data_type: fn() -> DataType,
-    /// Whether it may be null (the agent does not say).
+    /// True if it may be null (the agent does not record it).
     pub nullable: bool,
     /// All values that it may take; empty if it may take any.
     pub values: &'static [&'static str],
@@ -229,22 +229,22 @@ pub struct ColumnDef {
 pub struct TableDef {
     /// Name of the table and of its folder in the lake.
     pub name: &'static str,
-    /// What one row is.
+    /// Meaning of one row.
     pub doc: &'static str,
     /// Its columns, in order, without the partition columns.
     pub columns: &'static [ColumnDef],
-    /// Made when it is first asked for.
+    /// Arrow schema, created on first use.
     pub(crate) schema: OnceLock<SchemaRef>,
 }
 
 impl TableDef {
-    /// The Arrow schema of the table's files; each field carries its documentation under `comment`.
+    /// Returns the Arrow schema of the table's files. The metadata of each field holds its documentation under `comment`.
     pub fn schema(&self) -> SchemaRef {
         let make = || Arc::new(Schema::new(self.columns.iter().map(ColumnDef::field).collect::<Vec<_>>()));
         Arc::clone(self.schema.get_or_init(make))
     }
 
-    /// Position of a column; declared names only.
+    /// Returns the position of a declared column.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
@@ -262,7 +262,7 @@ impl ColumnDef {
         if self.values.is_empty() { doc.to_owned() } else { format!("{doc} One of: {}.", self.values.join(", ")) }
     }
 
-    /// The type's name as SQL users know it.
+    /// Returns the SQL name of the type.
     pub fn type_name(&self) -> &'static str {
         match (self.data_type)() {
             DataType::Int64 => "bigint",
@@ -276,8 +276,8 @@ impl ColumnDef {
 }
 
 /// Declares a table of the lake once: each column with its meaning and unit, its type, its privacy class and its
-/// encoding. The row struct borrows its texts; what a row does not say is null, 0 or false.
-/// A column that is added to a table may be null: engines read it so from the files that were written before.
+/// encoding. The row struct borrows its texts. Fields default to null, 0 or false.
+/// A new column of an existing table must be nullable: engines read null from earlier files.
 macro_rules! lake_table {
     (
         $(#[doc = $table_doc:literal])+
@@ -308,7 +308,7 @@ macro_rules! lake_table {
         }
 
         impl<'a> $row<'a> {
-            /// The same row for a shorter time; the compiler does not see through the column kinds by itself.
+            /// Shortens the lifetime of the row. The compiler cannot do so itself through the column types.
             pub fn shorten<'b>(self) -> $row<'b>
             where
                 'a: 'b,
@@ -317,19 +317,19 @@ macro_rules! lake_table {
             }
         }
 
-        #[doc = concat!("The columns of a batch of `", $name, "`, to be read back row by row.")]
+        #[doc = concat!("The columns of a batch of `", $name, "`, for reading it row by row.")]
         pub struct $columns<'a> {
             $($column: Option<&'a <$kind as $crate::tables::columns::Column>::Array>,)+
         }
 
         impl<'a> $columns<'a> {
-            /// The columns of a batch of the table's own schema.
+            /// Takes the columns of a batch that has the table's schema.
             pub fn of(batch: &'a arrow::array::RecordBatch) -> Self {
                 let mut columns = batch.columns().iter();
                 Self { $($column: columns.next().and_then(|column| column.as_any().downcast_ref()),)+ }
             }
 
-            /// One row. Those who need few columns of many rows ask for these.
+            /// Reads one row. To read few columns of many rows, use the methods of these columns.
             pub fn row(&self, row: usize) -> $row<'a> {
                 $row { $($column: <$kind as $crate::tables::columns::Column>::get(self.$column, row),)+ }
             }
@@ -361,20 +361,20 @@ macro_rules! lake_table {
                 $(<$kind as $crate::tables::columns::Column>::push(&mut self.$column, row.$column);)+
             }
 
-            /// Rows since the last `finish`.
+            /// Returns the number of rows since the last `finish`.
             pub fn len(&self) -> usize {
                 self.rows
             }
 
-            /// Whether no row was added since the last `finish`.
+            /// True if no row was added since the last `finish`.
             pub fn is_empty(&self) -> bool {
                 self.rows == 0
             }
 
-            /// The rows so far as one batch; the builder starts again empty.
+            /// Returns the rows so far as one batch, and empties the builder.
             ///
             /// # Errors
-            /// Only when a column broke its declared type, which the declaration rules out.
+            /// Fails if a column has another type than declared, which the declaration rules out.
             pub fn finish(&mut self) -> Result<arrow::array::RecordBatch, arrow::error::ArrowError> {
                 self.rows = 0;
                 arrow::array::RecordBatch::try_new(
@@ -387,7 +387,7 @@ macro_rules! lake_table {
 }
 pub(crate) use lake_table;
 
-/// Declares a table that is made when it is asked for: it is neither stored nor uploaded.
+/// Declares a table that is computed on demand, and neither stored nor uploaded.
 macro_rules! state_table {
     (
         $(#[doc = $table_doc:literal])+

@@ -10,34 +10,34 @@ lake_table! {
         seq: I64 [Fact, Deltas],
         /// The agent's own id of the message.
         message_id: Str [Id, Distinct],
-        /// Message that it answers or continues.
+        /// Message that this one answers or continues.
         parent_id: Opt<Str> [Id, Distinct],
         /// Turn of the session, from 1; null before the first prompt.
         turn: Opt<I64> [Fact, Plain],
         /// When it was written.
         timestamp: Opt<Ts> [Fact, Deltas],
-        /// Who speaks.
+        /// Author.
         role: Role [Name, Words],
-        /// What it is.
+        /// Kind of message.
         kind: MessageKind [Name, Words],
         /// Text; null for tool results, whose text is in `tool_calls.output`.
         text: Opt<Str> [Text, Text],
-        /// Sketch of a prompt's words, 32 places of two hex digits; the share of equal places of two sketches estimates how
-        /// alike the texts are. Null for all but prompts.
+        /// Sketch of a prompt's words: 32 places of two hex digits. The share of equal places of two sketches estimates how
+        /// similar the texts are. Null for other messages.
         text_sketch: Opt<Str> [Sketch, Distinct],
         /// The model's visible thinking.
         thinking: Opt<Str> [Text, Text],
         /// Model that wrote it, as stored.
         model: Opt<Str> [Name, Words],
-        /// API response that it belongs to; joins to `usage`.
+        /// API response that the message belongs to; joins to `usage`.
         response_id: Opt<Str> [Id, Distinct],
         /// Why the model stopped.
         stop_reason: Opt<Str> [Name, Words],
-        /// Whether it belongs to a side conversation within the session.
+        /// True if it belongs to a side conversation within the session.
         is_sidechain: Bool [Fact, Plain],
-        /// Whether it lies on a branch that the conversation left.
+        /// True if it is on a branch that the conversation left.
         is_abandoned: Bool [Fact, Plain],
-        /// Whether it reports an error.
+        /// True if it reports an error.
         is_error: Bool [Fact, Plain],
         /// Working directory at that moment.
         cwd: Opt<Str> [Place, Words],
@@ -45,9 +45,9 @@ lake_table! {
         git_branch: Opt<Str> [Place, Words],
         /// Images, documents and files attached. Count.
         attachments: I64 [Fact, Plain],
-        /// Line of the source that it begins on, from 1.
+        /// First line of the message in the source, from 1.
         source_line: Opt<I64> [Fact, Deltas],
-        /// When a run first found that the agent had dropped the record; null while it is there.
+        /// When a run first found that the agent had dropped the record; null while the agent still has it.
         gone_at: Opt<Ts> [Fact, Plain],
     }
 }

@@ -1,4 +1,4 @@
-//! The tables, each declared once. Schema, builders, `llrem schema` and the README's table section come from here.
+//! The tables, each declared once. Schema, builders, `llrem schema` and the README's table section are generated from here.
 
 pub(crate) mod columns;
 mod messages;
@@ -30,10 +30,10 @@ pub use vocabulary::{
 /// The tables that the lake stores as Parquet, in the order in which a session is written.
 pub static LAKE_TABLES: [&TableDef; 4] = [&SESSIONS, &MESSAGES, &TOOL_CALLS, &USAGE];
 
-/// The tables that `llrem sql` makes when a query names them: from the lake's state, or by the detectors.
+/// The tables that `llrem sql` computes when a query names them: from the lake's state, the price table or the detectors.
 pub static STATE_TABLES: [&TableDef; 4] = [&SOURCES, &RUNS, &PRICES, &FINDINGS];
 
-/// A column of nulls; of zeros or empty texts where it can have none.
+/// Returns a column of nulls, or of zeros or empty texts if the field is not nullable.
 pub(crate) fn blank_column(field: &Field, rows: usize) -> Result<ArrayRef, ArrowError> {
     if field.is_nullable() {
         return Ok(nullable::nulls(field.data_type(), rows));
@@ -42,7 +42,7 @@ pub(crate) fn blank_column(field: &Field, rows: usize) -> Result<ArrayRef, Arrow
     Ok(make_array(zeros.build()?))
 }
 
-/// Stands for the names and types of all columns of the lake's tables: another value, other files.
+/// Returns a fingerprint of the names and types of all columns of the lake's tables. A change forces re-extraction.
 pub(crate) fn fingerprint() -> String {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     for column in LAKE_TABLES.into_iter().flat_map(|table| table.columns) {
@@ -53,7 +53,10 @@ pub(crate) fn fingerprint() -> String {
 
 /// The hive partition columns of every lake table, outermost first: name and meaning.
 pub const PARTITION_COLUMNS: [(&str, &str); 3] = [
-    ("machine", "Machine that the session ran on: the configured name, else the host name when the lake was made."),
+    (
+        "machine",
+        "Machine that the session ran on: the configured name, or else the host name when the lake was created.",
+    ),
     ("agent", "Coding agent that wrote the session, as `llrem agents` names it."),
-    ("month", "Month of the session's start, UTC, as YYYY-MM; `unknown` when the agent recorded no time."),
+    ("month", "Month of the session's start, UTC, as YYYY-MM; `unknown` if the agent recorded no time."),
 ];

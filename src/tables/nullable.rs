@@ -1,9 +1,9 @@
-//! Columns of nulls: most columns that may be null hold nothing else in most sessions.
+//! Columns of nulls. In most sessions, most nullable columns hold only nulls.
 
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::DataType;
 
-/// Collects a column that may be null. It only counts, as long as nothing but nulls came.
+/// A builder of a nullable column. It only counts until the first value arrives.
 pub struct Nullable<B> {
     nulls: usize,
     values: Option<B>,
@@ -16,7 +16,7 @@ impl<B> Default for Nullable<B> {
 }
 
 impl<B> Nullable<B> {
-    /// The builder to which a value is added, behind the nulls that came before it.
+    /// Returns the builder for the next value, after adding the nulls that were only counted.
     pub(super) fn values(&mut self, new: impl FnOnce() -> B, append_nulls: impl FnOnce(&mut B, usize)) -> &mut B {
         let nulls = std::mem::take(&mut self.nulls);
         self.values.get_or_insert_with(|| {
@@ -33,7 +33,7 @@ impl<B> Nullable<B> {
         }
     }
 
-    /// The column so far; what follows begins a new one.
+    /// Returns the column so far, and starts a new one.
     pub(super) fn finish(&mut self, data_type: &DataType, finish: impl FnOnce(B) -> ArrayRef) -> ArrayRef {
         match self.values.take() {
             Some(values) => finish(values),
@@ -42,7 +42,7 @@ impl<B> Nullable<B> {
     }
 }
 
-/// A column of nulls. Short ones share their memory.
+/// Returns a column of nulls. Short columns share their memory.
 pub(crate) fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
     const SHARED_ROWS: usize = 4096;
     macro_rules! shared {

@@ -6,7 +6,7 @@ lake_table! {
     SESSIONS = "sessions", row SessionRow, builder Sessions, columns SessionColumns {
         /// Identity of the session, together with machine and agent.
         session_id: Str [Id, Words],
-        /// What it is; `side_agent` is a helper call of the agent itself, `prompts` are typed prompts whose transcript is gone.
+        /// Kind of session; `side_agent` is a helper call of the agent itself, `prompts` are typed prompts whose transcript is gone.
         kind: SessionKind [Name, Words],
         /// Version of the agent that wrote the last record.
         agent_version: Opt<Str> [Name, Words],
@@ -24,27 +24,27 @@ lake_table! {
         git_repo: Opt<Str> [Place, Words],
         /// Title: set by the person, else generated, else the summary, else the first prompt.
         title: Opt<Str> [Text, Text],
-        /// Summary that the agent wrote of the session.
+        /// The agent's summary of the session.
         summary: Opt<Str> [Text, Text],
         /// Session that started this one (subagents).
         parent_session_id: Opt<Str> [Id, Words],
-        /// Outermost session of the chain of parents; the session itself when nobody started it.
+        /// Outermost session of the chain of parents; the session itself if no other started it.
         root_session_id: Str [Id, Words],
         /// Session whose history this one copied at its start.
         forked_from_session_id: Opt<Str> [Id, Words],
-        /// Whether another session started it.
+        /// True if another session started it.
         is_subagent: Bool [Fact, Plain],
         /// Kind of subagent, as the agent names it.
         subagent_type: Opt<Str> [Name, Words],
-        /// First record that is the session's own.
+        /// Time of the first record that is the session's own.
         started_at: Opt<Ts> [Fact, Deltas],
-        /// Last record that is the session's own.
+        /// Time of the last record that is the session's own.
         ended_at: Opt<Ts> [Fact, Deltas],
-        /// Time with less than 5 minutes between records. Milliseconds.
+        /// Active time: the session's duration without pauses of 5 minutes or more. Milliseconds.
         active_ms: I64 [Fact, Deltas],
         /// Models used, the one with most tokens first.
         models: StrList [Name, Plain],
-        /// Turns: a prompt or command of the person with all that follows it.
+        /// Turns. A turn is a prompt or command of the person with everything up to the next one.
         turns: I64 [Fact, Plain],
         /// Messages of kind `prompt`.
         prompts: I64 [Fact, Plain],
@@ -64,19 +64,19 @@ lake_table! {
         compactions: I64 [Fact, Plain],
         /// Messages of kind `abort`.
         aborts: I64 [Fact, Plain],
-        /// Sum over the session's usage; null when none of it says. Tokens.
+        /// Sum over the session's usage; null if the agent does not record it. Tokens.
         input_tokens: Opt<I64> [Fact, Deltas],
-        /// Sum over the session's usage; null when none of it says. Tokens.
+        /// Sum over the session's usage; null if the agent does not record it. Tokens.
         cache_read_tokens: Opt<I64> [Fact, Deltas],
-        /// Sum over the session's usage, both cache durations; null when none of it says. Tokens.
+        /// Sum over the session's usage, both cache durations; null if the agent does not record it. Tokens.
         cache_write_tokens: Opt<I64> [Fact, Plain],
-        /// Sum over the session's usage; null when none of it says. Tokens.
+        /// Sum over the session's usage; null if the agent does not record it. Tokens.
         output_tokens: Opt<I64> [Fact, Deltas],
-        /// Sum over the session's usage; null when no response tells it apart. Tokens.
+        /// Sum over the session's usage; null if the agent does not record it separately. Tokens.
         reasoning_tokens: Opt<I64> [Fact, Plain],
-        /// Sum over the session's usage; null when none of it says. Tokens.
+        /// Sum over the session's usage; null if the agent does not record it. Tokens.
         total_tokens: Opt<I64> [Fact, Deltas],
-        /// Sum over the session's usage rows that have a cost; null when none has. USD.
+        /// Sum over the session's usage rows that have a cost; null if none has. USD.
         cost_usd: Opt<F64> [Fact, Plain],
         /// File or database that the session was read from.
         source_path: Str [Place, Text],

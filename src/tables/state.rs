@@ -1,4 +1,4 @@
-//! Tables made from the lake's state, from the price table and by the detectors; they are not stored as Parquet.
+//! Tables that llrem computes from the lake's state, the price table and the detectors. They are not stored as Parquet.
 
 use super::columns::{F64, I64, Opt, Str, StrList, Ts, state_table};
 use super::vocabulary::{Basis, PriceKind, PriceTier, Severity, SourceState};
@@ -10,13 +10,13 @@ state_table! {
         agent: Str,
         /// Path.
         path: Str,
-        /// What it is, as the agent's page names it: transcript, subagent, database, prompts.
+        /// Kind of source, as the agent's page names it: transcript, subagent, database, prompts.
         kind: Str,
         /// Size when it was last read. Bytes.
         bytes: I64,
         /// Modification time when it was last read.
         modified_at: Opt<Ts>,
-        /// How much of it could be read; `partial` if some lines were bad.
+        /// State; `partial` if some lines were bad.
         state: SourceState,
         /// Lines or records read.
         lines: I64,
@@ -24,23 +24,23 @@ state_table! {
         bad_lines: I64,
         /// First line that could not be read, from 1.
         first_bad_line: Opt<I64>,
-        /// What was wrong, first problem first.
+        /// Problems, in the order of the file.
         problem: Opt<Str>,
-        /// Record types and fields that are not known, with their counts.
+        /// Unknown record types and fields, with their counts.
         unknown: Opt<Str>,
         /// Secrets replaced, by kind, with their counts.
         redactions: Opt<Str>,
-        /// Rows in `sessions` made of it.
+        /// Rows in `sessions` from this source.
         sessions: I64,
-        /// Rows in `messages` made of it.
+        /// Rows in `messages` from this source.
         messages: I64,
-        /// Rows in `tool_calls` made of it.
+        /// Rows in `tool_calls` from this source.
         tool_calls: I64,
-        /// Rows in `usage` made of it.
+        /// Rows in `usage` from this source.
         usage: I64,
-        /// When it was last read.
+        /// When the source was last read.
         extracted_at: Ts,
-        /// Version of llrem that read it.
+        /// Version of llrem that last read it.
         llrem_version: Str,
     }
 }
@@ -48,9 +48,9 @@ state_table! {
 state_table! {
     /// One row for each run of `llrem etl`.
     RUNS = "runs", row RunRow, builder Runs, columns RunColumns {
-        /// When it began.
+        /// When the run began.
         started_at: Ts,
-        /// When it ended.
+        /// When the run ended.
         ended_at: Ts,
         /// Sources found.
         sources_seen: I64,
@@ -58,7 +58,7 @@ state_table! {
         sources_new: I64,
         /// Sources that had changed.
         sources_changed: I64,
-        /// Sources found with bad lines, or that cannot be read; also those that were not read again.
+        /// Sources with bad lines, and sources that cannot be read; including unchanged ones that this run did not read.
         sources_bad: I64,
         /// Bytes read.
         bytes_read: I64,
@@ -76,7 +76,7 @@ state_table! {
         problems: I64,
         /// Exit code: 0 done, 1 failed, 3 done with bad input under `--strict`, 130 interrupted.
         exit_code: I64,
-        /// Why it failed.
+        /// Error message; null if the run did not fail.
         error: Opt<Str>,
         /// Version of llrem.
         llrem_version: Str,
@@ -84,23 +84,23 @@ state_table! {
 }
 
 state_table! {
-    /// One row for each price: a model, a kind of token, a tier, and the days on which it holds.
+    /// One row for each price of a model, kind of token and tier, with the days on which it is valid.
     PRICES = "prices", row PriceTableRow, builder Prices, columns PriceTableColumns {
         /// Model as priced; joins to `usage.model_key`.
         model: Str,
         /// Provider of the model.
         provider: Opt<Str>,
-        /// First day on which it holds; null when it always did. YYYY-MM-DD.
+        /// First day of the price; null if it has none. YYYY-MM-DD.
         valid_from: Opt<Str>,
-        /// Day from which it holds no more; null while it holds. YYYY-MM-DD.
+        /// Day after the last one of the price; null if it is still valid. YYYY-MM-DD.
         valid_until: Opt<Str>,
-        /// What is priced.
+        /// Kind of price.
         kind: PriceKind,
-        /// Which requests it is for.
+        /// Tier of the requests.
         tier: PriceTier,
-        /// Input tokens above which the long-context price holds for the whole request.
+        /// Input tokens above which the long-context price applies to the whole request.
         threshold: Opt<I64>,
-        /// Price. USD for a million tokens (for a million searches, where kind is web_search).
+        /// Price. USD for a million tokens (for a million searches if kind is web_search).
         usd_per_million: F64,
     }
 }
@@ -112,36 +112,36 @@ state_table! {
         detector: Str,
         /// Coding agent.
         agent: Str,
-        /// Session that it was found in.
+        /// Session of the finding.
         session_id: Str,
         /// Short name of the session's project.
         project: Opt<Str>,
         /// When the session started.
         started_at: Opt<Ts>,
-        /// How bad it is.
+        /// Severity.
         severity: Severity,
-        /// How often it happened within the finding. Count.
+        /// Occurrences within the finding. Count.
         occurrences: I64,
-        /// What was wasted, without responses that another finding counts; null when unknown. Tokens.
+        /// Wasted tokens, without responses that another finding counts; null if unknown. Tokens.
         wasted_tokens: Opt<I64>,
-        /// What was wasted, without responses that another finding counts; null when unknown. USD.
+        /// Wasted cost, without responses that another finding counts; null if unknown. USD.
         wasted_cost_usd: Opt<F64>,
-        /// Where it begins in the session: `seq` of a message or tool call; null when it is about the whole session.
+        /// First position in the session: `seq` of a message or tool call; null if the finding is about the whole session.
         first_seq: Opt<I64>,
-        /// Where it ends in the session.
+        /// Last position in the session.
         last_seq: Opt<I64>,
-        /// What to look at.
+        /// Summary of the evidence, such as files, tools, commands or counts.
         evidence: Str,
-        /// What happened, in a sentence.
+        /// What happened, and what to do about it.
         explanation: Str,
-        /// How the waste is known: `measured` is what responses cost.
+        /// Origin of the waste; `measured` is the cost of responses.
         basis: Basis,
         /// Machine that the session ran on.
         machine: Str,
-        /// What the finding wastes when it is looked at alone. USD.
+        /// Wasted cost of the finding when looked at alone. USD.
         alone_cost_usd: Opt<F64>,
-        /// Responses that the finding counts as wasted, in whole or in part, by `usage.response_id`; null if the detector does
-        /// not name them: then the finding stands for all from `first_seq` to `last_seq`.
+        /// Responses that the finding counts as wasted, in whole or in part, by `usage.response_id`. If the detector does not
+        /// give them, it is null and the finding counts all responses from `first_seq` to `last_seq`.
         responses: Opt<StrList>,
     }
 }

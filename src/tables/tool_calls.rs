@@ -18,24 +18,24 @@ lake_table! {
         turn: Opt<I64> [Fact, Plain],
         /// Tool, as the agent names it.
         name: Str [Name, Words],
-        /// What kind of tool it uses.
+        /// Kind of tool.
         category: Category [Name, Words],
         /// MCP server that provides the tool.
         mcp_server: Opt<Str> [Name, Words],
         /// Arguments as JSON text.
         input: Opt<Str> [Text, Text],
-        /// Hash of tool and normalised arguments, as they are stored: equal keys, same request.
+        /// Hash of the tool and the normalised arguments as stored. Equal keys mean the same request.
         input_key: Opt<Str> [Hash, Distinct],
-        /// Hash of tool and the letters of the arguments; equal shapes, nearly the same request.
+        /// Hash of the tool and the letters of the arguments. Equal shapes mean nearly the same request.
         input_shape: Opt<Str> [Hash, Distinct],
         /// Command line of a shell call.
         command: Opt<Str> [Text, Text],
         /// File that the call reads or changes.
         file_path: Opt<Str> [Place, Words],
-        /// How it ended; pending when no result is known.
+        /// How the call ended; `pending` if no result is known.
         status: Status [Name, Words],
-        /// Whether the agent itself refused the call: by a rule, a mode, a hook, or because nobody could be asked. Its status
-        /// is error, or rejected where nobody could be asked for an approval. Null where the agent does not tell.
+        /// True if the agent itself refused the call: by a rule, a mode, a hook, or because nobody could be asked. Its status
+        /// is error, or rejected if nobody could be asked for an approval. Null if the agent does not record it.
         is_denied: Opt<Bool> [Fact, Plain],
         /// Exit code of a shell call, where recorded.
         exit_code: Opt<I64> [Fact, Plain],
@@ -43,23 +43,23 @@ lake_table! {
         output: Opt<Str> [Text, Text],
         /// Length of the result text as recorded. Bytes.
         output_bytes: Opt<I64> [Fact, Deltas],
-        /// Hash of the result text; equal keys, same result.
+        /// Hash of the result text. Equal keys mean the same result.
         output_key: Opt<Str> [Hash, Distinct],
-        /// Hash of an error's words without paths, numbers and ids; equal keys, same error. Null unless the call failed.
+        /// Hash of an error's words without paths, numbers and ids. Equal keys mean the same error. Null unless the call failed.
         error_key: Opt<Str> [Hash, Rare],
         /// When the call was made.
         started_at: Opt<Ts> [Fact, Deltas],
         /// When the result was recorded.
         ended_at: Opt<Ts> [Fact, Deltas],
-        /// Duration that the agent recorded; null where it records none. Milliseconds.
+        /// Duration that the agent recorded; null if it records none. Milliseconds.
         duration_ms: Opt<I64> [Fact, Deltas],
         /// Session of the subagent that the call started.
         child_session_id: Opt<Str> [Id, Rare],
-        /// Whether it belongs to a side conversation within the session.
+        /// True if it belongs to a side conversation within the session.
         is_sidechain: Bool [Fact, Plain],
-        /// Line of the source that the call stands on, from 1.
+        /// Line of the call in the source, from 1.
         source_line: Opt<I64> [Fact, Deltas],
-        /// When a run first found that the agent had dropped the record; null while it is there.
+        /// When a run first found that the agent had dropped the record; null while the agent still has it.
         gone_at: Opt<Ts> [Fact, Plain],
     }
 }

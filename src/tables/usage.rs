@@ -6,7 +6,7 @@ lake_table! {
     USAGE = "usage", row UsageRow, builder Usage, columns UsageColumns {
         /// Session that first produced the response.
         session_id: Str [Id, Words],
-        /// Message that the response became.
+        /// Message that holds the response.
         message_id: Opt<Str> [Id, Distinct],
         /// The provider's id of the response.
         response_id: Str [Id, Distinct],
@@ -18,7 +18,7 @@ lake_table! {
         timestamp: Opt<Ts> [Fact, Deltas],
         /// Model as stored.
         model: Opt<Str> [Name, Words],
-        /// Model as priced; null when no price is known.
+        /// Model as priced; null if no price is known.
         model_key: Opt<Str> [Name, Words],
         /// Provider of the model, where known.
         provider: Opt<Str> [Name, Words],
@@ -30,40 +30,40 @@ lake_table! {
         cache_write_5m_tokens: Opt<I64> [Fact, Deltas],
         /// Input written to a cache that lives 1 hour. Tokens.
         cache_write_1h_tokens: Opt<I64> [Fact, Deltas],
-        /// All billed output, reasoning within. Tokens.
+        /// All billed output, including reasoning. Tokens.
         output_tokens: Opt<I64> [Fact, Deltas],
-        /// The part of the output that was reasoning, where told apart. Tokens.
+        /// Part of the output that was reasoning; null if the agent does not record it separately. Tokens.
         reasoning_tokens: Opt<I64> [Fact, Plain],
-        /// Input + cache read + both cache writes + output; null when none of them is said. Tokens.
+        /// Input + cache read + both cache writes + output; null if the agent records none of them. Tokens.
         total_tokens: Opt<I64> [Fact, Deltas],
         /// Web searches billed by the request. Count.
         web_searches: Opt<I64> [Fact, Plain],
-        /// Cost: as the agent recorded it, else tokens times the price of that day; null when the model is unknown. USD.
+        /// Cost as the agent recorded it, or else computed from the tokens and the price of that day; null if the model has no known price. USD.
         cost_usd: Opt<F64> [Fact, Plain],
-        /// Where the cost comes from; null with a null cost.
+        /// Origin of the cost; null if the cost is null.
         cost_source: Opt<CostSource> [Name, Words],
-        /// What the tokens cost by the prices of that day, whatever the agent recorded; null when the model is unknown. USD.
+        /// Cost of the tokens by the prices of that day, whatever the agent recorded; null if the model has no known price. USD.
         list_cost_usd: Opt<F64> [Fact, Plain],
-        /// Time that the response took, where recorded. Milliseconds.
+        /// Duration of the response, where recorded. Milliseconds.
         duration_ms: Opt<I64> [Fact, Deltas],
         /// Why the model stopped.
         stop_reason: Opt<Str> [Name, Words],
         /// Tier that the request was served in: standard, priority, batch, fast, …
         service_tier: Opt<Str> [Name, Words],
-        /// Where the inference ran, where the agent says so: `us` costs more.
+        /// Region of the inference, where recorded; `us` costs more.
         inference_geo: Opt<Str> [Name, Words],
-        /// What the row stands for; never two grains for the same tokens.
+        /// Grain of the row. The same tokens never have rows of two grains.
         grain: UsageGrain [Name, Words],
-        /// Whether the counts are not exact: only a running count was recorded, so that the true output is larger, or the
-        /// agent rounded or estimated them.
+        /// True if the counts are not exact: the agent recorded only a running count, so that the true output is larger, or it
+        /// rounded or estimated them.
         is_partial: Bool [Fact, Plain],
-        /// Lines that repeated it beyond the first, over all files.
+        /// Copies of the response after the first, in all files. Count.
         copies: I64 [Fact, Plain],
-        /// Whether it belongs to a side conversation within the session.
+        /// True if it belongs to a side conversation within the session.
         is_sidechain: Bool [Fact, Plain],
-        /// Line of the source that it begins on, from 1.
+        /// First line of the response in the source, from 1.
         source_line: Opt<I64> [Fact, Deltas],
-        /// When a run first found that the agent had dropped the record; null while it is there.
+        /// When a run first found that the agent had dropped the record; null while the agent still has it.
         gone_at: Opt<Ts> [Fact, Plain],
     }
 }

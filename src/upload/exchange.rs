@@ -1,4 +1,4 @@
-//! Files between which rows move: put beside, then, behind barriers, copied into their places by the store.
+//! Exchanges files between which rows move: staged, then, behind barriers, copied into place by the store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::remote::manifest::{FileKey, MachineManifest, RemoteFile, file_key};
 use crate::remote::{Remote, persistently};
 use crate::{Error, Result};
 
-/// Copies and the like at a time.
+/// Requests at a time.
 const AT_A_TIME: usize = 16;
 
-/// What a barrier says to who looks into it. It must not be taken for Parquet.
+/// Content of a barrier, for people. It must not be valid Parquet.
 const SIGN: &[u8] = b"llrem is replacing files of this folder; until it is done, they cannot be read.\n\
     If this stays for more than a minute, the upload was cut off: `llrem upload` on the machine that this folder is named after ends it.\n";
 
-/// Key of what waits to be copied to a file's place.
+/// Returns the key of a staged file.
 pub(super) fn staged_key(machine: &str, key: &FileKey) -> String {
     let name = file_key(machine, key).replace('/', "+");
     format!("{}/{}", MachineManifest::staging(machine), name.trim_end_matches(".parquet"))
 }
 
-/// Brings what waits to its places, and removes what is to go.
+/// Copies staged files into place, and deletes the files to remove.
 pub(super) async fn exchange(
     ledger: &mut Ledger<'_>,
     lake: &Manifest,
@@ -40,7 +40,7 @@ pub(super) async fn exchange(
     all(&barriers, |key| put_barrier(remote, key)).await?;
     let keys: Vec<FileKey> = staged.keys().cloned().collect();
     let gone: Vec<String> = plan.removals.iter().map(|key| file_key(machine, key)).collect();
-    // Behind the barriers any order will do.
+    // Behind the barriers, any order will do.
     let copies = all(&keys, |key| copy(remote, staged_key(machine, key), file_key(machine, key)));
     let (copied, ()) = tokio::try_join!(copies, remove(remote, &gone))?;
     for (key, (size, etag)) in keys.into_iter().zip(copied) {
@@ -57,7 +57,7 @@ pub(super) async fn exchange(
     }
     remove(remote, &barriers).await?;
     ledger.state.barriers.clear();
-    // Also what an upload that was cut off left there.
+    // Also deletes what an interrupted upload left there.
     let left =
         if plan.exchanged.is_empty() { Vec::new() } else { remote.list(&MachineManifest::staging(machine)).await? };
     let left: Vec<String> = left.iter().filter_map(|object| remote.key(&object.location)).collect();
@@ -82,7 +82,7 @@ async fn copy(remote: &Remote, from: String, to: String) -> Result<(u64, Option<
     look(remote, &to).await
 }
 
-/// Does something for each, several at a time; the results are in the order of the items.
+/// Runs an operation for each item, several at a time. The results are in the order of the items.
 async fn all<'i, I, T, F: Future<Output = Result<T>>>(items: &'i [I], work: impl Fn(&'i I) -> F) -> Result<Vec<T>> {
     futures::stream::iter(items.iter().map(work)).buffered(AT_A_TIME).try_collect().await
 }

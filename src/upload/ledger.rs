@@ -1,4 +1,5 @@
-//! The machine's manifest while an upload goes on: read once, put before and after, each time in place of the last.
+//! The machine's manifest during an upload: read once, then written before and after the changes, each time replacing
+//! the last version.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,9 +17,9 @@ use crate::remote::{Remote, persistently};
 use crate::tables::LAKE_TABLES;
 use crate::{Error, Result};
 
-/// How often it is put while files are.
+/// Interval at which it is written during an upload.
 const INTERVAL: Duration = Duration::from_secs(15);
-/// Conditional writes whose outcome nobody heard are tried so often.
+/// Most attempts of a conditional write whose response was lost.
 const TRIES: u32 = 5;
 
 /// The machine's manifest in the store.
@@ -26,14 +27,14 @@ pub(super) struct Ledger<'r> {
     remote: &'r Remote,
     machine: String,
     pub(super) state: MachineManifest,
-    /// What the next put replaces; none where there is nothing.
+    /// Version that the next write replaces; `None` if there is no manifest.
     version: Option<UpdateVersion>,
-    /// Whether the store has what `state` says.
+    /// True if the store has the current state.
     is_saved: bool,
     saved_at: Instant,
-    /// Files put since it was last saved.
+    /// Files uploaded since it was last saved.
     touched: BTreeSet<FileKey>,
-    /// What the lake has written there before.
+    /// Earlier writes of this lake to this store.
     written: Written,
 }
 
@@ -41,8 +42,8 @@ impl<'r> Ledger<'r> {
     /// Reads it.
     ///
     /// # Errors
-    /// [`Error::OtherLake`] when it is another lake's, [`Error::LakeCopy`] when it is that of a copy of this one, and that
-    /// is not to be replaced.
+    /// Fails with [`Error::OtherLake`] if it belongs to another lake, and with [`Error::LakeCopy`] if it belongs to a
+    /// copy of this one, unless it is to be replaced.
     pub(super) async fn load(remote: &'r Remote, layout: &Layout, lake: &Manifest, replace: bool) -> Result<Self> {
         let key = MachineManifest::key(&lake.machine);
         let id = lake.id();
@@ -74,19 +75,19 @@ impl<'r> Ledger<'r> {
                 Error::OtherLake { url, machine, uploaded_at }
             });
         }
-        // None of its files is one of ours, whatever its name.
+        // None of its files is this lake's, whatever its name.
         ledger.state.lake = id;
         let files = ledger.state.files();
         ledger.state.unsure.extend(files);
         Ok(ledger)
     }
 
-    /// Whether the machine has never uploaded there.
+    /// True if the machine has never uploaded there.
     pub(super) fn is_new(&self) -> bool {
         self.version.is_none()
     }
 
-    /// Takes in the machine's files that the manifest does not know: of a manifest that was lost, or copied by hand.
+    /// Adds the machine's files that are not in the manifest, because a manifest was lost or files were copied by hand.
     pub(super) async fn adopt(&mut self) -> Result<()> {
         let known = self.state.files();
         for (place, table) in LAKE_TABLES.iter().enumerate() {
@@ -102,7 +103,7 @@ impl<'r> Ledger<'r> {
         Ok(())
     }
 
-    /// A file is in its place.
+    /// Records that a file was uploaded.
     pub(super) fn placed(&mut self, key: FileKey, file: RemoteFile) {
         let part = self.state.parts.entry(key.0.clone()).or_default();
         if let Some(slot) = part.files.get_mut(key.1) {
@@ -112,7 +113,7 @@ impl<'r> Ledger<'r> {
         self.touched.insert(key);
     }
 
-    /// A file is gone.
+    /// Records that a file was deleted.
     pub(super) fn removed(&mut self, key: &FileKey) {
         if let Some(slot) = self.state.parts.get_mut(&key.0).and_then(|part| part.files.get_mut(key.1)) {
             *slot = None;
@@ -120,19 +121,19 @@ impl<'r> Ledger<'r> {
         self.state.unsure.remove(key);
     }
 
-    /// Puts it when it was not for a while.
+    /// Saves the manifest if that is due.
     pub(super) async fn save_sometimes(&mut self, lake: &Manifest) -> Result<()> {
         if self.saved_at.elapsed() < INTERVAL { Ok(()) } else { self.save(lake).await }
     }
 
-    /// Puts it in place of the one that it was, and nothing else.
+    /// Saves the manifest, replacing the version that was read.
     ///
     /// # Errors
-    /// [`Error::UploadConflict`] when another one is there.
+    /// Fails with [`Error::UploadConflict`] if the store has another version.
     pub(super) async fn save(&mut self, lake: &Manifest) -> Result<()> {
         super::plan::settle(lake, &mut self.state);
         self.sync_touched()?;
-        self.state.nonce = random()?;
+        self.state.nonce = crate::random::bytes()?;
         self.written.note(self.state.nonce)?;
         match self.put().await {
             Err(error @ Error::UploadConflict { .. }) => {
@@ -157,7 +158,7 @@ impl<'r> Ledger<'r> {
         Ok(())
     }
 
-    /// A put whose answer was lost is looked for before it is tried again.
+    /// If the response of a write is lost, checks whether it succeeded before trying again.
     async fn put_in_place(&self, bytes: Vec<u8>) -> Result<UpdateVersion> {
         let key = MachineManifest::key(&self.machine);
         let mut pause = Duration::from_millis(100);
@@ -179,17 +180,17 @@ impl<'r> Ledger<'r> {
                         let (url, machine) = (self.remote.place.url.clone(), self.machine.clone());
                         return Err(Error::UploadConflict { url, machine });
                     }
-                    let told = self.remote.failed("write", &key, &error);
+                    let failure = self.remote.failed("write", &key, &error);
                     if matches!(
-                        told,
+                        failure,
                         Error::Remote {
                             trouble: crate::remote::Trouble::Other | crate::remote::Trouble::Unreachable,
                             ..
                         }
                     ) {
-                        last = Some(told);
+                        last = Some(failure);
                     } else {
-                        return Err(told);
+                        return Err(failure);
                     }
                 }
             }
@@ -203,7 +204,7 @@ impl<'r> Ledger<'r> {
         let path = self.remote.path(key);
         let mode = self.version.clone().map_or(PutMode::Create, PutMode::Update);
         let result = match (&self.remote.place.folder, mode) {
-            // A folder knows no conditional put; all that write this file take its lock.
+            // A folder has no conditional writes. All writers of this file take its lock.
             (Some(folder), PutMode::Update(version)) => {
                 let lock = folder.join(format!("{key}-lock"));
                 let generic = |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic {
@@ -224,7 +225,7 @@ impl<'r> Ledger<'r> {
         Ok(UpdateVersion { e_tag: result.e_tag, version: result.version })
     }
 
-    /// The loser of two uploads leaves word of the files that it may have put over the winner's.
+    /// Records files in the winner's manifest that the loser of two uploads may have overwritten.
     async fn confess(&mut self) {
         if self.touched.is_empty() {
             return;
@@ -240,17 +241,17 @@ impl<'r> Ledger<'r> {
         }
         self.state = state;
         self.version = Some(version);
-        // Whoever comes first again does the same.
+        // If another writer comes first again, repeats the same.
         let _ = self.put().await;
     }
 
-    /// In a folder, what the manifest names is on the disk before it is.
+    /// In a folder, syncs the files that the manifest names before it is written.
     fn sync_touched(&self) -> Result<()> {
         let Some(folder) = &self.remote.place.folder else { return Ok(()) };
         let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
         for key in &self.touched {
             let path = folder.join(crate::remote::manifest::file_key(&self.machine, key));
-            // What another upload took away meanwhile is not ours to sync.
+            // A file that another upload deleted meanwhile need not be synced.
             let Ok(file) = File::open(&path) else { continue };
             fs::sync(&file, &path)?;
             folders.extend(path.parent().map(Path::to_owned));
@@ -258,19 +259,10 @@ impl<'r> Ledger<'r> {
         folders.iter().try_for_each(|folder| fs::sync_folder(folder))
     }
 
-    /// Whether anything is there to be said.
+    /// True if there are changes to save.
     pub(super) fn is_saved(&self) -> bool {
         self.is_saved
     }
-}
-
-/// Bytes that no other writing has.
-fn random() -> Result<[u8; 16]> {
-    let path = Path::new("/dev/urandom");
-    let mut bytes = [0; 16];
-    let read = File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes));
-    read.map_err(Error::io("read", path))?;
-    Ok(bytes)
 }
 
 /// The store's mark of an object, and its size.

@@ -1,4 +1,4 @@
-//! What an upload is asked to do, and what it says when it is over.
+//! Options and results of an upload.
 
 use std::path::PathBuf;
 
@@ -6,49 +6,49 @@ use super::profile::Choice;
 use crate::redact::Counts;
 use crate::remote;
 
-/// What one `llrem upload` is asked to do.
+/// Options of one `llrem upload`.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The lake's folder.
     pub lake: PathBuf,
-    /// Where to.
+    /// Destination.
     pub url: String,
-    /// How the store is reached.
+    /// Access to the store.
     pub storage: remote::Options,
-    /// What leaves.
+    /// Profile of the upload.
     pub profile: Choice,
-    /// List what would leave, change nothing.
+    /// List what would be uploaded and deleted, and change nothing.
     pub dry_run: bool,
-    /// Put every file again, and remove what is there and not in the lake.
+    /// Upload every file again, and delete files at the destination that are not in the lake.
     pub full: bool,
     /// Replace what another lake, or a copy of this one, uploaded under the machine's name.
     pub replace: bool,
 }
 
-/// What an upload did.
+/// Results of an upload.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
-    /// Files put.
+    /// Files uploaded.
     pub files_put: u64,
-    /// Bytes put.
+    /// Bytes uploaded.
     pub bytes_put: u64,
-    /// Files removed.
+    /// Files deleted.
     pub files_removed: u64,
     /// Secrets and personal data replaced, by kind.
     pub replaced: Counts,
     /// Wall time. Seconds.
     pub seconds: f64,
-    /// With `dry_run`: what would be put or removed.
+    /// With `dry_run`: the files that would be uploaded or deleted.
     pub planned: Vec<PlannedFile>,
 }
 
-/// A file that would be put or removed.
+/// A file that would be uploaded or deleted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlannedFile {
     /// Its key below the URL.
     pub path: String,
-    /// Whether it would be removed; else it would be put.
+    /// True if it would be deleted, false if uploaded.
     pub is_removed: bool,
-    /// Its size in the store, where it is known. Bytes.
+    /// Its size in the store, if known. Bytes.
     pub bytes: Option<u64>,
 }

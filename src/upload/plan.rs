@@ -1,4 +1,4 @@
-//! What has to change in the store so that it has what the lake has.
+//! The changes that give the store what the lake has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,16 @@ use crate::lake::manifest::{FileEntry, Manifest};
 use crate::remote::manifest::{BARRIER, FileKey, MachineManifest, RemotePart};
 use crate::tables::LAKE_TABLES;
 
-/// What has to change.
+/// Changes to the store.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Files to put.
+    /// Files to upload.
     pub(super) puts: BTreeMap<FileKey, FileEntry>,
-    /// Files to remove.
+    /// Files to delete.
     pub(super) removals: BTreeSet<FileKey>,
-    /// Agents of whose files rows may move from one to another.
+    /// Agents whose rows may move from one file to another.
     pub(super) exchanged: BTreeSet<String>,
-    /// Keys that keep readers away meanwhile.
+    /// Keys of barriers, which block readers meanwhile.
     pub(super) barriers: BTreeSet<String>,
 }
 
@@ -48,7 +48,7 @@ impl Plan {
             .filter(|name| remote.parts.get(*name).is_some_and(|part| part.loses(lake.parts.get(*name))))
             .collect();
         self.exchanged = losing.iter().map(|name| name.agent.clone()).collect();
-        // Those of an upload that was cut off stay until what they stand for is done.
+        // Barriers of an interrupted upload stay until its exchange is done.
         self.barriers.clone_from(&remote.barriers);
         for key in &remote.barriers {
             let agent = key.split('/').find_map(|part| part.strip_prefix("agent="));
@@ -69,12 +69,12 @@ impl Plan {
         self.puts.is_empty() && self.removals.is_empty() && self.barriers.is_empty()
     }
 
-    /// Whether a file waits beside until all of its agent's files can be exchanged.
+    /// True if a file is staged until all of its agent's files can be exchanged.
     pub(super) fn is_exchanged(&self, (part, _): &FileKey) -> bool {
         self.exchanged.contains(&part.agent)
     }
 
-    /// What the manifest has to say before anything is changed.
+    /// Returns the manifest to write before anything is changed.
     pub(super) fn announce(&self, lake: &Manifest, remote: &mut MachineManifest) {
         for key in self.puts.keys().chain(&self.removals) {
             remote.unsure.insert(key.clone());
@@ -87,7 +87,7 @@ impl Plan {
     }
 }
 
-/// What the manifest has to say when a part is what it was to be.
+/// Returns the manifest's entry of a part after the upload.
 pub(super) fn settle(lake: &Manifest, remote: &mut MachineManifest) {
     let unsure: BTreeSet<PartName> = remote.unsure.iter().map(|(name, _)| name.clone()).collect();
     remote.parts.retain(|name, part| {

@@ -1,4 +1,4 @@
-//! One upload, from the manifest to the manifest.
+//! One upload, from reading the manifest to writing it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,19 +23,19 @@ use crate::remote::{Remote, leftovers};
 use crate::tables::LAKE_TABLES;
 use crate::{Error, Result};
 
-/// Files that are put at a time.
+/// Files that are uploaded at a time.
 const AT_A_TIME: usize = 16;
-/// How often a lake that changes meanwhile is looked at again.
+/// Attempts if the lake changes during the upload.
 const ROUNDS: u32 = 10;
-/// How often progress is told, and an interruption heard.
+/// Interval at which progress is reported and an interruption is checked.
 const TICK: Duration = Duration::from_millis(100);
-/// Pause before a lake is looked at again.
+/// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Brings the store to what the lake has.
+/// Gives the store what the lake has.
 ///
 /// # Errors
-/// Readers of the store are right all the same; the next upload does the rest.
+/// If it fails, the store is still right for readers, and the next upload does the rest.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     let clock = Instant::now();
     let remote = Remote::open(&options.url, &options.storage)?.to_be_written();
@@ -57,11 +57,11 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Summary> {
     Ok(Summary { seconds: clock.elapsed().as_secs_f64(), ..summary })
 }
 
-/// Where files are rewritten before they leave.
+/// Folder for files that are rewritten before their upload.
 enum Outgoing {
-    /// A folder of the lake, held against other uploads.
+    /// A folder of the lake, locked against other uploads.
     Held(PathBuf, #[expect(dead_code, reason = "held until it is dropped")] Lock),
-    /// A folder of the system's, since nothing of the lake is to change.
+    /// A temporary folder, because the lake must not change.
     Foreign(tempfile::TempDir),
 }
 
@@ -73,7 +73,7 @@ impl Outgoing {
         }
         let lock = Lock::take_for_upload(layout)?;
         let folder = layout.outgoing();
-        // What an upload that was killed left there.
+        // Leftovers of a killed upload.
         fs::remove_folder(&folder)?;
         fs::make_folder(&folder)?;
         Ok(Self::Held(folder, lock))
@@ -95,12 +95,12 @@ impl Drop for Outgoing {
     }
 }
 
-/// A copy of a lake inside itself would be part of it.
+/// Refuses to copy a lake into itself: the copy would be part of it.
 fn refuse_own_folder(lake: &Path, folder: &Path) -> Result<()> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (lake, folder) = (real(lake), real(folder));
     if folder.starts_with(&lake) || lake.starts_with(&folder) {
-        return Err(Error::Usage(format!("`{}` and the lake lie within each other", folder.display())));
+        return Err(Error::Usage(format!("`{}` contains the lake, or is in it", folder.display())));
     }
     Ok(())
 }
@@ -145,7 +145,7 @@ async fn upload(
         let is_complete = match put {
             Ok(is_complete) => is_complete,
             Err(error) => {
-                // What was put need not be put again; should this fail as well, it is.
+                // Saved so that these files need not be uploaded again. If this fails too, they are.
                 if !matches!(error, Error::UploadConflict { .. }) {
                     let _ = ledger.save(&lake).await;
                 }
@@ -164,17 +164,17 @@ async fn upload(
     }
     Err(Error::DamagedState {
         path: layout.root().to_owned(),
-        reason: "files are not what the manifest says, time and again".to_owned(),
+        reason: "files repeatedly differ from the manifest".to_owned(),
     })
 }
 
-/// Removes what uploads of the machine that were killed left in a folder.
+/// Deletes leftovers of the machine's killed uploads in a folder.
 fn remove_leftovers(folder: &Path, machine: &str) -> Result<()> {
     let folders = LAKE_TABLES.iter().map(|table| folder.join(table.name).join(format!("machine={machine}")));
     folders.flat_map(|folder| leftovers(&folder)).try_for_each(|path| fs::remove(&path))
 }
 
-/// The lake after a file was found to be another than its manifest says.
+/// Reads the lake again, after a file differed from its manifest.
 async fn changed_lake(layout: &Layout, generation: u64) -> Result<Manifest> {
     let gone = || Error::NoLake { path: layout.root().to_owned() };
     let mut lake = Manifest::load(layout)?.ok_or_else(gone)?;
@@ -185,7 +185,7 @@ async fn changed_lake(layout: &Layout, generation: u64) -> Result<Manifest> {
     Ok(lake)
 }
 
-/// Puts all files; those that are to be exchanged wait beside. Whether none of them had changed meanwhile.
+/// Uploads all files, and stages those to be exchanged. Returns true if none of them changed meanwhile.
 async fn put_all(
     sender: &Arc<Sender>,
     plan: &Plan,
@@ -232,7 +232,7 @@ async fn put_all(
     }
 }
 
-/// What would be put and removed.
+/// Returns the files that would be uploaded and deleted.
 async fn foreseen(sender: Arc<Sender>, plan: Plan, ledger: &Ledger<'_>, progress: &dyn Progress) -> Result<Summary> {
     progress.start(plan.puts.len() as u64, plan.puts.values().map(|entry| entry.bytes).sum());
     let machine = sender.lake.machine.clone();
@@ -265,7 +265,7 @@ async fn foreseen(sender: Arc<Sender>, plan: Plan, ledger: &Ledger<'_>, progress
     Ok(summary)
 }
 
-/// Ends some work when the person asks to stop.
+/// Stops work when the person interrupts it.
 async fn or_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let asked = async {
         while !crate::interrupt::interrupted() {

@@ -1,4 +1,4 @@
-//! Puts one file: as it is or rewritten, in one request or in parts.
+//! Uploads one file, unchanged or rewritten, in one request or in parts.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,47 +22,47 @@ use crate::remote::{Remote, persistently};
 use crate::tables::LAKE_TABLES;
 use crate::{Error, Result};
 
-/// Larger files are put in parts. Bytes.
+/// Size above which files are uploaded in parts. Bytes.
 const LARGE: u64 = 8 << 20;
-/// Parts have this size, or so much more that no store's limit of 10,000 is met. Bytes.
+/// Size of a part; larger if the file would otherwise need more than 10,000 parts, the limit of stores. Bytes.
 const PART: u64 = 8 << 20;
-/// Parts of one file that are put at a time.
+/// Parts of one file that are uploaded at a time.
 const PARTS_AT_A_TIME: usize = 4;
-/// Files that are rewritten at a time, if there are so many cores; each takes some 40 MB.
+/// Most files that are rewritten at a time, but no more than cores; each takes some 40 MB.
 const REWRITTEN_AT_A_TIME: usize = 4;
-/// Memory for what is being put. KiB.
+/// Memory for parts that are being uploaded. KiB.
 const BUDGET_KIB: usize = 64 << 10;
 
-/// What all files of an upload share.
+/// State that all files of an upload share.
 pub(super) struct Sender {
     pub(super) remote: Remote,
     pub(super) layout: Layout,
     pub(super) lake: Manifest,
     pub(super) profile: Rewriter,
-    /// Where files are rewritten.
+    /// Folder for rewritten files.
     outgoing: PathBuf,
-    /// Memory that is left.
+    /// Free memory.
     budget: Arc<Semaphore>,
-    /// Cores that are left for rewriting.
+    /// Free cores for rewriting.
     cores: Arc<Semaphore>,
-    /// Bytes of the lake's files that have arrived since somebody asked.
+    /// Bytes of the lake's files that were uploaded since the last call.
     arrived: Arc<AtomicU64>,
 }
 
-/// What became of a file.
+/// Result of uploading a file.
 pub(super) enum Sent {
-    /// It is there.
+    /// It was uploaded.
     Put(Box<RemoteFile>, Counts),
-    /// The lake has another one by now.
+    /// The lake has replaced it.
     Changed,
 }
 
-/// A file that is ready to be put.
+/// A file that is ready to upload.
 struct Ready {
     path: PathBuf,
     entry: FileEntry,
     replaced: Counts,
-    /// Whether it was written for this, and is to be removed.
+    /// True if it was written for the upload, and has to be deleted.
     is_rewritten: bool,
 }
 
@@ -81,17 +81,17 @@ impl Sender {
         Self { remote, layout, lake, profile, outgoing, budget, cores, arrived: Arc::default() }
     }
 
-    /// Bytes of the lake's files that have arrived since the last call.
+    /// Returns the bytes of the lake's files that were uploaded since the last call.
     pub(super) fn take_arrived(&self) -> u64 {
         self.arrived.swap(0, Ordering::Relaxed)
     }
 
-    /// Size that a file has when it is put, and what was replaced in it; none when the lake has another one by now.
+    /// Returns the uploaded size of a file, and what was replaced in it, or `None` if the lake has replaced the file.
     pub(super) async fn measure(self: Arc<Self>, key: FileKey, entry: FileEntry) -> Result<Option<(u64, Counts)>> {
         Ok(self.ready(key, entry).await?.map(|ready| (ready.entry.bytes, ready.replaced.clone())))
     }
 
-    /// Puts a file under a key of the store.
+    /// Uploads a file under a key of the store.
     pub(super) async fn send(self: Arc<Self>, key: FileKey, entry: FileEntry, to: String) -> Result<Sent> {
         let (source, size) = (entry.hash, entry.bytes);
         let Some(ready) = Arc::clone(&self).ready(key, entry).await? else { return Ok(Sent::Changed) };
@@ -111,7 +111,7 @@ impl Sender {
         Ok(Sent::Put(Box::new(RemoteFile { rows, bytes, hash, source, profile, etag }), ready.replaced.clone()))
     }
 
-    /// The file as it leaves; none when the lake has another one by now.
+    /// Returns the file to upload, or `None` if the lake has replaced it.
     async fn ready(self: Arc<Self>, key: FileKey, entry: FileEntry) -> Result<Option<Ready>> {
         let path = self.layout.root().join(file_key(&self.lake.machine, &key));
         if !self.profile.rewrites() {
@@ -162,7 +162,7 @@ impl Sender {
         match outcome {
             Ok(true) => match upload.complete().await {
                 Ok(put) => Ok(Some(put.e_tag)),
-                // When an answer was lost, the client's next try meets no parts any more, and a whole object.
+                // If the response was lost, the client's retry finds the complete object instead of parts.
                 Err(error) => match self.found(path, to).await? {
                     Some(found) if found.size == ready.entry.bytes && Some(&found) != before.as_ref() => {
                         Ok(Some(found.e_tag))
@@ -171,14 +171,14 @@ impl Sender {
                 },
             },
             other => {
-                // What is left of it costs money until the bucket's own rule removes it.
+                // Parts that are left cost money until the bucket's own rule deletes them.
                 let _ = upload.abort().await;
                 other.map(|_| None)
             }
         }
     }
 
-    /// The object of a key, if there is one.
+    /// Returns the object of a key, if there is one.
     async fn found(&self, path: &StorePath, key: &str) -> Result<Option<ObjectMeta>> {
         match persistently(|| self.remote.store.head(path)).await {
             Ok(found) => Ok(Some(found)),
@@ -187,7 +187,7 @@ impl Sender {
         }
     }
 
-    /// Whether all parts were put, and were what they should be.
+    /// Uploads all parts. Returns true if their content was as expected.
     async fn put_parts(
         &self,
         ready: &Ready,
@@ -213,7 +213,7 @@ impl Sender {
                 break;
             }
             hasher.update(&chunk);
-            // As much of the lake's file as this is of the one that leaves.
+            // Scales progress from the rewritten file to the lake's file.
             let share = chunk.len() as u64 * of_lake / ready.entry.bytes.max(1);
             let arrived = Arc::clone(&self.arrived);
             let part = upload.put_part(PutPayload::from(chunk));
@@ -242,7 +242,7 @@ impl Sender {
     }
 }
 
-/// Runs what reads and computes where it does not hold up the requests.
+/// Runs blocking work outside of the threads for requests.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Query(format!("a thread ended early: {error}")))
 }
@@ -255,13 +255,13 @@ fn open(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// A small file, if it is the one that was meant.
+/// Reads a small file, if it has the expected content.
 fn read_whole(path: &Path, hash: &[u8; 32]) -> Result<Option<Bytes>> {
     let bytes = fs::read(path)?.filter(|bytes| blake3::hash(bytes).as_bytes() == hash);
     Ok(bytes.map(Bytes::from))
 }
 
-/// A file that has the content it should have; a run that replaces it does not touch the one that is open.
+/// Opens a file that has the expected content. A run that replaces the file does not change the open one.
 fn unchanged(path: &Path, entry: &FileEntry) -> Result<Option<File>> {
     let Some(mut file) = open(path)? else { return Ok(None) };
     let mut hasher = blake3::Hasher::new();

@@ -1,5 +1,5 @@
-//! What a lake has written to stores, so that it is told from its copies: an image of a machine, a home that was moved or
-//! synced. They have the lake's id as well, and would remove each other's files without a word.
+//! Records what a lake has written to stores, to distinguish it from its copies: a machine image, a moved or synced
+//! home. Copies have the same lake id, and lake and copy would silently delete each other's files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,37 +9,37 @@ use crate::lake::layout::Layout;
 use crate::remote::manifest::MachineManifest;
 use crate::{Error, Result};
 
-/// Nonces of a URL that are kept. A store that was brought back from a backup may have one of long ago.
+/// Nonces of a URL that are kept. A store that was restored from a backup may have an old one.
 const KEPT: usize = 256;
 
-/// The nonces of the manifests that a lake has written, or was about to write when it was cut off.
+/// The nonces of the manifests that a lake has written, or was about to write when it was interrupted.
 pub(super) struct Written {
     path: PathBuf,
     url: String,
-    /// By URL, in order.
+    /// By URL, in order of time.
     nonces: BTreeMap<String, Vec<String>>,
 }
 
 impl Written {
-    /// Reads them. Where they cannot be read, nothing in a store is known to be the lake's own.
+    /// Reads them. If they cannot be read, no manifest counts as the lake's own.
     pub(super) fn load(layout: &Layout, url: &str) -> Result<Self> {
         let path = layout.uploads();
         let nonces = fs::read(&path)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         Ok(Self { path, url: url.to_owned(), nonces })
     }
 
-    /// Whether the lake wrote the manifest; through another URL than this one, if the store has several.
+    /// True if the lake wrote the manifest, even through another URL of the store.
     pub(super) fn has(&self, manifest: &MachineManifest) -> bool {
         let nonce = shown(manifest.nonce);
         self.nonces.values().flatten().any(|written| *written == nonce)
     }
 
-    /// Keeps what is there behind what is no longer.
+    /// Marks a nonce that the store has as the latest one, so that it is kept.
     pub(super) fn found(&mut self, manifest: &MachineManifest) {
         self.push(shown(manifest.nonce));
     }
 
-    /// Notes a nonce before a manifest with it is put: whoever is killed in between has to know it again.
+    /// Records a nonce before the manifest with it is written, so that an interrupted upload recognises its manifest.
     pub(super) fn note(&mut self, nonce: [u8; 16]) -> Result<()> {
         self.push(shown(nonce));
         let unwritten = |error| Error::Query(format!("cannot write what was uploaded: {error}"));

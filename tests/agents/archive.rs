@@ -291,3 +291,62 @@ fn a_log_of_copilot_that_lost_its_start_adds_nothing_to_what_its_shutdowns_count
         assert_eq!(lake.usage().iter().filter_map(|row| row["total_tokens"].as_i64()).sum::<i64>(), before);
     }
 }
+
+/// The line that began a thread's own turn is dropped, and nothing else: what follows it is no copy.
+#[test]
+fn a_thread_of_codex_that_lost_the_start_of_its_turn_keeps_its_rows() {
+    let cases = Case::of("codex");
+    let home = Home::of(cases.iter().find(|case| case.name == "copies-told-late").unwrap());
+    let thread = "019fd211-0000-7000-8000-000000000023";
+    let path = home.path().join(format!(".codex/sessions/2026/06/01/rollout-2026-06-01T12-40-00-{thread}.jsonl"));
+    let lake = Built::full(&home);
+    let before = messages(&lake);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let left = text.split_inclusive('\n').filter(|line| !line.contains("turn_context"));
+    write(&path, left.collect::<String>().as_bytes());
+    lake.run();
+    assert_eq!(messages(&lake), before);
+}
+
+/// A person copies a transcript: the copy's lines still name the subagents of the original.
+#[test]
+fn a_copied_transcript_does_not_rename_the_subagents_of_its_calls() {
+    let home = Home::of(&Case::named("told-out-of-order"));
+    let path = transcript(&home, "-home-kim-shop", "00970001-5e55-4000-8000-000000000097");
+    let lake = Built::full(&home);
+    let children = |lake: &Built<'_>| -> Vec<Value> {
+        lake.rows().values("tool_calls").into_iter().map(|row| row["child_session_id"].clone()).collect()
+    };
+    let before = children(&lake);
+    std::fs::copy(&path, path.with_file_name("copy.jsonl")).unwrap();
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert_eq!(children(&lake), before, "full: {full}");
+    }
+}
+
+/// Progress lines repeat the first lines of subagents' answers. The subagents' own files replace what was known from them,
+/// whatever is read first, and their rows stay when the files are gone.
+#[test]
+fn the_files_of_subagents_replace_what_progress_lines_said_of_them() {
+    let home = Home::of(&Case::named("agents-folder-progress"));
+    let session = transcript(&home, "-home-kim-shop", "00130001-5e55-4000-8000-000000000013");
+    let (folder, aside) = (session.with_extension("").join("subagents"), home.beside("aside"));
+    let full = Built::full(&home).usage();
+    let lake = Built::new(&home, "lake");
+    let outputs = |lake: &Built<'_>| -> Vec<i64> {
+        let of_subagents = lake.usage().into_iter().filter(|row| row["is_sidechain"] == true);
+        of_subagents.map(|row| row["output_tokens"].as_i64().unwrap()).collect()
+    };
+    std::fs::rename(&folder, &aside).unwrap();
+    lake.run();
+    assert_eq!(outputs(&lake), [1, 1], "what progress lines say");
+    std::fs::rename(&aside, &folder).unwrap();
+    for step in ["the files are there", "the files are gone"] {
+        lake.run();
+        assert_eq!(lake.usage(), full, "{step}");
+        let _ = std::fs::rename(&folder, &aside);
+    }
+    lake.run_with(|options| options.full = true);
+    assert_eq!(lake.usage(), full, "read again");
+}

@@ -32,16 +32,22 @@ impl Bench {
         Self { redactor: Redactor::new(Mode::Secrets, [7; 32]), pricer: Pricer::new(PriceTable::bundled()) }
     }
 
-    /// What comes out of the first bytes of a source; panics where the extractor does, or where it refuses a text file.
+    /// What comes out of the first bytes of a source; panics if the extractor does, or if it refuses a text file.
     fn extract(&self, agent: &'static str, source: &FoundSource, bytes: u64) -> Ids {
+        let (extracted, ids) = self.try_extract(agent, source, bytes);
+        let may_refuse = source.kind == "database" || matches!(extracted, Err(Reject::Encrypted));
+        assert!(extracted.is_ok() || may_refuse, "{extracted:?}");
+        ids
+    }
+
+    /// What comes out of the first bytes of a source, and if it was accepted; panics if the extractor does.
+    fn try_extract(&self, agent: &'static str, source: &FoundSource, bytes: u64) -> (Result<(), Reject>, Ids) {
         let zone = chrono_tz::Tz::UTC;
         let context = Context { agent, redactor: &self.redactor, pricer: &self.pricer, content: Content::Full, zone };
         let mut sink = Sink::collect(&context);
         let extracted = agents::by_id(agent)
             .unwrap()
             .extract(&mut Source::new(&source.path, source.kind, bytes, &|_| {}), &mut sink);
-        let may_refuse = source.kind == "database" || matches!(extracted, Err(Reject::Encrypted));
-        assert!(extracted.is_ok() || may_refuse, "{extracted:?}");
         let mut ids = Ids::default();
         for session in &mut sink.sessions {
             let columns = ["message_id", "call_id", "response_id"];
@@ -49,7 +55,7 @@ impl Bench {
                 ids.extend(texts(&chunk.batch, column));
             }
         }
-        ids
+        (extracted, ids)
     }
 }
 
@@ -59,14 +65,19 @@ fn texts(batch: &RecordBatch, column: &str) -> Vec<String> {
 }
 
 /// Every text source of every fixture, each in a home of its own.
-fn files() -> Vec<(Case, Home, FoundSource)> {
+fn texts_of_all() -> Vec<(Case, Home, FoundSource)> {
+    sources_of_all(|path| !is_database(path))
+}
+
+/// The wanted sources of every fixture, each in a home of its own.
+fn sources_of_all(is_wanted: impl Fn(&Path) -> bool) -> Vec<(Case, Home, FoundSource)> {
     let mut files = Vec::new();
     for case in Case::all() {
         let count = Home::of(&case).sources().len();
         for place in 0..count {
             let home = Home::of(&case);
             let source = home.sources().swap_remove(place);
-            if !is_database(&source.path) {
+            if is_wanted(&source.path) {
                 files.push((case.clone(), home, source));
             }
         }
@@ -82,7 +93,7 @@ fn is_database(path: &Path) -> bool {
 #[test]
 fn a_source_cut_anywhere_gives_no_row_that_the_whole_does_not() {
     let bench = Bench::new();
-    for (case, _home, source) in files() {
+    for (case, _home, source) in texts_of_all() {
         let bytes = std::fs::metadata(&source.path).unwrap().len();
         let whole = bench.extract(case.agent, &source, bytes);
         for cut in 0..CUTS as u64 {
@@ -130,34 +141,39 @@ proptest! {
     }
 
     #[test]
-    fn random_sources_never_fail(bytes in prop::collection::vec(any::<u8>(), 0..2000), kind in prop::sample::select(vec!["transcript", "subagent", "prompts", "database"])) {
+    fn random_sources_never_fail(pick in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
         FILES.with(|(bench, files)| {
-            let (case, home, _) = &files[0];
-            let path = home.beside("agent-random.jsonl");
+            let (case, home, source) = pick.get(files);
+            let path = beside(home, &source.path);
             write(&path, &bytes);
-            bench.extract(case.agent, &FoundSource { path, kind }, bytes.len() as u64);
+            bench.extract(case.agent, &FoundSource { path, kind: source.kind }, bytes.len() as u64);
         });
     }
 
     #[test]
-    fn damaged_databases_never_panic(places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40)) {
-        DATABASE.with(|(bench, home)| {
-            let path = home.path().join(".claude/__store.db");
-            let mut bytes = std::fs::read(&path).unwrap();
+    fn damaged_databases_never_panic(
+        pick in any::<prop::sample::Index>(),
+        cut in prop::option::weighted(0.2, any::<prop::sample::Index>()),
+        places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
+    ) {
+        DATABASES.with(|(bench, databases)| {
+            let (case, home, source) = pick.get(databases);
+            let mut bytes = std::fs::read(&source.path).unwrap();
             for (place, byte) in &places {
                 let at = place.index(bytes.len());
                 bytes[at] = *byte;
             }
-            let path = home.beside("__store.db");
+            bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+            let path = beside(home, &source.path);
             write(&path, &bytes);
-            bench.extract("claude-code", &FoundSource { path, kind: "database" }, bytes.len() as u64);
+            let _ = bench.try_extract(case.agent, &FoundSource { path, kind: source.kind }, bytes.len() as u64);
         });
     }
 }
 
 thread_local! {
-    static FILES: (Bench, Vec<(Case, Home, FoundSource)>) = (Bench::new(), files());
-    static DATABASE: (Bench, Home) = (Bench::new(), Home::of(&Case::named("store-db")));
+    static FILES: (Bench, Vec<(Case, Home, FoundSource)>) = (Bench::new(), texts_of_all());
+    static DATABASES: (Bench, Vec<(Case, Home, FoundSource)>) = (Bench::new(), sources_of_all(is_database));
 }
 
 /// A few by default; `PROPTEST_CASES` may ask for more.

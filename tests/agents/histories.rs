@@ -318,11 +318,12 @@ fn assert_keeps_all(case: &Case, steps: &[Step]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Not of Aider, which only appends and whose records are named by their lines, nor of forks of old Codex versions, whose
-/// records are named by their places in the origin.
+/// Not of agents that only append, nor of forks of old Codex versions, whose records are named by their places in the
+/// origin, nor of messages of Qwen Code of several lines with one id, of which the first has that id.
 fn can_lose_records(case: &Case) -> bool {
     let only = std::env::var("LLREM_TEST_AGENT").ok();
-    let is_named_by_place = case.agent == "aider" || case.name == "fork-without-turn-ids";
+    let only_appends = llrem::agents::by_id(case.agent).unwrap().only_appends();
+    let is_named_by_place = only_appends || ["fork-without-turn-ids", "pieces"].contains(&&*case.name);
     !is_named_by_place && only.is_none_or(|agent| agent == case.agent)
 }
 

@@ -107,7 +107,7 @@ fn a_filter_that_nothing_can_pass_is_told() {
     }
     for command in &commands[..2] {
         let shown = home.run(&[command, ["--project", "api.v3"].as_slice()].concat());
-        let warning = "\nwarning: no session is of the project `api.v3`; did you mean `api.v2`?\n";
+        let warning = "\nwarning: no session belongs to the project `api.v3`; did you mean `api.v2`?\n";
         assert!(shown.starts_with("exit 0\n") && shown.contains(warning), "{command:?}: {shown}");
     }
     let by_day = |more: &[&str]| home.run(&[&["query", "cost_by_day", "--project"], more].concat());
@@ -118,7 +118,7 @@ fn a_filter_that_nothing_can_pass_is_told() {
     --- stdout
     day,cost_usd,unpriced_responses,sessions,responses,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens
     --- stderr
-    warning: no session is of the project `nothing like it`
+    warning: no session belongs to the project `nothing like it`
     ");
     insta::assert_snapshot!(run(&["detect", "tool_retry_loop"]), @r"
     exit 2
@@ -181,8 +181,8 @@ fn a_lake_that_is_no_folder_is_told() {
     home.write("file", "");
     for command in [["etl"].as_slice(), &["sql", "select 1"], &["sources"], &["verify"], &["upload", "file:///x"]] {
         for (lake, said) in [
-            ("file", "no lake can be at `file`: `file` is no folder"),
-            ("file/lake", "no lake can be at `file/lake`: `file` is no folder"),
+            ("file", "there cannot be a lake at `file`: `file` is not a folder"),
+            ("file/lake", "there cannot be a lake at `file/lake`: `file` is not a folder"),
         ] {
             let told = format!("exit 2\n--- stdout\n--- stderr\nerror: {said}; name one with --lake DIR\n");
             assert_eq!(home.run(&[command, &["--lake", lake]].concat()), told);
@@ -212,7 +212,7 @@ fn prices_are_what_their_columns_say() {
 fn a_file_for_rows_that_do_not_come_is_refused() {
     let home = home_with_lake();
     let shown = home.run(&["upload", "file:///nowhere/at/all", "-o", "x.json"]);
-    let told = "error: `upload` has no rows for `x.json`: only with --dry-run it lists what it would do\n";
+    let told = "error: `upload` has no rows for `x.json`, except with --dry-run\n";
     assert_eq!(shown, format!("exit 2\n--- stdout\n--- stderr\n{told}"));
     assert!(!home.path().join("x.json").exists());
     assert!(home.run(&["etl", "--home", ".", "--dry-run", "-o", "x.json"]).starts_with("exit 0\n"));
@@ -246,7 +246,7 @@ fn a_lake_keeps_the_name_of_its_machine_and_says_so() {
         let output = home.command(&[&["etl"], arguments].concat()).env("LLREM_MACHINE", name).output().unwrap();
         home.show(&output)
     };
-    let warning = "\nwarning: the lake keeps the machine's name `box-1` that it was made with; \
+    let warning = "\nwarning: the lake keeps the machine's name `box-1` that it was created with; \
                    `other` needs a lake of its own (--lake)\n";
     assert!(!etl("other", &["--dry-run"]).contains("warning"));
     assert!(!etl("box-1", &[]).contains("warning"));
@@ -288,20 +288,20 @@ fn what_is_uncertain_is_told_of_an_uploaded_lake_too() {
     claude-code,"counts are rounded, estimated or those of a running response",response,1,15,
     claude-code,model without a known price,house-model,1,15,
     --- stderr
-    warning: `sources` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself
+    warning: `sources` is empty in an uploaded lake, because it names local files; run the query on the machine itself
     "#);
     insta::assert_snapshot!(home.run(&["sql", "select path from sources", "--lake", &url]), @r"
     exit 0
     --- stdout
     path
     --- stderr
-    warning: `sources` is empty in an uploaded lake: what names the files of a machine stays there; ask on the machine itself
+    warning: `sources` is empty in an uploaded lake, because it names local files; run the query on the machine itself
     ");
     insta::assert_snapshot!(home.run(&["sources", "--lake", &url]), @r"
     exit 1
     --- stdout
     --- stderr
-    error: `sources` is not in the lake `file://[HOME]/team`: what names the files of a machine is not uploaded; ask on the machine itself
+    error: `sources` is not in the lake `file://[HOME]/team`, because it names local files; run the command on the machine itself
     ");
 }
 

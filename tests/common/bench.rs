@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 #![allow(clippy::disallowed_methods, reason = "files are the test's own")]
-#![allow(clippy::unwrap_used, reason = "what fails here fails a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what fails here fails a test, and says why")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,6 +14,15 @@ use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
+
+/// Leaves out a part of a test for want of something that it needs. It fails unless `LLREM_ALLOW_SKIPS=1` allows that.
+pub fn skip(reason: &str) {
+    assert!(
+        std::env::var("LLREM_ALLOW_SKIPS").is_ok_and(|value| value == "1"),
+        "{reason}; LLREM_ALLOW_SKIPS=1 skips what is not possible here"
+    );
+    println!("skipped: {reason}");
+}
 
 pub const TABLES: [&str; 4] = ["sessions", "messages", "tool_calls", "usage"];
 

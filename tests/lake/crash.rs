@@ -225,7 +225,7 @@ fn a_full_disk_at_any_operation() {
         assert!(message.contains(lake.to_str().unwrap()), "{when}: {message}");
         assert!(message.lines().count() <= 3, "{when}: {message}");
         let is_unfinished = lake.join("_llrem/journal").exists();
-        assert_eq!(message.contains("is to be completed"), is_unfinished, "{when}: {message}");
+        assert_eq!(message.contains("has an incomplete commit"), is_unfinished, "{when}: {message}");
         let is_new = message.contains("the new rows are in the lake");
         if !is_unfinished {
             // On this disk, what a fold has staged cannot be removed either.

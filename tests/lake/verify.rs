@@ -156,7 +156,7 @@ fn manifests_that_cannot_be_read() {
         let (code, error) = outcome(arguments);
         assert!(code == 1 && error.contains("upgrade llrem"), "{arguments:?}: {code} {error}");
     }
-    for (content, reason) in [(&whole[..10], "cut off"), (b"{}", "does not begin as a manifest")] {
+    for (content, reason) in [(&whole[..10], "cut off"), (b"{}", "is not a manifest")] {
         fs::write(&path, content).unwrap();
         for arguments in all {
             let (code, error) = outcome(arguments);
@@ -168,7 +168,7 @@ fn manifests_that_cannot_be_read() {
     assert_eq!(outcome(&["query", "totals"]).0, 0);
     for arguments in [&["sources"][..], &["verify"], &["etl"], &["query", "data_quality"]] {
         let (code, error) = outcome(arguments);
-        assert!(code == 1 && error.contains("does not have the hash"), "{arguments:?}: {code} {error}");
+        assert!(code == 1 && error.contains("its hash is wrong"), "{arguments:?}: {code} {error}");
     }
 }
 

@@ -35,25 +35,25 @@ fn where_there_is_no_lake() {
     insta::assert_snapshot!(said.concat(), @r#"
     10
     error: no lake at `s3://team-lake/other`
-    hint: check the URL; `llrem upload` brings a lake there from each machine
+    hint: check the URL; `llrem upload` uploads a machine's lake there
     1
     error: cannot list `s3://no-such-bucket/team`: NoSuchBucket
-    hint: check the name of the bucket, or make it, and check the endpoint under [storage]
+    hint: check the name of the bucket, or create it, and check the endpoint under [storage]
     10
     error: no lake at `/no/such/folder`
     hint: run `llrem etl` first, or name the lake with --lake
     2
     error: `ftp://` is no store that is known; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
     2
-    error: `s3:///x` names no bucket; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
+    error: `s3:///x` has no bucket; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
     2
-    error: the URL holds a user, a password or a query; credentials come from the environment
+    error: the URL contains a user, a password or a query; credentials come from the environment
     10
     error: no lake at `s3://team-lake/other`
-    hint: check the URL; `llrem upload` brings a lake there from each machine
+    hint: check the URL; `llrem upload` uploads a machine's lake there
     10
     error: no lake at `s3://team-lake/other`
-    hint: check the URL; `llrem upload` brings a lake there from each machine
+    hint: check the URL; `llrem upload` uploads a machine's lake there
     "#);
 }
 
@@ -88,10 +88,10 @@ fn what_the_store_refuses() {
     hint: set the cloud's own variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `eval "$(aws configure export-credentials --format env)"` sets them from single sign-on
     1
     error: cannot list `s3://team-lake/team`: AccessDenied: Access Denied
-    hint: reading and listing below the prefix have to be allowed
+    hint: queries need permission to read and list below the prefix
     1
     error: cannot read `s3://team-lake/team/usage/machine=bench/agent=claude-code/month=2025-01/2025-01-03-a049ef88.parquet`: AccessDenied: Access Denied
-    hint: reading and listing below the prefix have to be allowed
+    hint: queries need permission to read and list below the prefix
     1
     error: cannot list `s3://team-lake/team`: ExpiredToken: The provided token has expired.
     hint: renew the credentials (`aws sso login`, `gcloud auth login`, `az login`), then run it again
@@ -159,11 +159,11 @@ fn what_is_not_uploaded_is_said() {
     }
     insta::assert_snapshot!(said.concat(), @r#"
     1
-    error: `sources` is not in the lake `s3://team-lake/team`: what names the files of a machine is not uploaded; ask on the machine itself
+    error: `sources` is not in the lake `s3://team-lake/team`, because it names local files; run the command on the machine itself
     2
-    error: the lake `s3://team-lake/team` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk
+    error: the lake `s3://team-lake/team` is remote: it can only be queried; `llrem upload` writes it from a lake on a local disk
     2
-    error: the lake `s3://team-lake/team` is remote: it is read where it lies, and written by `llrem upload` from a lake on a local disk
+    error: the lake `s3://team-lake/team` is remote: it can only be queried; `llrem upload` writes it from a lake on a local disk
     "#);
     // The head, and of the second that the responses' counts are running ones.
     for (table, query, lines) in [
@@ -172,7 +172,7 @@ fn what_is_not_uploaded_is_said() {
         ("runs", ["sql", "select error from runs"], 1),
     ] {
         let output = succeed(&mut team.llrem(&query));
-        let warning = format!("warning: `{table}` is empty in an uploaded lake: ");
+        let warning = format!("warning: `{table}` is empty in an uploaded lake, because it names local files; ");
         assert!(stderr(&output).starts_with(&warning) && stderr(&output).lines().count() == 1, "{output:?}");
         let quiet = succeed(team.llrem(&query).arg("-q"));
         assert_eq!((stderr(&quiet).as_str(), &quiet.stdout), ("", &output.stdout));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::lake::{self, Bench, succeed};
+use crate::lake::{self, Bench, skip, succeed};
 use crate::proxy::{Proxy, Request};
 use crate::requests::{QUERY, bytes, gets};
 use crate::server::{Server, free_port, tools};
@@ -26,7 +26,7 @@ impl Azure {
     fn start(bench: Bench) -> Option<Self> {
         let program = tools().join("azurite/node_modules/.bin/azurite-blob");
         if !program.exists() {
-            println!("no Azurite, since there is no npm: not tested");
+            skip("no Azurite, since there is no npm");
             return None;
         }
         let (folder, port) = (lake::folder(), free_port());

@@ -8,7 +8,7 @@ use futures::TryStreamExt;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use crate::lake::{self, data_bytes, stderr, succeed};
+use crate::lake::{self, data_bytes, skip, stderr, succeed};
 use crate::server::{Server, free_port, tools};
 use crate::sync::{add_session, small_lake};
 
@@ -36,8 +36,7 @@ fn objects(url: &str) -> BTreeMap<PathBuf, Vec<u8>> {
 fn azure() {
     let program = tools().join("azurite/node_modules/.bin/azurite-blob");
     if !program.exists() {
-        println!("no Azurite, since there is no npm: not tested");
-        return;
+        return skip("no Azurite, since there is no npm");
     }
     let folder = lake::folder();
     let port = free_port();

@@ -48,19 +48,19 @@ fn what_a_store_refuses() {
     said.push(failure(&mut s3.upload(&bench.lake(), &[]), 1));
     insta::assert_snapshot!(said.join("\n"), @"
     error: cannot list `s3://no-such-bucket/team/sessions/machine=bench`: NoSuchBucket
-    hint: check the name of the bucket, or make it, and check the endpoint under [storage]
+    hint: check the name of the bucket, or create it, and check the endpoint under [storage]
     error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: SignatureDoesNotMatch
     hint: check which credentials the environment, or the profile, names, and the endpoint
     error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: AccessDenied: Access Denied
-    hint: reading, writing, listing and deleting below the prefix have to be allowed
+    hint: uploads need permission to read, write, list and delete below the prefix
     error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: ExpiredToken: The provided token has expired.
     hint: renew the credentials (`aws sso login`, `gcloud auth login`, `az login`), then run it again
     error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: Received redirect without LOCATION, this normally indicates an incorrectly configured region
     hint: set AWS_REGION, or `region` under [storage] in the configuration
     error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: NotImplemented: A header is not implemented.
-    hint: the store has to know conditional writes (If-Match, If-None-Match)
+    hint: the store must support conditional writes (If-Match, If-None-Match)
     error: cannot write `s3://team-lake/team/_llrem/machines/bench/manifest`: 403 Forbidden
-    hint: reading, writing, listing and deleting below the prefix have to be allowed
+    hint: uploads need permission to read, write, list and delete below the prefix
     ");
     s3.proxy.decide(|_| Fate::Pass);
     succeed(&mut s3.upload(&bench.lake(), &[]));
@@ -110,7 +110,7 @@ fn what_is_wrong_with_this_machine() {
     error: cannot open `s3://team-lake/team`: Missing SecretAccessKey
     hint: set the cloud's own variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `eval "$(aws configure export-credentials --format env)"` sets them from single sign-on
     error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: InvalidBucketName: The specified bucket is not valid.
-    hint: check the name of the bucket, or make it, and check the endpoint under [storage]
+    hint: check the name of the bucket, or create it, and check the endpoint under [storage]
     error: cannot read `s3://team-lake/team/_llrem/machines/bench/manifest`: RequestTimeTooSkewed: The difference is too large.
     hint: this machine's clock is wrong: set it, then run it again
     error: cannot read `az://container/x/_llrem/machines/bench/manifest`: AuthorizationFailure: Not authorized.
@@ -139,16 +139,16 @@ fn what_cannot_be_meant() {
     said.push(failure(bench.llrem(&["upload", "s3://bucket/x"]).env("AWS_PROFILE", "none"), 2));
     said.push(failure(&mut bench.llrem(&["upload", "file:///tmp/x", "--profile", "everything"]), 2));
     insta::assert_snapshot!(said.join("\n"), @r#"
-    error: the URL holds a user, a password or a query; credentials come from the environment
+    error: the URL contains a user, a password or a query; credentials come from the environment
     error: `ftp://` is no store that is known; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
-    error: `s3:///x` names no bucket; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
-    error: the URL holds a user, a password or a query; credentials come from the environment
+    error: `s3:///x` has no bucket; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
+    error: the URL contains a user, a password or a query; credentials come from the environment
     error: `file://host/x` names no local folder; write file:///folder
-    error: the endpoint `http://127.0.0.1:9` is not encrypted; to use it all the same set `allow_http = true` under [storage]
-    error: the AWS profile `team` has no keys but `sso_session`; run eval "$(aws configure export-credentials --profile team --format env)"
+    error: the endpoint `http://127.0.0.1:9` is not encrypted; to use it anyway, set `allow_http = true` under [storage]
+    error: the AWS profile `team` has no keys, only `sso_session`; run eval "$(aws configure export-credentials --profile team --format env)"
     error: there is no AWS profile `none` in ~/.aws/config or ~/.aws/credentials
     error: invalid value 'everything' for '--profile <PROFILE>' [possible values: full, redacted, metrics]
-    hint: --help tells more
+    hint: see --help
     "#);
     let mut nothing = bench.llrem(&["upload", "file:///tmp/x", "--lake", "missing"]);
     assert!(failure(&mut nothing, 10).starts_with("error: no lake at `missing`"));

@@ -18,9 +18,7 @@ record! {
         time: Moment = "time",
     }
     ignores []
-}
 
-record! {
     /// What is told of an event.
     Properties<'a> {
         sent: TokenNumber = "prompt_tokens",
@@ -30,7 +28,6 @@ record! {
         version: Text<'a> = "aider_version",
         exception: Text<'a> = "exception",
     }
-    ignores the rest
 }
 
 /// One send.

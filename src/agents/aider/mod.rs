@@ -56,6 +56,10 @@ impl Agent for Aider {
         &ABOUT
     }
 
+    fn only_appends(&self) -> bool {
+        true
+    }
+
     fn discover(&self, places: &Places, found: &mut Found) {
         let named = [("AIDER_CHAT_HISTORY_FILE", "chat"), ("AIDER_INPUT_HISTORY_FILE", "prompts")];
         for (variable, kind) in named.into_iter().chain([("AIDER_ANALYTICS_LOG", "analytics")]) {

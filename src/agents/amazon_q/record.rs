@@ -58,25 +58,15 @@ record! {
         images: List<Raw<'a>> = "images",
     }
     ignores ["additional_context"]
-}
 
-record! {
     /// What the program adds about the machine.
-    Environment<'a> {
-        state: Object<State<'a>> = "env_state",
-    }
+    Environment<'a> { state: Object<State<'a>> = "env_state" }
     ignores ["environment_variables"]
-}
 
-record! {
     /// What the machine was like.
-    State<'a> {
-        cwd: Text<'a> = "current_working_directory",
-    }
+    State<'a> { cwd: Text<'a> = "current_working_directory" }
     ignores ["operating_system", "environment_variables"]
-}
 
-record! {
     /// A prompt, the results of tools, or both, when the prompt was typed in place of a permission.
     Content<'a> {
         prompt: Object<Results<'a>> = "Prompt",
@@ -84,18 +74,14 @@ record! {
         results: Object<Results<'a>> = "ToolUseResults",
     }
     ignores []
-}
 
-record! {
     /// The results of tools; a prompt.
     Results<'a> {
         prompt: Text<'a> = "prompt",
         results: List<Object<ToolResult<'a>>> = "tool_use_results",
     }
     ignores []
-}
 
-record! {
     /// What a tool gave.
     ToolResult<'a> {
         id: Text<'a> = "tool_use_id",
@@ -103,27 +89,18 @@ record! {
         status: Text<'a> = "status",
     }
     ignores []
-}
 
-record! {
     /// A part of a result.
-    ResultBlock<'a> {
-        text: Text<'a> = "Text",
-        json: Raw<'a> = "Json",
-    }
+    ResultBlock<'a> { text: Text<'a> = "Text", json: Raw<'a> = "Json" }
     ignores ["Image"]
-}
 
-record! {
     /// A text, or a text with tool calls.
     Assistant<'a> {
         response: Object<Reply<'a>> = "Response",
         tool_use: Object<Reply<'a>> = "ToolUse",
     }
     ignores []
-}
 
-record! {
     /// An answer of the model.
     Reply<'a> {
         id: Text<'a> = "message_id",
@@ -131,9 +108,7 @@ record! {
         calls: List<Object<ToolUse<'a>>> = "tool_uses",
     }
     ignores ["reasoning", "reasoning_content"]
-}
 
-record! {
     /// A call of a tool.
     ToolUse<'a> {
         id: Text<'a> = "id",
@@ -143,9 +118,7 @@ record! {
         original_input: Raw<'a> = "orig_args",
     }
     ignores []
-}
 
-record! {
     /// What the program noted of one request.
     Request<'a> {
         id: Text<'a> = "request_id",
@@ -162,28 +135,13 @@ record! {
         "time_to_first_chunk", "time_between_chunks", "user_prompt_length", "response_size", "chat_conversation_type",
         "tool_use_ids_and_names", "message_meta_tags", "context_usage_percentage", "total_tokens",
     ]
-}
 
-record! {
     /// The model that the conversation goes on with.
-    ModelInfo<'a> {
-        id: Text<'a> = "model_id",
-    }
-    ignores the rest
-}
+    ModelInfo<'a> { id: Text<'a> = "model_id" }
 
-record! {
     /// The conversation that was left for a tangent.
-    Tangent<'a> {
-        history: List<Raw<'a>> = "main_history",
-    }
-    ignores the rest
-}
+    Tangent<'a> { history: List<Raw<'a>> = "main_history" }
 
-record! {
     /// What a command's result says.
-    CommandResult<'a> {
-        exit_status: Number = "exit_status",
-    }
-    ignores the rest
+    CommandResult<'a> { exit_status: Number = "exit_status" }
 }

@@ -11,15 +11,9 @@ record! {
         path: Text<'a> = "path" | "file_path" | "filePath" | "file" | "targetFile",
         operations: List<Object<Operation<'a>>> = "operations",
     }
-    ignores the rest
-}
 
-record! {
     /// One of several things that a read asks for at once.
-    Operation<'a> {
-        path: Text<'a> = "path",
-    }
-    ignores the rest
+    Operation<'a> { path: Text<'a> = "path" }
 }
 
 /// What a call asks for.

@@ -13,10 +13,7 @@ use crate::tables::MessageKind;
 
 record! {
     /// Text that was pasted into a prompt.
-    Pasted<'a> {
-        content: Text<'a> = "content",
-    }
-    ignores the rest
+    Pasted<'a> { content: Text<'a> = "content" }
 }
 
 /// Key of the fact that a transcript of a project holds a prompt.

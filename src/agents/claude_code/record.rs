@@ -63,9 +63,7 @@ record! {
         "attributionPlugin", "attributionAgent", "errorDetails", "interruptedMessageId", "isAbortedMidStream", "mcpMeta",
         "refusedUserMessageUuid", "toolEndsTurn", "turnCompanion",
     ]
-}
 
-record! {
     /// An API message.
     Message<'a> {
         id: Text<'a> = "id",
@@ -76,9 +74,7 @@ record! {
         usage: Object<Usage<'a>> = "usage",
     }
     ignores ["type", "stop_sequence", "container", "context_management", "stop_details", "diagnostics"]
-}
 
-record! {
     /// What a response was billed for.
     Usage<'a> {
         input: TokenNumber = "input_tokens",
@@ -94,34 +90,19 @@ record! {
         iterations: List<Iteration<'a>> = "iterations",
     }
     ignores []
-}
 
-record! {
     /// Cache writes by the life of the cache.
     CacheCreation<'a> {
         five_minutes: TokenNumber = "ephemeral_5m_input_tokens",
         one_hour: TokenNumber = "ephemeral_1h_input_tokens",
     }
-    ignores the rest
-}
 
-record! {
     /// Parts of the output.
-    OutputDetails<'a> {
-        thinking: TokenNumber = "thinking_tokens",
-    }
-    ignores the rest
-}
+    OutputDetails<'a> { thinking: TokenNumber = "thinking_tokens" }
 
-record! {
     /// Tools that the provider ran.
-    ServerTools<'a> {
-        web_searches: TokenNumber = "web_search_requests",
-    }
-    ignores the rest
-}
+    ServerTools<'a> { web_searches: TokenNumber = "web_search_requests" }
 
-record! {
     /// One attempt within a response.
     Iteration<'a> {
         kind: Text<'a> = "type",
@@ -132,26 +113,13 @@ record! {
         output: TokenNumber = "output_tokens",
         cache_creation: Object<CacheCreation<'a>> = "cache_creation",
     }
-    ignores the rest
-}
 
-record! {
     /// Who produced a user line.
-    Origin<'a> {
-        kind: Text<'a> = "kind",
-    }
-    ignores the rest
-}
+    Origin<'a> { kind: Text<'a> = "kind" }
 
-record! {
     /// Where a copied line comes from.
-    ForkedFrom<'a> {
-        session: Text<'a> = "sessionId",
-    }
-    ignores the rest
-}
+    ForkedFrom<'a> { session: Text<'a> = "sessionId" }
 
-record! {
     /// What the program put beside the conversation.
     Attachment<'a> {
         kind: Text<'a> = "type",
@@ -163,20 +131,14 @@ record! {
         hook: Text<'a> = "hookName",
         decision: Text<'a> = "decision",
     }
-    ignores the rest
-}
 
-record! {
     /// What a progress line carries.
     ProgressData<'a> {
         kind: Text<'a> = "type",
         agent: Text<'a> = "agentId",
         line: Raw<'a> = "message",
     }
-    ignores the rest
-}
 
-record! {
     /// One block of a message's content.
     Block<'a> {
         kind: Text<'a> = "type",
@@ -190,10 +152,7 @@ record! {
         content: Raw<'a> = "content",
         is_error: Flag = "is_error",
     }
-    ignores the rest
-}
 
-record! {
     /// The fields of a tool call's arguments that have columns of their own.
     Input<'a> {
         command: Text<'a> = "command",
@@ -202,10 +161,7 @@ record! {
         description: Text<'a> = "description",
         subagent: Text<'a> = "subagent_type",
     }
-    ignores the rest
-}
 
-record! {
     /// The fields of a tool's structured result that have columns of their own.
     ToolResult<'a> {
         agent: Text<'a> = "agentId",
@@ -218,10 +174,7 @@ record! {
         exit_code: Number = "exitCode",
         status: Text<'a> = "status",
     }
-    ignores the rest
-}
 
-record! {
     /// The description beside a subagent's transcript.
     Description<'a> {
         agent_type: Text<'a> = "agentType",
@@ -229,10 +182,7 @@ record! {
         call: Text<'a> = "toolUseId",
         parent: Text<'a> = "parentAgentId",
     }
-    ignores the rest
-}
 
-record! {
     /// One typed prompt of `history.jsonl`.
     Prompt<'a> {
         display: Text<'a> = "display",
@@ -241,5 +191,4 @@ record! {
         session: Text<'a> = "sessionId",
         pasted: Raw<'a> = "pastedContents",
     }
-    ignores the rest
 }

@@ -26,27 +26,16 @@ record! {
         "isOperationOutsideWorkspace", "contextTruncation", "apiProtocol", "isAnswered", "isProtected", "progressStatus",
         "checkpoint", "metadata", "multiCommandState",
     ]
-}
 
-record! {
     /// The model that was asked.
     ModelInfo<'a> {
         model: Text<'a> = "modelId" | "id",
         provider: Text<'a> = "providerId" | "provider",
     }
-    ignores the rest
-}
 
-record! {
     /// What a compaction of Roo Code or Kilo Code made of the context.
-    Condense<'a> {
-        cost: Usd = "cost",
-        summary: Text<'a> = "summary",
-    }
-    ignores the rest
-}
+    Condense<'a> { cost: Usd = "cost", summary: Text<'a> = "summary" }
 
-record! {
     /// The JSON text of an `api_req_started` row, and of those that sum up requests.
     RequestInfo<'a> {
         request: Raw<'a> = "request",
@@ -59,10 +48,7 @@ record! {
         failure: Text<'a> = "streamingFailedMessage",
         protocol: Text<'a> = "apiProtocol",
     }
-    ignores the rest
-}
 
-record! {
     /// JSON texts of other rows: a tool that was shown, a question, a retry, a compaction.
     Details<'a> {
         tool: Text<'a> = "tool",
@@ -74,10 +60,7 @@ record! {
         status: Text<'a> = "status",
         error: Text<'a> = "errorMessage",
     }
-    ignores the rest
-}
 
-record! {
     /// One message of `api_conversation_history.json`, or of an SDK session.
     Message<'a> {
         id: Text<'a> = "id",
@@ -98,9 +81,7 @@ record! {
         "encrypted_content", "condenseId", "condenseParent", "truncationId", "truncationParent", "reasoning_details",
         "call_id", "signature",
     ]
-}
 
-record! {
     /// What a message cost: the first four are of an SDK session, `tokens` is of the extension.
     Metrics<'a> {
         input: TokenNumber = "inputTokens",
@@ -110,30 +91,21 @@ record! {
         cost: Usd = "cost",
         tokens: Object<PromptTokens<'a>> = "tokens",
     }
-    ignores the rest
-}
 
-record! {
     /// Tokens of a request as the extension keeps them beside the reply; `cached` is within `prompt`.
     PromptTokens<'a> {
         prompt: TokenNumber = "prompt",
         completion: TokenNumber = "completion",
         cached: TokenNumber = "cached",
     }
-    ignores the rest
-}
 
-record! {
     /// What an SDK session says of a message.
     Metadata<'a> {
         kind: Text<'a> = "kind",
         is_display_only: Flag = "displayOnly",
         role: Text<'a> = "displayRole",
     }
-    ignores the rest
-}
 
-record! {
     /// One block of a content.
     Block<'a> {
         kind: Text<'a> = "type",
@@ -147,7 +119,6 @@ record! {
         content: Raw<'a> = "content",
         is_error: Flag = "is_error",
     }
-    ignores the rest
 }
 
 /// The blocks of a message; a text is one text block, anything else is none.
@@ -175,28 +146,17 @@ record! {
         server: Text<'a> = "server_name",
         tool: Text<'a> = "tool_name",
     }
-    ignores the rest
-}
 
-record! {
     /// A command of an SDK session's list.
-    Command<'a> {
-        command: Text<'a> = "command",
-    }
-    ignores the rest
-}
+    Command<'a> { command: Text<'a> = "command" }
 
-record! {
     /// The result of a tool, where it is an object.
     ToolResult<'a> {
         status: Text<'a> = "status",
         success: Raw<'a> = "success",
         exit_code: Number = "exitCode" | "exit_code",
     }
-    ignores the rest
-}
 
-record! {
     /// `task_metadata.json`: the form of the extensions, and an older description's with totals.
     TaskMetadata<'a> {
         models: List<Object<ModelUse<'a>>> = "model_usage",
@@ -209,29 +169,17 @@ record! {
         output: TokenNumber = "totalTokensOut",
         cost: Usd = "totalCost",
     }
-    ignores the rest
-}
 
-record! {
     /// From when on a model was used.
     ModelUse<'a> {
         at: Number = "ts",
         model: Text<'a> = "model_id",
         provider: Text<'a> = "model_provider_id",
     }
-    ignores the rest
-}
 
-record! {
     /// From when on a version ran.
-    Environment<'a> {
-        at: Number = "ts",
-        version: Text<'a> = "cline_version",
-    }
-    ignores the rest
-}
+    Environment<'a> { at: Number = "ts", version: Text<'a> = "cline_version" }
 
-record! {
     /// One task of `taskHistory.json` or `_index.json`, or that of `history_item.json`.
     HistoryItem<'a> {
         id: Text<'a> = "id",
@@ -251,10 +199,7 @@ record! {
         summary: Text<'a> = "completionResultSummary",
         mode: Text<'a> = "mode",
     }
-    ignores the rest
-}
 
-record! {
     /// `<session>.json` beside the messages of an SDK session.
     Manifest<'a> {
         version: Text<'a> = "agent_version" | "cli_version" | "app_version",
@@ -266,14 +211,10 @@ record! {
         started: Moment = "started_at",
         metadata: Object<ManifestMetadata<'a>> = "metadata",
     }
-    ignores the rest
-}
 
-record! {
     /// What a manifest says beside its columns.
     ManifestMetadata<'a> {
         title: Text<'a> = "title",
         went_on: Raw<'a> = "legacyTask" | "migratedFromLegacyTask",
     }
-    ignores the rest
 }

@@ -50,7 +50,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 9,
+    parser_version: 10,
 };
 
 /// Folders below `sessions/`: year, month, day.
@@ -111,6 +111,7 @@ impl Agent for Codex {
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        out.set_own_output(outcome::own_output);
         match source.kind {
             "prompts" => history::extract(source, out),
             "titles" => titles::extract(source, out),

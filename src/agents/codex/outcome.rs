@@ -174,6 +174,19 @@ impl<'a> Head<'a> {
     }
 }
 
+/// Bytes at the beginning of a result that may be about the call.
+const HEADER: usize = 512;
+
+/// Returns what the tool wrote: since 0.50, ids, times and the exit code of the call come before it, up to a line `Output:`.
+pub(super) fn own_output(output: &str) -> &str {
+    let header = output.get(..output.floor_char_boundary(HEADER)).unwrap_or_default();
+    if !["Chunk ID:", "Wall time", "Exit code:", "Script completed"].iter().any(|line| header.starts_with(line)) {
+        return output;
+    }
+    let own = header.find("\nOutput:\n").and_then(|at| output.get(at + "\nOutput:\n".len()..));
+    own.unwrap_or(output)
+}
+
 /// What follows the command that 0.115 to 0.118 repeat first, over as many lines as it has.
 fn after_command(output: &str) -> &str {
     let heads = ["\nChunk ID: ", "\nWall time: "];
@@ -282,5 +295,15 @@ mod tests {
             Outcome { status: Status::Error, is_denied: false, exit_code: Some(1), duration_ms: Some(7) }
         );
         assert_eq!(Outcome::of_end(End::of(Some("declined"), None)).status, Status::Rejected);
+    }
+
+    #[test]
+    fn a_header_is_no_output_of_the_tool() {
+        let result = |chunk, text| {
+            format!("Chunk ID: {chunk}\nWall time: 0.05 seconds\nProcess exited with code 1\nOutput:\n{text}")
+        };
+        assert_eq!(own_output(&result("a1b2c3", "no such file")), "no such file");
+        assert_eq!(own_output("a\nOutput:\nsame"), "a\nOutput:\nsame");
+        assert_eq!(own_output("Exit code: 1"), "Exit code: 1");
     }
 }

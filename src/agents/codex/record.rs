@@ -35,19 +35,14 @@ record! {
         success: Raw<'a> = "success",
     }
     ignores ["instructions", "metadata", "phase", "end_turn", "originator", "source", "model_provider"]
-}
 
-record! {
     /// A call of the simplified form.
     SimpleCall<'a> {
         id: Text<'a> = "id" | "call_id",
         name: Text<'a> = "name",
         arguments: Raw<'a> = "arguments" | "input",
     }
-    ignores the rest
-}
 
-record! {
     /// What a thread is: the first one of a file is the file's own.
     Meta<'a> {
         id: Text<'a> = "id",
@@ -70,28 +65,17 @@ record! {
         "originator", "instructions", "base_instructions", "dynamic_tools", "memory_mode", "multi_agent_version",
         "context_window", "history_mode", "agent_path", "model", "forked_from_ordinal_exclusive", "selected_capability_roots",
     ]
-}
 
-record! {
     /// Who started a thread, where that is no plain word.
     ThreadSource<'a> {
         subagent: Raw<'a> = "subagent",
         internal: Raw<'a> = "internal",
         custom: Raw<'a> = "custom",
     }
-    ignores the rest
-}
 
-record! {
     /// What kind of subagent a thread is.
-    Subagent<'a> {
-        spawn: Object<Spawn<'a>> = "thread_spawn",
-        other: Text<'a> = "other",
-    }
-    ignores the rest
-}
+    Subagent<'a> { spawn: Object<Spawn<'a>> = "thread_spawn", other: Text<'a> = "other" }
 
-record! {
     /// Who spawned a thread.
     Spawn<'a> {
         parent: Text<'a> = "parent_thread_id",
@@ -99,20 +83,14 @@ record! {
         nickname: Text<'a> = "agent_nickname",
         role: Text<'a> = "agent_role" | "agent_type",
     }
-    ignores the rest
-}
 
-record! {
     /// The repository that a thread began in.
     Git<'a> {
         commit: Text<'a> = "commit_hash",
         branch: Text<'a> = "branch",
         repository: Text<'a> = "repository_url",
     }
-    ignores the rest
-}
 
-record! {
     /// Settings of a turn.
     TurnContext<'a> {
         turn: Text<'a> = "turn_id",
@@ -120,10 +98,7 @@ record! {
         model: Text<'a> = "model",
         service_tier: Text<'a> = "service_tier",
     }
-    ignores the rest
-}
 
-record! {
     /// What was said to the model, or by it.
     Item<'a> {
         kind: Text<'a> = "type",
@@ -147,18 +122,10 @@ record! {
         "phase", "end_turn", "metadata", "execution", "recipient", "result", "revised_prompt", "ghost_commit", "query",
         "internal_chat_message_metadata_passthrough", "success", "duration_ms",
     ]
-}
 
-record! {
     /// A part of a message's content.
-    Part<'a> {
-        kind: Text<'a> = "type",
-        text: Text<'a> = "text",
-    }
-    ignores the rest
-}
+    Part<'a> { kind: Text<'a> = "type", text: Text<'a> = "text" }
 
-record! {
     /// Something that happened.
     Event<'a> {
         kind: Text<'a> = "type",
@@ -187,38 +154,23 @@ record! {
         hint: Text<'a> = "user_facing_hint",
         review: Raw<'a> = "review_output",
     }
-    ignores the rest
-}
 
-record! {
     /// A request to an MCP server.
-    Invocation<'a> {
-        server: Text<'a> = "server",
-        tool: Text<'a> = "tool",
-    }
-    ignores the rest
-}
+    Invocation<'a> { server: Text<'a> = "server", tool: Text<'a> = "tool" }
 
-record! {
     /// Settings of a thread.
     Settings<'a> {
         model: Text<'a> = "model",
         cwd: Text<'a> = "cwd",
         service_tier: Text<'a> = "service_tier",
     }
-    ignores the rest
-}
 
-record! {
     /// Running totals, and what the last response added.
     TokenInfo<'a> {
         total: Object<Tokens<'a>> = "total_token_usage",
         last: Object<Tokens<'a>> = "last_token_usage",
     }
-    ignores the rest
-}
 
-record! {
     /// Tokens: input with both caches, output with reasoning.
     Tokens<'a> {
         input: TokenNumber = "input_tokens",
@@ -229,9 +181,7 @@ record! {
         total: TokenNumber = "total_tokens",
     }
     ignores []
-}
 
-record! {
     /// What one response was billed for, from 0.153 on.
     UsageRecord<'a> {
         thread: Text<'a> = "thread_id",
@@ -241,18 +191,13 @@ record! {
         thread_total: Object<Tokens<'a>> = "thread_token_usage",
     }
     ignores ["session_id", "root_turn_id", "turn_token_usage", "model"]
-}
 
-record! {
     /// A compaction.
     Compacted<'a> {
         message: Text<'a> = "message",
         latest: Object<UsageRecord<'a>> = "latest_token_usage_record",
     }
-    ignores the rest
-}
 
-record! {
     /// An item of a paginated thread's history.
     Completed<'a> {
         kind: Text<'a> = "type",
@@ -274,19 +219,10 @@ record! {
         thread: Text<'a> = "agent_thread_id" | "new_thread_id",
         receivers: List<Text<'a>> = "receiver_thread_ids",
     }
-    ignores the rest
-}
 
-record! {
     /// A duration.
-    Duration<'a> {
-        seconds: Fraction = "secs",
-        nanoseconds: Fraction = "nanos",
-    }
-    ignores the rest
-}
+    Duration<'a> { seconds: Fraction = "secs", nanoseconds: Fraction = "nanos" }
 
-record! {
     /// The result of an MCP call.
     McpResult<'a> {
         good: Object<McpContent<'a>> = "Ok",
@@ -294,19 +230,10 @@ record! {
         is_error: Flag = "is_error" | "isError",
         content: Raw<'a> = "content",
     }
-    ignores the rest
-}
 
-record! {
     /// What an MCP server answered.
-    McpContent<'a> {
-        is_error: Flag = "is_error" | "isError",
-        content: Raw<'a> = "content",
-    }
-    ignores the rest
-}
+    McpContent<'a> { is_error: Flag = "is_error" | "isError", content: Raw<'a> = "content" }
 
-record! {
     /// The fields of a call's arguments that have columns of their own.
     Arguments<'a> {
         command: Raw<'a> = "command" | "cmd",
@@ -314,18 +241,10 @@ record! {
         patch: Text<'a> = "patch" | "input",
         session: Number = "session_id",
     }
-    ignores the rest
-}
 
-record! {
     /// What a hosted web call did.
-    Action<'a> {
-        kind: Text<'a> = "type",
-    }
-    ignores the rest
-}
+    Action<'a> { kind: Text<'a> = "type" }
 
-record! {
     /// The structured output of a shell call, until about 2025-10, and of a spawned agent.
     Structured<'a> {
         output: Raw<'a> = "output" | "content",
@@ -333,51 +252,26 @@ record! {
         metadata: Object<OutputMetadata<'a>> = "metadata",
         agent: Text<'a> = "agent_id" | "new_thread_id" | "agent_thread_id" | "thread_id",
     }
-    ignores the rest
-}
 
-record! {
     /// How a structured shell call ended.
-    OutputMetadata<'a> {
-        exit_code: Number = "exit_code",
-        seconds: Fraction = "duration_seconds",
-    }
-    ignores the rest
-}
+    OutputMetadata<'a> { exit_code: Number = "exit_code", seconds: Fraction = "duration_seconds" }
 
-record! {
     /// One line of `history.jsonl`, or one entry of the TypeScript program's `history.json`.
     Prompt<'a> {
         session: Text<'a> = "session_id",
         moment: Moment = "ts" | "timestamp",
         text: Text<'a> = "text" | "command",
     }
-    ignores the rest
-}
 
-record! {
     /// One line of `session_index.jsonl`.
-    Named<'a> {
-        id: Text<'a> = "id",
-        name: Text<'a> = "thread_name",
-    }
+    Named<'a> { id: Text<'a> = "id", name: Text<'a> = "thread_name" }
     ignores ["updated_at"]
-}
 
-record! {
     /// A session of the TypeScript program: one document.
-    Document<'a> {
-        session: Object<DocumentMeta<'a>> = "session",
-        items: List<Raw<'a>> = "items",
-    }
+    Document<'a> { session: Object<DocumentMeta<'a>> = "session", items: List<Raw<'a>> = "items" }
     ignores []
-}
 
-record! {
     /// What a session of the TypeScript program is.
-    DocumentMeta<'a> {
-        id: Text<'a> = "id",
-        timestamp: Moment = "timestamp",
-    }
+    DocumentMeta<'a> { id: Text<'a> = "id", timestamp: Moment = "timestamp" }
     ignores ["user", "version", "instructions", "model"]
 }

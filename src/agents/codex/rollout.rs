@@ -66,8 +66,8 @@ pub(super) struct Rollout<'o, 'a> {
     lineage: Lineage,
     /// True if a line proved that lines before it were copied from another thread.
     has_copies: bool,
-    /// Key of the stretch of lines since then, made from its first record: line numbers change when lines are dropped.
-    stretch: Option<u64>,
+    /// Keys of the records since then that may be another thread's.
+    unclear: Vec<u64>,
     /// Whether the file's own first line was there.
     has_meta: bool,
     /// Local time that the file is named by.
@@ -171,7 +171,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
             lineage: Lineage::of(&session, None),
             session,
             has_copies: false,
-            stretch: None,
+            unclear: Vec::new(),
             facts: Facts::default(),
             has_meta: false,
             named_time: None,
@@ -276,7 +276,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     fn begin_turn(&mut self, id: Option<&str>) -> Result<(), Reject> {
         self.close_reply()?;
         if self.lineage.turn(id) {
-            self.told_copies()?;
+            self.drop_copies()?;
         }
         self.counts_come_first = None;
         Ok(())
@@ -353,31 +353,30 @@ impl<'o, 'a> Rollout<'o, 'a> {
             ..row.shorten()
         };
         self.out.message(row, weak)?;
-        let stretch = self.stretch_of(id);
-        self.may_be_copied(Kind::Message, id, weak, stretch);
+        self.note_unclear(Kind::Message, id, weak);
         Ok(())
     }
 
-    /// Returns the key of the current stretch of lines; `id` is that of its latest record.
-    fn stretch_of(&mut self, id: &str) -> u64 {
-        *self.stretch.get_or_insert_with(|| copies_key(&self.session, id))
-    }
-
-    /// Says of a record that may be another thread's that it is, should a later line tell so.
-    fn may_be_copied(&mut self, kind: Kind, id: &str, weak: bool, stretch: u64) {
+    /// Notes a record that may be another thread's, as a later line may prove.
+    fn note_unclear(&mut self, kind: Kind, id: &str, weak: bool) {
         if weak && self.lineage.origin().is_some() {
-            self.out.yields_to(kind, id, stretch, None);
+            self.unclear.push(key(AGENT, kind, id));
         }
     }
 
-    /// A line tells that what came before it and may be another thread's is.
-    fn told_copies(&mut self) -> Result<(), Reject> {
+    /// A line proves that the unclear records before it are another thread's.
+    fn drop_copies(&mut self) -> Result<(), Reject> {
         if self.lineage.origin().is_some() {
             self.flush_billed()?;
-            if let Some(stretch) = self.stretch.take() {
-                self.out.claim(stretch, false);
-            }
             self.has_copies = true;
+            let copies = std::mem::take(&mut self.unclear);
+            if let Some(first) = copies.first() {
+                let proof = copies_key(&self.session, *first);
+                self.out.claim(proof, false);
+                for copy in &copies {
+                    self.out.supersede(*copy, proof);
+                }
+            }
         }
         Ok(())
     }
@@ -396,9 +395,10 @@ impl<'o, 'a> Rollout<'o, 'a> {
     }
 }
 
-/// Returns the key of the fact that a stretch of lines was copied from another thread. `first` is the id of its first record.
-fn copies_key(session: &str, first: &str) -> u64 {
-    key(AGENT, Kind::Presence, &format!("copies from {first} in {session}"))
+/// Returns the key of the fact that records were copied from another thread. It is made from the key of the first one, as
+/// line numbers change when lines are dropped.
+fn copies_key(session: &str, first: u64) -> u64 {
+    key(AGENT, Kind::Presence, &format!("copies from {first:016x} in {session}"))
 }
 
 /// A row with what its line tells.

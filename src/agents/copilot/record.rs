@@ -12,9 +12,7 @@ record! {
         data: Raw<'a> = "data",
     }
     ignores ["parentId", "ephemeral"]
-}
 
-record! {
     /// `session.start` and `session.resume`: a process begins or goes on.
     Start<'a> {
         session: Text<'a> = "sessionId",
@@ -28,9 +26,7 @@ record! {
         "reasoningSummary", "verbosity", "contextTier", "autoTier", "alreadyInUse", "remoteSteerable", "sessionLimits",
         "sessionWasActive", "continuePendingWork", "githubMcpToolConfig",
     ]
-}
 
-record! {
     /// Where a process works.
     Context<'a> {
         cwd: Text<'a> = "cwd",
@@ -38,18 +34,10 @@ record! {
         commit: Text<'a> = "headCommit",
         repository: Text<'a> = "repository",
     }
-    ignores the rest
-}
 
-record! {
     /// `session.model_change` and `session.auto_mode_resolved`.
-    Model<'a> {
-        model: Text<'a> = "newModel" | "chosenModel",
-    }
-    ignores the rest
-}
+    Model<'a> { model: Text<'a> = "newModel" | "chosenModel" }
 
-record! {
     /// `user.message`.
     UserMessage<'a> {
         content: Text<'a> = "content",
@@ -62,9 +50,7 @@ record! {
         "transformedContent", "agentMode", "delivery", "interactionId", "turnId", "messageId", "parentAgentTaskId",
         "supportedNativeDocumentMimeTypes", "nativeDocumentPathFallbackPaths",
     ]
-}
 
-record! {
     /// `assistant.message`.
     AssistantMessage<'a> {
         message: Text<'a> = "messageId",
@@ -82,9 +68,7 @@ record! {
         "interactionId", "turnId", "citations", "fusion", "originatingMessageId", "reasoningBlocks",
         "reasoningWireField", "rte", "serverTools",
     ]
-}
 
-record! {
     /// A call that a message asks for.
     ToolRequest<'a> {
         call: Text<'a> = "toolCallId",
@@ -92,10 +76,7 @@ record! {
         arguments: Raw<'a> = "arguments",
         server: Text<'a> = "mcpServerName",
     }
-    ignores the rest
-}
 
-record! {
     /// `tool.execution_start` and `tool.user_requested`.
     ToolStart<'a> {
         call: Text<'a> = "toolCallId",
@@ -108,9 +89,7 @@ record! {
         "mcpToolName", "mcpConfigServerName", "mcpConfigSource", "mcpTransport", "model", "turnId", "displayVerbatim",
         "fusion", "rte", "shellToolInfo", "toolDescription",
     ]
-}
 
-record! {
     /// `tool.execution_complete`.
     ToolComplete<'a> {
         call: Text<'a> = "toolCallId",
@@ -126,36 +105,20 @@ record! {
         "isUserRequested", "sandboxed", "toolTelemetry", "turnId", "fusion", "mcpMeta", "rte", "toolDescription",
         "fileEdits",
     ]
-}
 
-record! {
     /// What a call gave.
     ToolResult<'a> {
         content: Text<'a> = "content",
         detailed: Text<'a> = "detailedContent",
         contents: List<Object<Exit<'a>>> = "contents",
     }
-    ignores the rest
-}
 
-record! {
     /// How a command ended; also a block of type `terminal` or `shell_exit`.
-    Exit<'a> {
-        code: Number = "exitCode",
-    }
-    ignores the rest
-}
+    Exit<'a> { code: Number = "exitCode" }
 
-record! {
     /// Why a call failed.
-    ToolError<'a> {
-        message: Text<'a> = "message",
-        code: Text<'a> = "code",
-    }
-    ignores the rest
-}
+    ToolError<'a> { message: Text<'a> = "message", code: Text<'a> = "code" }
 
-record! {
     /// `subagent.started`, `.completed` and `.failed`.
     Subagent<'a> {
         call: Text<'a> = "toolCallId",
@@ -164,10 +127,7 @@ record! {
         parent: Text<'a> = "parentId",
         duration: Number = "durationMs",
     }
-    ignores the rest
-}
 
-record! {
     /// `permission.requested` and `permission.completed`.
     Permission<'a> {
         request: Text<'a> = "requestId",
@@ -176,35 +136,16 @@ record! {
         result: Object<PermissionResult<'a>> = "result",
     }
     ignores ["agentMode", "promptRequest", "resolvedByHook", "riskAssessment", "decisionSource"]
-}
 
-record! {
     /// What is asked for.
-    PermissionRequest<'a> {
-        kind: Text<'a> = "kind",
-        call: Text<'a> = "toolCallId",
-    }
-    ignores the rest
-}
+    PermissionRequest<'a> { kind: Text<'a> = "kind", call: Text<'a> = "toolCallId" }
 
-record! {
     /// What was answered.
-    PermissionResult<'a> {
-        kind: Text<'a> = "kind",
-        feedback: Text<'a> = "feedback",
-    }
-    ignores the rest
-}
+    PermissionResult<'a> { kind: Text<'a> = "kind", feedback: Text<'a> = "feedback" }
 
-record! {
     /// What the program tells: `session.error`, `.info`, `.warning`, `.handoff`, `system.message`, `system.notification`, `abort`.
-    Notice<'a> {
-        content: Text<'a> = "content" | "message" | "summary" | "reason",
-    }
-    ignores the rest
-}
+    Notice<'a> { content: Text<'a> = "content" | "message" | "summary" | "reason" }
 
-record! {
     /// `session.compaction_complete`.
     Compaction<'a> {
         success: Flag = "success",
@@ -213,10 +154,7 @@ record! {
         request: Text<'a> = "requestId",
         tokens: Object<CompactionTokens<'a>> = "compactionTokensUsed",
     }
-    ignores the rest
-}
 
-record! {
     /// What a compaction's own call used. The short names are of 0.0.x.
     CompactionTokens<'a> {
         input: TokenNumber = "inputTokens" | "input",
@@ -227,26 +165,14 @@ record! {
         duration: Number = "duration",
         billed: Object<Billed<'a>> = "copilotUsage",
     }
-    ignores the rest
-}
 
-record! {
     /// What was billed. 10^11 of these are a US dollar.
-    Billed<'a> {
-        nano: Fraction = "totalNanoAiu",
-    }
-    ignores the rest
-}
+    Billed<'a> { nano: Fraction = "totalNanoAiu" }
 
-record! {
     /// `session.usage_record`: one model call.
-    UsageRecord<'a> {
-        usage: Object<CallUsage<'a>> = "usage",
-    }
+    UsageRecord<'a> { usage: Object<CallUsage<'a>> = "usage" }
     ignores ["agentId"]
-}
 
-record! {
     /// What one model call used; the input includes what was read from and written to the cache.
     CallUsage<'a> {
         model: Text<'a> = "model",
@@ -267,54 +193,26 @@ record! {
         billed: Object<Billed<'a>> = "copilotUsage",
         accounting: Object<Accounting<'a>> = "accounting",
     }
-    ignores the rest
-}
 
-record! {
     /// Which call of which session a usage record is of, also where the record was copied.
-    Accounting<'a> {
-        session: Text<'a> = "sourceSessionId",
-        id: Text<'a> = "usageId",
-    }
-    ignores the rest
-}
+    Accounting<'a> { session: Text<'a> = "sourceSessionId", id: Text<'a> = "usageId" }
 
-record! {
     /// `session.usage_checkpoint`: what was billed for the session so far, over all its processes.
-    Checkpoint<'a> {
-        nano: Fraction = "totalNanoAiu",
-    }
-    ignores the rest
-}
+    Checkpoint<'a> { nano: Fraction = "totalNanoAiu" }
 
-record! {
     /// `session.shutdown`.
     Shutdown<'a> {
         metrics: Raw<'a> = "modelMetrics",
         nano: Fraction = "totalNanoAiu",
         snapshot: Object<Snapshot<'a>> = "accountingSnapshot",
     }
-    ignores the rest
-}
 
-record! {
     /// What the program has added up over all processes of a session.
-    Snapshot<'a> {
-        metrics: Raw<'a> = "modelMetrics",
-    }
-    ignores the rest
-}
+    Snapshot<'a> { metrics: Raw<'a> = "modelMetrics" }
 
-record! {
     /// What one model was used for; the input includes what was read from and written to the cache.
-    Metric<'a> {
-        usage: Object<MetricUsage<'a>> = "usage",
-        nano: Fraction = "totalNanoAiu",
-    }
-    ignores the rest
-}
+    Metric<'a> { usage: Object<MetricUsage<'a>> = "usage", nano: Fraction = "totalNanoAiu" }
 
-record! {
     /// Its tokens.
     MetricUsage<'a> {
         input: TokenNumber = "inputTokens",
@@ -323,10 +221,7 @@ record! {
         cache_write: TokenNumber = "cacheWriteTokens",
         reasoning: TokenNumber = "reasoningTokens",
     }
-    ignores the rest
-}
 
-record! {
     /// The arguments of a call that have columns of their own.
     Arguments<'a> {
         command: Text<'a> = "command",
@@ -334,19 +229,13 @@ record! {
         agent_type: Text<'a> = "agent_type",
         description: Text<'a> = "description",
     }
-    ignores the rest
-}
 
-record! {
     /// `vscode.metadata.json`.
     EditorMetadata<'a> {
         title: Text<'a> = "customTitle",
         folder: Text<'a> = "workspaceFolder" | "cwd",
     }
-    ignores the rest
-}
 
-record! {
     /// A chat of the oldest versions.
     LegacyChat<'a> {
         session: Text<'a> = "sessionId",
@@ -356,9 +245,7 @@ record! {
         timeline: List<Object<LegacyEntry<'a>>> = "timeline",
     }
     ignores ["version"]
-}
 
-record! {
     /// One message of such a chat, as the model's interface has it.
     LegacyMessage<'a> {
         role: Text<'a> = "role",
@@ -366,28 +253,13 @@ record! {
         calls: List<Object<LegacyCall<'a>>> = "tool_calls",
         call: Text<'a> = "tool_call_id",
     }
-    ignores the rest
-}
 
-record! {
     /// A call that a message asks for.
-    LegacyCall<'a> {
-        id: Text<'a> = "id",
-        function: Object<LegacyFunction<'a>> = "function",
-    }
-    ignores the rest
-}
+    LegacyCall<'a> { id: Text<'a> = "id", function: Object<LegacyFunction<'a>> = "function" }
 
-record! {
     /// What it calls.
-    LegacyFunction<'a> {
-        name: Text<'a> = "name",
-        arguments: Raw<'a> = "arguments",
-    }
-    ignores the rest
-}
+    LegacyFunction<'a> { name: Text<'a> = "name", arguments: Raw<'a> = "arguments" }
 
-record! {
     /// What was shown of it.
     LegacyEntry<'a> {
         kind: Text<'a> = "type",
@@ -396,13 +268,7 @@ record! {
         call: Text<'a> = "callId",
         result: Object<LegacyResult<'a>> = "result",
     }
-    ignores the rest
-}
 
-record! {
     /// How a call ended.
-    LegacyResult<'a> {
-        kind: Text<'a> = "type" | "resultType",
-    }
-    ignores the rest
+    LegacyResult<'a> { kind: Text<'a> = "type" | "resultType" }
 }

@@ -1,5 +1,8 @@
 //! The small files beside an events file that tell of the session: `workspace.yaml` and `vscode.metadata.json`.
 
+use serde::Deserialize;
+use serde_saphyr::DuplicateKeyPolicy;
+
 use super::record::EditorMetadata;
 use crate::extract::Facts;
 use crate::source::{Source, repair};
@@ -24,17 +27,16 @@ pub(super) fn read(source: &Source<'_>) -> Told {
         return Told::default();
     }
     let [workspace, editor] = NAMES.map(|name| source.sidecar(&source.path.with_file_name(name)));
-    let workspace = repair(workspace.as_deref().unwrap_or_default()).into_owned();
+    let workspace = Workspace::of(&repair(workspace.as_deref().unwrap_or_default()));
     let editor = repair(editor.as_deref().unwrap_or_default()).into_owned();
     let editor: EditorMetadata<'_> = serde_json::from_str(&editor).unwrap_or_default();
-    let value = |key| yaml_value(&workspace, key);
     Told {
-        name: value("name"),
+        name: workspace.name,
         custom_title: editor.title.get().map(str::to_owned),
-        summary: value("summary"),
-        cwd: value("cwd").or_else(|| editor.folder.get().map(str::to_owned)),
-        branch: value("branch"),
-        repository: value("repository"),
+        summary: workspace.summary,
+        cwd: workspace.cwd.or_else(|| editor.folder.get().map(str::to_owned)),
+        branch: workspace.branch,
+        repository: workspace.repository,
     }
 }
 
@@ -52,26 +54,22 @@ impl Told {
     }
 }
 
-/// The text under a key of a flat YAML mapping: plain, quoted, or as a block on the lines below.
-fn yaml_value(yaml: &str, key: &str) -> Option<String> {
-    let mut lines = yaml.lines();
-    let first = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?.trim();
-    let rest = lines.take_while(|line| line.starts_with(' ') || line.trim().is_empty()).map(str::trim);
-    let text = match first.as_bytes().first() {
-        Some(b'|') => rest.collect::<Vec<_>>().join("\n"),
-        Some(b'>') => rest.collect::<Vec<_>>().join(" "),
-        Some(b'"') => {
-            let whole = std::iter::once(first).chain(rest).collect::<Vec<_>>().join(" ");
-            serde_json::from_str(whole.trim()).unwrap_or_else(|_| whole.trim().trim_matches('"').to_owned())
-        }
-        Some(b'\'') => {
-            let whole = std::iter::once(first).chain(rest).collect::<Vec<_>>().join(" ");
-            whole.trim().trim_matches('\'').replace("''", "'")
-        }
-        _ => std::iter::once(first).chain(rest).collect::<Vec<_>>().join(" "),
-    };
-    let text = text.trim();
-    (!matches!(text, "" | "null" | "~")).then(|| text.to_owned())
+/// What is read of `workspace.yaml`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Workspace {
+    name: Option<String>,
+    summary: Option<String>,
+    cwd: Option<String>,
+    branch: Option<String>,
+    repository: Option<String>,
+}
+
+impl Workspace {
+    fn of(yaml: &str) -> Self {
+        let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
+        serde_saphyr::from_str_with_options(yaml, options).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -79,15 +77,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_a_flat_mapping() {
-        let yaml = "id: 1\nname: Fix: it's\ncwd: '/home/ana''s'\nsummary: |-\n  Two\n  lines\nbranch: \"a\\tb\"\nhost: null\n\
-                    repository: >-\n  ana/\n  api\nlast: a\n";
-        let value = |key| yaml_value(yaml, key);
-        assert_eq!(value("name").as_deref(), Some("Fix: it's"));
-        assert_eq!(value("cwd").as_deref(), Some("/home/ana's"));
-        assert_eq!(value("summary").as_deref(), Some("Two\nlines"));
-        assert_eq!(value("branch").as_deref(), Some("a\tb"));
-        assert_eq!(value("repository").as_deref(), Some("ana/ api"));
-        assert_eq!((value("host"), value("none")), (None, None));
+    fn a_workspace_is_read_as_yaml() {
+        let yaml = "id: 1\nname: \"Fix: it's\" # a title\ncwd: '/home/ana''s'\nsummary: |-\n  - Two\n    - lines\nbranch: 1.0\n\
+                    host: {a: [b]}\nrepository: >-\n  ana/\n  api\n\n  more\n";
+        let read = Workspace::of(yaml);
+        assert_eq!(read.name.as_deref(), Some("Fix: it's"));
+        assert_eq!(read.cwd.as_deref(), Some("/home/ana's"));
+        assert_eq!(read.summary.as_deref(), Some("- Two\n  - lines"));
+        assert_eq!(read.branch.as_deref(), Some("1.0"));
+        assert_eq!(read.repository.as_deref(), Some("ana/ api\nmore"));
+        assert_eq!(Workspace::of("name: null\nname: a\ncwd: ~").name.as_deref(), Some("a"));
+        assert_eq!(Workspace::of("name: null\ncwd: ~\nsummary:\n").cwd, None);
+    }
+
+    #[test]
+    fn a_damaged_workspace_is_harmless() {
+        for yaml in ["", "a", "name: \"x", "- a", "name: {", &"[".repeat(100_000), &"a:\n ".repeat(1000)] {
+            assert_eq!(Workspace::of(yaml).name, None, "{}", yaml.len());
+        }
     }
 }

@@ -37,9 +37,7 @@ pub(super) struct Listing {
 
 record! {
     /// A bare list of composers, under a name.
-    Bare<'a> {
-        all: List<Raw<'a>> = "all",
-    }
+    Bare<'a> { all: List<Raw<'a>> = "all" }
     ignores []
 }
 

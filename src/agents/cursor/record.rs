@@ -28,58 +28,34 @@ record! {
         subagents: List<Text<'a>> = "subagentComposerIds",
         subordinates: List<Text<'a>> = "subComposerIds",
     }
-    ignores the rest
-}
 
-record! {
     /// A bubble as its composer lists it.
     BubbleHeader<'a> {
         id: Text<'a> = "bubbleId",
         kind: Text<'a> = "type",
         created: Moment = "createdAt",
     }
-    ignores the rest
-}
 
-record! {
     /// The folder that a composer was opened in.
     Workspace<'a> {
         id: Text<'a> = "id",
         uri: Object<Uri<'a>> = "uri",
         file: Object<Uri<'a>> = "configPath",
     }
-    ignores the rest
-}
 
-record! {
     /// A place, in several spellings.
     Uri<'a> {
         fs_path: Text<'a> = "fsPath",
         external: Text<'a> = "external",
         path: Text<'a> = "path",
     }
-    ignores the rest
-}
 
-record! {
     /// A git repository that a composer worked in.
-    Repository<'a> {
-        path: Text<'a> = "repoPath",
-        branches: List<Object<Branch<'a>>> = "branches",
-    }
-    ignores the rest
-}
+    Repository<'a> { path: Text<'a> = "repoPath", branches: List<Object<Branch<'a>>> = "branches" }
 
-record! {
     /// A branch, and when it was last worked on.
-    Branch<'a> {
-        name: Text<'a> = "branchName",
-        at: Moment = "lastInteractionAt",
-    }
-    ignores the rest
-}
+    Branch<'a> { name: Text<'a> = "branchName", at: Moment = "lastInteractionAt" }
 
-record! {
     /// Who started a subagent: of a composer, or of a chat of the command-line program.
     StartedBy<'a> {
         parent: Text<'a> = "parentComposerId" | "parentAgentId",
@@ -87,20 +63,14 @@ record! {
         call: Text<'a> = "toolCallId",
         kind: Text<'a> = "subagentTypeName" | "typeName",
     }
-    ignores the rest
-}
 
-record! {
     /// The `allComposers` of a list of composers.
     Composers<'a> {
         all: List<Raw<'a>> = "allComposers",
         selected: List<Text<'a>> = "selectedComposerIds",
         shown: Text<'a> = "selectedComposerId",
     }
-    ignores the rest
-}
 
-record! {
     /// One bubble: of a composer, or of a tab of the chat before 0.43.
     Bubble<'a> {
         id: Text<'a> = "bubbleId",
@@ -132,47 +102,30 @@ record! {
         documents: List<IgnoredAny> = "selectedDocs",
         context: Object<Context<'a>> = "context",
     }
-    ignores the rest
-}
 
-record! {
     /// What a prompt of a composer was given beside its text.
     Context<'a> {
         images: List<IgnoredAny> = "selectedImages",
         files: List<IgnoredAny> = "fileSelections",
         documents: List<IgnoredAny> = "selectedDocs",
     }
-    ignores the rest
-}
 
-record! {
     /// When a request went out and came back. Milliseconds since 1970; `clientStartTime` is of another clock, and never read.
     Timing<'a> {
         sent: Fraction = "clientRpcSendTime",
         settled: Fraction = "clientSettleTime",
         ended: Fraction = "clientEndTime",
     }
-    ignores the rest
-}
 
-record! {
     /// Tokens of a bubble; both zero where nothing was recorded.
     TokenCount<'a> {
         input: TokenNumber = "inputTokens" | "input_tokens",
         output: TokenNumber = "outputTokens" | "output_tokens",
     }
-    ignores the rest
-}
 
-record! {
     /// The model's name.
-    ModelInfo<'a> {
-        name: Text<'a> = "modelName",
-    }
-    ignores the rest
-}
+    ModelInfo<'a> { name: Text<'a> = "modelName" }
 
-record! {
     /// `toolFormerData`: a tool call with its result.
     ToolData<'a> {
         number: Number = "tool",
@@ -186,20 +139,14 @@ record! {
         decision: Text<'a> = "userDecision",
         more: Object<ToolMore<'a>> = "additionalData",
     }
-    ignores the rest
-}
 
-record! {
     /// `additionalData` of a tool call.
     ToolMore<'a> {
         status: Text<'a> = "status",
         decision: Text<'a> = "userDecision",
         child: Text<'a> = "subagentComposerId",
     }
-    ignores the rest
-}
 
-record! {
     /// The fields of a result that tell how a call ended.
     ToolResult<'a> {
         output: Raw<'a> = "output",
@@ -210,19 +157,13 @@ record! {
         ended: Text<'a> = "endedReason",
         child: Text<'a> = "agentId",
     }
-    ignores the rest
-}
 
-record! {
     /// The error of a call.
     ToolError<'a> {
         to_model: Text<'a> = "modelVisibleErrorMessage",
         to_person: Text<'a> = "clientVisibleErrorMessage",
     }
-    ignores the rest
-}
 
-record! {
     /// Arguments that have columns of their own.
     Arguments<'a> {
         command: Text<'a> = "command",
@@ -230,50 +171,22 @@ record! {
         tools: List<Object<McpTool<'a>>> = "tools",
         server: Text<'a> = "server",
     }
-    ignores the rest
-}
 
-record! {
     /// The tool of an MCP server that a call names.
-    McpTool<'a> {
-        server: Text<'a> = "serverName",
-    }
-    ignores the rest
-}
+    McpTool<'a> { server: Text<'a> = "serverName" }
 
-record! {
     /// A conversation summary, also one within another.
-    Summary<'a> {
-        summary: Raw<'a> = "summary",
-    }
-    ignores the rest
-}
+    Summary<'a> { summary: Raw<'a> = "summary" }
 
-record! {
     /// A thought; also a `delegate`, which holds a text alone.
-    Thought<'a> {
-        text: Text<'a> = "text" | "thinking" | "a",
-    }
-    ignores the rest
-}
+    Thought<'a> { text: Text<'a> = "text" | "thinking" | "a" }
 
-record! {
     /// What a model cost in a composer.
-    Cost<'a> {
-        cents: Fraction = "costInCents",
-    }
-    ignores the rest
-}
+    Cost<'a> { cents: Fraction = "costInCents" }
 
-record! {
     /// The chat before 0.43.
-    ChatData<'a> {
-        tabs: List<Object<Tab<'a>>> = "tabs" | "chatSessions",
-    }
-    ignores the rest
-}
+    ChatData<'a> { tabs: List<Object<Tab<'a>>> = "tabs" | "chatSessions" }
 
-record! {
     /// A tab of it, which is a conversation.
     Tab<'a> {
         id: Text<'a> = "tabId" | "id" | "sessionId",
@@ -281,36 +194,19 @@ record! {
         sent: Moment = "lastSendTime",
         bubbles: List<Raw<'a>> = "bubbles" | "messages",
     }
-    ignores the rest
-}
 
-record! {
     /// A prompt of the list that an editor window keeps.
-    TypedText<'a> {
-        text: Text<'a> = "text",
-    }
-    ignores the rest
-}
+    TypedText<'a> { text: Text<'a> = "text" }
 
-record! {
     /// A request of the list that an editor window keeps.
-    Generation<'a> {
-        at: Moment = "unixMs",
-        text: Text<'a> = "textDescription",
-    }
-    ignores the rest
-}
+    Generation<'a> { at: Moment = "unixMs", text: Text<'a> = "textDescription" }
 
-record! {
     /// `workspace.json`.
     WorkspaceFile<'a> {
         folder: Text<'a> = "folder",
         workspace: Text<'a> = "workspace" | "configuration",
     }
-    ignores the rest
-}
 
-record! {
     /// `meta.json` beside a chat of the command-line program.
     ChatMeta<'a> {
         title: Text<'a> = "title",
@@ -319,10 +215,7 @@ record! {
         updated: Moment = "updatedAtMs",
         is_subagent: Flag = "isSubagent",
     }
-    ignores the rest
-}
 
-record! {
     /// Row `0` of `meta` in a chat of the command-line program.
     StoreMeta<'a> {
         id: Text<'a> = "agentId",
@@ -332,10 +225,7 @@ record! {
         model: Text<'a> = "lastUsedModel",
         started_by: Object<StartedBy<'a>> = "subagentInfo",
     }
-    ignores the rest
-}
 
-record! {
     /// A message of the command-line program.
     ChatMessage<'a> {
         role: Text<'a> = "role",
@@ -343,28 +233,13 @@ record! {
         calls: List<Object<OpenAiCall<'a>>> = "tool_calls",
         call: Text<'a> = "tool_call_id",
     }
-    ignores the rest
-}
 
-record! {
     /// A call in OpenAI's shape.
-    OpenAiCall<'a> {
-        id: Text<'a> = "id",
-        function: Object<OpenAiFunction<'a>> = "function",
-    }
-    ignores the rest
-}
+    OpenAiCall<'a> { id: Text<'a> = "id", function: Object<OpenAiFunction<'a>> = "function" }
 
-record! {
     /// What is called.
-    OpenAiFunction<'a> {
-        name: Text<'a> = "name",
-        arguments: Raw<'a> = "arguments",
-    }
-    ignores the rest
-}
+    OpenAiFunction<'a> { name: Text<'a> = "name", arguments: Raw<'a> = "arguments" }
 
-record! {
     /// A block of a content, in a chat or a transcript.
     Block<'a> {
         kind: Text<'a> = "type",
@@ -375,10 +250,7 @@ record! {
         result: Raw<'a> = "result" | "output",
         is_error: Flag = "isError",
     }
-    ignores the rest
-}
 
-record! {
     /// A line of a transcript.
     TranscriptLine<'a> {
         kind: Text<'a> = "type",
@@ -388,13 +260,9 @@ record! {
         error: Raw<'a> = "error",
     }
     ignores []
-}
 
-record! {
     /// The message of a line.
-    TranscriptMessage<'a> {
-        content: Raw<'a> = "content",
-    }
+    TranscriptMessage<'a> { content: Raw<'a> = "content" }
     ignores []
 }
 

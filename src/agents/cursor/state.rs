@@ -301,7 +301,7 @@ mod tests {
     use crate::extract::{Content, Context};
     use crate::pricing::{PriceTable, Pricer};
     use crate::redact::{Mode, Redactor};
-    use crate::source::Databases;
+    use crate::source::RunCache;
 
     const SCHEMA: &str = "CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
         CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);";
@@ -328,10 +328,10 @@ mod tests {
         let (redactor, pricer) = (Redactor::new(Mode::Secrets, [7; 32]), Pricer::new(PriceTable::bundled()));
         let (content, zone) = (Content::Full, chrono_tz::Tz::UTC);
         let context = Context { agent: "cursor", redactor: &redactor, pricer: &pricer, content, zone };
-        let databases = Databases::default();
+        let cache = RunCache::default();
         let read = |unit: Section| {
             let mut out = Sink::collect(&context);
-            let source = source.again().scoped(Scope::Section(&unit.id), &databases);
+            let source = source.again().within(&cache).scoped(Scope::Section(&unit.id));
             extract(&source, &database, &mut out).unwrap();
             let ids = out.sessions.iter().map(|session| session.facts.session_id.clone()).collect();
             (unit, ids)

@@ -31,9 +31,7 @@ record! {
         "systemInfo", "resultKind", "durationMs", "toolCount", "finalText", "reasoningEffort", "interactionMode",
         "autonomyLevel",
     ]
-}
 
-record! {
     /// What the person, the model or the program says.
     Message<'a> {
         id: Text<'a> = "id",
@@ -50,9 +48,7 @@ record! {
         "apiProvider", "routerId", "reasoningEffort", "openaiMessageId", "openaiReasoningId", "openaiEncryptedContent",
         "hookResults", "userMessageSource", "createdAt", "updatedAt",
     ]
-}
 
-record! {
     /// One block of a message's content.
     Block<'a> {
         kind: Text<'a> = "type",
@@ -65,10 +61,7 @@ record! {
         content: Told<'a> = "content",
         is_error: Raw<'a> = "is_error",
     }
-    ignores the rest
-}
 
-record! {
     /// `<session>.settings.json`.
     Settings<'a> {
         model: Text<'a> = "model",
@@ -79,18 +72,10 @@ record! {
         usage: Object<TokenUsage<'a>> = "tokenUsage",
         tags: List<Object<Tag<'a>>> = "tags",
     }
-    ignores the rest
-}
 
-record! {
     /// The model that the router chose.
-    Routed<'a> {
-        model: Text<'a> = "modelId",
-    }
-    ignores the rest
-}
+    Routed<'a> { model: Text<'a> = "modelId" }
 
-record! {
     /// Running total of a session.
     TokenUsage<'a> {
         input: TokenNumber = "inputTokens",
@@ -99,27 +84,16 @@ record! {
         cache_read: TokenNumber = "cacheReadTokens",
         thinking: TokenNumber = "thinkingTokens",
     }
-    ignores the rest
-}
 
-record! {
     /// What a session is marked with.
-    Tag<'a> {
-        metadata: Object<TagMetadata<'a>> = "metadata",
-    }
-    ignores the rest
-}
+    Tag<'a> { metadata: Object<TagMetadata<'a>> = "metadata" }
 
-record! {
     /// Who started the session.
     TagMetadata<'a> {
         calling_session: Text<'a> = "callingSessionId",
         calling_call: Text<'a> = "callingToolUseId",
     }
-    ignores the rest
-}
 
-record! {
     /// One line of `droid exec --output-format stream-json`.
     CaptureLine<'a> {
         kind: Text<'a> = "type",
@@ -143,9 +117,7 @@ record! {
         message: Text<'a> = "message",
     }
     ignores ["subtype", "tools", "reasoning_effort", "reasoningEffort", "numTurns", "num_turns", "source"]
-}
 
-record! {
     /// What the model was billed for since the last completion.
     CaptureUsage<'a> {
         input: TokenNumber = "input_tokens",
@@ -153,10 +125,7 @@ record! {
         cache_read: TokenNumber = "cache_read_input_tokens",
         cache_write: TokenNumber = "cache_creation_input_tokens",
     }
-    ignores the rest
-}
 
-record! {
     /// The fields of a tool call's arguments that have columns of their own.
     Input<'a> {
         command: Text<'a> = "command",
@@ -164,15 +133,11 @@ record! {
         path: Text<'a> = "path",
         patch: Text<'a> = "patch" | "input",
     }
-    ignores the rest
-}
 
-record! {
     /// The structured result of a command.
     CommandResult<'a> {
         stdout: Text<'a> = "stdout",
         stderr: Text<'a> = "stderr",
         exit_code: Number = "exitCode" | "exit_code",
     }
-    ignores the rest
 }

@@ -57,10 +57,7 @@ record! {
         tool: TokenNumber = "tool",
         total: TokenNumber = "total",
     }
-    ignores the rest
-}
 
-record! {
     /// A tool call, with its result once it has one.
     Call<'a> {
         id: Text<'a> = "id",
@@ -75,9 +72,7 @@ record! {
         error_type: Text<'a> = "errorType",
     }
     ignores ["description", "renderOutputAsMarkdown"]
-}
 
-record! {
     /// The arguments that have columns of their own.
     Arguments<'a> {
         command: Raw<'a> = "command",
@@ -86,10 +81,7 @@ record! {
         path: Raw<'a> = "path",
         agent: Raw<'a> = "agent_name" | "agentName",
     }
-    ignores the rest
-}
 
-record! {
     /// A piece of a content.
     Part<'a> {
         text: Raw<'a> = "text",
@@ -99,37 +91,16 @@ record! {
         call: Raw<'a> = "functionCall",
         response: Object<FunctionResponse<'a>> = "functionResponse",
     }
-    ignores the rest
-}
 
-record! {
     /// What a tool gave back.
-    FunctionResponse<'a> {
-        id: Text<'a> = "id",
-        response: Raw<'a> = "response",
-    }
-    ignores the rest
-}
+    FunctionResponse<'a> { id: Text<'a> = "id", response: Raw<'a> = "response" }
 
-record! {
     /// Text of a result, or of what went wrong.
-    Response<'a> {
-        output: Raw<'a> = "output",
-        error: Raw<'a> = "error",
-    }
-    ignores the rest
-}
+    Response<'a> { output: Raw<'a> = "output", error: Raw<'a> = "error" }
 
-record! {
     /// A visible thought.
-    Thought<'a> {
-        subject: Raw<'a> = "subject",
-        description: Raw<'a> = "description",
-    }
-    ignores the rest
-}
+    Thought<'a> { subject: Raw<'a> = "subject", description: Raw<'a> = "description" }
 
-record! {
     /// A typed prompt of `logs.json`.
     Prompt<'a> {
         session: Text<'a> = "sessionId",
@@ -138,12 +109,7 @@ record! {
         message: Text<'a> = "message",
     }
     ignores ["messageId"]
-}
 
-record! {
     /// The registry of projects.
-    Projects<'a> {
-        slugs: Raw<'a> = "projects",
-    }
-    ignores the rest
+    Projects<'a> { slugs: Raw<'a> = "projects" }
 }

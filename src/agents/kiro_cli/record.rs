@@ -10,9 +10,7 @@ record! {
         timestamp: Moment = "timestamp",
     }
     ignores ["version"]
-}
 
-record! {
     /// What was said.
     Said<'a> {
         id: Text<'a> = "message_id",
@@ -20,57 +18,34 @@ record! {
         meta: Object<Meta<'a>> = "meta",
         summary: Text<'a> = "summary",
     }
-    ignores the rest
-}
 
-record! {
     /// What is noted of a message.
-    Meta<'a> {
-        timestamp: Moment = "timestamp",
-    }
-    ignores the rest
-}
+    Meta<'a> { timestamp: Moment = "timestamp" }
 
-record! {
     /// A part of a message or result.
-    Block<'a> {
-        kind: Text<'a> = "kind" | "type",
-        data: Raw<'a> = "data" | "text",
-    }
-    ignores the rest
-}
+    Block<'a> { kind: Text<'a> = "kind" | "type", data: Raw<'a> = "data" | "text" }
 
-record! {
     /// A call of a tool.
     ToolUse<'a> {
         id: Text<'a> = "toolUseId",
         name: Text<'a> = "name",
         input: Raw<'a> = "input",
     }
-    ignores the rest
-}
 
-record! {
     /// What a tool gave.
     ToolResult<'a> {
         id: Text<'a> = "toolUseId",
         content: List<Object<Block<'a>>> = "content",
         status: Text<'a> = "status",
     }
-    ignores the rest
-}
 
-record! {
     /// A line of the third engine.
     Line<'a> {
         id: Text<'a> = "id",
         timestamp: Moment = "timestamp",
         payload: Object<Payload<'a>> = "payload",
     }
-    ignores the rest
-}
 
-record! {
     /// What a line of the third engine says.
     Payload<'a> {
         kind: Text<'a> = "type",
@@ -86,10 +61,7 @@ record! {
         option: Raw<'a> = "selectedOption",
         subagent: Text<'a> = "subExecutionId" | "executionId",
     }
-    ignores the rest
-}
 
-record! {
     /// What describes a session of the third engine.
     Description<'a> {
         id: Text<'a> = "id",
@@ -98,13 +70,7 @@ record! {
         folders: List<Raw<'a>> = "workspaceFolders" | "workspacePaths",
         created: Moment = "createdAt",
     }
-    ignores the rest
-}
 
-record! {
     /// A folder that is not named by its path alone.
-    Folder<'a> {
-        path: Text<'a> = "path" | "uri" | "fsPath",
-    }
-    ignores the rest
+    Folder<'a> { path: Text<'a> = "path" | "uri" | "fsPath" }
 }

@@ -18,43 +18,22 @@ record! {
         created: Moment = "created_at",
         state: Object<Inner<'a>> = "session_state",
     }
-    ignores the rest
-}
 
-record! {
     /// What the engine goes on with.
     Inner<'a> {
         model: Object<ModelState<'a>> = "rts_model_state",
         conversation: Object<Conversation<'a>> = "conversation_metadata",
     }
-    ignores the rest
-}
 
-record! {
     /// The model in use.
-    ModelState<'a> {
-        info: Object<ModelInfo<'a>> = "model_info",
-    }
-    ignores the rest
-}
+    ModelState<'a> { info: Object<ModelInfo<'a>> = "model_info" }
 
-record! {
     /// Which model.
-    ModelInfo<'a> {
-        id: Text<'a> = "model_id",
-    }
-    ignores the rest
-}
+    ModelInfo<'a> { id: Text<'a> = "model_id" }
 
-record! {
     /// What is noted of the conversation.
-    Conversation<'a> {
-        turns: List<Object<Turn<'a>>> = "user_turn_metadatas",
-    }
-    ignores the rest
-}
+    Conversation<'a> { turns: List<Object<Turn<'a>>> = "user_turn_metadatas" }
 
-record! {
     /// What is noted of a turn.
     Turn<'a> {
         input: TokenNumber = "input_token_count",
@@ -64,16 +43,9 @@ record! {
         model: Text<'a> = "model",
         duration: Object<Duration<'a>> = "turn_duration",
     }
-    ignores the rest
-}
 
-record! {
     /// How long a turn took.
-    Duration<'a> {
-        seconds: Number = "secs",
-        nanoseconds: Number = "nanos",
-    }
-    ignores the rest
+    Duration<'a> { seconds: Number = "secs", nanoseconds: Number = "nanos" }
 }
 
 /// A session's state.

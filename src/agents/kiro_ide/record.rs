@@ -9,10 +9,7 @@ record! {
         content: Raw<'a> = "content",
         id: Text<'a> = "id",
     }
-    ignores the rest
-}
 
-record! {
     /// What is noted of a chat.
     Metadata<'a> {
         model: Text<'a> = "modelId",
@@ -20,62 +17,32 @@ record! {
         start: Moment = "startTime",
         end: Moment = "endTime",
     }
-    ignores the rest
-}
 
-record! {
     /// An entry of a session.
     Entry<'a> {
         message: Object<Message<'a>> = "message",
         prompts: List<Object<PromptLog<'a>>> = "promptLogs",
         execution: Text<'a> = "executionId",
     }
-    ignores the rest
-}
 
-record! {
     /// What a model was asked and answered.
-    PromptLog<'a> {
-        completion: Text<'a> = "completion",
-    }
-    ignores the rest
-}
+    PromptLog<'a> { completion: Text<'a> = "completion" }
 
-record! {
     /// A part of a content.
-    Part<'a> {
-        kind: Text<'a> = "type",
-        text: Text<'a> = "text",
-    }
-    ignores the rest
-}
+    Part<'a> { kind: Text<'a> = "type", text: Text<'a> = "text" }
 
-record! {
     /// What a log was begun with.
-    Input<'a> {
-        data: Object<InputData<'a>> = "data",
-    }
-    ignores the rest
-}
+    Input<'a> { data: Object<InputData<'a>> = "data" }
 
-record! {
     /// The prompts so far, the new one last.
     InputData<'a> {
         messages: List<Object<Message<'a>>> = "messages",
         prompt: Raw<'a> = "userPrompt",
     }
-    ignores the rest
-}
 
-record! {
     /// Where the work was done.
-    Context<'a> {
-        cwd: Text<'a> = "cwd",
-    }
-    ignores the rest
-}
+    Context<'a> { cwd: Text<'a> = "cwd" }
 
-record! {
     /// One thing that was done.
     Action<'a> {
         id: Text<'a> = "actionId",
@@ -86,23 +53,13 @@ record! {
         emitted: Moment = "emittedAt",
         ended: Moment = "endTime",
     }
-    ignores the rest
-}
 
-record! {
     /// Which tool of which server was asked.
-    Tool<'a> {
-        server: Text<'a> = "serverName" | "mcpServer",
-        name: Text<'a> = "toolName",
-    }
-    ignores the rest
-}
+    Tool<'a> { server: Text<'a> = "serverName" | "mcpServer", name: Text<'a> = "toolName" }
 
-record! {
     /// What came of it.
     Output<'a> {
         text: Text<'a> = "message" | "response" | "output",
         exit_code: Number = "exitCode",
     }
-    ignores the rest
 }

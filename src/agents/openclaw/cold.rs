@@ -16,14 +16,9 @@ record! {
         row: Object<ColdRow<'a>> = "row",
     }
     ignores ["version", "generation"]
-}
 
-record! {
     /// A row of the database.
-    ColdRow<'a> {
-        event: Text<'a> = "event_json",
-    }
-    ignores the rest
+    ColdRow<'a> { event: Text<'a> = "event_json" }
 }
 
 struct Cold<'o, 'a>(Transcript<'o, 'a>);

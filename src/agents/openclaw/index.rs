@@ -25,33 +25,18 @@ record! {
         cli_sessions: Object<CliSessions<'a>> = "cliSessionIds",
         claude_session: Text<'a> = "claudeCliSessionId",
     }
-    ignores the rest
-}
 
-record! {
     /// Sessions that other agents' programs have for one of OpenClaw's.
     Bindings<'a> {
         claude: Object<Binding<'a>> = "claude-cli",
         codex: Object<Binding<'a>> = "codex-cli",
     }
-    ignores the rest
-}
 
-record! {
     /// One of them.
-    Binding<'a> {
-        session: Text<'a> = "sessionId",
-    }
-    ignores the rest
-}
+    Binding<'a> { session: Text<'a> = "sessionId" }
 
-record! {
     /// The same in an older form.
-    CliSessions<'a> {
-        claude: Text<'a> = "claude-cli",
-        codex: Text<'a> = "codex-cli",
-    }
-    ignores the rest
+    CliSessions<'a> { claude: Text<'a> = "claude-cli", codex: Text<'a> = "codex-cli" }
 }
 
 impl Listed<'_> {

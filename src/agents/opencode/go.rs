@@ -17,14 +17,8 @@ use crate::tables::{MessageKind, Role, Status, UsageGrain, Vocabulary};
 
 record! {
     /// A part of a message.
-    GoPart<'a> {
-        kind: Text<'a> = "type",
-        data: Object<GoData<'a>> = "data",
-    }
-    ignores the rest
-}
+    GoPart<'a> { kind: Text<'a> = "type", data: Object<GoData<'a>> = "data" }
 
-record! {
     /// What a part of any kind holds.
     GoData<'a> {
         text: Text<'a> = "text",
@@ -37,7 +31,6 @@ record! {
         is_error: Flag = "is_error",
         reason: Text<'a> = "reason",
     }
-    ignores the rest
 }
 
 /// Whether a database is that program's.

@@ -7,10 +7,7 @@ use crate::source::records::{List, Object, Raw, record};
 
 record! {
     /// What is told of a tool call.
-    Told<'a> {
-        time: Object<Times<'a>> = "time",
-    }
-    ignores the rest
+    Told<'a> { time: Object<Times<'a>> = "time" }
 }
 
 /// Parts within a message.

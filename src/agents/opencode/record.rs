@@ -18,28 +18,13 @@ record! {
         time: Object<Times<'a>> = "time",
         revert: Object<Revert<'a>> = "revert",
     }
-    ignores the rest
-}
 
-record! {
     /// From where on a session's messages were undone.
-    Revert<'a> {
-        message: Text<'a> = "messageID",
-        part: Text<'a> = "partID",
-    }
-    ignores the rest
-}
+    Revert<'a> { message: Text<'a> = "messageID", part: Text<'a> = "partID" }
 
-record! {
     /// A project's file.
-    ProjectFile<'a> {
-        worktree: Text<'a> = "worktree",
-        vcs: Text<'a> = "vcs",
-    }
-    ignores the rest
-}
+    ProjectFile<'a> { worktree: Text<'a> = "worktree", vcs: Text<'a> = "vcs" }
 
-record! {
     /// Moments of a session, message, part or call.
     Times<'a> {
         created: Moment = "created",
@@ -48,10 +33,7 @@ record! {
         end: Moment = "end",
         ran: Moment = "ran",
     }
-    ignores the rest
-}
 
-record! {
     /// A message, without its parts since 2025-06.
     Message<'a> {
         role: Text<'a> = "role",
@@ -72,9 +54,7 @@ record! {
         parts: Raw<'a> = "parts",
     }
     ignores ["id", "sessionID", "variant", "system", "tools", "format", "structured", "title", "fallbackModels"]
-}
 
-record! {
     /// What the messages of the first versions say beside their parts.
     Metadata<'a> {
         time: Object<Times<'a>> = "time",
@@ -82,10 +62,7 @@ record! {
         tools: Raw<'a> = "tool",
         assistant: Object<Assistant<'a>> = "assistant",
     }
-    ignores the rest
-}
 
-record! {
     /// Who answered, and what it cost, in the first versions.
     Assistant<'a> {
         model: Text<'a> = "modelID",
@@ -95,34 +72,19 @@ record! {
         cost: Usd = "cost",
         tokens: Object<Tokens<'a>> = "tokens",
     }
-    ignores the rest
-}
 
-record! {
     /// A model as the person's messages name it.
-    Model<'a> {
-        id: Text<'a> = "modelID" | "id",
-        provider: Text<'a> = "providerID",
-    }
-    ignores the rest
-}
+    Model<'a> { id: Text<'a> = "modelID" | "id", provider: Text<'a> = "providerID" }
 
-record! {
     /// Where a message was written.
-    Place<'a> {
-        cwd: Text<'a> = "cwd",
-    }
-    ignores the rest
-}
+    Place<'a> { cwd: Text<'a> = "cwd" }
 
-record! {
     /// Why a message or attempt failed.
     Failure<'a> {
         name: Text<'a> = "name" | "type",
         data: Object<FailureData<'a>> = "data",
         message: Text<'a> = "message",
     }
-    ignores the rest
 }
 
 impl Failure<'_> {
@@ -135,13 +97,8 @@ impl Failure<'_> {
 
 record! {
     /// What a failure says.
-    FailureData<'a> {
-        message: Text<'a> = "message",
-    }
-    ignores the rest
-}
+    FailureData<'a> { message: Text<'a> = "message" }
 
-record! {
     /// What an API call was billed for, as the program counts it.
     Tokens<'a> {
         total: TokenNumber = "total",
@@ -150,7 +107,6 @@ record! {
         reasoning: TokenNumber = "reasoning",
         cache: Object<Cache<'a>> = "cache",
     }
-    ignores the rest
 }
 
 impl Tokens<'_> {
@@ -164,14 +120,8 @@ impl Tokens<'_> {
 
 record! {
     /// Cached input.
-    Cache<'a> {
-        read: TokenNumber = "read",
-        write: TokenNumber = "write",
-    }
-    ignores the rest
-}
+    Cache<'a> { read: TokenNumber = "read", write: TokenNumber = "write" }
 
-record! {
     /// A part of a message.
     Part<'a> {
         id: Text<'a> = "id",
@@ -198,9 +148,7 @@ record! {
         "tail_start_id", "attempt", "model", "agent", "description", "mediaType", "providerMetadata", "sourceId", "title",
         "provider", "path",
     ]
-}
 
-record! {
     /// How a tool call stands.
     State<'a> {
         status: Text<'a> = "status",
@@ -212,28 +160,17 @@ record! {
         content: List<Object<Content<'a>>> = "content",
         result: Raw<'a> = "result",
     }
-    ignores the rest
-}
 
-record! {
     /// What a tool tells beside its output.
     Told<'a> {
         exit: Number = "exit" | "exitCode",
         child: Text<'a> = "sessionId" | "sessionID",
         interrupted: Flag = "interrupted",
     }
-    ignores the rest
-}
 
-record! {
     /// A piece of a result.
-    Content<'a> {
-        text: Text<'a> = "text",
-    }
-    ignores the rest
-}
+    Content<'a> { text: Text<'a> = "text" }
 
-record! {
     /// A tool call as the first versions wrote it.
     Invocation<'a> {
         state: Text<'a> = "state",
@@ -242,10 +179,7 @@ record! {
         input: Raw<'a> = "args",
         result: Text<'a> = "result",
     }
-    ignores the rest
-}
 
-record! {
     /// What is asked of a tool.
     Arguments<'a> {
         command: Text<'a> = "command",
@@ -253,10 +187,7 @@ record! {
         path: Text<'a> = "path",
         patch: Text<'a> = "patchText",
     }
-    ignores the rest
-}
 
-record! {
     /// A row of the message table of 2.x.
     Event<'a> {
         time: Object<Times<'a>> = "time",

@@ -18,7 +18,6 @@ record! {
         name: Text<'a> = "name",
         arguments: Raw<'a> = "arguments" | "input",
     }
-    ignores the rest
 }
 
 /// The blocks of a message; a text is one text block, anything else is none.

@@ -33,18 +33,10 @@ record! {
         "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey", "source", "updatedAt",
         "pad", "mode", "systemPrompt", "task", "tools", "outputSchema", "trigger", "firstKeptMessageId", "excludeFromContext",
     ]
-}
 
-record! {
     /// What OpenClaw's `model-snapshot` says of the model that speaks from there on.
-    Snapshot<'a> {
-        provider: Text<'a> = "provider",
-        model: Text<'a> = "modelId",
-    }
-    ignores the rest
-}
+    Snapshot<'a> { provider: Text<'a> = "provider", model: Text<'a> = "modelId" }
 
-record! {
     /// What an entry of type `message` holds.
     Message<'a> {
         role: Text<'a> = "role",
@@ -78,9 +70,7 @@ record! {
         "openclawMessageMeta", "openclawDeliveryMirror", "__openclaw", "senderIsOwner", "provenance", "steering", "attachments",
         "diagnostics", "stopSequence", "disabledFeatures", "addedToolNames", "useless", "prunedAt", "rawStopReason",
     ]
-}
 
-record! {
     /// What a model call was billed for.
     Usage<'a> {
         input: TokenNumber = "input",
@@ -93,31 +83,20 @@ record! {
         cost: Object<Cost<'a>> = "cost",
     }
     ignores ["premiumRequests", "server", "cttl", "orchestrationInput", "orchestrationOutput", "contextUsage"]
-}
 
-record! {
     /// What it cost by the agent's own table. USD.
-    Cost<'a> {
-        total: Usd = "total",
-    }
-    ignores the rest
-}
+    Cost<'a> { total: Usd = "total" }
 
-record! {
     /// The fields of a tool's details that have columns of their own.
     Details<'a> {
         exit_code: Number = "exitCode",
         duration_ms: Fraction = "durationMs",
         child_key: Text<'a> = "childSessionKey",
     }
-    ignores the rest
-}
 
-record! {
     /// The fields of a tool call's arguments that have columns of their own.
     Arguments<'a> {
         command: Text<'a> = "command" | "cmd",
         path: Text<'a> = "path" | "file_path" | "filePath",
     }
-    ignores the rest
 }

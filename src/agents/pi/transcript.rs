@@ -383,17 +383,14 @@ fn named_key(agent: &str, name: &str) -> u64 {
 
 /// An id with a moment in milliseconds.
 fn at_moment(id: &str, moment: i64) -> String {
-    [id, "@", itoa::Buffer::new().format(moment / 1000)].concat()
+    format!("{id}@{}", moment / 1000)
 }
 
 /// What stands for an entry without an id.
 fn nameless(kind: &str, message: Option<&Message<'_>>, moment: i64) -> String {
     let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
     match message.and_then(|message| message.timestamp.0) {
-        Some(of_message) => {
-            let (mut of_entry, mut told) = (itoa::Buffer::new(), itoa::Buffer::new());
-            [role, "@", of_entry.format(moment / 1000), "/", told.format(of_message / 1000)].concat()
-        }
+        Some(of_message) => format!("{role}@{}/{}", moment / 1000, of_message / 1000),
         None => at_moment(role, moment),
     }
 }

@@ -24,25 +24,13 @@ record! {
     ignores [
         "sessionId", "contextWindowSize", "agentId", "agentColor", "isSidechain", "externalInputKind", "provenance",
     ]
-}
 
-record! {
     /// The line that a fork copied.
-    Origin<'a> {
-        session: Text<'a> = "sessionId",
-    }
-    ignores the rest
-}
+    Origin<'a> { session: Text<'a> = "sessionId" }
 
-record! {
     /// What was sent to the model or came from it.
-    Message<'a> {
-        parts: List<Object<Part<'a>>> = "parts",
-    }
-    ignores the rest
-}
+    Message<'a> { parts: List<Object<Part<'a>>> = "parts" }
 
-record! {
     /// One part of a message.
     Part<'a> {
         text: Text<'a> = "text",
@@ -52,49 +40,31 @@ record! {
         inline: Raw<'a> = "inlineData",
         file: Raw<'a> = "fileData",
     }
-    ignores the rest
-}
 
-record! {
     /// A tool call of the model.
     Call<'a> {
         id: Text<'a> = "id",
         name: Text<'a> = "name",
         arguments: Raw<'a> = "args",
     }
-    ignores the rest
-}
 
-record! {
     /// What a tool gave the model.
     Response<'a> {
         id: Text<'a> = "id",
         name: Text<'a> = "name",
         response: Raw<'a> = "response",
     }
-    ignores the rest
-}
 
-record! {
     /// What the program says of a tool call.
-    ToolResult<'a> {
-        status: Text<'a> = "status",
-        duration_ms: Number = "durationMs",
-    }
-    ignores the rest
-}
+    ToolResult<'a> { status: Text<'a> = "status", duration_ms: Number = "durationMs" }
 
-record! {
     /// The arguments of calls that the tables know.
     Arguments<'a> {
         command: Text<'a> = "command",
         file: Text<'a> = "file_path" | "absolute_path" | "notebook_path",
         path: Text<'a> = "path",
     }
-    ignores the rest
-}
 
-record! {
     /// Tokens of one response.
     Usage<'a> {
         prompt: TokenNumber = "promptTokenCount",
@@ -104,10 +74,7 @@ record! {
         tool_use: TokenNumber = "toolUsePromptTokenCount",
         total: TokenNumber = "totalTokenCount",
     }
-    ignores the rest
-}
 
-record! {
     /// What belongs to a line beside its message.
     Payload<'a> {
         display: Text<'a> = "displayText",
@@ -118,10 +85,7 @@ record! {
         history: List<Object<Message<'a>>> = "compressedHistory",
         event: Object<Event<'a>> = "uiEvent",
     }
-    ignores the rest
-}
 
-record! {
     /// What the program measured.
     Event<'a> {
         name: Text<'a> = "event.name",
@@ -132,15 +96,11 @@ record! {
         call: Text<'a> = "call_id",
         decision: Text<'a> = "decision",
     }
-    ignores the rest
-}
 
-record! {
     /// `agent-<id>.meta.json`.
     Meta<'a> {
         agent_type: Text<'a> = "agentType",
         description: Text<'a> = "description",
         parent_agent: Text<'a> = "parentAgentId",
     }
-    ignores the rest
 }

@@ -13,7 +13,7 @@ use super::record::{Line, Meta, Payload};
 use super::{AGENT, SUBAGENT};
 use crate::agents::ids::Prints;
 use crate::agents::tree::{Parent, Tree};
-use crate::extract::{Facts, KeyMap, KeySet, Kind, Reject, Sink, key, session_key};
+use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Source, repair, unescape};
 use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
@@ -30,7 +30,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         turn: None,
         tree: Tree::default(),
         seen: KeySet::default(),
-        pieces: KeyMap::default(),
         prints: Prints::default(),
         calls: Calls::default(),
         measured: None,
@@ -68,8 +67,6 @@ struct Transcript<'o, 'a> {
     tree: Tree,
     /// What the lines so far say.
     seen: KeySet,
-    /// Lines that go on with an earlier one, by its key. Count.
-    pieces: KeyMap<usize>,
     /// Names lines that have no id.
     prints: Prints,
     calls: Calls,
@@ -81,7 +78,8 @@ struct Transcript<'o, 'a> {
 struct Spot<'l, 'j> {
     line: &'l Line<'j>,
     number: u64,
-    /// Id of the row: the line's own, which forks copy, and its place among the lines with that id.
+    /// Id of the row: the line's own, which forks copy. A further line with that id adds its fingerprint, as the program puts
+    /// the parts of such lines together.
     id: Cow<'l, str>,
     /// Id of the line, which all lines of one response have.
     response: Cow<'l, str>,
@@ -118,11 +116,12 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
             }
         };
         let line_key = key(AGENT, Kind::Message, &response);
-        if !self.seen.insert(fingerprint(line, line_key)) {
+        let print = fingerprint(line, line_key);
+        if !self.seen.insert(print) {
             return Ok(());
         }
         let is_piece = self.tree.has(line_key);
-        let id = if is_piece { Cow::Owned(self.id_of_piece(line_key, &response)) } else { response.clone() };
+        let id = if is_piece { Cow::Owned(format!("{response}#{print:016x}")) } else { response.clone() };
         self.note_facts(line);
         let kind = line.kind.get().unwrap_or_default();
         let repaired;
@@ -196,13 +195,6 @@ impl Transcript<'_, '_> {
         if facts.forked_from_session_id.is_none() {
             set(&mut facts.forked_from_session_id, origin.filter(|origin| *origin != facts.session_id));
         }
-    }
-
-    /// Id of a further row of a message that several lines make up: the program puts their parts together.
-    fn id_of_piece(&mut self, line_key: u64, id: &str) -> String {
-        let pieces = self.pieces.entry(line_key).or_insert(1);
-        *pieces += 1;
-        format!("{id}#{pieces}")
     }
 
     fn begin_turn(&mut self) {

@@ -32,10 +32,7 @@ record! {
         sent: Moment = "lastSendTime",
         bubbles: List<Object<Bubble<'a>>> = "bubbles" | "messages",
     }
-    ignores the rest
-}
 
-record! {
     /// What was said.
     Bubble<'a> {
         kind: Text<'a> = "type" | "role",
@@ -43,7 +40,6 @@ record! {
         raw: Text<'a> = "rawText",
         rich: Text<'a> = "initText",
     }
-    ignores the rest
 }
 
 /// Reads the database, tab by tab; each tab once, under whichever key it stands first.

@@ -10,11 +10,7 @@ pub(super) const DESCRIPTION: &str = "workspace.json";
 
 record! {
     /// What the editor notes of a workspace.
-    Workspace<'a> {
-        folder: Text<'a> = "folder",
-        workspace: Text<'a> = "workspace",
-    }
-    ignores the rest
+    Workspace<'a> { folder: Text<'a> = "folder", workspace: Text<'a> = "workspace" }
 }
 
 /// The folder of the workspace that a database is of; of several folders the one that their list lies in.

@@ -1,4 +1,4 @@
-//! How values look: moments in the session's zone, nested values as text, money with its decimals.
+//! Formats values: times in the session's zone, nested values as text, money with its decimals.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -13,14 +13,14 @@ use arrow::json::writer::{EncoderOptions, make_encoder};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use chrono_tz::Tz;
 
-/// The schema in which rows are shown: moments carry the session's zone, texts are plain.
+/// Returns the schema of shown rows: times have the session's zone, texts are plain.
 pub(super) fn shown_schema(schema: &Schema, zone: Tz) -> SchemaRef {
     let fields: Vec<Field> =
         schema.fields().iter().map(|field| field.as_ref().clone().with_data_type(shown_type(field, zone))).collect();
     Arc::new(Schema::new(fields))
 }
 
-/// The rows in the schema of [`shown_schema`].
+/// Converts rows to the schema of [`shown_schema`].
 pub(super) fn shown(batch: &RecordBatch, zone: Tz) -> Result<RecordBatch, ArrowError> {
     let schema = shown_schema(&batch.schema(), zone);
     let columns = batch.columns().iter().zip(schema.fields());
@@ -29,7 +29,7 @@ pub(super) fn shown(batch: &RecordBatch, zone: Tz) -> Result<RecordBatch, ArrowE
     RecordBatch::try_new_with_options(schema, columns, &rows)
 }
 
-/// The rows without moments and days that no calendar reaches: their cells are empty, and cost no other cell.
+/// Replaces times and days outside of the calendar by null, so that they affect no other cell.
 pub(super) fn printable(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().map(|column| match seconds_of(column.data_type()) {
         Some(range) => within(column, &range),
@@ -41,10 +41,10 @@ pub(super) fn printable(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> 
     RecordBatch::try_new_with_options(Arc::new(schema), columns.collect::<Result<_, _>>()?, &rows)
 }
 
-/// Years up to 200,000 can be printed, whatever the zone.
+/// Years that can be printed in every zone.
 const SECONDS: i64 = 200_000 * 31_556_952;
 
-/// The numbers that can be printed in a column of moments or days; none where all can.
+/// Returns the range of printable numbers in a column of times or days, or `None` if all are printable.
 fn seconds_of(kind: &DataType) -> Option<RangeInclusive<i64>> {
     let most = match kind {
         DataType::Timestamp(TimeUnit::Second, _) => SECONDS,
@@ -69,10 +69,10 @@ fn within(column: &ArrayRef, range: &RangeInclusive<i64>) -> Result<ArrayRef, Ar
     nullif(column, &numbers.iter().map(|number| Some(is_outside(number))).collect())
 }
 
-/// Signs that make spreadsheets run a cell as a formula, full-width ones included.
+/// Characters that make spreadsheets run a cell as a formula, including full-width ones.
 const FORMULAS: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠'];
 
-/// A column of text with `'` before each that a spreadsheet would run; others as they are.
+/// Puts `'` before texts that a spreadsheet would run. Other columns stay unchanged.
 pub(super) fn without_formulas(column: &ArrayRef) -> ArrayRef {
     let Some(texts) = column.as_string_opt::<i32>() else { return Arc::clone(column) };
     let marked = texts.iter().map(|text| {
@@ -90,7 +90,7 @@ fn shown_type(field: &Field, zone: Tz) -> DataType {
     }
 }
 
-/// The column as it fits into one cell of CSV: nested values become JSON text.
+/// Converts a column to cells of CSV: nested values become JSON text.
 pub(super) fn flat(column: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, ArrowError> {
     if !field.data_type().is_nested() {
         return Ok(Arc::clone(column));
@@ -111,24 +111,24 @@ pub(super) fn flat(column: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, Arro
     Ok(Arc::new(texts.finish()))
 }
 
-/// The type of a column after [`flat`].
+/// Returns the type of a column after [`flat`].
 pub(super) fn flat_field(field: &FieldRef) -> FieldRef {
     let kind = if field.data_type().is_nested() { DataType::Utf8 } else { field.data_type().clone() };
     Arc::new(Field::new(field.name(), kind, true))
 }
 
-/// Whether the column's values stand at the right.
+/// True if the column's values are aligned right.
 pub(super) fn is_number(field: &Field) -> bool {
     field.data_type().is_numeric()
 }
 
-/// Whether the column's values can be shortened and still tell something.
+/// True if shortened values of the column are still useful.
 pub(super) fn is_text(field: &Field) -> bool {
     let kind = field.data_type();
     kind.is_string() || kind.is_binary() || kind.is_nested()
 }
 
-/// Cells of a batch as people read them; a null is empty.
+/// Formats a batch for people. A null is empty.
 pub(super) struct Cells<'a>(Vec<Column<'a>>);
 
 enum Column<'a> {

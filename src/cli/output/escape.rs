@@ -1,13 +1,13 @@
-//! Text from transcripts is untrusted: on a terminal, what would steer it or hide text is shown escaped.
+//! Escapes text from transcripts on a terminal: control characters, and characters that hide text.
 
 use std::io::{self, Write};
 
 use crate::shown::Escaper;
 
-/// Escapes all that passes on its way to a terminal, apart from line breaks and tabs.
+/// A writer that escapes all output to a terminal, except line breaks and tabs.
 pub(super) struct Escaping<W> {
     inner: W,
-    /// Whether what passes is JSON, and has to stay it.
+    /// True if the output is JSON, and must stay valid.
     is_json: bool,
     escaper: Escaper,
     /// The beginning of a character that the next write completes.
@@ -49,7 +49,7 @@ impl<W: Write> Write for Escaping<W> {
     }
 }
 
-/// Whether more bytes could make a character of these.
+/// True if more bytes could complete these to a character.
 fn is_beginning(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

@@ -5,14 +5,14 @@ use std::path::Path;
 use crate::query::nearest;
 use crate::{Error, Result};
 
-/// How a result is written.
+/// Format of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// For people.
     Table,
     /// One array of objects.
     Json,
-    /// One object a line.
+    /// One object per line.
     Ndjson,
     /// Comma-separated values with a header line.
     Csv,
@@ -29,7 +29,7 @@ impl Format {
     pub const ALL: [Self; 7] =
         [Self::Table, Self::Json, Self::Ndjson, Self::Csv, Self::Markdown, Self::Parquet, Self::Arrow];
 
-    /// The format's name.
+    /// Returns the format's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Table => "table",
@@ -42,12 +42,12 @@ impl Format {
         }
     }
 
-    /// The format of that name.
+    /// Returns the format of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The format of that name, or what is wrong with the name.
+    /// Returns the format of that name, or an error with a suggestion.
     pub fn of_name(name: &str) -> Result<Self> {
         Self::named(name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name);
@@ -56,7 +56,7 @@ impl Format {
         })
     }
 
-    /// The format that a file's suffix promises.
+    /// Returns the format of a file's suffix.
     pub fn of_suffix(path: &Path) -> Result<Self> {
         let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         match suffix.as_str() {
@@ -66,17 +66,17 @@ impl Format {
             "arrows" | "ipc" => Ok(Self::Arrow),
             suffix => Self::named(suffix).ok_or_else(|| {
                 let names = Self::ALL.map(Self::name).join(", ");
-                Error::Usage(format!("`{}` does not tell its format; name it with -f: {names}", path.display()))
+                Error::Usage(format!("`{}` has no suffix of a known format; name one with -f: {names}", path.display()))
             }),
         }
     }
 
-    /// Whether each line is JSON, or a part of it.
+    /// True if each line is JSON, or a part of it.
     pub const fn is_json(self) -> bool {
         matches!(self, Self::Json | Self::Ndjson)
     }
 
-    /// Whether it is no text.
+    /// True if it is binary.
     pub const fn is_binary(self) -> bool {
         matches!(self, Self::Parquet | Self::Arrow)
     }

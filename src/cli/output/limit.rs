@@ -1,4 +1,4 @@
-//! How many rows a table on a terminal shows; how many more there are is said below it.
+//! The limit of rows in a table on a terminal. A line below it says how many more there are.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::Write;
@@ -11,12 +11,12 @@ use arrow::error::ArrowError;
 use super::Rows;
 use super::target::Target;
 
-/// Rows that a table on a terminal shows at most; files, pipes and other formats always get all.
+/// Most rows of a table on a terminal. Files, pipes and other formats always get all rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit(Option<NonZeroUsize>);
 
 impl Limit {
-    /// What `off` means.
+    /// The limit of `off`.
     pub const OFF: Self = Self(None);
 }
 
@@ -34,7 +34,8 @@ impl FromStr for Limit {
             return Ok(Self::OFF);
         }
         let rows = text.replace('_', "").parse();
-        rows.map(|rows| Self(Some(rows))).map_err(|_| format!("`{text}` is no limit; write a number of rows, or off"))
+        rows.map(|rows| Self(Some(rows)))
+            .map_err(|_| format!("`{text}` is not a limit; write a number of rows, or off"))
     }
 }
 
@@ -47,7 +48,7 @@ impl Display for Limit {
     }
 }
 
-/// Passes the first rows on, and counts the others.
+/// Passes on the first rows, and counts the others.
 pub(super) struct Limited {
     rows: Box<dyn Rows>,
     target: Target,
@@ -57,7 +58,7 @@ pub(super) struct Limited {
 }
 
 impl Limited {
-    /// `remedy` tells how all rows are to be had.
+    /// `remedy` says how to get all rows.
     pub(super) fn new(rows: Box<dyn Rows>, target: Target, limit: Limit, remedy: &'static str) -> Self {
         Self { rows, target, left: limit.0.map_or(usize::MAX, NonZeroUsize::get), more: 0, remedy }
     }
@@ -78,7 +79,7 @@ impl Rows for Limited {
         }
         let hidden = batch.num_rows() - shown;
         if hidden > 0 && self.more == 0 {
-            // Counting the others may take long; nobody shall wait for the first rows.
+            // Flushes, because counting the others may take long.
             self.rows.finish()?;
             self.target.flush()?;
         }
@@ -132,7 +133,7 @@ mod tests {
         assert_eq!(limit("20").to_string(), "20");
         assert_eq!(Limit::OFF.to_string(), "off");
         for wrong in ["0", "-1", "", "many"] {
-            let reason = format!("`{wrong}` is no limit; write a number of rows, or off");
+            let reason = format!("`{wrong}` is not a limit; write a number of rows, or off");
             assert_eq!(wrong.parse::<Limit>(), Err(reason));
         }
     }

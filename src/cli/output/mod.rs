@@ -1,4 +1,4 @@
-//! The one place that prints: results to stdout or a file, everything else to stderr.
+//! All output: results to stdout or a file, everything else to stderr.
 
 mod cells;
 mod columnar;
@@ -33,21 +33,21 @@ use limit::Limited;
 use table::Overlong;
 use target::Target;
 
-/// Where results go, and how, as far as it was said.
+/// Destination and format of results, as far as they were given.
 #[derive(Debug, Clone)]
 pub struct OutputSettings {
-    /// The format, when one was named.
+    /// The format, if one was given.
     pub format: Option<Format>,
-    /// The file, when one was named.
+    /// The file, if one was given.
     pub path: Option<PathBuf>,
-    /// Time zone in which moments are shown.
+    /// Time zone of shown times.
     pub zone: Tz,
-    /// Whether texts in CSV that a spreadsheet would run as a formula are marked as texts.
+    /// True if texts in CSV that a spreadsheet would run as a formula are marked.
     pub safe_csv: bool,
 }
 
 impl OutputSettings {
-    /// Whether neither a format nor a file was named.
+    /// True if neither a format nor a file was given.
     pub fn is_plain(&self) -> bool {
         self.format.is_none() && self.path.is_none()
     }
@@ -57,15 +57,15 @@ impl OutputSettings {
 trait Rows {
     /// Writes some rows.
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError>;
-    /// Writes what comes after the last row.
+    /// Writes the end, after the last row.
     fn finish(&mut self) -> Result<(), ArrowError>;
-    /// Writes what is to be said when the rest of the rows will never come.
+    /// Writes the end of an incomplete result.
     fn abandon(&mut self) -> Result<(), ArrowError> {
         Ok(())
     }
 }
 
-/// Takes the rows of one result and writes them.
+/// Receives the rows of one result and writes them.
 pub struct Output {
     format: Format,
     zone: Tz,
@@ -77,7 +77,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Prepares to write; `piped` is the format into a pipe when none was named.
+    /// Creates the output. `piped` is the default format in a pipe.
     pub fn new(settings: &OutputSettings, piped: Format) -> Result<Self> {
         let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
         let terminal = path.is_none() && std::io::stdout().is_terminal();
@@ -88,25 +88,30 @@ impl Output {
             (None, None) => piped,
         };
         if terminal && format.is_binary() {
-            return Err(Error::Usage(format!("{} is no text; write it into a file with -o FILE", format.name())));
+            return Err(Error::Usage(format!("{} is not text; write it into a file with -o FILE", format.name())));
         }
         let target = path.map_or_else(|| Ok(Target::stdout(terminal, format.is_json())), Target::file)?;
         let (zone, safe_csv) = (settings.zone, settings.safe_csv);
         Ok(Self { format, zone, safe_csv, overlong: Overlong::Cut, limit: None, target, rows: None })
     }
 
-    /// Whether people look at it, rather than programs.
+    /// True if people read it, rather than programs.
     pub fn is_table(&self) -> bool {
         self.format == Format::Table
     }
 
-    /// In a table, long texts go on in the next line instead of being cut: for texts that are there to be read.
+    /// True if it is a table to read, on a terminal or in a document.
+    pub fn is_for_people(&self) -> bool {
+        matches!(self.format, Format::Table | Format::Markdown)
+    }
+
+    /// Wraps long texts in a table instead of cutting them.
     #[must_use]
     pub fn wrapping(self) -> Self {
         Self { overlong: Overlong::Wrap, ..self }
     }
 
-    /// In a table on a terminal, no more rows than these are shown; `remedy` tells how all are to be had.
+    /// Limits the rows of a table on a terminal. `remedy` says how to get all.
     #[must_use]
     pub fn limited(self, limit: Limit, remedy: &'static str) -> Self {
         let limit = (self.format == Format::Table && self.target.is_terminal()).then_some((limit, remedy));
@@ -120,7 +125,7 @@ impl Output {
         self.finish()
     }
 
-    /// Ends the result; a file appears under its name only now.
+    /// Completes the result. Only now the file gets its name.
     pub fn finish(mut self) -> Result<()> {
         if let Some(mut rows) = self.rows.take() {
             rows.finish().map_err(|error| self.target.blame(error))?;
@@ -128,7 +133,7 @@ impl Output {
         self.target.finish()
     }
 
-    /// Ends the result as the work on it ended. Of a failed one stays what a terminal shows already.
+    /// Completes the result, or discards it after a failure, except for what a terminal shows already.
     pub fn end(mut self, outcome: Result<()>) -> Result<()> {
         if outcome.is_ok() {
             return self.finish();
@@ -173,7 +178,7 @@ impl Receiver for Output {
     }
 }
 
-/// Writes a text as it is: a completion script, a manual page, a query.
+/// Writes a text unchanged: a completion script, a manual page, a query.
 pub fn raw(settings: &OutputSettings, text: &[u8]) -> Result<()> {
     let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
     let terminal = path.is_none() && std::io::stdout().is_terminal();

@@ -1,4 +1,4 @@
-//! What goes to stderr: errors, warnings, summaries.
+//! Output to stderr: errors, warnings, summaries.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -8,7 +8,7 @@ use crate::Error;
 use crate::environment;
 use crate::shown::{visible, with_urls};
 
-/// Whether stderr is written in colour.
+/// Style of stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     colour: bool,
@@ -16,7 +16,8 @@ pub struct Style {
 }
 
 impl Style {
-    /// Reads `--color` and the environment; before the arguments are understood, because their errors are coloured, too.
+    /// Reads `--color` and the environment, before the arguments are parsed, because errors of parsing are coloured
+    /// too.
     pub fn of(arguments: &[OsString]) -> Self {
         let typed = arguments.iter().enumerate().find_map(|(at, argument)| match argument.to_str()? {
             "--color" => arguments.get(at + 1)?.to_str(),
@@ -33,7 +34,7 @@ impl Style {
         Self { colour, choice }
     }
 
-    /// The same for help.
+    /// Returns the same choice for clap.
     pub fn clap(self) -> clap::ColorChoice {
         self.choice
     }
@@ -48,7 +49,7 @@ impl Style {
     }
 }
 
-/// Prints an error, and what to do about it, in two lines.
+/// Prints an error and its hint, in two lines.
 pub fn report(style: Style, error: &Error, hint: Option<&str>) {
     let mut lines = labelled(style, "error", &error.to_string());
     if let Some(hint) = hint {
@@ -57,10 +58,10 @@ pub fn report(style: Style, error: &Error, hint: Option<&str>) {
     write(&lines);
 }
 
-/// Prints what clap has to say: help to stdout, a mistake in two lines to stderr.
+/// Prints clap's output: help to stdout, an error in two lines to stderr.
 pub fn help(style: Style, error: &clap::Error) {
     if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // A reader that went away is no failure.
+        // A closed reader is no failure.
         let _ = error.print();
         return;
     }
@@ -72,7 +73,7 @@ pub fn help(style: Style, error: &clap::Error) {
     let hint = match (tip, usage) {
         (Some(tip), _) => tip.to_owned(),
         (None, Some(usage)) => format!("usage: {usage}"),
-        (None, None) => "--help tells more".to_owned(),
+        (None, None) => "see --help".to_owned(),
     };
     write(&(labelled(style, "error", what.join(" ").trim_start_matches("error: ")) + &labelled(style, "hint", &hint)));
 }
@@ -82,18 +83,18 @@ fn labelled(style: Style, label: &str, text: &str) -> String {
     format!("{} {}\n", style.label(label), safe(&text))
 }
 
-/// The text without credentials, and on a terminal without what would steer it.
+/// Removes credentials and, on a terminal, escapes control characters.
 fn safe(text: &str) -> String {
     let text = with_urls(text);
     if io::stderr().is_terminal() { visible(&text).into_owned() } else { text.into_owned() }
 }
 
-/// A closed stderr is nobody's failure.
+/// Writes to stderr. Ignores errors.
 fn write(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Prints what is neither result nor error, as far as it is wanted.
+/// Prints messages as far as the options want them.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
     quiet: bool,
@@ -103,53 +104,53 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// By the options.
+    /// Creates a printer for the options.
     pub fn new(quiet: bool, verbose: u8, progress: bool, style: Style) -> Self {
         Self { quiet, verbose, progress, style }
     }
 
-    /// One line of a summary.
+    /// Prints one line of a summary.
     pub fn say(&self, line: &str) {
         if !self.quiet {
             write(&format!("{}\n", safe(line)));
         }
     }
 
-    /// The answer to something that was asked for, which is wanted also where nothing else is.
+    /// Prints the answer to a request, also with `--quiet`.
     pub fn answer(&self, line: &str) {
         Self { quiet: false, ..*self }.say(line);
     }
 
-    /// An error that does not end the program, and what to do about it.
+    /// Prints an error that does not end the program, and its hint.
     pub fn report(&self, error: &Error, hint: Option<&str>) {
         report(self.style, error, hint);
     }
 
-    /// Whether colour is wanted.
+    /// True if output is coloured.
     pub fn colour(&self) -> bool {
         self.style.colour
     }
 
-    /// Whether neither summaries nor warnings are wanted.
+    /// True if summaries and warnings are off.
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Something that did not stop the work.
+    /// Prints a warning.
     pub fn warn(&self, text: &str) {
         if !self.quiet {
             write(&labelled(self.style, "warning", text));
         }
     }
 
-    /// Something for those who asked for more.
+    /// Prints a detail for `--verbose`.
     pub fn detail(&self, line: impl FnOnce() -> String) {
         if self.verbose > 0 {
             self.say(&line());
         }
     }
 
-    /// A progress bar, when one is wanted and somebody can see it.
+    /// Returns a progress bar, unless it is off or stderr is no terminal.
     pub fn bar(&self) -> Option<Bar> {
         (self.progress && !self.quiet && io::stderr().is_terminal()).then(Bar::default)
     }

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::etl::Progress;
 
-/// Work that is over sooner shows no bar.
+/// Shortest work that shows a bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 const TEMPLATE: &str = "{msg} [{bar:30}] {bytes}/{total_bytes} · {prefix} files · {binary_bytes_per_sec} · {eta} left";

@@ -15,7 +15,7 @@ use super::target::Target;
 use crate::environment::{self, COLUMNS};
 use crate::shown::visible;
 
-/// Gathers the rows, because their widths decide how they are laid out.
+/// Collects the rows, because their widths decide the layout.
 pub(super) struct Table {
     target: Target,
     width: Option<usize>,
@@ -24,29 +24,29 @@ pub(super) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// What happens to a text that is longer than its column is wide.
+/// Treatment of a text that is wider than its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overlong {
-    /// It is cut.
+    /// Cuts it.
     Cut,
-    /// It goes on in the next line.
+    /// Wraps it.
     Wrap,
 }
 
 struct Column {
     name: String,
     number: bool,
-    /// Whether its cells may be shortened; numbers, moments and the like are whole or not there at all.
+    /// True if its cells may be shortened. Numbers, times and similar are whole or not shown at all.
     flexible: bool,
 }
 
-/// The lines of the grid, in comfy-table's order: borders, header, inner lines, crossings, corners.
+/// Characters of the grid, in comfy-table's order: borders, header, inner lines, crossings, corners.
 const LINES: &str = "││──├─┼┤│    ┬┴┌┐└┘";
 
-/// Columns of a terminal of which nothing is known.
+/// Default width of a terminal.
 const USUAL_WIDTH: usize = 80;
 
-/// A text is cut no shorter than this.
+/// Shortest width to which a text is cut.
 const NARROWEST: usize = 12;
 
 impl Table {
@@ -64,7 +64,7 @@ impl Table {
         Self { target, width, overlong, columns: columns.collect(), rows: Vec::new() }
     }
 
-    /// How wide each column is shown; the columns after the last one do not fit at all.
+    /// Returns the width of each column. Columns after the last one do not fit.
     fn widths(&self) -> Vec<usize> {
         let contents = (0..self.columns.len()).map(|at| {
             let cells = self.rows.iter().filter_map(|row| row.get(at));
@@ -109,7 +109,7 @@ impl Table {
 }
 
 impl Column {
-    /// The narrowest that it can be shown, its name folded.
+    /// Returns the smallest width, with a wrapped name.
     fn floor(&self, content: usize) -> usize {
         let word = self.name.split_inclusive('_').map(UnicodeWidthStr::width).max().unwrap_or(0);
         word.max(if self.flexible { content.min(NARROWEST) } else { content })
@@ -137,14 +137,14 @@ impl Rows for Table {
     }
 }
 
-/// Columns of the terminal; one that was never told its size says 0.
-fn terminal_width(told: Option<u16>, variable: Option<String>) -> usize {
-    let told = told.map(usize::from).filter(|columns| *columns > 0);
+/// Returns the width of the terminal. 0 means unknown.
+fn terminal_width(reported: Option<u16>, variable: Option<String>) -> usize {
+    let reported = reported.map(usize::from).filter(|columns| *columns > 0);
     let variable = || variable?.parse::<usize>().ok().filter(|columns| *columns > 0);
-    told.or_else(variable).unwrap_or(USUAL_WIDTH)
+    reported.or_else(variable).unwrap_or(USUAL_WIDTH)
 }
 
-/// A border at the left, and for each column its text, a space on both sides and a border.
+/// Returns the width of a table: a border at the left, and for each column its text, two spaces and a border.
 fn columns_that_fit(widths: &[usize], available: usize) -> usize {
     let mut used = 1;
     let fitting = widths.iter().take_while(|width| {
@@ -154,7 +154,7 @@ fn columns_that_fit(widths: &[usize], available: usize) -> usize {
     fitting.count().max(1).min(widths.len())
 }
 
-/// Takes from the widest columns until all fit.
+/// Narrows the widest columns until all fit.
 fn shrink(widths: &mut [usize], floors: &[usize], available: usize) {
     let room = available.saturating_sub(1 + 3 * widths.len());
     while widths.iter().sum::<usize>() > room {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_terminal_of_no_size_is_as_wide_as_its_variable_says_or_as_usual() {
-        let width = |told, variable: Option<&str>| terminal_width(told, variable.map(str::to_owned));
+        let width = |reported, variable: Option<&str>| terminal_width(reported, variable.map(str::to_owned));
         assert_eq!(width(Some(120), Some("60")), 120);
         assert_eq!(width(Some(0), Some("60")), 60);
         assert_eq!(width(None, Some("60")), 60);

@@ -1,4 +1,4 @@
-//! Where the bytes of a result go: stdout, or a file that appears under its name when it is whole.
+//! Destination of a result: stdout, or a file that gets its name when it is complete.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Stdout, Write};
@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use super::escape::Escaping;
 use crate::{Error, Result};
 
-/// A handle on the place; clones write to the same one, and remember why writing failed.
+/// A handle of the destination. Clones share it, and remember why writing failed.
 #[derive(Clone)]
 pub(super) struct Target(Arc<Mutex<Inner>>);
 
@@ -41,9 +41,10 @@ impl Target {
 
     pub(super) fn file(path: &Path) -> Result<Self> {
         let write = |error| Error::io("write", path)(error);
-        // Through a link, it is the file behind it that is replaced.
+        // Follows a link, and replaces its target.
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if real.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            #[expect(clippy::disallowed_methods, reason = "writes the result into a device that the user named")]
             let file = OpenOptions::new().write(true).open(&real).map_err(write)?;
             return Ok(Self::of(Sink::Special(BufWriter::new(file), real), false));
         }
@@ -61,12 +62,12 @@ impl Target {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether people read it as it comes.
+    /// True if people read it as it arrives.
     pub(super) fn is_terminal(&self) -> bool {
         self.inner().terminal
     }
 
-    /// The failure to write that lies behind a writer's error, when there is one.
+    /// Returns the failure that caused a writer's error, if there is one.
     pub(super) fn blame(&self, error: impl Into<ArrowError>) -> Error {
         let mut inner = self.inner();
         match inner.failure.take() {
@@ -75,7 +76,7 @@ impl Target {
         }
     }
 
-    /// Everything is written: a file takes its name.
+    /// Completes the output: a file gets its name.
     pub(super) fn finish(&self) -> Result<()> {
         let mut inner = self.inner();
         let flushed = inner.sink.flush();
@@ -93,7 +94,7 @@ impl Target {
     }
 }
 
-/// Why a file cannot be made: it is its folder that is at fault, and not a name that nobody has seen.
+/// Returns the reason why a file cannot be created, in terms of its folder instead of the temporary name.
 fn refused(path: &Path, folder: &Path, error: &io::Error) -> Error {
     if folder.exists() {
         return Error::io("write into", folder)(error.kind().into());
@@ -144,7 +145,7 @@ impl Write for Target {
         written.map_err(|error| inner.remember(error))
     }
 
-    /// Format writers flush after each batch; only [`Target::finish`] does it truly, or a terminal, where people wait.
+    /// Format writers flush after each batch. Only [`Target::finish`] really flushes, except on a terminal.
     fn flush(&mut self) -> io::Result<()> {
         let mut inner = self.inner();
         if !inner.terminal {

@@ -69,7 +69,7 @@ fn text(format: Format) -> String {
     visible(&bytes(format, &[every_type()], false))
 }
 
-/// Marks the character that turns the direction of text, which shall pass as it is.
+/// Marks a character that reverses the direction of text and that must pass unchanged.
 fn visible(bytes: &[u8]) -> String {
     std::str::from_utf8(bytes).unwrap().replace('\u{202e}', "<RLO>")
 }

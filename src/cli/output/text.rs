@@ -1,4 +1,4 @@
-//! CSV, JSON, lines of JSON, Markdown: written as the rows come.
+//! CSV, JSON, lines of JSON, and Markdown, written as rows arrive.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Rows for Csv {
     }
 }
 
-/// JSON objects: one array of them, or one a line.
+/// JSON objects: one array of them, or one per line.
 pub(super) struct Json {
     target: Target,
     array: bool,
@@ -60,7 +60,7 @@ impl Json {
         Self { target, array: false, rows: 0 }
     }
 
-    /// Lines end at line breaks, which never stand inside of JSON.
+    /// Splits at line breaks, which JSON never contains.
     fn write_as_array(&mut self, lines: &[u8]) -> Result<(), ArrowError> {
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             self.target.write_all(if self.rows == 0 { b"[\n" } else { b",\n" })?;
@@ -96,7 +96,7 @@ impl Rows for Json {
     }
 }
 
-/// A Markdown table, its columns not padded.
+/// A Markdown table with unpadded columns.
 pub(super) struct Markdown {
     target: Target,
     head: String,

@@ -6,46 +6,46 @@ use crate::cli::output::{Format, Limit};
 use crate::query::nearest;
 use crate::{Error, Result};
 
-/// What a command asks for.
+/// A parsed command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
-    /// The list of tables, or the columns of one.
+    /// Lists the tables, or the columns of one.
     Describe(Option<String>),
-    /// The list of canned queries.
+    /// Lists the canned queries.
     Queries,
-    /// The rows of a canned query: name, and values of parameters by name.
+    /// Runs a canned query: name, and values of parameters by name.
     Run(String, Vec<(String, String)>),
-    /// How results are written; none asks how they are.
+    /// Sets the format of results, or shows it if `None`.
     Format(Option<Format>),
-    /// The file for the next result; none takes it back.
+    /// Sets the file for the next result, or resets it if `None`.
     Output(Option<PathBuf>),
-    /// How many rows a table shows; none asks how many.
+    /// Sets the number of rows that a table shows, or shows it if `None`.
     Limit(Option<Limit>),
-    /// Whether times are told; none changes it.
+    /// Sets whether times are shown, or toggles it if `None`.
     Timing(Option<bool>),
-    /// The list of commands.
+    /// Lists the commands.
     Help,
-    /// The end.
+    /// Ends the shell.
     Quit,
 }
 
 /// A command's declaration.
 pub(super) struct Declared {
-    /// The name, and others that are as good.
+    /// The name and its aliases.
     pub(super) names: &'static [&'static str],
-    /// What comes behind it.
+    /// Its arguments, for the help.
     pub(super) arguments: &'static str,
-    /// What it does.
+    /// Its description.
     pub(super) meaning: &'static str,
-    /// What is offered for its arguments.
+    /// Completions of its arguments.
     pub(super) offers: Offers,
     parse: fn(&[String]) -> Result<Command, Mistake>,
 }
 
-/// What can be completed behind a command's name.
+/// Completions of a command's arguments.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Offers {
-    /// Nothing that is known here.
+    /// No completions.
     Nothing,
     /// A table's name.
     Tables,
@@ -55,9 +55,9 @@ pub(super) enum Offers {
     Words(&'static [&'static str]),
 }
 
-/// Why arguments are refused.
+/// The reason why arguments are refused.
 enum Mistake {
-    /// There are too many, or too few.
+    /// Their number is wrong.
     Count,
     /// One is wrong.
     Value(String),
@@ -67,19 +67,19 @@ enum Mistake {
 const TEXT_FORMATS: [&str; 5] =
     [Format::Table.name(), Format::Json.name(), Format::Ndjson.name(), Format::Csv.name(), Format::Markdown.name()];
 
-/// Every command, in the order of help.
+/// Every command, in the order of the help.
 pub(super) static COMMANDS: [Declared; 9] = [
     Declared {
         names: &["\\d", "\\dt"],
         arguments: "[TABLE]",
-        meaning: "tables; with TABLE, its columns, types and their meaning",
+        meaning: "list the tables, or the columns of TABLE with types and meanings",
         offers: Offers::Tables,
         parse: |arguments| at_most_one(arguments).map(|table| Command::Describe(table.cloned())),
     },
     Declared {
         names: &["\\l", "\\queries"],
         arguments: "",
-        meaning: "canned queries",
+        meaning: "list the canned queries",
         offers: Offers::Nothing,
         parse: |arguments| alone(arguments, Command::Queries),
     },
@@ -107,7 +107,7 @@ pub(super) static COMMANDS: [Declared; 9] = [
     Declared {
         names: &["\\limit"],
         arguments: "[N|off]",
-        meaning: "show so many rows of a table at most",
+        meaning: "show at most N rows of a table",
         offers: Offers::Words(&["off"]),
         parse: |arguments| {
             let limit = at_most_one(arguments)?.map(|text| text.parse().map_err(Mistake::Value));
@@ -117,7 +117,7 @@ pub(super) static COMMANDS: [Declared; 9] = [
     Declared {
         names: &["\\timing"],
         arguments: "[on|off]",
-        meaning: "tell how long each query takes",
+        meaning: "show how long each query takes",
         offers: Offers::Words(&["on", "off"]),
         parse: |arguments| match at_most_one(arguments)?.map(String::as_str) {
             None => Ok(Command::Timing(None)),
@@ -129,31 +129,31 @@ pub(super) static COMMANDS: [Declared; 9] = [
     Declared {
         names: &["\\?", "\\h", "\\help", "help"],
         arguments: "",
-        meaning: "this list",
+        meaning: "show this list",
         offers: Offers::Nothing,
         parse: |arguments| alone(arguments, Command::Help),
     },
     Declared {
         names: &["\\q", "\\quit", "\\exit", "exit", "quit"],
         arguments: "",
-        meaning: "leave; Ctrl-D does it, too",
+        meaning: "leave, like Ctrl-D",
         offers: Offers::Nothing,
         parse: |arguments| alone(arguments, Command::Quit),
     },
 ];
 
-/// The command of that name.
+/// Returns the command of that name.
 pub(super) fn declared(name: &str) -> Option<&'static Declared> {
     COMMANDS.iter().find(|declared| declared.names.contains(&name))
 }
 
 impl Command {
-    /// Reads a command line, which begins with the command's name.
+    /// Parses a command line, which begins with the command's name.
     pub(super) fn parse(line: &str) -> Result<Self> {
         let mut words = words(line.trim().trim_end_matches(';')).map_err(Error::Usage)?.into_iter();
         let name = words.next().unwrap_or_default();
         let Some(declared) = declared(&name) else {
-            // Any letter is as near to any other.
+            // No suggestion for one letter: all are equally similar.
             let known = COMMANDS.iter().flat_map(|declared| declared.names).copied().filter(|name| name.len() > 2);
             let guess = nearest::suggestion(&name, known);
             return Err(Error::Usage(format!("unknown command `{name}`{guess} (`\\?` lists them)")));
@@ -195,7 +195,7 @@ fn format(name: &str) -> Result<Format, Mistake> {
     Ok(format)
 }
 
-/// The words of a line; in single or double quotes, spaces are a part of a word.
+/// Splits a line into words. In single or double quotes, spaces are a part of a word.
 fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -282,7 +282,7 @@ mod tests {
         `since` has no value; write PARAMETER=VALUE
         `jsn` is no format; did you mean `json`? (table, json, ndjson, csv, markdown, parquet, arrow)
         parquet is no text; `\o FILE.parquet` writes it into a file
-        `many` is no limit; write a number of rows, or off
+        `many` is not a limit; write a number of rows, or off
         `\run a b='c` lacks a closing '
         ");
     }

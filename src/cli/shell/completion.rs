@@ -1,4 +1,4 @@
-//! What the word at the cursor may become.
+//! Completes the word at the cursor.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -8,7 +8,7 @@ use super::tokens::{End, Tokens};
 use crate::query::canned::Canned;
 use crate::tables::{LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 
-/// Words of queries; the engine knows many more, which nobody types here.
+/// Keywords that are completed. The engine knows many more that nobody types here.
 const KEYWORDS: [&str; 73] = [
     "all",
     "and",
@@ -98,7 +98,7 @@ struct Table {
 }
 
 impl Names {
-    /// The declared tables, the engine's functions, and the canned queries.
+    /// Collects the declared tables, the engine's functions, and the canned queries.
     pub(super) fn new(functions: Vec<String>, queries: &[Canned]) -> Self {
         let stored = LAKE_TABLES.into_iter().map(|table| Table::of(table, true));
         let state = STATE_TABLES.into_iter().map(|table| Table::of(table, false));
@@ -109,7 +109,7 @@ impl Names {
         Self { tables: stored.chain(state).collect(), functions, queries: queries.collect() }
     }
 
-    /// Where the word at the cursor begins, and what it may become, the likeliest first.
+    /// Returns the beginning of the word at the cursor, and its completions, the most likely first.
     pub(super) fn complete(&self, text: &str, cursor: usize) -> (usize, Vec<String>) {
         let before = text.get(..cursor).unwrap_or_default();
         let line = before.rfind('\n').map_or(0, |at| at + 1);
@@ -131,7 +131,7 @@ impl Names {
         (start, distinct(found))
     }
 
-    /// A command that begins at `from`, and its arguments.
+    /// Completes a command that begins at `from`, and its arguments.
     fn command(&self, before: &str, from: usize) -> (usize, Vec<String>) {
         let typed = before.get(from..).unwrap_or_default();
         let start = from + typed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
@@ -190,23 +190,23 @@ impl Table {
 
 /// The statement around a word.
 struct Surroundings<'a> {
-    /// The tables that it reads, in order.
+    /// The tables of its `from` and `join` clauses, in order.
     named: Vec<&'a Table>,
-    /// What the word can be.
+    /// The kind of the word.
     place: Place<'a>,
 }
 
 enum Place<'a> {
-    /// A table: behind `from` or `join`.
+    /// A table, after `from` or `join`.
     Table,
-    /// A column of this table, when it is a known one: behind its name and a `.`.
+    /// A column of this table, if it is known, after its name and a `.`.
     Column(Option<&'a Table>),
     /// Anything.
     Anywhere,
 }
 
 impl<'a> Surroundings<'a> {
-    /// Of the word that begins at `start`.
+    /// Analyses the statement around the word that begins at `start`.
     fn of(text: &str, start: usize, names: &'a Names) -> Self {
         let all = Tokens::of(text).tokens;
         let is_end = |token: &Token| *token == Token::SemiColon;
@@ -229,17 +229,17 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// The name before the `.` that the word follows.
+/// Returns the name before the `.` that precedes the word.
 fn qualifier(text: &str, start: usize) -> Option<String> {
     let before = text.get(..start)?.trim_end().strip_suffix('.')?.trim_end();
     Some(before.rsplit(|letter| !is_of_word(letter)).next()?.to_owned())
 }
 
-/// What is known while a statement is read word by word.
+/// State while a statement is read word by word.
 #[derive(Default)]
 struct Reading<'a> {
     state: State,
-    /// Tables, and the names that they go by here.
+    /// Tables with their aliases.
     named: Vec<(&'a Table, Option<String>)>,
     reads_tables: bool,
 }
@@ -250,9 +250,9 @@ enum State {
     Other,
     /// A table comes next.
     Table,
-    /// A table was named; its other name may come.
+    /// After a table; its alias may follow.
     Alias,
-    /// A `.` came.
+    /// After a `.`.
     Qualified,
 }
 
@@ -294,7 +294,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Whether the word begins a part of a statement that names no table, or a join's condition.
+/// True if the word begins a clause that names no table, or a join's condition.
 fn is_clause(keyword: Keyword) -> bool {
     use Keyword as K;
     matches!(
@@ -322,7 +322,7 @@ fn is_clause(keyword: Keyword) -> bool {
     )
 }
 
-/// Keywords in the case in which the word is typed.
+/// Returns keywords in the case of the typed word.
 fn keywords(word: &str) -> impl Iterator<Item = String> {
     let upper = !word.chars().any(char::is_lowercase);
     KEYWORDS.into_iter().map(move |keyword| if upper { keyword.to_ascii_uppercase() } else { keyword.to_owned() })
@@ -355,7 +355,7 @@ mod tests {
         Names::new(functions, &Library::load(&[]).unwrap().queries)
     });
 
-    /// Completions at the `|`, without the word itself.
+    /// Returns completions at the `|`, without the word itself.
     fn at(text: &str) -> Vec<String> {
         let (before, after) = text.split_once('|').unwrap();
         let (start, found) = NAMES.complete(&format!("{before}{after}"), before.len());

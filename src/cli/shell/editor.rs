@@ -1,4 +1,4 @@
-//! The line that is typed: editing, completion, and the history of what was typed before.
+//! The line editor: editing, completion and history.
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -19,7 +19,7 @@ use crate::cli::output::Printer;
 use crate::lake::fs;
 use crate::{Error, Result};
 
-/// Entries that the history keeps.
+/// Most entries of the history.
 const HISTORY: usize = 5000;
 
 /// Reads lines from the terminal.
@@ -28,21 +28,21 @@ pub(super) struct Lines {
     history: Option<PathBuf>,
 }
 
-/// What came of reading a line.
+/// Result of reading a line.
 pub(super) enum Line {
-    /// This text.
+    /// The line.
     Text(String),
-    /// Ctrl-C: what was typed is not wanted.
+    /// Ctrl-C: the input was cancelled.
     Cancelled,
-    /// Ctrl-D, or the terminal is gone.
+    /// Ctrl-D, or the terminal was closed.
     End,
 }
 
 impl Lines {
-    /// Begins with the history in that file, where there is one.
+    /// Creates the editor, with the history in a file, if there is one.
     pub(super) fn open(names: Names, history: Option<PathBuf>, printer: Printer) -> Result<Self> {
         let colour = if printer.colour() { ColorMode::Forced } else { ColorMode::Disabled };
-        // Results that go elsewhere shall not have prompts among them.
+        // Prompts must not be mixed into redirected results.
         let behavior = if std::io::stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
         let config = Config::builder()
             .auto_add_history(false)
@@ -61,7 +61,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Reads one more line of a text that began so.
+    /// Reads the next line of an unfinished text.
     pub(super) fn read(&mut self, prompt: &str, earlier: &str) -> Result<Line> {
         if let Some(assistant) = self.editor.helper_mut() {
             earlier.clone_into(&mut assistant.earlier);
@@ -77,7 +77,7 @@ impl Lines {
         }
     }
 
-    /// Adds to the history, and to its file at once: a shell that is killed forgets nothing.
+    /// Adds to the history and at once to its file, so that a killed shell keeps it.
     pub(super) fn remember(&mut self, text: &str, printer: Printer) {
         let added = self.editor.add_history_entry(text);
         let Some(path) = self.history.take() else { return };
@@ -115,10 +115,10 @@ fn unusable(error: ReadlineError) -> Error {
     }
 }
 
-/// What the line editor asks while somebody types.
+/// Completions and checks for the line editor.
 struct Assistant {
     names: Names,
-    /// The lines before this one.
+    /// The previous lines of the text.
     earlier: String,
 }
 

@@ -1,28 +1,28 @@
-//! A request to end the program from outside. At the prompt, only the terminal is listened to, so that nobody would hear it.
+//! Requests to end the program from outside. At the prompt, the editor waits for the terminal only and would miss them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 static AT_PROMPT: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program shall end.
+/// True if the program should end.
 pub(super) fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// Tells that from now on, or no more, a line is waited for.
+/// Records whether the shell waits for a line.
 pub(super) fn at_prompt(waiting: bool) {
     AT_PROMPT.store(waiting, Ordering::SeqCst);
 }
 
-/// Listens for SIGTERM and SIGHUP. Elsewhere than at the prompt, a query that runs ends, and the shell with it.
+/// Listens for SIGTERM and SIGHUP. While a query runs, they end the query, and then the shell.
 #[cfg(unix)]
 pub(super) fn listen() {
     use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
     use signal_hook::consts::{SIGHUP, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    // Where listening is not possible, the shell ends with the next line.
+    // Without a listener, the shell ends after the next line.
     let Ok(mut signals) = Signals::new([SIGTERM, SIGHUP]) else { return };
     let before = tcgetattr(std::io::stdin()).ok();
     std::thread::spawn(move || {
@@ -39,6 +39,6 @@ pub(super) fn listen() {
     });
 }
 
-/// Elsewhere, such requests come as Ctrl-C does.
+/// On other systems, such requests arrive like Ctrl-C.
 #[cfg(not(unix))]
 pub(super) fn listen() {}

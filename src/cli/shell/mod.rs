@@ -1,4 +1,4 @@
-//! `llrem sql` on a terminal: statements and commands, one after the other.
+//! `llrem sql` on a terminal: runs statements and commands one after the other.
 
 mod commands;
 mod completion;
@@ -25,10 +25,10 @@ use editor::{Line, Lines};
 use statements::{Step, split};
 use tokens::End;
 
-/// How a table tells that it does not show all.
+/// Hint below a table that does not show all rows.
 const REMEDY: &str = "`\\limit off` shows all, `\\o FILE` writes all";
 
-/// Reads and runs until the end is asked for.
+/// Reads and runs input until the shell ends.
 pub(super) fn run(settings: &Settings, limit: Option<Limit>) -> Result<()> {
     if settings.output.path.is_some() {
         return Err(Error::Usage("-o needs a query; in the shell, `\\o FILE` writes the next result".to_owned()));
@@ -52,11 +52,11 @@ struct Shell<'a> {
     output: OutputSettings,
     limit: Limit,
     timing: bool,
-    /// Where the next result goes.
+    /// Destination of the next result.
     file: Option<PathBuf>,
 }
 
-/// Whether there is more to be read.
+/// Decides whether the shell continues or ends.
 #[derive(PartialEq, Eq)]
 enum Next {
     GoOn,
@@ -65,7 +65,7 @@ enum Next {
 
 impl Shell<'_> {
     fn converse(mut self, lines: &mut Lines) -> Result<()> {
-        // Of a text of several lines: what is not yet run, and all that was typed.
+        // For a text of several lines: the part that has not run, and the whole input.
         let (mut rest, mut typed) = (String::new(), String::new());
         let mut end = End::Whole;
         while !ending::asked() {
@@ -93,7 +93,7 @@ impl Shell<'_> {
         Err(Error::Interrupted)
     }
 
-    /// Runs one after the other, also behind one that fails; one that is interrupted is the last.
+    /// Runs steps one after the other, also after one that fails. An interrupted one is the last.
     fn run_all(&mut self, steps: &[Step]) -> Result<Next> {
         for step in steps {
             interrupt::forget();
@@ -134,7 +134,7 @@ impl Shell<'_> {
         Ok(())
     }
 
-    /// A file's suffix goes before the format of what is shown.
+    /// A file's suffix overrides the format of shown results.
     fn target(&self) -> OutputSettings {
         let suffix = self.file.as_deref().and_then(|file| Format::of_suffix(file).ok());
         OutputSettings { format: suffix.or(self.output.format), path: self.file.clone(), ..self.output }
@@ -145,7 +145,7 @@ impl Shell<'_> {
         match command {
             Command::Describe(table) => {
                 let rows = table.map_or_else(schema::tables, |table| schema::rows(Some(&table)))?;
-                Output::new(&self.output, Format::Table)?.wrapping().print(&rows)?;
+                schema::print(Output::new(&self.output, Format::Table)?, &rows)?;
             }
             Command::Queries => query::list(&self.output, printer, &self.library()?)?,
             Command::Run(name, parameters) => {
@@ -167,13 +167,13 @@ impl Shell<'_> {
         Ok(Next::GoOn)
     }
 
-    /// Read anew each time: queries are written in another window.
+    /// Reads the queries each time, because the user may edit them in another window.
     fn library(&self) -> Result<Library> {
         Library::load(self.settings.query_folders())
     }
 }
 
-/// The beginning of a line, which tells what the text waits for.
+/// The prompt, which shows how the text is unfinished.
 fn prompt(rest: &str, end: End) -> &'static str {
     match end {
         _ if rest.is_empty() => "llrem> ",

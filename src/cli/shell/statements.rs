@@ -1,4 +1,4 @@
-//! What was typed, as statements and commands.
+//! Splits input into statements and commands.
 
 use std::ops::Range;
 
@@ -6,31 +6,31 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::tokens::{End, Tokens};
 
-/// What is to be done, in order, and the beginning of a statement that goes on.
+/// Complete statements and commands in order, and the beginning of an unfinished statement.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Typed {
-    /// Ended statements, and commands.
+    /// Complete statements, and commands.
     pub(super) steps: Vec<Step>,
-    /// The text of the statement that is not ended; empty when nothing but spaces and comments is left.
+    /// The text of the unfinished statement; empty if only spaces and comments are left.
     pub(super) rest: String,
-    /// How the rest ends.
+    /// The end of the rest.
     pub(super) end: End,
 }
 
-/// One thing to do.
+/// A statement or a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// SQL, without the `;`.
     Statement(String),
-    /// From `\` to the end of the line, or a word that stands alone.
+    /// From `\` to the end of the line, or a command word that is alone.
     Command(String),
 }
 
-/// Words that are commands when nothing else is typed.
+/// Words that are commands if nothing else is typed.
 const WORDS: [&str; 3] = ["exit", "quit", "help"];
 
-/// Takes a text apart. A `;` ends a statement where it is no part of a string, name or comment; a `\` begins a command
-/// at the beginning of a line or statement.
+/// Splits a text. A `;` ends a statement unless it is part of a string, name or comment. A `\` starts a command at the
+/// beginning of a line or statement.
 pub(super) fn split(text: &str) -> Typed {
     let word = text.trim().trim_end_matches(';').trim_end().to_ascii_lowercase();
     if WORDS.contains(&word.as_str()) {
@@ -45,14 +45,14 @@ pub(super) fn split(text: &str) -> Typed {
         let Some(command) = scanned.command else {
             let empty = scanned.blank && tokens.end == End::Whole;
             if tokens.end == End::Wrong && begun.trim_end().ends_with(';') {
-                // The engine knows better what is wrong with it.
+                // The engine explains better what is wrong with it.
                 steps.push(Step::Statement(begun.trim().to_owned()));
                 return Typed { steps, rest: String::new(), end: End::Whole };
             }
             let rest = if empty { String::new() } else { begun.to_owned() };
             return Typed { steps, rest, end: tokens.end };
         };
-        // What the command interrupts goes on behind it.
+        // A statement that the command interrupts continues after it.
         let before = left.get(scanned.begin..command.start).unwrap_or_default();
         let after = left.get(command.end..).unwrap_or_default();
         left = format!("{before}{after}");
@@ -60,11 +60,11 @@ pub(super) fn split(text: &str) -> Typed {
 }
 
 struct Scanned {
-    /// Where the statement begins that is not ended.
+    /// Beginning of the unfinished statement.
     begin: usize,
-    /// Whether it has nothing but spaces and comments.
+    /// True if it has only spaces and comments.
     blank: bool,
-    /// The first command, which is no SQL any more.
+    /// Beginning of the first command, which is no SQL.
     command: Option<Range<usize>>,
 }
 

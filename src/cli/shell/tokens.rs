@@ -1,26 +1,26 @@
-//! SQL as the engine's own tokenizer reads it, with the places of the tokens in the text.
+//! Tokens of SQL from the engine's own tokenizer, with their positions in the text.
 
 use std::ops::Range;
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, TokenizerError};
 
-/// The tokens of a text, one after the other, spaces and comments among them.
+/// The tokens of a text in order, including spaces and comments.
 pub(super) struct Tokens {
-    /// Each with its bytes in the text.
+    /// Each with its range of bytes in the text.
     pub(super) tokens: Vec<(Token, Range<usize>)>,
-    /// What came after the last one.
+    /// The end of the text.
     pub(super) end: End,
 }
 
-/// How a text ends.
+/// End of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// With a token.
+    /// After a token.
     Whole,
-    /// Within a string, name or comment that is begun so: `'`, `"`, `` ` ``, `$` or `*`.
+    /// Within a string, name or comment that begins like this: `'`, `"`, `` ` ``, `$` or `*`.
     Within(char),
-    /// With something that is no SQL.
+    /// At something that is no SQL.
     Wrong,
 }
 
@@ -49,7 +49,7 @@ fn ending(error: &TokenizerError, rest: &str) -> End {
     begun.map_or(End::Wrong, End::Within)
 }
 
-/// Turns lines and columns, both from 1, into bytes; asked in the order of the text.
+/// Converts lines and columns, both from 1, to byte offsets; called in the order of the text.
 struct Places<'a> {
     letters: std::str::CharIndices<'a>,
     line: u64,

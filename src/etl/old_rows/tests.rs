@@ -9,7 +9,7 @@ use crate::tables::{MESSAGES, MessageRow, Messages, ToolCallRow, ToolCalls, Usag
 
 const MACHINE: &str = "bench";
 
-/// Sessions are named by numbers, in the order of which their rows stand. A row tells how often its session was written.
+/// Sessions have numbers, which give the order of their rows. A row holds how often its session was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Session {
     number: u32,
@@ -62,7 +62,7 @@ impl Bench {
         Self { _folder: folder, layout, syncer: Syncer::start(), written: 0 }
     }
 
-    /// Writes a part; the rows of those sessions of others that have a place are copied.
+    /// Writes a part. The rows of sessions that have a place in other parts are copied.
     fn part(&mut self, from: &[&Part], sessions: &[(Option<Place>, Session)]) -> Part {
         self.written += 1;
         let name = self.written.to_string();
@@ -112,7 +112,8 @@ impl Bench {
             .collect()
     }
 
-    /// The rows of a part, by table: session and version of each, and how many there were before of its session.
+    /// Returns the rows of a part by table: session and version of each, and the number of its session's rows before
+    /// it.
     fn rows(&self, part: &Part) -> [Vec<(String, i64, i64)>; 3] {
         let number = |batch: &RecordBatch, column: &str, row: usize| {
             let column = batch.column_by_name(column).unwrap();
@@ -171,7 +172,7 @@ fn row_groups_without_a_change_are_copied_as_they_stand() {
     let sessions: Vec<_> = sessions.into_iter().map(|(_, session)| session).collect();
     assert_eq!(bench.rows(&changed), wanted(&sessions));
 
-    // The chunks are the same bytes, wherever they stand.
+    // The chunks are the same bytes at another position.
     let chunk = |part: &Part| {
         let file = StoredFile::open(&bench.path(part, &MESSAGES)).unwrap();
         let (from, length) = file.groups()[2].column(0).byte_range();
@@ -236,7 +237,7 @@ fn sessions() -> impl Strategy<Value = Vec<Session>> {
     })
 }
 
-/// What becomes of a session.
+/// The fate of a session.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Stays,
@@ -251,7 +252,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// However sessions are dealt to parts, put together, changed and taken out: the rows are those of the sessions.
+    /// However sessions are distributed, rebuilt, changed and removed, the rows are those of the sessions.
     #[test]
     fn rows_are_those_of_the_sessions(
         sessions in sessions(),

@@ -22,7 +22,7 @@ fn replica(source: usize, records: &BTreeMap<u64, u64>) -> Replica {
     }
 }
 
-/// What a source says at one time: fullness by key.
+/// The content of a source at one time: fullness by key.
 type Said = BTreeMap<u64, u64>;
 
 /// A run: what each source that is read says, and whether its bytes are the same and a newer parser reads them.

@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// What was judged early is judged the same as if all had been known, once all is known.
+    /// Early decisions equal those with full knowledge, once everything is known.
     #[test]
     fn what_is_learned_later_changes_what_was_decided(drawn in drawn(), known in any::<prop::sample::Index>()) {
         let replicas = replicas(&drawn);

@@ -1,4 +1,4 @@
-//! Claims files of the first version: 21 bytes for each claim, of whatever kind.
+//! Claims files of the first version: 21 bytes for each claim of any kind.
 
 use serde::Deserialize;
 
@@ -56,7 +56,7 @@ fn add(packed: &[u8; PACKED], replica: &mut Replica) -> Option<()> {
         2 => Kind::Response,
         _ if flags & YIELDS != 0 => {
             let until = i64::from(seq.cast_unsigned()) * 1_000_000;
-            // What a companion of the source said is now part of a record's fullness.
+            // Contributions of a companion file are now part of a record's fullness.
             if !is_copy {
                 replica.yields.push(Yield { record: value.cast_unsigned(), fact: key, until });
             }
@@ -73,7 +73,7 @@ fn add(packed: &[u8; PACKED], replica: &mut Replica) -> Option<()> {
         (false, false) => State::Held,
     };
     let moment = if kind == Kind::Message { value } else { i64::MAX };
-    // How full messages are was not recorded. A row that was kept said more than its source.
+    // The fullness of messages was not recorded. A row that was kept was fuller than its source.
     let fullness = match (state, kind) {
         (State::Kept, _) => u64::MAX,
         (_, Kind::Message) => 0,

@@ -1,4 +1,4 @@
-//! `llrem verify` in object storage: what is there against what each machine says that it uploaded.
+//! `llrem verify` in object storage: checks the objects against each machine's manifest.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,15 +13,14 @@ use crate::remote::manifest::{BARRIER, FileKey, MACHINES, MachineManifest, Remot
 use crate::remote::{Remote, leftovers, persistently};
 use crate::tables::LAKE_TABLES;
 
-/// How often a lake that uploads change meanwhile is looked at again.
+/// How often the check is repeated if uploads change the lake meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// The machines' manifests by name, with the store's marks of their versions.
+/// The machines' manifests by name, with the store's version of each.
 type Manifests = BTreeMap<String, (MachineManifest, Option<String>)>;
 
 impl RemoteLake {
-    /// Compares what is there with what each machine says that it uploaded; with `read_data`, every byte of it. Gives
-    /// what is wrong.
+    /// Checks the objects against each machine's manifest, with `read_data` every byte of them. Returns the problems.
     pub fn verify(&self, read_data: bool) -> Result<Vec<String>> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|error| Error::Query(format!("cannot start threads: {error}")))?;
@@ -89,7 +88,7 @@ async fn problems(remote: &Remote, manifests: &Manifests, read_data: bool) -> Re
         for key in manifest.files() {
             let path = file_key(machine, &key);
             let object = found.remove(&path);
-            // What an upload is at may be as it was, or as it is to be, or gone.
+            // An object of a running upload may be old, new, or gone.
             let expected = manifest.file(&key).filter(|_| !manifest.unsure.contains(&key));
             match (expected, object) {
                 (None, _) => {}
@@ -126,7 +125,7 @@ fn difference(file: &RemoteFile, object: &ObjectMeta) -> Option<String> {
     }
 }
 
-/// What an upload that is running, or was cut off, has left.
+/// Returns the leftovers of an upload that is running or was cut off.
 fn unfinished(machine: &str, manifest: &MachineManifest) -> Option<String> {
     let is_known = |key: &&FileKey| manifest.file(key).is_some();
     let (known, all) = (manifest.unsure.iter().filter(is_known).count(), manifest.unsure.len());
@@ -138,7 +137,7 @@ fn unfinished(machine: &str, manifest: &MachineManifest) -> Option<String> {
     })
 }
 
-/// A file that no manifest has.
+/// Returns the problem of a file that is in no manifest.
 fn unknown(path: &str, manifests: &Manifests) -> String {
     if path.ends_with(BARRIER) {
         return format!("`{path}` keeps readers away until the upload is over");
@@ -151,14 +150,14 @@ fn unknown(path: &str, manifests: &Manifests) -> String {
     format!("`{path}` is in no manifest, but every reader takes it for data")
 }
 
-/// What uploads that were killed left in a folder.
+/// Returns the leftovers of killed uploads in a folder.
 fn left_in(folder: &Path) -> Vec<String> {
     let left = LAKE_TABLES.iter().flat_map(|table| leftovers(&folder.join(table.name)));
-    let told = left.map(|path| {
+    let problems = left.map(|path| {
         let path = path.strip_prefix(folder).unwrap_or(&path).display();
         format!("`{path}` was left by an upload that was cut off: the next one of its machine removes it")
     });
-    told.collect()
+    problems.collect()
 }
 
 async fn content_problem(remote: &Remote, path: String, hash: [u8; 32]) -> Result<Option<String>> {

@@ -1,4 +1,4 @@
-//! Each data file of a part by itself: its size, footer and schema; with its data, its hash and every row.
+//! Checks each data file of a part: its size, footer and schema; with `read_data` also its hash and every row.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::lake::manifest::{FileEntry, PartEntry};
 use crate::lake::part;
 use crate::tables::{LAKE_TABLES, TableDef};
 
-/// A part before and after a commit that is in progress; twice the same where none is.
+/// A part before and after a commit in progress; the same twice if there is none.
 pub(super) struct Expected<'m> {
     pub(super) before: &'m PartEntry,
     pub(super) after: &'m PartEntry,
 }
 
-/// Paths of a part's data files, relative to the lake.
+/// Returns the paths of a part's data files, relative to the lake.
 pub(super) fn paths<'p>(
     machine: &'p str,
     name: &'p PartName,
@@ -78,7 +78,7 @@ fn problem(path: &Path, table: &TableDef, entries: [Option<&FileEntry>; 2], read
     if read_data { Ok(decoding_problem(path, table, rows)) } else { Ok(None) }
 }
 
-/// Whether a file is as it was written.
+/// True if a file is as it was written.
 pub(crate) fn is_whole(path: &Path, entry: &FileEntry) -> bool {
     let has_size = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == entry.bytes);
     has_size && hash(path).is_ok_and(|hash| hash == entry.hash)
@@ -98,7 +98,7 @@ fn footer(path: &Path) -> Result<(u64, Schema), String> {
     Ok((rows, reader.schema().as_ref().clone()))
 }
 
-/// The first column that is not as the table declares it; what is said of a column may have been worded anew.
+/// Returns the first column that differs from the table's declaration. Documentation may differ.
 fn difference(schema: &Schema, table: &TableDef) -> Option<String> {
     let columns = || table.columns.iter().map(|column| (column.name, (column.data_type)(), column.nullable));
     for (field, (name, data_type, nullable)) in schema.fields().iter().zip(columns()) {

@@ -1,4 +1,4 @@
-//! The lake's folder: no data file that the manifest does not know, nothing that others may read.
+//! Checks the lake's folder: data files that are not in the manifest, and modes that are too wide.
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -8,7 +8,7 @@ use walkdir::WalkDir;
 
 use crate::lake::layout::Layout;
 
-/// Files and folders with too wide a mode that are named one by one; a copied lake has them all.
+/// Most files and folders with too wide a mode that are listed one by one; a copied lake has only such files.
 const NAMED: usize = 10;
 
 pub(super) fn problems(layout: &Layout, known: &BTreeSet<String>) -> Vec<String> {
@@ -17,7 +17,7 @@ pub(super) fn problems(layout: &Layout, known: &BTreeSet<String>) -> Vec<String>
     for entry in WalkDir::new(layout.root()).sort_by_file_name() {
         let entry = match entry {
             Ok(entry) => entry,
-            // What a run takes away meanwhile is no problem.
+            // A file that a run removes meanwhile is no problem.
             Err(error) if error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) => {
                 continue;
             }
@@ -27,7 +27,7 @@ pub(super) fn problems(layout: &Layout, known: &BTreeSet<String>) -> Vec<String>
             }
         };
         let path = relative(entry.path(), layout.root());
-        // What a run that was cut off left in the staging folder is cleared by the next.
+        // The next run deletes what an interrupted run left in the staging folder.
         let is_staged = entry.path().starts_with(layout.staging());
         if path.ends_with(".parquet") && !is_staged && !known.contains(&path) {
             problems.push(format!("`{path}` is not in the manifest, but every reader takes it for data"));

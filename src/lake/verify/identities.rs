@@ -1,18 +1,18 @@
-//! What may occur but once in a lake.
+//! Checks that ids are unique in a lake.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use xxhash_rust::xxh3::Xxh3;
 
-/// Hashes of all identities seen; wide enough that two do not meet by chance.
+/// Hashes of all ids so far, wide enough to avoid collisions.
 #[derive(Default)]
 pub(super) struct Identities {
     seen: Mutex<HashSet<u128>>,
 }
 
 impl Identities {
-    /// Adds identities of one kind and agent; gives those that were there.
+    /// Adds ids of one kind and agent. Returns those that are duplicates.
     pub(super) fn repeated<'t>(&self, agent: &str, kind: &str, ids: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
         let mut base = Xxh3::new();
         for part in [agent, kind] {

@@ -1,4 +1,5 @@
-//! The tables of a part together: every row has its session, every session the counts and sums of its rows.
+//! Checks the tables of a part together: every row has its session, and every session has the counts and sums of its
+//! rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -19,9 +20,9 @@ use crate::lake::ledger::{Ledger, Sums};
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry};
 use crate::tables::{LAKE_TABLES, SESSIONS, TableDef};
 
-/// Rows that are read at a time.
+/// Most rows that are read at a time.
 const BATCH_ROWS: usize = 8192;
-/// Columns whose values occur but once: messages, tool calls, usage.
+/// Columns with unique values: messages, tool calls, usage.
 const IDENTITIES: [&str; 3] = ["message_id", "call_id", "response_id"];
 
 pub(super) fn problems(
@@ -49,7 +50,7 @@ struct Check<'c> {
     part: &'c PartEntry,
     identities: &'c Identities,
     sessions: HashMap<&'c str, (usize, &'c SessionEntry)>,
-    /// Of the records that the rows are of.
+    /// Sums of the records of the rows.
     sums: Sums,
     problems: Vec<String>,
 }
@@ -210,7 +211,7 @@ impl<'c> Check<'c> {
         Ok(())
     }
 
-    /// Path of the part's file of a table, relative to the lake.
+    /// Returns the path of the part's file of a table, relative to the lake.
     fn file(&self, table: &TableDef) -> Option<String> {
         let place = LAKE_TABLES.iter().position(|other| other.name == table.name)?;
         self.part.files.get(place)?.as_ref()?;
@@ -218,7 +219,7 @@ impl<'c> Check<'c> {
     }
 }
 
-/// Rows stand in the order of the manifest's sessions, and within a session in the order of their places.
+/// Checks that rows have the order of the manifest's sessions and, within a session, of their positions.
 #[derive(Default)]
 struct Order {
     last: Option<(usize, Option<i64>)>,

@@ -1,4 +1,4 @@
-//! The counts and sums of a session, once as its row has them and once as the other tables give them.
+//! The counts and sums of a session: from its row, and from the other tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 use crate::tables::columns::{Column, StrList};
 use crate::tables::{MessageKind, Status, UsageGrain, Vocabulary};
 
-/// Time between two records that no longer counts as active. Microseconds.
+/// Shortest pause that does not count as active. Microseconds.
 const PAUSE: i64 = 5 * 60 * 1_000_000;
 
-/// Columns of sessions that are looked at.
+/// Columns of sessions that are checked.
 pub(super) const SESSION_COLUMNS: &[&str] = &[
     "session_id",
     "started_at",
@@ -36,7 +36,7 @@ pub(super) const SESSION_COLUMNS: &[&str] = &[
     "total_tokens",
     "cost_usd",
 ];
-/// Columns of the other tables that are looked at: messages, tool calls, usage.
+/// Columns of the other tables that are checked: messages, tool calls, usage.
 pub(super) const ROW_COLUMNS: [&[&str]; 3] = [
     &["session_id", "seq", "message_id", "turn", "timestamp", "kind"],
     &["session_id", "seq", "call_id", "status", "started_at", "ended_at"],
@@ -63,7 +63,7 @@ pub(super) struct Tally {
     moments: Vec<i64>,
     turns: BTreeSet<i64>,
     counts: BTreeMap<&'static str, i64>,
-    /// Sums of what the usage says; of what it does not say there is none.
+    /// Sums over the usage; `None` if no row has a value.
     sums: BTreeMap<&'static str, i64>,
     models: BTreeSet<String>,
     cost: Option<f64>,
@@ -75,7 +75,7 @@ impl Tally {
         *sum = sum.saturating_add(number);
     }
 
-    /// Adds a row of messages, tool calls or usage, as the place of the table says.
+    /// Adds a row. `place` is the index of messages, tool calls or usage.
     pub(super) fn add_row(&mut self, place: usize, rows: &Rows<'_>, row: usize) {
         match place {
             0 => self.add_message(rows, row),
@@ -131,7 +131,7 @@ impl Tally {
         self.models.extend(rows.text("model", row).map(str::to_owned));
     }
 
-    /// What the session's row says otherwise.
+    /// Lists the differences to the session's row.
     pub(super) fn differences(mut self, rows: &Rows<'_>, row: usize) -> Vec<String> {
         self.moments.sort_unstable();
         let turns = i64::try_from(self.turns.len()).unwrap_or(i64::MAX);
@@ -145,7 +145,7 @@ impl Tally {
         let numbers = expected.into_iter().map(|(name, number)| (name, rows.number(name, row), number));
         let moments = [("started_at", self.began), ("ended_at", self.moments.last().copied())];
         let moments = moments.into_iter().map(|(name, moment)| (name, rows.moment(name, row), moment));
-        // An llrem before this one wrote 0 where nothing is said; a run over some agents only leaves that for now.
+        // Earlier versions of llrem wrote 0 instead of null. A run over some agents leaves that for the other agents.
         let is_said_as_zero =
             |name: &str, said, given: Option<i64>| is_sum(&&name) && said == Some(0) && given.is_none();
         let differing =
@@ -174,7 +174,7 @@ fn active_ms(moments: &[i64]) -> i64 {
     gaps.filter(|gap| *gap < PAUSE).sum::<i64>() / 1000
 }
 
-/// Amounts added up in another order differ in the last digits.
+/// Sums of amounts in another order differ in the last digits.
 fn same_amount(a: Option<f64>, b: Option<f64>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0),
@@ -182,7 +182,7 @@ fn same_amount(a: Option<f64>, b: Option<f64>) -> bool {
     }
 }
 
-/// Columns of a batch by name; a value that is not there is none.
+/// Columns of a batch by name. A missing value is `None`.
 pub(super) struct Rows<'b>(pub(super) &'b RecordBatch);
 
 impl<'b> Rows<'b> {

@@ -1,4 +1,4 @@
-//! Files that are whole and known, and yet wrong: the manifest is made to agree with each.
+//! Files that are readable and in the manifest, but wrong. The manifest is changed to agree with each.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Subject {
         State::of(&self.layout, self.manifest).problems(&self.layout, true).unwrap()
     }
 
-    /// Writes the first part's file of a table anew, and tells the manifest.
+    /// Rewrites the first part's file of a table, and updates the manifest.
     fn rewrite(mut self, table: &str, change: impl Fn(RecordBatch) -> RecordBatch) -> Self {
         let place = LAKE_TABLES.iter().position(|other| other.name == table).unwrap();
         let (name, entry) = self.manifest.parts.iter_mut().next().unwrap();

@@ -55,7 +55,7 @@ const REFRESHED: [&str; 9] = [
     r#""same":{"provider":"openai","mode":"chat","std":[1,null,null,null,2]}"#,
 ];
 
-/// What the script prints, and whether it succeeds.
+/// Returns the output of the script, and true if it succeeded.
 fn refresh(folder: &Path, more: &[&str]) -> Option<(String, bool)> {
     let mut command = Command::new("python3");
     command.arg(SCRIPT).arg("--prices").arg(folder.join("prices.json")).arg("--table").arg(folder.join("2.0.0.json"));

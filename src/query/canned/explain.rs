@@ -1,4 +1,4 @@
-//! What a canned query answers, in words.
+//! Describes a canned query in words.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use super::{Canned, Purpose};
 use crate::tables::FINDINGS;
 
 impl Canned {
-    /// Title, what it answers, parameters and columns, as lines of text.
+    /// Returns title, description, parameters and columns as lines of text.
     pub fn explanation(&self) -> String {
         let mut text = format!("{}: {}\n\n{}\n", self.name, self.title, self.about);
         if !self.parameters.is_empty() {

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::{Canned, Kind, Parameter, Purpose};
 
-/// Reads a file; the header is strict, so that lists and completions can rely on it.
+/// Parses a file. The header is strict, so that lists and completions can rely on it.
 pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, String> {
     let mut canned = Canned {
         purpose,
@@ -73,7 +73,7 @@ impl Canned {
         Ok(())
     }
 
-    /// Whether the text has the parameters that are declared, and no others.
+    /// Checks that the text uses exactly the declared parameters.
     pub(super) fn check_parameters(&self) -> Result<(), String> {
         let declared: BTreeSet<&str> = self.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
         let used = used_parameters(&self.sql)?;

@@ -1,4 +1,4 @@
-//! Canned queries: SQL files whose header says what they answer, which parameters they take and which columns they give.
+//! Canned queries: SQL files with a header that describes the query, its parameters and its columns.
 
 mod explain;
 mod header;
@@ -13,18 +13,18 @@ use crate::{Error, Result};
 
 pub use value::Kind;
 
-/// What a canned query is for.
+/// The purpose of a canned query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// Answers a question.
     #[default]
     Report,
-    /// Finds waste; gives the columns of `findings`.
+    /// Finds waste. Its columns are those of `findings`.
     Detector,
 }
 
 impl Purpose {
-    /// Its name in lists.
+    /// Returns its name in lists.
     pub fn name(self) -> &'static str {
         match self {
             Self::Report => "report",
@@ -36,54 +36,54 @@ impl Purpose {
 /// A canned query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Canned {
-    /// What it is for: detectors lie in a folder `detectors`.
+    /// Its purpose. Detectors are in a folder `detectors`.
     pub purpose: Purpose,
-    /// Name; the file's, too.
+    /// Name, also of the file.
     pub name: String,
-    /// What it is, in a few words.
+    /// Title, in a few words.
     pub title: String,
-    /// What it answers.
+    /// Description.
     pub about: String,
     /// True if a detector runs only when it is named: `default: off` in its header.
     pub is_off: bool,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
-    /// Its columns that need a word: name and meaning.
+    /// Its columns that are described: name and meaning.
     pub columns: Vec<(String, String)>,
-    /// The whole text, header included.
+    /// The whole text, including the header.
     pub sql: String,
 }
 
-/// A parameter of a canned query; `$name` in its text.
+/// A parameter of a canned query: `$name` in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     /// Name.
     pub name: String,
     /// Type of its values.
     pub kind: Kind,
-    /// Value when none is given, as written in the header; none when one must be given.
+    /// Default as written in the header; `None` if a value is required.
     pub default: Option<String>,
     /// Meaning.
     pub doc: String,
 }
 
-/// Folder of the detectors, among llrem's own queries and within a folder of the user's.
+/// Folder of the detectors, in llrem's own queries and in a folder of the user.
 const DETECTORS: &str = "detectors";
 
-/// Reads a moment as people type it, for the parameter of that name. Microseconds since 1970.
+/// Parses a time for the parameter of that name. Microseconds since 1970.
 pub type Moments<'a> = &'a dyn Fn(&str, &str) -> Result<i64>;
 
-/// Every query there is, and the user's files that are none.
+/// All queries, and the user's files with errors.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// By name, the user's own after those that come with llrem.
+    /// Sorted by name, the user's own after llrem's.
     pub queries: Vec<Canned>,
-    /// Files of the user that cannot be used, and why.
+    /// Files of the user with errors, and the errors.
     pub problems: Vec<(PathBuf, String)>,
 }
 
 impl Library {
-    /// What comes with llrem, and the user's folders; a query of the user replaces one of the same name.
+    /// Loads llrem's queries and the user's folders. A query of the user replaces one with the same name.
     pub fn load(folders: &[PathBuf]) -> Result<Self> {
         let mut library = Self::default();
         for (path, text) in builtin::FILES {
@@ -108,17 +108,17 @@ impl Library {
         Ok(library)
     }
 
-    /// The reports: llrem's by name, then the user's.
+    /// Returns the reports: llrem's by name, then the user's.
     pub fn reports(&self) -> impl Iterator<Item = &Canned> {
         self.of(Purpose::Report)
     }
 
-    /// The detectors: llrem's by name, then the user's.
+    /// Returns the detectors: llrem's by name, then the user's.
     pub fn detectors(&self) -> impl Iterator<Item = &Canned> {
         self.of(Purpose::Detector)
     }
 
-    /// The detectors that run when none is named.
+    /// Returns the detectors that run if none is named.
     pub fn default_detectors(&self) -> impl Iterator<Item = &Canned> {
         self.detectors().filter(|canned| !canned.is_off)
     }
@@ -134,17 +134,17 @@ impl Library {
         }
     }
 
-    /// The query of that name; `-` is as good as `_`.
+    /// Returns the query of that name. `-` equals `_`.
     pub fn find(&self, name: &str) -> Result<&Canned> {
         self.find_among(name, "query", self.queries.iter())
     }
 
-    /// The detector of that name, or another query.
+    /// Returns the detector of that name, or another query.
     pub fn find_detector(&self, name: &str) -> Result<&Canned> {
         self.find_among(name, "detector", self.detectors())
     }
 
-    /// A name that is none is likely to be meant for one of these, which are of some kind.
+    /// Finds a query by name among those of one kind. The error suggests a similar name of that kind.
     fn find_among<'l>(
         &'l self,
         name: &str,
@@ -163,22 +163,22 @@ impl Library {
 }
 
 impl Canned {
-    /// Reads a file's text.
+    /// Parses a file's text.
     pub fn parse(path: &Path, text: &str) -> Result<Self, String> {
         let canned = Self::declared(path, text)?;
         canned.check_parameters()?;
         Ok(canned)
     }
 
-    /// As [`Self::parse`], of what the tests have looked through: to do so for all that comes with llrem was a sixth of the
-    /// time that a small lake takes to answer.
+    /// Like [`Self::parse`], without checks: the tests have checked llrem's own queries. The checks took a sixth of the
+    /// time of a query on a small lake.
     fn declared(path: &Path, text: &str) -> Result<Self, String> {
         let is_detector = path.parent().and_then(Path::file_name).is_some_and(|folder| folder == DETECTORS);
         let purpose = if is_detector { Purpose::Detector } else { Purpose::Report };
         header::parse(purpose, stem(path), text)
     }
 
-    /// The query with a value for each parameter: what was given, else the default.
+    /// Returns the query with a value for each parameter: the given one, or else the default.
     pub fn bind(&self, given: &[(String, String)], zone: Tz, moments: Moments<'_>) -> Result<Statement> {
         if let Some((unknown, _)) = given.iter().find(|(name, _)| self.parameter(name).is_none()) {
             let guess = nearest::suggestion(unknown, self.parameters.iter().map(|known| known.name.as_str()));
@@ -198,18 +198,18 @@ impl Canned {
         Ok(Statement { parameters: bound.collect::<Result<_>>()?, sql: self.sql.clone() })
     }
 
-    /// The parameter of that name.
+    /// Returns the parameter of that name.
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| parameter.name == name)
     }
 }
 
-/// Names of the queries that come with llrem.
+/// Returns the names of llrem's queries.
 pub fn names() -> Vec<&'static str> {
     builtin::FILES.iter().map(|(path, _)| stem(Path::new(*path))).collect()
 }
 
-/// Names of the detectors that come with llrem.
+/// Returns the names of llrem's detectors.
 pub fn detector_names() -> Vec<&'static str> {
     let detectors = builtin::FILES.iter().filter(|(path, _)| Path::new(path).starts_with(DETECTORS));
     detectors.map(|(path, _)| stem(Path::new(*path))).collect()

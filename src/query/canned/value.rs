@@ -1,4 +1,4 @@
-//! Values of parameters, from the text that people type.
+//! Parses values of parameters.
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -19,14 +19,14 @@ pub enum Kind {
     Bool,
     /// A day, YYYY-MM-DD.
     Date,
-    /// A moment, as `--since` takes it.
+    /// A time, as `--since` takes it.
     Timestamp,
 }
 
 impl Kind {
     const ALL: [Self; 6] = [Self::Int, Self::Float, Self::Text, Self::Bool, Self::Date, Self::Timestamp];
 
-    /// The type's name in headers.
+    /// Returns the type's name in headers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Int => "int",
@@ -46,12 +46,12 @@ impl Kind {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// Whether a header's default can be a value; moments are understood when the query runs.
+    /// True if a header's default can be a value. Times are parsed when the query runs.
     pub(super) fn check(self, text: &str) -> Result<(), String> {
         self.value(text, Tz::UTC, &|_| Ok(0)).map(drop).map_err(|reason| reason.to_string())
     }
 
-    /// The value; the word `null` is no value at all.
+    /// Parses a value. The word `null` means no value.
     pub(super) fn value(self, text: &str, zone: Tz, moment: &dyn Fn(&str) -> Result<i64>) -> Result<ScalarValue> {
         let given = (text != "null").then_some(text);
         Ok(match self {

@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{Found, ends_with_escape};
 
-/// Longest local part and domain of an address, after the standard. Bytes.
+/// Longest local part and domain of an address, by the standard. Bytes.
 const LONGEST: usize = 254;
 
-/// Finds addresses around each `@`, also as URLs and JSON write it.
+/// Finds addresses around each `@`, also in URLs and JSON.
 pub(super) fn find_emails(text: &str, found: &mut Vec<Found>) {
     for sign in ["@", "%40", r"\u0040"] {
         find_emails_around(sign, text, found);
@@ -22,14 +22,15 @@ fn find_emails_around(sign: &str, text: &str, found: &mut Vec<Found>) {
         let start = skip_escape(text, at - local, at);
         let Some(domain) = domain(after) else { continue };
         let name = text.get(start..at).unwrap_or_default().trim_start_matches(['.', '-', '\'']);
-        // What stands before the `@` of a clone URL is nobody.
+        // The part before the `@` of a clone URL is no person.
         if !name.is_empty() && name != "git" {
             found.push((at - name.len()..at + sign.len() + domain, "email"));
         }
     }
 }
 
-/// The letter of an escape such as `\n` is no part of the word behind it.
+/// The letter of an escape such as `
+/// ` is no part of the word after it.
 fn skip_escape(text: &str, start: usize, end: usize) -> usize {
     match text.get(..start + 1) {
         Some(before) if start < end && ends_with_escape(before) => start + 1,
@@ -37,7 +38,8 @@ fn skip_escape(text: &str, start: usize, end: usize) -> usize {
     }
 }
 
-/// Length of a domain at the beginning of a text: labels with dots between, the last of which begins with a letter.
+/// Returns the length of a domain at the beginning of a text: labels separated by dots, the last of which begins with a
+/// letter.
 fn domain(text: &str) -> Option<usize> {
     let is_part = |letter: &char| letter.is_alphanumeric() || matches!(letter, '-' | '.');
     let whole: usize = text.chars().take(LONGEST).take_while(is_part).map(char::len_utf8).sum();
@@ -55,7 +57,7 @@ fn domain(text: &str) -> Option<usize> {
     longest
 }
 
-/// Finds IP addresses; those that every machine has, such as `127.0.0.1` and `::1`, tell nothing.
+/// Finds IP addresses, except those that every machine has, such as `127.0.0.1` and `::1`.
 pub(super) fn find_ips(text: &str, found: &mut Vec<Found>) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -73,7 +75,7 @@ pub(super) fn find_ips(text: &str, found: &mut Vec<Found>) {
     }
 }
 
-/// Finds the addresses that names of cloud machines hold, as in `ip-10-0-3-7.ec2.internal`.
+/// Finds addresses in names of cloud machines, such as `ip-10-0-3-7.ec2.internal`.
 pub(super) fn find_host_names(text: &str, found: &mut Vec<Found>) {
     const MARK: &str = "ip-";
     for at in memchr::memmem::find_iter(text.as_bytes(), MARK) {
@@ -91,7 +93,7 @@ pub(super) fn find_host_names(text: &str, found: &mut Vec<Found>) {
 }
 
 fn find_v6(text: &str, run: &std::ops::Range<usize>, part: &str, found: &mut Vec<Found>) -> bool {
-    // A run may begin with the letter of an escape, and end with the mark of a sentence or of a port.
+    // A run may begin with the letter of an escape, and end with a punctuation mark or a port.
     let skipped = usize::from(text.get(..run.start + 1).is_some_and(ends_with_escape));
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let before = run.start.checked_sub(1).and_then(|before| text.as_bytes().get(before));
@@ -99,7 +101,7 @@ fn find_v6(text: &str, run: &std::ops::Range<usize>, part: &str, found: &mut Vec
     if is_inside || is_word(text.as_bytes().get(run.end)) {
         return false;
     }
-    // The mark of a sentence, or of what comes before it, is no part of an address.
+    // Punctuation around an address is no part of it.
     for (front, back) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         let inner = skipped + front..part.len().saturating_sub(back);
         let Some(Ok(address)) = part.get(inner.clone()).map(str::parse::<Ipv6Addr>) else { continue };
@@ -132,7 +134,7 @@ fn find_v4(text: &str, run: &std::ops::Range<usize>, part: &str, found: &mut Vec
     }
 }
 
-/// Leading zeros are no reason to let an address pass.
+/// Removes leading zeros, which make no difference.
 fn lenient_v4(text: &str) -> Option<Ipv4Addr> {
     let mut octets = [0; 4];
     let mut parts = text.split('.');

@@ -1,4 +1,4 @@
-//! Names of users in paths of homes, also where a tool has made a name of a whole path.
+//! User names in paths of homes, also in names that a tool derived from a whole path.
 
 use std::sync::LazyLock;
 
@@ -6,10 +6,10 @@ use regex::Regex;
 
 use super::Found;
 
-/// What stands before the name: separators as they are, doubled in JSON, encoded in URLs, or turned into hyphens as Claude
-/// Code, pi and others name the folder of a project.
+/// Text before the name: separators unchanged, doubled in JSON, encoded in URLs, or turned into hyphens, as in the
+/// names of project folders of Claude Code, pi and others.
 static BEFORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    // Windows does not tell capitals apart; elsewhere `/users/` is part of many a URL.
+    // Only Windows ignores case; elsewhere `/users/` is part of many URLs.
     let plain = r"(?:(?:/|\\{1,4})(?:home|Users|Documents and Settings)|(?i:[a-z](?::|%3A)(?:/|\\{1,4})(?:users|documents and settings)))(?:/|\\{1,4})";
     let encoded = r"(?i:%2F|%5C)(?:home|Users)(?i:%2F|%5C)";
     let hyphens = r#"(?:^|[/\\"'`])(?:-{1,2}|[A-Za-z]--|-mnt-[a-z]-|-var-)(?:home|Users)-"#;
@@ -41,7 +41,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     }
 }
 
-/// The user in whose home a path lies.
+/// Returns the user whose home contains a path.
 pub(crate) fn user_of(path: &str) -> Option<&str> {
     let mut found = Vec::new();
     find(path, &mut found);
@@ -49,7 +49,7 @@ pub(crate) fn user_of(path: &str) -> Option<&str> {
     path.get(range).filter(|name| !name.starts_with('‹'))
 }
 
-/// Length of a folder's name. It may hold a space only where the path goes on behind it.
+/// Returns the length of a folder's name. It may contain a space only if the path continues after it.
 fn name(text: &str) -> usize {
     let is_part = |letter: &char| {
         !letter.is_control()
@@ -91,7 +91,7 @@ fn name(text: &str) -> usize {
     name.trim_end_matches(['.', '!', '#', '@', ' ']).len()
 }
 
-/// Length of the name in `~name/…`, as shells write the home of another.
+/// Returns the length of the name in `~name/…`, a shell's form of another user's home.
 fn of_another(text: &str) -> usize {
     let is_part = |letter: &char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '-');
     let length = text.chars().take(LONGEST).take_while(is_part).map(char::len_utf8).sum();
@@ -99,7 +99,7 @@ fn of_another(text: &str) -> usize {
     if name.starts_with(char::is_alphabetic) && rest.starts_with('/') { length } else { 0 }
 }
 
-/// Length of a name that hyphens stand around.
+/// Returns the length of a name between hyphens.
 fn hyphened(text: &str) -> usize {
     let is_part = |letter: &char| letter.is_alphanumeric() || matches!(letter, '_' | '.');
     text.chars().take(LONGEST).take_while(is_part).map(char::len_utf8).sum()

@@ -1,4 +1,4 @@
-//! Keys of models' providers and of the tools around them.
+//! Keys of model providers and of the tools around them.
 
 use super::super::rule::{Edge, Rule};
 use super::{ended, is_token};

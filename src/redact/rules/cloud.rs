@@ -1,10 +1,11 @@
-//! Keys of clouds, of what runs in them, and private keys.
+//! Keys of clouds and of software that runs in them, and private keys.
 
 use super::super::rule::{Edge, Rule};
 use super::{assigned, ended, is_token};
 
-/// A private key from its first line to its last, or to where it was cut off. Between the lines stand line feeds (or
-/// `\n` from a nested JSON), quotes, the numbers and arrows of a listing; a header alone is no key.
+/// A private key from its first line to its last, or to where it was cut off. Its lines may be separated by line feeds
+/// (or `
+/// ` in nested JSON), quotes, and the numbers and arrows of a listing. A header alone is no key.
 macro_rules! private_key_block {
     () => {
         concat!(

@@ -1,4 +1,4 @@
-//! Tokens of code hosts, package registries and builders.
+//! Tokens of code hosts, package registries and build services.
 
 use super::super::rule::Rule;
 use super::ended;

@@ -1,9 +1,9 @@
-//! Secrets without a form of their own, known by the name of the variable, the header or the URL that they stand in.
+//! Secrets without a form of their own, known by the name of their variable, header or URL.
 
 use super::super::rule::{Edge, Rule};
 use super::{assigned, is_word};
 
-/// Parts of names that such secrets are assigned to.
+/// Parts of names of variables with such secrets.
 const NAMES: &[&str] = &["_API_", "_api_", "_TOKEN", "auth_token", "_APP_KEY", "_ACCESS_KEY", "WANDB_"];
 
 const fn is_name(byte: u8) -> bool {

@@ -1,4 +1,4 @@
-//! The strict mode's: whatever is assigned to something called a secret.
+//! Rules of the strict mode: values assigned to something that is called a secret.
 
 use super::super::rule::{Edge, Rule};
 use super::{assigned, is_word};

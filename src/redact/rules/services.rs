@@ -1,4 +1,4 @@
-//! Keys of what programs talk to: chat, payment, mail, monitoring, documents; and JSON web tokens.
+//! Keys of services: chat, payment, mail, monitoring, documents; and JSON web tokens.
 
 use super::super::rule::{Edge, Rule};
 use super::ended;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::rules;
 use super::{Counts, Dice, Mode, expand, redacted};
 
-/// Texts close to secrets: whole ones, literals, torn ones, marks, and what is between.
+/// Texts close to secrets: whole and torn secrets, literals, marks, and text between.
 fn pieces() -> impl Strategy<Value = String> {
     let examples: Vec<&'static str> = rules::all().flat_map(|rule| rule.matches).copied().collect();
     let literals: Vec<&'static str> = rules::all().flat_map(|rule| rule.literals).copied().collect();
@@ -81,7 +81,7 @@ fn counts_add_up() {
     assert_eq!(counts.iter().collect::<Vec<_>>(), [("github-token", 4), ("npm-token", 2)]);
 }
 
-/// A pattern that backtracked would not come back from these.
+/// A backtracking pattern would not finish on these.
 #[test]
 fn texts_made_to_annoy_are_read_to_the_end() {
     for unit in [

@@ -7,7 +7,8 @@ use super::super::rule::Level;
 use super::super::{Mode, rules};
 use super::{Dice, expand, redacted, survivor};
 
-/// Texts as agents leave them, decoded once: a `\n` here is one that another program escaped.
+/// Texts as agents store them, decoded once: a `
+/// ` here was escaped by another program.
 const SURROUNDINGS: &[&str] = &[
     "@",
     "export KEY=@\nexport OTHER=1\n",
@@ -52,7 +53,7 @@ fn planted_secrets_are_found() {
     assert!(missed.len() * 100 <= planted as usize, "{} of {planted} missed: {missed:#?}", missed.len());
 }
 
-/// What may stand before a secret in text that was encoded once more: letters and digits that are no part of a word.
+/// Letters and digits before a secret that are no part of a word, in text that was encoded once more.
 const ENCODED: &[&str] = &[
     r"\n",
     r"\\n",
@@ -102,7 +103,7 @@ fn secrets_are_found_after_whatever_is_encoded() {
     }
 }
 
-/// Texts around a secret that is encoded together with them, and around the encoded text.
+/// Texts around a secret that are encoded together with it, and texts around the encoded text.
 const WRAPPED: &[(&str, &str)] = &[
     ("@", "@"),
     ("KEY=@\n", r#"{"data":"@"}"#),
@@ -142,7 +143,7 @@ fn secrets_are_found_in_base64() {
     );
 }
 
-/// Decodes every run of base64 digits from each place at which a group may begin.
+/// Decodes every run of base64 digits from each possible beginning of a group.
 fn decoded(text: &str) -> Vec<u8> {
     let digits = text.replace('-', "+").replace('_', "/");
     let runs = digits.split(|digit: char| !digit.is_ascii_alphanumeric() && !matches!(digit, '+' | '/'));

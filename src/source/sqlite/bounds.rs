@@ -1,4 +1,4 @@
-//! What may be read of a database, and how much work that may take.
+//! Bounds of a database: what may be read of it, and how much work that may take.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +15,10 @@ use super::value_bytes;
 use crate::interrupt::interrupted;
 use crate::source::MAX_LINE;
 
-/// Longest row that is read: no longer than a line. Bytes.
+/// Longest row that is read; the same as for a line. Bytes.
 pub(super) const MAX_ROW: usize = MAX_LINE;
 
-/// Limits of every connection, far above what any agent's tables need.
+/// Limits of every connection, far above the needs of any agent's tables.
 const LIMITS: [(Limit, i32); 9] = [
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 256 << 10),
     (Limit::SQLITE_LIMIT_COLUMN, 512),
@@ -31,36 +31,36 @@ const LIMITS: [(Limit, i32); 9] = [
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
-/// Steps of SQLite's virtual machine between two looks at what was spent: a fraction of a millisecond.
+/// Steps of SQLite's virtual machine between two checks: a fraction of a millisecond.
 const STEPS: u16 = 4096;
-/// Steps that SQLite may take to load the schema: thousands of tables, where agents have dozens.
+/// Steps for loading the schema: enough for thousands of tables; agents have dozens.
 const MAX_SCHEMA_STEPS: u64 = 50_000;
 /// Steps that a run may spend on any database, however small: some seconds.
 const FREE_STEPS: u64 = 200_000_000;
-/// Steps that it may spend for each byte of the database. A row has tens of bytes at least and takes tens of steps.
+/// Steps for each byte of the database. A row has tens of bytes at least and takes tens of steps.
 const STEPS_PER_BYTE: u64 = 64;
-/// How often each byte may be handed out while one source is read. Pages that are linked to more than once make a small
-/// file give rows without end.
+/// How often each byte may be read for one source. Pages that are linked more than once make a small file give endless
+/// rows.
 const READS_PER_BYTE: u64 = 8;
-/// Bytes that may be handed out of any database, however small.
+/// Bytes that may be read from any database, however small.
 const FREE_BYTES: u64 = 1 << 20;
 
-/// Steps that a run has spent on a database so far, over all connections to it.
+/// Steps that a run has spent on a database so far, in all connections to it.
 pub(super) type Spent = Arc<AtomicU64>;
 
 /// The tables of a database.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    /// Columns that are stored, by table.
+    /// Stored columns, by table.
     columns: BTreeMap<String, Vec<String>>,
-    /// Columns that are computed when they are read, as table and column, in lower case.
+    /// Computed columns, as table and column, in lower case.
     computed: BTreeSet<(String, String)>,
     /// Views and virtual tables, in lower case.
     others: BTreeSet<String>,
 }
 
 impl Tables {
-    /// Reads the schema: what is stored, under its own root page. Names in a schema may be anything.
+    /// Reads the schema. Tables have a root page of their own; names in a schema may be anything.
     fn read(connection: &Connection) -> Result<Self, Error> {
         let mut tables = Self::default();
         let query = "SELECT t.name, c.name, c.hidden = 2 FROM sqlite_schema AS t CROSS JOIN pragma_table_xinfo(t.name) AS c \
@@ -86,7 +86,7 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Refuses a query that names something else than a table: even to prepare it may take forever.
+    /// Refuses a query that uses anything but tables: even preparing it may take forever.
     pub(super) fn check(&self, query: &str) -> Result<(), Error> {
         let names = query.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         match names.into_iter().find(|name| self.is_other(name)) {
@@ -95,22 +95,22 @@ impl Tables {
         }
     }
 
-    /// True if the name is a view's or virtual table's.
+    /// True for the name of a view or virtual table.
     pub(super) fn is_other(&self, name: &str) -> bool {
         !self.others.is_empty() && self.others.contains(&name.to_ascii_lowercase())
     }
 
-    /// The columns of a table that are stored; none when there is no such table.
+    /// Returns the stored columns of a table, or `None` if there is no such table.
     pub(super) fn columns(&self, table: &str) -> &[String] {
         self.columns.get(&table.to_ascii_lowercase()).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// True if the column is computed when it is read.
+    /// True if the column is computed.
     pub(super) fn is_computed(&self, table: &str, column: &str) -> bool {
         !self.computed.is_empty() && self.computed.contains(&(table.to_ascii_lowercase(), column.to_ascii_lowercase()))
     }
 
-    /// Decides whether a statement may do something: read what is stored in tables, and nothing else.
+    /// Authorizes a statement to read stored data of tables, and nothing else.
     fn authorize(&self, context: &AuthContext<'_>) -> Authorization {
         let is_allowed = match context.action {
             AuthAction::Select | AuthAction::Function { .. } => true,
@@ -124,12 +124,12 @@ impl Tables {
     }
 }
 
-/// Holds a connection to what may be read.
+/// Enforces the bounds of a connection.
 pub(super) struct Bounds {
     tables: Arc<OnceLock<Tables>>,
     /// Size of the database. Bytes.
     bytes: Arc<OnceLock<u64>>,
-    /// Bytes that may still be handed out while the present source is read.
+    /// Bytes that may still be read for the current source.
     left: Cell<u64>,
 }
 
@@ -153,7 +153,7 @@ impl Bounds {
         Ok(Self { tables, bytes, left: Cell::new(0) })
     }
 
-    /// The tables; read when they are first asked for, before any other statement.
+    /// Returns the tables, which are loaded before any other statement.
     pub(super) fn tables(&self, connection: &Connection) -> Result<&Tables, Error> {
         if let Some(tables) = self.tables.get() {
             return Ok(tables);
@@ -164,7 +164,7 @@ impl Bounds {
         Ok(self.tables.get_or_init(|| tables))
     }
 
-    /// Size of the database, which SQLite gives when it has loaded the schema. Bytes.
+    /// Returns the size of the database, which SQLite knows after loading the schema. Bytes.
     pub(super) fn bytes(&self, connection: &Connection) -> Result<u64, Error> {
         if let Some(bytes) = self.bytes.get() {
             return Ok(*bytes);
@@ -174,13 +174,13 @@ impl Bounds {
         Ok(*self.bytes.get_or_init(|| u64::try_from(bytes).unwrap_or_default()))
     }
 
-    /// Begins to count what is handed out anew: for another source.
+    /// Resets the count of read bytes for another source.
     pub(super) fn begin(&self) {
         let bytes = self.bytes.get().copied().unwrap_or_default();
         self.left.set(bytes.saturating_mul(READS_PER_BYTE).saturating_add(FREE_BYTES));
     }
 
-    /// Counts a row that is handed out.
+    /// Counts a row.
     pub(super) fn count(&self, row: &Row<'_>) -> Result<(), Error> {
         let values = (0..row.as_ref().column_count()).filter_map(|column| row.get_ref(column).ok());
         let bytes: usize = values.filter_map(value_bytes).map(<[u8]>::len).sum();
@@ -196,7 +196,7 @@ impl Bounds {
 
 /// Counts the steps of a connection.
 struct Steps {
-    /// Size of the database, when it is known. Bytes.
+    /// Size of the database, if known. Bytes.
     bytes: Arc<OnceLock<u64>>,
     of_schema: u64,
     spent: Spent,
@@ -213,12 +213,12 @@ impl Steps {
     }
 }
 
-/// What is wrong with a name.
+/// Returns the error for a name.
 pub(super) fn not_stored(name: &str) -> String {
     format!("`{name}` is a view, a virtual table or a computed column, which is not read")
 }
 
-/// The error, with the reason where a statement was ended by the bounds.
+/// Returns the error, with the bound if that ended the statement.
 pub(super) fn explained(failed: Error) -> Error {
     match failed.sqlite_error_code() {
         Some(code @ ErrorCode::OperationInterrupted) if !interrupted() => {
@@ -228,7 +228,7 @@ pub(super) fn explained(failed: Error) -> Error {
     }
 }
 
-/// The error of a statement that the run's end stops.
+/// Returns the error of a statement that an interruption of the run ended.
 pub(super) fn stopped() -> Error {
     error(ErrorCode::OperationInterrupted, "interrupted")
 }

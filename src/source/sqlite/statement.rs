@@ -10,29 +10,29 @@ use super::bounds::{Bounds, MAX_ROW, explained, stopped};
 use crate::interrupt::interrupted;
 
 thread_local! {
-    /// What was left out since it was last asked for.
+    /// Objects and rows that were left out since the last call.
     static LEFT_OUT: RefCell<LeftOut> = const { RefCell::new(LeftOut::NOTHING) };
 }
 
-/// What is not read.
+/// Data that is not read.
 pub(super) struct LeftOut {
-    /// What an agent has as tables, and is something else.
+    /// Objects that agents have as tables, but that are something else.
     pub(super) names: BTreeSet<String>,
     /// Rows that are too large.
     pub(super) rows: u64,
-    /// What is wrong with the first of them.
+    /// The problem of the first of them.
     pub(super) first: String,
 }
 
 impl LeftOut {
     const NOTHING: Self = Self { names: BTreeSet::new(), rows: 0, first: String::new() };
 
-    /// What this thread has left out, which is then forgotten.
+    /// Takes what this thread has left out.
     pub(super) fn take() -> Self {
         LEFT_OUT.replace(Self::NOTHING)
     }
 
-    /// Adds something that is no table.
+    /// Adds an object that is no table.
     pub(super) fn add_name(name: &str) {
         LEFT_OUT.with_borrow_mut(|left_out| {
             left_out.names.insert(name.to_owned());
@@ -47,20 +47,20 @@ impl LeftOut {
     }
 }
 
-/// How a statement finds the rows that are too large.
+/// How a statement detects rows that are too large.
 pub(super) struct Guard {
     table: String,
-    /// The column that has a row's length.
+    /// The column with a row's length.
     column: usize,
 }
 
-/// A query of columns that reads none of a row that is too large. A database that is no larger than a row may be has no
-/// such rows.
+/// Prepares a query that reads no values of rows that are too large. A database that is smaller than the largest row
+/// has none.
 pub(super) fn guarded(columns: &[String], from: &str, bytes: u64) -> (String, Option<Guard>) {
     if bytes <= MAX_ROW as u64 {
         return (format!("SELECT {} FROM {from}", columns.join(", ")), None);
     }
-    // The length of a value is known without reading it.
+    // SQLite knows the length of a value without reading it.
     let lengths =
         columns.iter().filter(|column| *column != "NULL").map(|column| format!("ifnull(octet_length({column}), 0)"));
     let length = lengths.chain(["0".to_owned()]).collect::<Vec<_>>().join(" + ");
@@ -87,10 +87,10 @@ impl<'d> Statement<'d> {
         Ok(Rows { rows: self.statement.query(parameters)?, bounds: self.bounds, guard: self.guard.as_ref() })
     }
 
-    /// Takes the first row.
+    /// Returns the first row.
     ///
     /// # Errors
-    /// [`Error::QueryReturnedNoRows`] when there is none.
+    /// Fails with [`Error::QueryReturnedNoRows`] if there is none.
     pub fn query_row<T>(
         &mut self,
         parameters: impl Params,
@@ -104,7 +104,7 @@ impl<'d> Statement<'d> {
         Ok(self.query(parameters)?.next()?.is_some())
     }
 
-    /// The first column of all rows, as text.
+    /// Returns the first column of all rows, as text.
     pub fn texts(&mut self, parameters: impl Params) -> Result<Vec<String>, Error> {
         let mut rows = self.query(parameters)?;
         let mut texts = Vec::new();
@@ -123,7 +123,7 @@ pub struct Rows<'s> {
 }
 
 impl<'s> Rows<'s> {
-    /// The next row; none at the end. Rows that are too large are left out.
+    /// Returns the next row, or `None` at the end. Rows that are too large are left out.
     #[expect(clippy::should_implement_trait, reason = "a row is gone when the next one is read")]
     pub fn next(&mut self) -> Result<Option<&Row<'s>>, Error> {
         loop {

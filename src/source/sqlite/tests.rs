@@ -3,7 +3,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::*;
 
-/// A database that a script makes.
+/// Creates a database with a script.
 struct Made {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -55,7 +55,7 @@ fn only_what_is_stored_in_tables_is_read() {
     assert_eq!(names, ["alike", "endless", "found", "talks.long"]);
 }
 
-/// Merely to prepare a query of the last of them takes forever.
+/// Even preparing a query of the last of them takes forever.
 #[test]
 fn views_of_views_are_not_looked_into() {
     let next = |number: usize| {
@@ -97,7 +97,7 @@ fn a_query_that_takes_too_much_work_ends() {
     assert_eq!(texts(&made.open(), product), Ok(vec!["1999000".to_owned()]));
 }
 
-/// As a table does whose pages are linked to more than once.
+/// Like a table whose pages are linked more than once.
 #[test]
 fn a_database_that_gives_more_than_it_can_hold_ends() {
     let rows = "INSERT INTO texts VALUES (hex(zeroblob(2000)));".repeat(40);

@@ -1,4 +1,4 @@
-//! How an upload profile treats each column.
+//! The treatment of each column by an upload profile.
 
 use super::{Choice, Profile};
 use crate::tables::Privacy;
@@ -6,21 +6,21 @@ use crate::tables::Privacy;
 /// Treatment of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// The values leave as they are.
+    /// Unchanged.
     Keep,
-    /// What is secret or personal in them is replaced.
+    /// Without secrets and personal data.
     Clean,
-    /// A marker stands for each.
+    /// Replaced by markers.
     Mark,
-    /// A keyed hash stands for each.
+    /// Replaced by keyed hashes.
     Hash,
-    /// A keyed hash stands for each that nobody drew at random: it may be made of what was said, or be the name of a file.
+    /// Replaced by keyed hashes unless drawn at random: others may be derived from content, or be the name of a file.
     Id,
-    /// A keyed hash stands for each that is no plain name; the others are cleaned.
+    /// Replaced by keyed hashes unless they are plain names, which are cleaned.
     Name,
-    /// It is made anew, of the text as it leaves.
+    /// Computed again from the uploaded text.
     Sketch,
-    /// None leaves.
+    /// Removed.
     Drop,
 }
 

@@ -1,4 +1,4 @@
-//! What leaves: everything, everything but what is secret or personal, or counts and times only.
+//! Upload profiles: everything, everything except secrets and personal data, or only counts and times.
 
 mod columns;
 mod rewrite;
@@ -17,39 +17,40 @@ use crate::lake::part;
 use crate::redact::{self, Counts, Personal, Redactor};
 use crate::tables::{SESSIONS, SessionColumns, TableDef};
 
-/// Rises when a profile takes out more than it did, so that what is there is put again.
+/// Raised if a profile removes more than before, so that all files are uploaded again.
 const VERSION: u32 = 3;
 
-/// How much leaves.
+/// How much is uploaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
     /// Files as they are.
     Full,
-    /// Texts without secrets, by the strict rules, and without e-mail and IP addresses and names of users.
+    /// Texts after the strict rules for secrets, without e-mail and IP addresses and user names.
     #[default]
     Redacted,
-    /// No text, input, output, command or title; paths, branches, repositories, and ids that are not random, as keyed hashes.
+    /// No text, input, output, command or title; paths, branches, repositories, and ids that are not random as keyed
+    /// hashes.
     Metrics,
 }
 
-/// What leaves.
+/// The profile of an upload and its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Choice {
-    /// How much.
+    /// The profile.
     pub profile: Profile,
-    /// Whether [`Profile::Metrics`] keeps the names of projects.
+    /// True if [`Profile::Metrics`] keeps the names of projects.
     pub keep_projects: bool,
 }
 
-/// Makes of the lake's files what leaves.
+/// Rewrites the lake's files for an upload.
 #[derive(Clone)]
 pub(super) struct Rewriter {
     choice: Choice,
     id: String,
-    /// Key of hashes; belongs to the lake, so that nobody else can try paths out.
+    /// Key of hashes. It belongs to the lake, so that nobody else can test guesses of paths.
     key: [u8; 32],
     redactor: Redactor,
-    /// Names of users that the lake's own paths tell.
+    /// Names of users in the lake's own paths.
     users: BTreeSet<String>,
 }
 
@@ -67,17 +68,17 @@ impl Rewriter {
         Self { choice, id, key, redactor: Redactor::new(redact::Mode::Strict, key), users }
     }
 
-    /// Stands for all that decides what is taken out.
+    /// Returns a fingerprint of all settings that decide what is removed.
     pub(super) fn id(&self) -> &str {
         &self.id
     }
 
-    /// Whether files leave otherwise than they are.
+    /// True if files are rewritten.
     pub(super) fn rewrites(&self) -> bool {
         self.choice.profile != Profile::Full
     }
 
-    /// Names of users that a part's files may hold.
+    /// Returns names of users that a part's files may contain.
     pub(super) fn users(&self, layout: &Layout, lake: &Manifest, name: &PartName) -> Result<BTreeSet<String>> {
         let mut users = self.users.clone();
         let path = layout.root().join(Layout::part(&SESSIONS, &lake.machine, name));
@@ -95,7 +96,7 @@ impl Rewriter {
         Ok(users)
     }
 
-    /// Writes what leaves of an open data file to `to`.
+    /// Writes the uploaded form of an open data file to `to`.
     pub(super) fn rewrite(
         &self,
         file: File,

@@ -20,12 +20,12 @@ use crate::lake::table_writer::TableWriter;
 use crate::redact::{Counts, Personal};
 use crate::tables::{Privacy, TableDef};
 
-/// Size of the rows that are rewritten at a time, if one is not larger. Bytes.
+/// Size of the rows that are rewritten at a time, unless one is larger. Bytes.
 const STEP: u64 = 4 << 20;
-/// Bytes of a hash that stands for a path or a name: enough that no two are taken for one.
+/// Length of a hash that replaces a path or a name: long enough to avoid collisions. Bytes.
 const HASH: usize = 8;
 
-/// Cleans the texts of one file.
+/// Removes secrets and personal data from the texts of one file.
 pub(super) struct Cleaner<'r> {
     pub(super) rewriter: &'r Rewriter,
     pub(super) personal: Personal,
@@ -59,7 +59,8 @@ impl Cleaner<'_> {
         RecordBatch::try_new(Arc::clone(&schema), columns)
     }
 
-    /// Makes the sketches of the texts as they leave: by one of a whole text, what was replaced in it could be tried out.
+    /// Computes sketches of the uploaded texts: with the sketch of a whole text, one could test guesses of what was
+    /// replaced.
     fn sketch_anew(&self, schema: &SchemaRef, columns: &mut [ArrayRef]) {
         let place = |name: &str| schema.index_of(name).ok();
         let (Some(text), Some(sketch)) = (place("text"), place("text_sketch")) else { return };
@@ -90,7 +91,7 @@ impl Cleaner<'_> {
         Ok(Arc::new(ListArray::try_new(Arc::clone(field), list.offsets().clone(), values, list.nulls().cloned())?))
     }
 
-    /// The texts as they leave; none where all of them stay.
+    /// Returns the texts to upload, or `None` if all are unchanged.
     fn texts(&self, texts: &StringArray, treatment: Treatment, counts: &mut Counts) -> Option<ArrayRef> {
         let treated: Vec<Option<Cow<'_, str>>> =
             texts.iter().map(|text| text.map(|text| self.text(text, treatment, counts))).collect();
@@ -129,8 +130,8 @@ impl Cleaner<'_> {
     }
 }
 
-/// Whether an id is one that a program or a provider drew at random: a UUID, or letters and digits behind a short mark
-/// (`msg_01…`, `toolu_…`). Others may be made of what was said, or be what somebody named a file.
+/// True if a program or a provider drew the id at random: a UUID, or letters and digits after a short prefix
+/// (`msg_01…`, `toolu_…`). Other ids may be derived from content, or be a file name that somebody chose.
 fn is_random(id: &str) -> bool {
     const MARK: usize = 12;
     const RANDOM: usize = 20;
@@ -147,7 +148,7 @@ fn is_random(id: &str) -> bool {
     })
 }
 
-/// Whether a name is one of a model, a tool or the like, and no path and no sentence.
+/// True if a text is the name of a model, a tool or similar, not a path or a sentence.
 fn is_plain(name: &str) -> bool {
     const LONGEST: usize = 80;
     let is_path = name.starts_with(['/', '~', '.']) || name.contains(['\\', '%']) || name.matches('/').count() > 2;

@@ -1,4 +1,4 @@
-//! Secrets and personal data in every text column, and none of them in any byte that was uploaded.
+//! Plants secrets and personal data in every text column, and checks that no uploaded byte contains them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::remote::manifest::MachineManifest;
 use crate::tables::{LAKE_TABLES, TableDef};
 use crate::upload::{Options, run};
 
-/// Texts, and what of each must not leave. Keys are put together here, so that none stands in the source.
+/// Texts, and the part of each that must not be uploaded. Keys are concatenated here, so that the source contains none.
 fn planted() -> Vec<(String, String)> {
     let random = "x7Qm2Lp9Rt4Vw8Zk3Nc6Bf1Hj5Gd0Sy2Ua7Eo4Iq";
     let key = format!("ghp_{}", &random[..36]);
@@ -38,7 +38,7 @@ fn planted() -> Vec<(String, String)> {
     ]
 }
 
-/// A row for each planted text, which stands in every text column.
+/// Returns a row for each planted text, with the text in every text column.
 fn batch(table: &TableDef, texts: &[(String, String)]) -> RecordBatch {
     let columns = table.columns.iter().map(|column| -> ArrayRef {
         match (column.data_type)() {
@@ -81,7 +81,7 @@ fn planted_lake(root: &Path) -> Layout {
     }
     syncer.wait().unwrap();
     manifest.parts.insert(name, entry);
-    // What the lake's own paths tell of users.
+    // Names of users from the lake's own paths.
     manifest.sources.insert("/home/zaphod/.codex/sessions/1.jsonl".into(), SourceEntry::default());
     fs::write(&layout.manifest(), &manifest.encode().unwrap()).unwrap();
     layout
@@ -92,7 +92,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
 }
 
-/// Every value of a data file, as text.
+/// Returns every value of a data file as text.
 fn values(path: &Path, table: &'static TableDef) -> Vec<String> {
     let mut values = Vec::new();
     for batch in part::read(path, table).unwrap() {
@@ -110,7 +110,7 @@ fn contains(bytes: &[u8], part: &str) -> bool {
     memchr::memmem::find(&bytes.to_ascii_lowercase(), part.to_ascii_lowercase().as_bytes()).is_some()
 }
 
-/// Uploads, and gives every value that arrived; of raw bytes it only sees to it that nothing planted is in them.
+/// Uploads, and returns every uploaded value. Checks that the raw bytes contain nothing planted.
 fn uploaded(profile: Profile, keep_projects: bool) -> Vec<(&'static str, Vec<String>)> {
     let folder = tempfile::tempdir().unwrap();
     let layout = planted_lake(&folder.path().join("lake"));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::call_key;
 use super::super::content::{Structured, output_text};
 use super::super::pending::{EarlyResult, PendingCall};
-use super::super::record::{Block, Input};
+use super::super::record::{Block, Input, Line};
 use super::super::tools::{self, Evidence, Outcome};
 use super::{Spot, Transcript, session_key};
 use crate::agents::ids;
@@ -87,7 +87,7 @@ impl Transcript<'_, '_> {
             result,
             result_text,
         };
-        let child = result.and_then(|result| result.agent.get()).map(|agent| self.child_session(agent));
+        let child = result.and_then(|result| result.agent.get()).map(|agent| child_session(self.main_of(line), agent));
         let ended_at = line.timestamp.0;
         if let Some(mut call) = self.calls.close(name) {
             call.child = child.or(call.child);
@@ -169,9 +169,16 @@ impl Transcript<'_, '_> {
         }
     }
 
-    pub(super) fn child_session(&self, agent: &str) -> String {
-        format!("{}/agent-{agent}", self.identity.main.as_deref().unwrap_or(&self.session_id))
+    /// The main session above the subagents that a line names; for a copied line the one that it was copied from.
+    pub(super) fn main_of<'m>(&'m self, line: &'m Line<'_>) -> &'m str {
+        let origin = line.session.get().filter(|_| self.identity.agent.is_none() && self.is_copy(line));
+        origin.or(self.identity.main.as_deref()).unwrap_or(&self.session_id)
     }
+}
+
+/// The session of a subagent.
+pub(super) fn child_session(main: &str, agent: &str) -> String {
+    format!("{main}/agent-{agent}")
 }
 
 /// The id of a call: the provider's, which is unique, as it is; any other is qualified by the line that made the call,

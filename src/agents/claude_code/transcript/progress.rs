@@ -4,18 +4,21 @@ use std::collections::BTreeMap;
 
 use super::super::record::{Line, ProgressData};
 use super::super::responses::Responses;
+use super::calls::child_session;
 use super::facts::is_side_agent;
 use super::{Transcript, message_key};
 use crate::extract::{Facts, NoteField, Reject};
 use crate::tables::{SessionKind, UsageRow};
 
-/// The subagents that progress lines tell of, by their ids.
+/// The subagents that progress lines tell of, by their sessions.
 #[derive(Default)]
 pub(super) struct Progress(BTreeMap<String, Subagent>);
 
 /// A subagent as far as progress lines tell.
 #[derive(Default)]
 struct Subagent {
+    main: String,
+    is_side_agent: bool,
     responses: Responses,
     facts: Facts,
 }
@@ -37,7 +40,7 @@ impl Transcript<'_, '_> {
     /// Tells a call of the subagent that it started.
     fn link_child(&mut self, line: &Line<'_>, agent: &str) {
         let Some(call) = line.parent_tool.get() else { return };
-        let child = self.child_session(agent);
+        let child = child_session(self.main_of(line), agent);
         if let Some(call) = self.calls.link(super::call_key(call), child) {
             self.note_child(&call);
             let child = call.child.as_deref().unwrap_or_default();
@@ -51,7 +54,9 @@ impl Transcript<'_, '_> {
         let Some(told) = told.filter(|told| told.kind.is("assistant")) else { return };
         let Some(message) = told.message.0.as_ref().filter(|message| !message.model.is("<synthetic>")) else { return };
         let Some(response) = message.id.get().filter(|_| !told.is_api_error.0) else { return };
-        let subagent = self.progress.0.entry(agent.to_owned()).or_default();
+        let main = self.main_of(line).to_owned();
+        let subagent = self.progress.0.entry(child_session(&main, agent)).or_default();
+        (subagent.main, subagent.is_side_agent) = (main, is_side_agent(agent));
         subagent.responses.add(response, "", &told, message, number, 0, None, true);
         let facts = &mut subagent.facts;
         let own = |text: Option<&str>| text.map(str::to_owned);
@@ -63,18 +68,16 @@ impl Transcript<'_, '_> {
 
     /// Hands on the sessions of these subagents. Their own files, where they are there, say more.
     pub(super) fn end_progress(&mut self) -> Result<(), Reject> {
-        let main = self.identity.main.clone();
-        for (agent, subagent) in std::mem::take(&mut self.progress.0) {
-            let session_id = self.child_session(&agent);
-            self.out.turn_to(&agent);
+        for (session_id, subagent) in std::mem::take(&mut self.progress.0) {
+            self.out.turn_to(&session_id);
             for (response, row) in subagent.responses.rows(&session_id) {
                 self.out.usage(UsageRow { message_id: None, is_sidechain: true, ..row }, response.seq, true)?;
             }
             self.out.end_session(Facts {
                 session_id,
-                kind: if is_side_agent(&agent) { SessionKind::SideAgent } else { SessionKind::Subagent },
-                parent_session_id: main.clone(),
-                root_session_id: main.clone(),
+                kind: if subagent.is_side_agent { SessionKind::SideAgent } else { SessionKind::Subagent },
+                parent_session_id: Some(subagent.main.clone()),
+                root_session_id: Some(subagent.main),
                 is_subagent: true,
                 ..subagent.facts
             })?;

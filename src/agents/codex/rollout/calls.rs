@@ -40,8 +40,6 @@ pub(super) struct Call {
     pub(super) started_at: Option<i64>,
     pub(super) source_line: Option<i64>,
     pub(super) weak: bool,
-    /// Key of the stretch of lines that it is in.
-    pub(super) stretch: u64,
     pub(super) child: Option<String>,
     pub(super) end: End,
     pub(super) answer: Option<Answer>,
@@ -147,7 +145,8 @@ impl Rollout<'_, '_> {
             None => raw_id.into_owned(),
         };
         let category = tools::category(name);
-        let stretch = self.stretch_of(&call_id);
+        let weak = self.lineage.is_unclear();
+        self.note_unclear(Kind::ToolCall, &call_id, weak);
         let call = Call {
             call_id,
             seq: self.seq,
@@ -160,8 +159,7 @@ impl Rollout<'_, '_> {
             request: Request::of(category, arguments),
             started_at: spot.moment,
             source_line: i64::try_from(spot.number).ok(),
-            weak: self.lineage.is_unclear(),
-            stretch,
+            weak,
             ..Call::default()
         };
         self.seq += 1;
@@ -332,9 +330,7 @@ impl Rollout<'_, '_> {
             source_line: call.source_line,
             ..ToolCallRow::default()
         };
-        self.out.tool_call(row, call.weak)?;
-        self.may_be_copied(Kind::ToolCall, &call.call_id, call.weak, call.stretch);
-        Ok(())
+        self.out.tool_call(row, call.weak)
     }
 }
 

@@ -11,7 +11,7 @@ use super::calls::{Answer, Call};
 use super::events::{duration_of, has_failed};
 use super::{Rollout, Spot};
 use crate::agents::mcp;
-use crate::extract::Reject;
+use crate::extract::{Kind, Reject};
 use crate::tables::Category;
 
 /// Items that repeat what others say.
@@ -101,7 +101,8 @@ impl Rollout<'_, '_> {
         let output = item.output.get().map(str::to_owned).or_else(|| result_text(item));
         let outcome = Outcome::of_end(end);
         let call_id = self.calls.next_id(id, self.lineage.namespace(&self.session));
-        let stretch = self.stretch_of(&call_id);
+        let weak = self.lineage.is_unclear();
+        self.note_unclear(Kind::ToolCall, &call_id, weak);
         Call {
             call_id,
             seq,
@@ -117,8 +118,7 @@ impl Rollout<'_, '_> {
                 file_path: (category == Category::Edit).then(|| tools::first_key(input)).flatten(),
             },
             source_line: i64::try_from(spot.number).ok(),
-            weak: self.lineage.is_unclear(),
-            stretch,
+            weak,
             answer: Some(Answer { outcome, output, ended_at: spot.moment }),
             ..Call::default()
         }

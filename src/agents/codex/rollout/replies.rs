@@ -43,7 +43,7 @@ impl Rollout<'_, '_> {
             // A spawned agent's file has of its parent's turns what was said last, but not where they began.
             "message" if item.role.is("assistant") && self.lineage.is_before_first_turn() => {
                 self.settle()?;
-                self.told_copies()
+                self.drop_copies()
             }
             "message" if item.role.is("assistant") => self.take_assistant(spot, item),
             "message" => self.take_user(spot, item),

@@ -13,7 +13,7 @@ impl Rollout<'_, '_> {
         let is_inherited = self.lineage.is_before_first_turn();
         if is_inherited {
             self.settle()?;
-            self.told_copies()?;
+            self.drop_copies()?;
         }
         if is_inherited || self.lineage.is_copied() {
             self.totals.inherit(info);
@@ -151,8 +151,7 @@ impl Rollout<'_, '_> {
     pub(super) fn flush_billed(&mut self) -> Result<(), Reject> {
         let Some(billed) = self.billed.take() else { return Ok(()) };
         self.out.usage(billed.row(&self.session, self.provider.as_deref()), billed.seq, billed.weak)?;
-        let stretch = self.stretch_of(&billed.response_id);
-        self.may_be_copied(Kind::Response, &billed.response_id, billed.weak, stretch);
+        self.note_unclear(Kind::Response, &billed.response_id, billed.weak);
         Ok(())
     }
 
