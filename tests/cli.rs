@@ -349,29 +349,29 @@ error: `jsn` is no format, and a query is given already; formats: table, json, n
 #[test]
 fn schema_in_each_format() {
     insta::assert_snapshot!(stdout(&["schema", "prices"]), @r#"
-┌────────┬─────────────────┬────────┬──────┬──────────┬─────────────────────────────────────────────────────────────────────────────────────────┐
-│ table  │ column          │ type   │ unit │ nullable │ meaning                                                                                 │
-├────────┼─────────────────┼────────┼──────┼──────────┼─────────────────────────────────────────────────────────────────────────────────────────┤
-│ prices │ model           │ text   │      │ false    │ Model as priced; joins to `usage.model_key`.                                            │
-│ prices │ provider        │ text   │      │ true     │ Provider of the model.                                                                  │
-│ prices │ valid_from      │ text   │ day  │ true     │ First day of the price; null if it has none.                                            │
-│ prices │ valid_until     │ text   │ day  │ true     │ Day after the last one of the price; null if it is still valid.                         │
-│ prices │ kind            │ text   │      │ false    │ Kind of price: input, cache_read, cache_write_5m, cache_write_1h, output or web_search. │
-│ prices │ tier            │ text   │      │ false    │ Tier: standard, long_context, priority, flex, fast, ultrafast or batch.                 │
-│ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context price applies to the whole request.           │
-│ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a million searches if kind is web_search).         │
-└────────┴─────────────────┴────────┴──────┴──────────┴─────────────────────────────────────────────────────────────────────────────────────────┘
+┌────────┬─────────────────┬────────┬──────┬──────────┬───────────────────────────────────────────────────────────────────────────────────────────────┐
+│ table  │ column          │ type   │ unit │ nullable │ meaning                                                                                       │
+├────────┼─────────────────┼────────┼──────┼──────────┼───────────────────────────────────────────────────────────────────────────────────────────────┤
+│ prices │ model           │ text   │      │ false    │ Model as priced; joins to `usage.model_key`.                                                  │
+│ prices │ provider        │ text   │      │ true     │ Provider of the model.                                                                        │
+│ prices │ valid_from      │ text   │ day  │ true     │ First day of the price; null if it has none.                                                  │
+│ prices │ valid_until     │ text   │ day  │ true     │ Day after the last one of the price; null if it is still valid.                               │
+│ prices │ kind            │ text   │      │ false    │ Kind of price. One of: input, cache_read, cache_write_5m, cache_write_1h, output, web_search. │
+│ prices │ tier            │ text   │      │ false    │ Tier of the requests. One of: standard, long_context, priority, flex, fast, ultrafast, batch. │
+│ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context price applies to the whole request.                 │
+│ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a million searches if kind is web_search).               │
+└────────┴─────────────────┴────────┴──────┴──────────┴───────────────────────────────────────────────────────────────────────────────────────────────┘
 "#);
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "csv"]), @r#"
-table,column,type,unit,nullable,meaning
-prices,model,text,,false,Model as priced; joins to `usage.model_key`.
-prices,provider,text,,true,Provider of the model.
-prices,valid_from,text,day,true,First day of the price; null if it has none.
-prices,valid_until,text,day,true,Day after the last one of the price; null if it is still valid.
-prices,kind,text,,false,"Kind of price: input, cache_read, cache_write_5m, cache_write_1h, output or web_search."
-prices,tier,text,,false,"Tier: standard, long_context, priority, flex, fast, ultrafast or batch."
-prices,threshold,bigint,,true,Input tokens above which the long-context price applies to the whole request.
-prices,usd_per_million,double,USD,false,Price. USD for a million tokens (for a million searches if kind is web_search).
+table,column,type,unit,nullable,meaning,values
+prices,model,text,,false,Model as priced; joins to `usage.model_key`.,
+prices,provider,text,,true,Provider of the model.,
+prices,valid_from,text,day,true,First day of the price; null if it has none.,
+prices,valid_until,text,day,true,Day after the last one of the price; null if it is still valid.,
+prices,kind,text,,false,"Kind of price. One of: input, cache_read, cache_write_5m, cache_write_1h, output, web_search.","[""input"",""cache_read"",""cache_write_5m"",""cache_write_1h"",""output"",""web_search""]"
+prices,tier,text,,false,"Tier of the requests. One of: standard, long_context, priority, flex, fast, ultrafast, batch.","[""standard"",""long_context"",""priority"",""flex"",""fast"",""ultrafast"",""batch""]"
+prices,threshold,bigint,,true,Input tokens above which the long-context price applies to the whole request.,
+prices,usd_per_million,double,USD,false,Price. USD for a million tokens (for a million searches if kind is web_search).,
 "#);
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "markdown"]), @r#"
 | table | column | type | unit | nullable | meaning |
@@ -380,12 +380,12 @@ prices,usd_per_million,double,USD,false,Price. USD for a million tokens (for a m
 | prices | provider | text |  | true | Provider of the model. |
 | prices | valid_from | text | day | true | First day of the price; null if it has none. |
 | prices | valid_until | text | day | true | Day after the last one of the price; null if it is still valid. |
-| prices | kind | text |  | false | Kind of price: input, cache_read, cache_write_5m, cache_write_1h, output or web_search. |
-| prices | tier | text |  | false | Tier: standard, long_context, priority, flex, fast, ultrafast or batch. |
+| prices | kind | text |  | false | Kind of price. One of: input, cache_read, cache_write_5m, cache_write_1h, output, web_search. |
+| prices | tier | text |  | false | Tier of the requests. One of: standard, long_context, priority, flex, fast, ultrafast, batch. |
 | prices | threshold | bigint |  | true | Input tokens above which the long-context price applies to the whole request. |
 | prices | usd_per_million | double | USD | false | Price. USD for a million tokens (for a million searches if kind is web_search). |
 "#);
-    insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "ndjson"]).lines().next().unwrap(), @r#"{"table":"prices","column":"model","type":"text","unit":null,"nullable":false,"meaning":"Model as priced; joins to `usage.model_key`."}"#);
+    insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "ndjson"]).lines().next().unwrap(), @r#"{"table":"prices","column":"model","type":"text","unit":null,"nullable":false,"meaning":"Model as priced; joins to `usage.model_key`.","values":null}"#);
     let whole: Vec<serde_json::Value> = serde_json::from_str(&stdout(&["schema", "-f", "json"])).unwrap();
     let tables: std::collections::BTreeSet<&str> = whole.iter().map(|row| row["table"].as_str().unwrap()).collect();
     assert_eq!(

@@ -260,11 +260,12 @@ fn commands() {
     │        │                 │        │      │          │ none.                                     │
     │ prices │ valid_until     │ text   │ day  │ true     │ Day after the last one of the price; null │
     │        │                 │        │      │          │ if it is still valid.                     │
-    │ prices │ kind            │ text   │      │ false    │ Kind of price: input, cache_read,         │
-    │        │                 │        │      │          │ cache_write_5m, cache_write_1h, output or │
+    │ prices │ kind            │ text   │      │ false    │ Kind of price. One of: input, cache_read, │
+    │        │                 │        │      │          │ cache_write_5m, cache_write_1h, output,   │
     │        │                 │        │      │          │ web_search.                               │
-    │ prices │ tier            │ text   │      │ false    │ Tier: standard, long_context, priority,   │
-    │        │                 │        │      │          │ flex, fast, ultrafast or batch.           │
+    │ prices │ tier            │ text   │      │ false    │ Tier of the requests. One of: standard,   │
+    │        │                 │        │      │          │ long_context, priority, flex, fast,       │
+    │        │                 │        │      │          │ ultrafast, batch.                         │
     │ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context │
     │        │                 │        │      │          │ price applies to the whole request.       │
     │ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a    │

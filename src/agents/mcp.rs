@@ -1,5 +1,7 @@
 //! Tools of MCP servers, which most agents name alike.
 
+use crate::tables::Category;
+
 /// The server of an `mcp__server__tool` name.
 pub(super) fn server(name: &str) -> Option<&str> {
     name.strip_prefix("mcp__")?.split_once("__").map(|(server, _)| server)
@@ -7,8 +9,8 @@ pub(super) fn server(name: &str) -> Option<&str> {
 
 /// Category of a server's tool, by the name of either. Those that drive a browser are told apart: looking at a page is
 /// not like asking a service.
-pub(super) fn category(name: &str) -> &'static str {
-    if drives_browser(name) { "browser" } else { "mcp" }
+pub(super) fn category(name: &str) -> Category {
+    if drives_browser(name) { Category::Browser } else { Category::Mcp }
 }
 
 /// Whether a name is that of a server or tool that works a browser.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::extract::{Facts, Kind, Reject, Sink};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 
 /// One typed prompt.
 pub(super) struct TypedPrompt {
@@ -14,7 +14,7 @@ pub(super) struct TypedPrompt {
     /// When it was typed. Microseconds since 1970.
     pub(super) timestamp: Option<i64>,
     /// `prompt`, or `command` for what is not sent to the model.
-    pub(super) kind: &'static str,
+    pub(super) kind: MessageKind,
     pub(super) text: String,
     /// Line of the source, from 1.
     pub(super) line: u64,
@@ -82,7 +82,7 @@ impl Typed {
                 message_id: &id,
                 turn: Some(seq + 1),
                 timestamp: prompt.timestamp,
-                role: "user",
+                role: Role::User,
                 kind: prompt.kind,
                 text: Some(&prompt.text),
                 cwd: self.project.as_deref(),
@@ -94,7 +94,7 @@ impl Typed {
         }
         out.end_session(Facts {
             session_id: session.to_owned(),
-            kind: "prompts",
+            kind: SessionKind::Prompts,
             project_path: self.project.clone(),
             project_hash: project_hash.map(str::to_owned),
             first_moment: self.prompts.iter().filter_map(|prompt| prompt.timestamp).min(),

@@ -12,7 +12,7 @@ use super::output::{Format, Limit};
 use crate::agents::AGENTS;
 use crate::environment;
 use crate::query::canned;
-use crate::tables::{LAKE_TABLES, STATE_TABLES};
+use crate::tables::{LAKE_TABLES, STATE_TABLES, Severity, Vocabulary};
 
 /// Shows what coding agents did, cost and wasted: their session files as Parquet and SQL.
 #[derive(Debug, Parser)]
@@ -276,15 +276,14 @@ impl Command {
     }
 }
 
-/// Severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Severity {
-    /// Worth knowing
-    Low,
-    /// Worth looking at
-    Medium,
-    /// Worth changing something
-    High,
+impl ValueEnum for Severity {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.as_str()).help(self.meaning()))
+    }
 }
 
 /// `llrem schema`

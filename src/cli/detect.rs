@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 
-use super::args::{Detect, Severity};
+use super::args::Detect;
 use super::output::{Format, Output};
 use super::query::{self, explain, typed_parameters};
 use super::runner::Runner;
@@ -14,7 +14,7 @@ use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::query::findings::{Detector, Detectors};
 use crate::shown::money;
-use crate::tables::{FINDINGS, FindingColumns, FindingRow};
+use crate::tables::{Basis, FINDINGS, FindingColumns, FindingRow, Severity};
 use crate::{Error, Result};
 
 /// Columns on a terminal. Every other format has all columns.
@@ -102,12 +102,7 @@ fn wanted(findings: &RecordBatch, typed: &Detect) -> Result<RecordBatch> {
 }
 
 fn severity(finding: &FindingRow<'_>) -> Option<Severity> {
-    match finding.severity {
-        "low" => Some(Severity::Low),
-        "medium" => Some(Severity::Medium),
-        "high" => Some(Severity::High),
-        _ => None,
-    }
+    Some(finding.severity).filter(|severity| Severity::ALL.contains(severity))
 }
 
 fn print(output: Output, findings: &RecordBatch, limit: Option<usize>) -> Result<()> {
@@ -135,7 +130,7 @@ impl<'r> Tally<'r> {
             tally.severities.extend(severity(&finding));
             tally.sessions.insert((finding.machine, finding.agent, finding.session_id));
             let cost = finding.wasted_cost_usd.unwrap_or(0.0);
-            *if finding.basis == "measured" { &mut tally.measured } else { &mut tally.estimated } += cost;
+            *if finding.basis == Basis::Measured { &mut tally.measured } else { &mut tally.estimated } += cost;
         }
         tally
     }

@@ -1,5 +1,6 @@
 //! `llrem schema`: lists tables, columns, types, units and meanings, or prints statements for another engine.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use super::output::{self, Format, Output};
 use super::settings::Settings;
 use crate::query::findings::Detectors;
 use crate::query::{Scope, duckdb, nearest, spark};
+use crate::tables::columns::{Column as _, Opt, StrList};
 use crate::tables::{ColumnDef, LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
@@ -29,8 +31,19 @@ pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
         return output::raw(&settings.output, script.as_bytes());
     }
     settings.refuse_format_as_file()?;
-    Output::new(&settings.output, Format::Table)?.wrapping().print(&rows)
+    print(Output::new(&settings.output, Format::Table)?, &rows)
 }
+
+/// Prints tables or columns. The list of values is for programs; people read the values in the meaning.
+pub(super) fn print(output: Output, rows: &RecordBatch) -> Result<()> {
+    let schema = rows.schema();
+    let is_shown = |place: &usize| schema.field(*place).name() != VALUES || !output.is_for_people();
+    let shown: Vec<usize> = (0..rows.num_columns()).filter(is_shown).collect();
+    output.wrapping().print(&rows.project(&shown)?)
+}
+
+/// The column that lists the values of a column.
+const VALUES: &str = "values";
 
 /// Values of `-f` here in addition to formats of results.
 enum Engine {
@@ -57,7 +70,9 @@ struct Column {
     kind: &'static str,
     unit: Option<&'static str>,
     nullable: bool,
-    meaning: &'static str,
+    /// Empty if it may take any value.
+    values: &'static [&'static str],
+    meaning: Cow<'static, str>,
 }
 
 /// Lists every table with the meaning of a row.
@@ -87,12 +102,21 @@ pub(super) fn rows(wanted: Option<&str>) -> Result<RecordBatch> {
         ("type", texts(&columns, |column| Some(column.kind))),
         ("unit", texts(&columns, |column| column.unit)),
         ("nullable", Arc::new(columns.iter().map(|column| Some(column.nullable)).collect::<BooleanArray>()) as _),
-        ("meaning", texts(&columns, |column| Some(column.meaning))),
+        ("meaning", texts(&columns, |column| Some(&column.meaning))),
+        (VALUES, values(&columns)),
     ])?)
 }
 
-fn texts(columns: &[Column], text: fn(&Column) -> Option<&'static str>) -> arrow::array::ArrayRef {
+fn texts(columns: &[Column], text: fn(&Column) -> Option<&str>) -> ArrayRef {
     Arc::new(columns.iter().map(text).collect::<StringArray>())
+}
+
+fn values(columns: &[Column]) -> ArrayRef {
+    let mut lists = Opt::<StrList>::builder();
+    for column in columns {
+        Opt::<StrList>::push(&mut lists, (!column.values.is_empty()).then(|| column.values.to_vec()));
+    }
+    Opt::<StrList>::finish(&mut lists)
 }
 
 fn columns(table: &'static TableDef, partitioned: bool) -> impl Iterator<Item = Column> {
@@ -103,14 +127,17 @@ fn columns(table: &'static TableDef, partitioned: bool) -> impl Iterator<Item = 
         kind: "text",
         unit: None,
         nullable: false,
-        meaning,
+        values: &[],
+        meaning: meaning.into(),
     });
     partitions.chain(table.columns.iter().map(|column| declared(table.name, column)))
 }
 
 fn declared(table: &'static str, column: &'static ColumnDef) -> Column {
     let (meaning, unit) = split_unit(column.doc.trim());
-    Column { table, name: column.name, kind: column.type_name(), unit, nullable: column.nullable, meaning }
+    let ColumnDef { name, nullable, values, .. } = *column;
+    let meaning = if values.is_empty() { meaning.into() } else { column.described().into() };
+    Column { table, name, kind: column.type_name(), unit, nullable, values, meaning }
 }
 
 const UNITS: [(&str, &str); 6] = [

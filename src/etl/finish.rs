@@ -15,8 +15,8 @@ use super::{Shared, projects, report, resolve, sessions};
 use crate::error::{Error, Result};
 use crate::lake::commit::Step;
 use crate::lake::layout::{Layout, PartName};
-use crate::lake::manifest::{Manifest, PartEntry, SourceEntry, SourceState};
-use crate::tables::{LAKE_TABLES, SESSIONS};
+use crate::lake::manifest::{Manifest, PartEntry, SourceEntry};
+use crate::tables::{LAKE_TABLES, SESSIONS, SourceState};
 
 /// Everything that a commit needs.
 pub(super) struct Finished {

@@ -1,5 +1,7 @@
 //! A run: discover → plan → extract → resolve → commit. Only this module uses threads.
 
+use crate::tables::SourceState;
+
 mod balance;
 mod carry;
 mod children;
@@ -43,7 +45,7 @@ use crate::error::{Error, Result};
 use crate::extract::Context;
 use crate::identity::{Owners, Reading};
 use crate::lake::layout::{Layout, PartName};
-use crate::lake::manifest::{Manifest, SourceState};
+use crate::lake::manifest::Manifest;
 use crate::lake::suspects::Breadcrumbs;
 use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;

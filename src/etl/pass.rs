@@ -66,8 +66,9 @@ mod tests {
 
     use super::super::{Options, Progress, Summary, run};
     use crate::lake::layout::Layout;
-    use crate::lake::manifest::{Manifest, SourceState};
+    use crate::lake::manifest::Manifest;
     use crate::lake::suspects::Breadcrumbs;
+    use crate::tables::SourceState;
 
     /// Two transcripts, and the lake's content at the start of each extraction.
     struct Bench {

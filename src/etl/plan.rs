@@ -19,9 +19,10 @@ use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
 use crate::interrupt::interrupted;
 use crate::lake::layout::PartName;
-use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
+use crate::lake::manifest::{Manifest, SourceEntry};
 use crate::lake::suspects::Breadcrumbs;
 use crate::source::{Fingerprint, RunCache, Scope, Source, head, name_of, path_of};
+use crate::tables::SourceState;
 
 /// Bytes of a source to search for its first timestamp; the second limit applies if the first finds none.
 const HEADS: [u64; 2] = [8 << 10, 512 << 10];

@@ -13,9 +13,10 @@ use crate::agents::Agent;
 use crate::error::{Error, Result};
 use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
 use crate::identity::{KeySet, Reading, Record, Replica};
-use crate::lake::manifest::{FATAL, SourceState};
+use crate::lake::manifest::FATAL;
 use crate::source::records::take_out_of_range;
 use crate::source::{Extent, Fingerprint, RunCache, Scope, Source};
+use crate::tables::SourceState;
 use crate::time::now;
 
 /// Sources from this size on are streamed: they are read twice, for claims and then for rows, and never held in memory.

@@ -10,7 +10,7 @@ use crate::identity::{Fact, Kind, Record, Replica, ResponseCopy, key, session_ke
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry};
 use crate::lake::part;
-use crate::tables::{LAKE_TABLES, MessageColumns, SessionColumns, ToolCallColumns, UsageColumns};
+use crate::tables::{CostSource, LAKE_TABLES, MessageColumns, SessionColumns, ToolCallColumns, UsageColumns};
 
 /// Returns the claims of a part's sessions from its data files. The first source of a session gets all its records,
 /// because the others that had them are not known any more.
@@ -82,7 +82,7 @@ fn take(agent: &str, place: usize, batch: &RecordBatch, replicas: &mut Replicas<
             for row in rows.map(|row| usage.row(row)) {
                 let id = key(agent, Kind::Response, row.response_id);
                 if let Some(replica) = own(replicas, row.session_id, Record::new(Kind::Response, id, 0)) {
-                    let recorded_cost = row.cost_usd.filter(|_| row.cost_source == Some("recorded"));
+                    let recorded_cost = row.cost_usd.filter(|_| row.cost_source == Some(CostSource::Recorded));
                     replica.responses.push(ResponseCopy { recorded_cost, ..ResponseCopy::of(id, &row) });
                 }
             }

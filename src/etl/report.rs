@@ -8,9 +8,9 @@ use super::read::{Planned, Read};
 use super::{AgentSummary, Summary};
 use crate::agents::AGENTS;
 use crate::lake::RunRecord;
-use crate::lake::manifest::{Manifest, SourceEntry, SourceState};
+use crate::lake::manifest::{Manifest, SourceEntry};
 use crate::source::TORN_END;
-use crate::tables::SessionColumns;
+use crate::tables::{SessionColumns, SourceState};
 
 /// Written rows and files, by agent.
 #[derive(Default)]

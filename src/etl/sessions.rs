@@ -14,7 +14,7 @@ use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::SessionEntry;
 use crate::lake::part::{self, PartWriter};
 use crate::lake::table_writer::StagedFile;
-use crate::tables::{SESSIONS, SessionColumns, SessionRow, Sessions};
+use crate::tables::{SESSIONS, SessionColumns, SessionKind, SessionRow, Sessions};
 
 /// Notes of other sources, by agent and session.
 pub(super) type AllNotes = BTreeMap<(String, String), SessionNotes>;
@@ -80,8 +80,8 @@ fn with_notes<'r>(row: SessionRow<'r>, entry: &SessionEntry, notes: Option<&'r S
 
 /// Returns the `kind` of a session. `is_spawned` is true if only other sources say that another session started
 /// it.
-fn kind_of(kind: &str, is_spawned: bool) -> &str {
-    if is_spawned && kind == "session" { "subagent" } else { kind }
+fn kind_of(kind: SessionKind, is_spawned: bool) -> SessionKind {
+    if is_spawned && kind == SessionKind::Session { SessionKind::Subagent } else { kind }
 }
 
 /// Returns the row of a rebuilt session, without notes of other sources.
@@ -173,7 +173,7 @@ impl<'s> KnownSessions<'s> {
     /// Returns the lake's facts of a session (defaults for an unknown one), and true if its own source gave the
     /// summary.
     pub(super) fn facts(&mut self, part: Option<&PartName>, session: &str) -> Result<(Facts, bool)> {
-        let nothing = Facts { session_id: session.to_owned(), kind: "session", ..Facts::default() };
+        let nothing = Facts { session_id: session.to_owned(), ..Facts::default() };
         let Some(name) = part else { return Ok((nothing, false)) };
         if !self.parts.contains_key(name) {
             let mut rows = old_rows(self.shared, name)?;
@@ -188,9 +188,8 @@ impl<'s> KnownSessions<'s> {
         let Some((batch, row, entry)) = known else { return Ok((nothing, false)) };
         let row = SessionColumns::of(batch).row(*row);
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        let kinds = ["session", "subagent", "side_agent", "prompts"];
         let facts = Facts {
-            kind: kinds.into_iter().find(|kind| *kind == row.kind).unwrap_or("session"),
+            kind: row.kind,
             is_one_when_empty: entry.marks.is_one_when_empty(),
             agent_version: owned(row.agent_version),
             project_path: owned(row.project_path.filter(|_| entry.project_hash.is_none())),

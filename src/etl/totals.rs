@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 
-use crate::tables::{MessageColumns, ToolCallColumns, UsageColumns};
+use crate::tables::{MessageColumns, MessageKind, Status, ToolCallColumns, UsageColumns, UsageGrain};
 
 /// Longest time between two records that counts as active. Microseconds.
 const ACTIVE_GAP: i64 = 5 * 60 * 1_000_000;
@@ -67,7 +67,7 @@ impl Totals {
         self.started_at = self.started_at.into_iter().chain(moment).min();
         self.add_moment(moment);
         match columns.kind(row) {
-            "prompt" => {
+            MessageKind::Prompt => {
                 self.prompts += 1;
                 let seq = columns.seq(row);
                 if let Some(text) = columns.text(row)
@@ -76,9 +76,9 @@ impl Totals {
                     self.first_prompt = title_of(text).map(|title| (seq, title)).or(self.first_prompt.take());
                 }
             }
-            "api_error" => self.api_errors += 1,
-            "compaction" => self.compactions += 1,
-            "abort" => self.aborts += 1,
+            MessageKind::ApiError => self.api_errors += 1,
+            MessageKind::Compaction => self.compactions += 1,
+            MessageKind::Abort => self.aborts += 1,
             _ => {}
         }
     }
@@ -93,15 +93,15 @@ impl Totals {
         self.add_moment(columns.started_at(row));
         self.add_moment(columns.ended_at(row));
         match columns.status(row) {
-            "error" => self.tool_errors += 1,
-            "rejected" => self.tool_rejections += 1,
+            Status::Error => self.tool_errors += 1,
+            Status::Rejected => self.tool_rejections += 1,
             _ => {}
         }
     }
 
     fn add_usage(&mut self, columns: &UsageColumns<'_>, row: usize) {
         self.usage += 1;
-        self.responses += i64::from(columns.grain(row) == "response");
+        self.responses += i64::from(columns.grain(row) == UsageGrain::Response);
         let total = columns.total_tokens(row);
         let cache_write = columns
             .cache_write_5m_tokens(row)

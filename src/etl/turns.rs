@@ -10,7 +10,7 @@ use arrow::datatypes::Int64Type;
 use crate::error::Result;
 use crate::extract::Chunk;
 use crate::identity::Kind;
-use crate::tables::{MESSAGES, MessageColumns, TOOL_CALLS, TableDef, USAGE, UsageColumns};
+use crate::tables::{MESSAGES, MessageColumns, MessageKind, TOOL_CALLS, TableDef, USAGE, UsageColumns};
 
 /// Number of the lake among the sources, for rows that only the lake has.
 pub(super) const LAKE: usize = usize::MAX;
@@ -55,7 +55,7 @@ impl Turns {
     /// Adds the rows of a source that the session has, with their places. The lake's rows come after all others.
     pub(super) fn keep(&mut self, source: usize, [messages, calls, _]: &[RecordBatch; 3]) {
         let columns = MessageColumns::of(messages);
-        let is_prompt = |row: usize| matches!(columns.kind(row), "prompt" | "command");
+        let is_prompt = |row: usize| matches!(columns.kind(row), MessageKind::Prompt | MessageKind::Command);
         if source == LAKE {
             for row in (0..messages.num_rows()).filter(|row| is_prompt(*row)) {
                 self.lose(columns.seq(row), columns.turn(row), columns.is_sidechain(row));

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::extract::Chunk;
 use crate::identity::{Owners, ResponseCopy};
 use crate::pricing::{Pricer, Recent, with_costs};
-use crate::tables::{Usage, UsageColumns, UsageRow};
+use crate::tables::{CostSource, Usage, UsageColumns, UsageGrain, UsageRow};
 
 /// Prices rows that only the lake still has by the prices of this run.
 pub(super) fn priced_anew(batch: &RecordBatch, pricer: &Pricer) -> Result<RecordBatch> {
@@ -14,7 +14,7 @@ pub(super) fn priced_anew(batch: &RecordBatch, pricer: &Pricer) -> Result<Record
     let columns = UsageColumns::of(batch);
     let mut recent = Recent::default();
     for row in (0..batch.num_rows()).map(|row| columns.row(row)) {
-        let recorded = row.cost_usd.filter(|_| row.cost_source == Some("recorded"));
+        let recorded = row.cost_usd.filter(|_| row.cost_source == Some(CostSource::Recorded));
         let row = UsageRow { cost_usd: recorded, cost_source: None, model_key: None, ..row };
         rows.push(pricer.priced(row, &mut recent));
     }
@@ -47,7 +47,7 @@ fn push_merged(rows: &mut Usage, own: UsageRow<'_>, copies: &[ResponseCopy], pri
         copy.is_sidechain && !own.is_sidechain && copy.request.is_some() && request.is_some() && copy.request != request
     };
     // All counts of a running total only grow. Of a response, only the output grows.
-    let size = |copy: &&ResponseCopy| (if own.grain == "session" { copy.total() } else { None }, copy.output);
+    let size = |copy: &&ResponseCopy| (if own.grain == UsageGrain::Session { copy.total() } else { None }, copy.output);
     let originals = copies.iter().filter(|copy| !is_replay(copy));
     let fullness = |copy: &&ResponseCopy| (size(copy), copy.stop_reason.is_some(), copy.known_counts());
     let Some(best) = originals.max_by_key(fullness) else {

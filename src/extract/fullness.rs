@@ -4,7 +4,7 @@
 //! files.
 
 use crate::identity::{COLUMN_BITS, MODEL_BIT, ResponseCopy};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{MessageRow, Status, ToolCallRow, UsageGrain, UsageRow};
 
 /// Returns the fullness of a message.
 pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
@@ -20,7 +20,7 @@ pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
 
 /// Returns the fullness of a call: first whether it has both the call and its result, then their size before redaction.
 pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
-    let parts = u64::from(row.input.is_some()) + u64::from(row.status != "pending");
+    let parts = u64::from(row.input.is_some()) + u64::from(row.status != Status::Pending);
     let columns = [
         row.message_id.is_some(),
         row.command.is_some(),
@@ -37,7 +37,7 @@ pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
 /// Returns the fullness of a response. For a sum over a session, all kinds of tokens count. For a single response, only
 /// the output grows.
 pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
-    let tokens = if row.grain == "session" { copy.total() } else { row.output_tokens };
+    let tokens = if row.grain == UsageGrain::Session { copy.total() } else { row.output_tokens };
     let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
     let columns = [
         row.timestamp.is_some(),

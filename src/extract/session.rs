@@ -9,15 +9,15 @@ use arrow::buffer::BooleanBuffer;
 use super::{Chunk, Rows};
 use crate::error::Result;
 use crate::identity::{Fact, KeyMap, KeySet, Record, Replica, ResponseCopy, Yield};
-use crate::tables::{MESSAGES, Messages, TOOL_CALLS, ToolCalls, Usage};
+use crate::tables::{MESSAGES, Messages, SessionKind, TOOL_CALLS, ToolCalls, Usage};
 
 /// A source's facts about a session. Texts that are derived from the session's own rows are not here.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Identity within the agent.
     pub session_id: String,
-    /// `session`, `subagent`, `side_agent` or `prompts`.
-    pub kind: &'static str,
+    /// Kind of session.
+    pub kind: SessionKind,
     /// True if the agent stores the session from its beginning on, even before its first message.
     pub is_one_when_empty: bool,
     /// Version of the agent that wrote the last record.

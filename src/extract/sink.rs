@@ -17,7 +17,7 @@ use crate::interrupt::interrupted;
 use crate::pricing::Recent;
 use crate::redact::Counts;
 use crate::source::records::{Usd, take_out_of_range};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageKind, MessageRow, Status, ToolCallRow, UsageRow};
 use crate::time::{in_zone, plausible};
 
 /// Facts that the first reading of a streamed source collects, and that the second one needs to pass on rows in chunks.
@@ -251,7 +251,7 @@ impl<'a> Sink<'a> {
             if matches!(self.mode, Mode::ClaimsOnly) || rows.places.is_some() {
                 rows.places.get_or_insert_default().push(place);
             }
-            let prompt = text.as_deref().filter(|_| row.kind == "prompt");
+            let prompt = text.as_deref().filter(|_| row.kind == MessageKind::Prompt);
             let sketch = prompt.and_then(|prompt| likeness::text_sketch(prompt, seed));
             let [text, thinking] = [text, thinking].map(|text| text.filter(|_| stores));
             rows.messages.push(key, &[text.as_deref(), thinking.as_deref()]).push(MessageRow {
@@ -293,7 +293,7 @@ impl<'a> Sink<'a> {
         let server = self.places.server.clean(row.mcp_server.filter(|_| keeps), context.redactor, counts);
         let rows = self.current.get_or_insert_default();
         rows.records.push(record);
-        if row.category == "task" && row.child_session_id.is_none() {
+        if row.category == Category::Task && row.child_session_id.is_none() {
             rows.childless.insert(key);
         }
         if keeps {
@@ -303,7 +303,7 @@ impl<'a> Sink<'a> {
             let shape = request.map(|input| hex(likeness::input_shape(name, input, &mut self.letters)));
             let own_output = output.as_deref().map(self.own_output);
             let output_key = own_output.map(|output| hex(likeness::output_key(output)));
-            let error = own_output.filter(|_| row.status == "error");
+            let error = own_output.filter(|_| row.status == Status::Error);
             let error_key = error.and_then(|error| likeness::error_key(error, &mut self.letters)).map(hex);
             let [input, command, output] = [input, command, output].map(|text| text.filter(|_| stores));
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
@@ -530,7 +530,8 @@ mod tests {
         let context =
             Context { agent: "claude-code", redactor: &redactor, pricer: &pricer, content, zone: chrono_tz::Tz::UTC };
         let mut sink = Sink::collect(&context);
-        let prompt = MessageRow { message_id: "m", kind: "prompt", text: Some(FAILED), ..MessageRow::default() };
+        let prompt =
+            MessageRow { message_id: "m", kind: MessageKind::Prompt, text: Some(FAILED), ..MessageRow::default() };
         sink.message(prompt, false).unwrap();
         let token = format!("ghp_{}", "a1B2".repeat(9));
         let name = format!("mcp__{token}__run");
@@ -540,7 +541,7 @@ mod tests {
             mcp_server: Some(&token),
             input: Some(INPUT),
             output: Some(FAILED),
-            status: "error",
+            status: Status::Error,
             ..ToolCallRow::default()
         };
         sink.tool_call(call, false).unwrap();

@@ -11,6 +11,7 @@ use super::ledger::Ledger;
 use crate::error::{Error, Result};
 use crate::extract::{Facts, Note};
 use crate::source::{Extent, Fingerprint};
+use crate::tables::SourceState;
 
 /// Newest layout version, which this llrem writes. It reads all versions up to it.
 pub(crate) const VERSION: u32 = 1;
@@ -69,30 +70,8 @@ pub(crate) struct SourceEntry {
     pub(crate) extent: Option<Extent>,
 }
 
-/// Result of reading a source.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum SourceState {
-    #[default]
-    Ok,
-    Partial,
-    Empty,
-    Unreadable,
-    Encrypted,
-    Gone,
-}
-
 impl SourceState {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Partial => "partial",
-            Self::Empty => "empty",
-            Self::Unreadable => "unreadable",
-            Self::Encrypted => "encrypted",
-            Self::Gone => "gone",
-        }
-    }
-
+    /// Returns true if something of it could not be read.
     pub(crate) fn is_bad(self) -> bool {
         matches!(self, Self::Partial | Self::Unreadable)
     }

@@ -10,10 +10,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::fs;
 use super::layout::{Layout, STATE};
-use super::manifest::{Manifest, SourceEntry, SourceState};
+use super::manifest::{Manifest, SourceEntry};
 use crate::error::Result;
 use crate::extract::Report;
-use crate::tables::{RunRow, Runs, SourceRow, Sources};
+use crate::tables::{RunRow, Runs, SourceRow, SourceState, Sources};
 
 pub(super) fn sources(manifest: &Manifest) -> Result<RecordBatch> {
     let mut rows = Sources::default();
@@ -26,7 +26,7 @@ pub(super) fn sources(manifest: &Manifest) -> Result<RecordBatch> {
             kind: &source.kind,
             bytes: count(source.print.bytes),
             modified_at: Some(source.print.modified_us()).filter(|moment| *moment != 0),
-            state: source.state.as_str(),
+            state: source.state,
             lines: count(source.lines),
             bad_lines: count(source.bad_lines),
             first_bad_line: source.first_bad_line.map(count),

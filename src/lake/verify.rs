@@ -78,6 +78,7 @@ impl State {
         problems.extend(damaged_runs(layout));
         problems.extend(folder::problems(layout, &self.known_files()));
         problems.sort();
+        problems.dedup();
         if interrupted() { Err(Error::Interrupted) } else { Ok(problems) }
     }
 

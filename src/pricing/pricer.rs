@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use super::{ModelId, Price, PriceTable, Tokens, utc_day};
 use crate::error::Result;
-use crate::tables::{PriceTableRow, Prices, UsageRow};
+use crate::tables::{CostSource, PriceTableRow, Prices, UsageGrain, UsageRow};
 
 /// True if the row has any count. Otherwise a cost of 0 would be made up.
 fn has_usage(row: &UsageRow<'_>) -> bool {
@@ -92,8 +92,8 @@ impl Pricer {
 /// Adds the cost to a row: the recorded one, or else the list price.
 pub fn with_costs(row: UsageRow<'_>) -> UsageRow<'_> {
     let cost_source = match (row.cost_usd, row.list_cost_usd) {
-        (Some(_), _) => Some("recorded"),
-        (None, Some(_)) => Some("computed"),
+        (Some(_), _) => Some(CostSource::Recorded),
+        (None, Some(_)) => Some(CostSource::Computed),
         (None, None) => None,
     };
     UsageRow { cost_usd: row.cost_usd.or(row.list_cost_usd), cost_source, ..row }
@@ -110,7 +110,7 @@ fn tokens_of<'r>(row: &UsageRow<'r>) -> Tokens<'r> {
         web_searches: count(row.web_searches),
         tier: row.service_tier,
         inference_geo: row.inference_geo,
-        is_sum: row.grain != "response",
+        is_sum: row.grain != UsageGrain::Response,
     }
 }
 

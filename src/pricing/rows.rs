@@ -3,7 +3,8 @@
 use chrono::NaiveDate;
 
 use super::PriceTable;
-use super::table::{Model, ModelPrice, RateCard, Rates, Tier};
+use super::table::{Model, ModelPrice, RateCard, Rates};
+use crate::tables::{PriceKind, PriceTier};
 
 /// One rate of one model in a period.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,10 +17,10 @@ pub struct PriceRow<'a> {
     pub valid_from: Option<NaiveDate>,
     /// First day (UTC) after this rate; `None` if it is still valid.
     pub valid_until: Option<NaiveDate>,
-    /// `input`, `cache_read`, `cache_write_5m`, `cache_write_1h`, `output` or `web_search`.
-    pub kind: &'static str,
-    /// `standard`, `long_context`, `batch`, `flex`, `priority`, `ultrafast` or `fast`.
-    pub tier: &'static str,
+    /// Kind of price.
+    pub kind: PriceKind,
+    /// Tier of the requests.
+    pub tier: PriceTier,
     /// The rate applies to the whole request if its prompt has more tokens than this.
     pub threshold: Option<u64>,
     /// USD per million tokens, or per million searches.
@@ -44,7 +45,7 @@ fn rows_of_model(model: &Model) -> Vec<PriceRow<'_>> {
     rows
 }
 
-type Rate = (&'static str, &'static str, Option<u64>, f64);
+type Rate = (PriceKind, PriceTier, Option<u64>, f64);
 
 fn rates_of(price: &ModelPrice) -> Vec<Rate> {
     let mut rates = Vec::new();
@@ -52,13 +53,13 @@ fn rates_of(price: &ModelPrice) -> Vec<Rate> {
     for (over, card) in &price.long_context {
         push_card(&mut rates, price, card, Some(*over));
     }
-    rates.extend(price.web_search.map(|usd| ("web_search", Tier::Standard.name(), None, usd * 1e6)));
+    rates.extend(price.web_search.map(|usd| (PriceKind::WebSearch, PriceTier::Standard, None, usd * 1e6)));
     rates
 }
 
 fn push_card(rates: &mut Vec<Rate>, price: &ModelPrice, card: &RateCard, over: Option<u64>) {
-    let standard = if over.is_some() { "long_context" } else { Tier::Standard.name() };
-    let mut push = |tier: &'static str, of_tier: Rates| {
+    let standard = if over.is_some() { PriceTier::LongContext } else { PriceTier::Standard };
+    let mut push = |tier: PriceTier, of_tier: Rates| {
         rates.extend(of_tier.kinds().map(|(kind, rate)| (kind, tier, over, rate)));
     };
     push(standard, card.standard);
@@ -66,6 +67,6 @@ fn push_card(rates: &mut Vec<Rate>, price: &ModelPrice, card: &RateCard, over: O
         push(tier.name(), *of_tier);
     }
     if let Some(factor) = price.fast {
-        push(Tier::Fast.name(), card.standard.scaled(factor));
+        push(PriceTier::Fast, card.standard.scaled(factor));
     }
 }

@@ -7,6 +7,7 @@ use chrono::NaiveDate;
 use serde::Deserialize;
 
 use super::dated::Change;
+use crate::tables::{PriceKind, PriceTier};
 
 pub(super) const BUNDLED: &str = include_str!("prices.json");
 
@@ -44,14 +45,14 @@ impl Rates {
         }
     }
 
-    /// Returns every known rate, with the name of its kind of token.
-    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
+    /// Returns every known rate, with its kind of token.
+    pub fn kinds(&self) -> impl Iterator<Item = (PriceKind, f64)> + use<> {
         [
-            ("input", self.input),
-            ("cache_read", self.cache_read),
-            ("cache_write_5m", self.cache_write_5m),
-            ("cache_write_1h", self.cache_write_1h),
-            ("output", self.output),
+            (PriceKind::Input, self.input),
+            (PriceKind::CacheRead, self.cache_read),
+            (PriceKind::CacheWrite5m, self.cache_write_5m),
+            (PriceKind::CacheWrite1h, self.cache_write_1h),
+            (PriceKind::Output, self.output),
         ]
         .into_iter()
         .filter_map(|(kind, rate)| Some((kind, rate?)))
@@ -91,14 +92,14 @@ impl Tier {
     }
 
     /// Returns the name in the `prices` table.
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> PriceTier {
         match self {
-            Self::Standard => "standard",
-            Self::Batch => "batch",
-            Self::Flex => "flex",
-            Self::Priority => "priority",
-            Self::Ultrafast => "ultrafast",
-            Self::Fast => "fast",
+            Self::Standard => PriceTier::Standard,
+            Self::Batch => PriceTier::Batch,
+            Self::Flex => PriceTier::Flex,
+            Self::Priority => PriceTier::Priority,
+            Self::Ultrafast => PriceTier::Ultrafast,
+            Self::Fast => PriceTier::Fast,
         }
     }
 }

@@ -2,6 +2,7 @@ use chrono::NaiveDate;
 use proptest::prelude::*;
 
 use super::*;
+use crate::tables::{PriceKind, PriceTier};
 
 mod dated;
 mod known;
@@ -388,15 +389,18 @@ fn a_bad_file_is_refused() {
 #[test]
 fn rows_show_rates_by_time_tier_and_threshold() {
     let table = PriceTable::bundled();
-    let rate = |model: &str, kind: &str, tier: &str, from: Option<NaiveDate>| {
+    let rate = |model: &str, kind: PriceKind, tier: PriceTier, from: Option<NaiveDate>| {
         let row = table.rows().find(|row| (row.model, row.kind, row.tier, row.valid_from) == (model, kind, tier, from));
         row.map(|row| (row.threshold, row.usd_per_million))
     };
-    assert_eq!(rate("o3", "input", "standard", None), Some((None, 10.0)));
-    assert_eq!(rate("o3", "input", "standard", day("2025-06-10")), Some((None, 2.0)));
-    assert_eq!(rate("claude-sonnet-4-5", "cache_write_1h", "long_context", None), Some((Some(200_000), 12.0)));
-    assert_eq!(rate("claude-opus-5", "output", "fast", None), Some((None, 50.0)));
-    assert_eq!(rate("claude-opus-5", "web_search", "standard", None), Some((None, 10_000.0)));
+    assert_eq!(rate("o3", PriceKind::Input, PriceTier::Standard, None), Some((None, 10.0)));
+    assert_eq!(rate("o3", PriceKind::Input, PriceTier::Standard, day("2025-06-10")), Some((None, 2.0)));
+    assert_eq!(
+        rate("claude-sonnet-4-5", PriceKind::CacheWrite1h, PriceTier::LongContext, None),
+        Some((Some(200_000), 12.0))
+    );
+    assert_eq!(rate("claude-opus-5", PriceKind::Output, PriceTier::Fast, None), Some((None, 50.0)));
+    assert_eq!(rate("claude-opus-5", PriceKind::WebSearch, PriceTier::Standard, None), Some((None, 10_000.0)));
     assert!(table.rows().all(|row| row.usd_per_million >= 0.0 && row.usd_per_million.is_finite()));
 }
 

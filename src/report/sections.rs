@@ -7,7 +7,7 @@ use super::Page;
 use super::figures::{Figures, Kind};
 use super::plot::{self, Plot, Series};
 use crate::Result;
-use crate::tables::FINDINGS;
+use crate::tables::{ColumnDef, FINDINGS};
 
 /// The query of the headline.
 pub(super) const TOTALS: &str = "totals";
@@ -199,7 +199,7 @@ impl Section {
 pub(super) fn findings(page: &Page<'_>) -> Result<Markup> {
     let doc = |column: &str| {
         let known = FINDINGS.columns.iter().find(|known| known.name == column);
-        known.map(|known| known.doc.trim().to_owned()).unwrap_or_default()
+        known.map(ColumnDef::described).unwrap_or_default()
     };
     let found = &page.findings;
     Ok(html! {

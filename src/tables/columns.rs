@@ -22,6 +22,8 @@ pub trait Column {
     type Array: Array + 'static;
     /// True if a value may be null.
     const NULLABLE: bool = false;
+    /// All values that it may take; empty if it may take any.
+    const VALUES: &'static [&'static str] = &[];
     /// The Arrow type that every reader sees.
     fn data_type() -> DataType;
     /// Returns an empty builder that has allocated nothing: most sessions are small, and many are in memory at once.
@@ -215,6 +217,8 @@ pub struct ColumnDef {
     pub data_type: fn() -> DataType,
     /// True if it may be null (the agent does not record it).
     pub nullable: bool,
+    /// All values that it may take; empty if it may take any.
+    pub values: &'static [&'static str],
     /// Its privacy class.
     pub privacy: Privacy,
     /// How it is stored.
@@ -248,8 +252,14 @@ impl TableDef {
 
 impl ColumnDef {
     fn field(&self) -> Field {
-        let comment = HashMap::from([("comment".to_owned(), self.doc.trim().to_owned())]);
+        let comment = HashMap::from([("comment".to_owned(), self.described())]);
         Field::new(self.name, (self.data_type)(), self.nullable).with_metadata(comment)
+    }
+
+    /// Returns its meaning, with the values that it may take.
+    pub fn described(&self) -> String {
+        let doc = self.doc.trim();
+        if self.values.is_empty() { doc.to_owned() } else { format!("{doc} One of: {}.", self.values.join(", ")) }
     }
 
     /// Returns the SQL name of the type.
@@ -284,6 +294,7 @@ macro_rules! lake_table {
                 doc: concat!($($doc),+),
                 data_type: <$kind as $crate::tables::columns::Column>::data_type,
                 nullable: <$kind as $crate::tables::columns::Column>::NULLABLE,
+                values: <$kind as $crate::tables::columns::Column>::VALUES,
                 privacy: $crate::tables::columns::Privacy::$privacy,
                 encoding: $crate::tables::columns::Encoding::$encoding,
             }),+],

@@ -1,4 +1,5 @@
 use super::columns::{Bool, I64, Opt, Str, Ts, lake_table};
+use super::vocabulary::{MessageKind, Role};
 
 lake_table! {
     /// One row for each message of a session; the lines of one API response are one message.
@@ -15,10 +16,10 @@ lake_table! {
         turn: Opt<I64> [Fact, Plain],
         /// When it was written.
         timestamp: Opt<Ts> [Fact, Deltas],
-        /// Author: user, assistant, system or tool.
-        role: Str [Name, Words],
-        /// Kind: prompt, reply, tool_result, compaction, summary, command, meta, notice, api_error, permission or abort.
-        kind: Str [Name, Words],
+        /// Author.
+        role: Role [Name, Words],
+        /// Kind of message.
+        kind: MessageKind [Name, Words],
         /// Text; null for tool results, whose text is in `tool_calls.output`.
         text: Opt<Str> [Text, Text],
         /// Sketch of a prompt's words: 32 places of two hex digits. The share of equal places of two sketches estimates how

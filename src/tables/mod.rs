@@ -7,6 +7,7 @@ mod sessions;
 mod state;
 mod tool_calls;
 mod usage;
+mod vocabulary;
 
 use arrow::array::{ArrayData, ArrayRef, make_array};
 use arrow::datatypes::Field;
@@ -21,6 +22,10 @@ pub use state::{
 };
 pub use tool_calls::{TOOL_CALLS, ToolCallColumns, ToolCallRow, ToolCalls};
 pub use usage::{USAGE, Usage, UsageColumns, UsageRow};
+pub use vocabulary::{
+    Basis, Category, CostSource, MessageKind, PriceKind, PriceTier, Role, SessionKind, Severity, SourceState, Status,
+    Unlisted, UsageGrain, Vocabulary,
+};
 
 /// The tables that the lake stores as Parquet, in the order in which a session is written.
 pub static LAKE_TABLES: [&TableDef; 4] = [&SESSIONS, &MESSAGES, &TOOL_CALLS, &USAGE];

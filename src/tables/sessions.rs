@@ -1,12 +1,13 @@
 use super::columns::{Bool, F64, I64, Opt, Str, StrList, Ts, lake_table};
+use super::vocabulary::SessionKind;
 
 lake_table! {
     /// One row for each session; a subagent's run is a session of its own.
     SESSIONS = "sessions", row SessionRow, builder Sessions, columns SessionColumns {
         /// Identity of the session, together with machine and agent.
         session_id: Str [Id, Words],
-        /// Kind of session: `session`, `subagent`, `side_agent` (the agent's own helper calls) or `prompts` (typed prompts whose transcript is gone).
-        kind: Str [Name, Words],
+        /// Kind of session; `side_agent` is a helper call of the agent itself, `prompts` are typed prompts whose transcript is gone.
+        kind: SessionKind [Name, Words],
         /// Version of the agent that wrote the last record.
         agent_version: Opt<Str> [Name, Words],
         /// User that the agent ran as, where known.

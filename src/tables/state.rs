@@ -1,6 +1,7 @@
 //! Tables that llrem computes from the lake's state, the price table and the detectors. They are not stored as Parquet.
 
 use super::columns::{F64, I64, Opt, Str, StrList, Ts, state_table};
+use super::vocabulary::{Basis, PriceKind, PriceTier, Severity, SourceState};
 
 state_table! {
     /// One row for each file or database that was ever read.
@@ -15,8 +16,8 @@ state_table! {
         bytes: I64,
         /// Modification time when it was last read.
         modified_at: Opt<Ts>,
-        /// State: ok, partial (some lines were bad), empty, unreadable, encrypted or gone.
-        state: Str,
+        /// State; `partial` if some lines were bad.
+        state: SourceState,
         /// Lines or records read.
         lines: I64,
         /// Lines or records that could not be read.
@@ -93,10 +94,10 @@ state_table! {
         valid_from: Opt<Str>,
         /// Day after the last one of the price; null if it is still valid. YYYY-MM-DD.
         valid_until: Opt<Str>,
-        /// Kind of price: input, cache_read, cache_write_5m, cache_write_1h, output or web_search.
-        kind: Str,
-        /// Tier: standard, long_context, priority, flex, fast, ultrafast or batch.
-        tier: Str,
+        /// Kind of price.
+        kind: PriceKind,
+        /// Tier of the requests.
+        tier: PriceTier,
         /// Input tokens above which the long-context price applies to the whole request.
         threshold: Opt<I64>,
         /// Price. USD for a million tokens (for a million searches if kind is web_search).
@@ -117,8 +118,8 @@ state_table! {
         project: Opt<Str>,
         /// When the session started.
         started_at: Opt<Ts>,
-        /// Severity: low, medium or high.
-        severity: Str,
+        /// Severity.
+        severity: Severity,
         /// Occurrences within the finding. Count.
         occurrences: I64,
         /// Wasted tokens, without responses that another finding counts; null if unknown. Tokens.
@@ -133,8 +134,8 @@ state_table! {
         evidence: Str,
         /// Description of the problem, with advice.
         explanation: Str,
-        /// Origin of the waste: measured (the cost of responses) or estimated.
-        basis: Str,
+        /// Origin of the waste; `measured` is the cost of responses.
+        basis: Basis,
         /// Machine that the session ran on.
         machine: Str,
         /// Wasted cost of the finding when looked at alone. USD.

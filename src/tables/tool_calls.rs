@@ -1,4 +1,5 @@
 use super::columns::{Bool, I64, Opt, Str, Ts, lake_table};
+use super::vocabulary::{Category, Status};
 
 lake_table! {
     /// One row for each tool call, with its result.
@@ -17,8 +18,8 @@ lake_table! {
         turn: Opt<I64> [Fact, Plain],
         /// Tool, as the agent names it.
         name: Str [Name, Words],
-        /// Kind of tool: shell, read, write, edit, search, web, browser, task, todo, mcp or other.
-        category: Str [Name, Words],
+        /// Kind of tool.
+        category: Category [Name, Words],
         /// MCP server that provides the tool.
         mcp_server: Opt<Str> [Name, Words],
         /// Arguments as JSON text.
@@ -31,8 +32,8 @@ lake_table! {
         command: Opt<Str> [Text, Text],
         /// File that the call reads or changes.
         file_path: Opt<Str> [Place, Words],
-        /// How the call ended: ok, error, rejected, interrupted, or pending if no result is known.
-        status: Str [Name, Words],
+        /// How the call ended; `pending` if no result is known.
+        status: Status [Name, Words],
         /// True if the agent itself refused the call: by a rule, a mode, a hook, or because nobody could be asked. Its status
         /// is error, or rejected if nobody could be asked for an approval. Null if the agent does not record it.
         is_denied: Opt<Bool> [Fact, Plain],

@@ -1,4 +1,5 @@
 use super::columns::{Bool, F64, I64, Opt, Str, Ts, lake_table};
+use super::vocabulary::{CostSource, UsageGrain};
 
 lake_table! {
     /// One row for each billed API response, or the finest grain that the agent stores.
@@ -39,8 +40,8 @@ lake_table! {
         web_searches: Opt<I64> [Fact, Plain],
         /// Cost as the agent recorded it, or else computed from the tokens and the price of that day; null if the model has no known price. USD.
         cost_usd: Opt<F64> [Fact, Plain],
-        /// Origin of the cost: recorded or computed; null if the cost is null.
-        cost_source: Opt<Str> [Name, Words],
+        /// Origin of the cost; null if the cost is null.
+        cost_source: Opt<CostSource> [Name, Words],
         /// Cost of the tokens by the prices of that day, whatever the agent recorded; null if the model has no known price. USD.
         list_cost_usd: Opt<F64> [Fact, Plain],
         /// Duration of the response, where recorded. Milliseconds.
@@ -51,8 +52,8 @@ lake_table! {
         service_tier: Opt<Str> [Name, Words],
         /// Region of the inference, where recorded; `us` costs more.
         inference_geo: Opt<Str> [Name, Words],
-        /// Grain of the row: response, turn or session. The same tokens never have rows of two grains.
-        grain: Str [Name, Words],
+        /// Grain of the row. The same tokens never have rows of two grains.
+        grain: UsageGrain [Name, Words],
         /// True if the counts are not exact: the agent recorded only a running count, so that the true output is larger, or it
         /// rounded or estimated them.
         is_partial: Bool [Fact, Plain],

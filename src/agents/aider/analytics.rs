@@ -7,7 +7,7 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Moment, Object, Text, TokenNumber, Usd, record};
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 record! {
     /// One line of the log.
@@ -112,7 +112,7 @@ impl<'s> RecordReader<'s> for Log<'s, '_> {
             "message_send_exception" => {
                 let exception = properties.and_then(|properties| properties.exception.get());
                 let id = self.id_of(record, event);
-                self.tell(record, line, &id, ("api_error", exception.unwrap_or(event)))
+                self.tell(record, line, &id, (MessageKind::ApiError, exception.unwrap_or(event)))
             }
             _ => Ok(()),
         }
@@ -130,7 +130,7 @@ impl Log<'_, '_> {
         let session = self.numbered(name.clone());
         let id = format!("{session}:start");
         self.launch = Some(Launch { name, session, began: record.time.0, version: None, seq: 0 });
-        self.tell(record, line, &id, ("meta", event))
+        self.tell(record, line, &id, (MessageKind::Meta, event))
     }
 
     /// What an event is called: by itself and its moment, so that it is still the same one when lines before it are gone.
@@ -150,7 +150,7 @@ impl Log<'_, '_> {
         record: &Line<'_>,
         line: u64,
         id: &str,
-        (kind, text): (&'static str, &str),
+        (kind, text): (MessageKind, &str),
     ) -> Result<(), Reject> {
         let Some(launch) = &mut self.launch else { return Ok(()) };
         let row = MessageRow {
@@ -158,10 +158,10 @@ impl Log<'_, '_> {
             seq: launch.seq,
             message_id: id,
             timestamp: record.time.0,
-            role: "system",
+            role: Role::System,
             kind,
             text: Some(text),
-            is_error: kind == "api_error",
+            is_error: kind == MessageKind::ApiError,
             source_line: i64::try_from(line).ok(),
             ..MessageRow::default()
         };
@@ -185,7 +185,7 @@ impl Log<'_, '_> {
             input_tokens: Some(send.sent),
             output_tokens: Some(send.received),
             cost_usd: send.cost,
-            grain: "turn",
+            grain: UsageGrain::Turn,
             is_partial: true,
             source_line: i64::try_from(line).ok(),
             ..UsageRow::default()
@@ -200,7 +200,6 @@ impl Log<'_, '_> {
         let Some(launch) = self.launch.take() else { return Ok(()) };
         self.out.end_session(Facts {
             session_id: launch.session,
-            kind: "session",
             agent_version: launch.version,
             first_moment: launch.began,
             ..Facts::default()

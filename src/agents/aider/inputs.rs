@@ -7,7 +7,7 @@ use chrono::NaiveDateTime;
 use super::{INPUTS, chat_key, clock};
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::{Source, TORN_END};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 
 /// One entry: what was typed at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,12 +54,12 @@ pub(super) fn beside(source: &Source<'_>) -> Vec<Input> {
 }
 
 /// The kind of message that something typed is.
-pub(super) fn kind_of(text: &str) -> &'static str {
+pub(super) fn kind_of(text: &str) -> MessageKind {
     match command_of(text) {
-        Some(("ask" | "code" | "architect" | "context" | "help", text)) if !text.is_empty() => "prompt",
-        Some(_) => "command",
-        None if text.starts_with('!') => "command",
-        None => "prompt",
+        Some(("ask" | "code" | "architect" | "context" | "help", text)) if !text.is_empty() => MessageKind::Prompt,
+        Some(_) => MessageKind::Command,
+        None if text.starts_with('!') => MessageKind::Command,
+        None => MessageKind::Prompt,
     }
 }
 
@@ -112,7 +112,7 @@ fn push(inputs: &[Input], project: Option<&str>, chat: u64, out: &mut Sink<'_>) 
             message_id: &id,
             turn: Some(seq + 1),
             timestamp,
-            role: "user",
+            role: Role::User,
             kind: kind_of(&input.text),
             text: Some(&input.text),
             source_line: i64::try_from(input.line).ok(),
@@ -124,7 +124,7 @@ fn push(inputs: &[Input], project: Option<&str>, chat: u64, out: &mut Sink<'_>) 
     out.end_session(Facts {
         first_moment: out.local_moment(first.time),
         session_id: session,
-        kind: "prompts",
+        kind: SessionKind::Prompts,
         project_path: project.map(str::to_owned),
         ..Facts::default()
     })
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!(command_of("/add a.py"), Some(("add", "a.py")));
         assert_eq!(command_of("/chat-mode"), Some(("chat-mode", "")));
         assert_eq!(command_of("/home/ana/x.py is broken"), None);
-        assert_eq!(kind_of("/ask why?"), "prompt");
-        assert_eq!(kind_of("/ask"), "command");
-        assert_eq!(kind_of("!ls"), "command");
+        assert_eq!(kind_of("/ask why?"), MessageKind::Prompt);
+        assert_eq!(kind_of("/ask"), MessageKind::Command);
+        assert_eq!(kind_of("!ls"), MessageKind::Command);
     }
 }

@@ -15,7 +15,7 @@ use super::inputs::{self, command_of};
 use super::told::{self, Told};
 use super::{reasoning, session_id, tokens};
 use crate::extract::{Facts, Kind, Reject, Sink};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 use acts::Acts;
 use usage::Ahead;
 
@@ -71,8 +71,8 @@ struct Reply {
 #[derive(Clone, Copy)]
 struct Message<'t> {
     line: u64,
-    role: &'static str,
-    kind: &'static str,
+    role: Role,
+    kind: MessageKind,
     text: &'t str,
     timestamp: Option<i64>,
 }
@@ -152,7 +152,7 @@ impl Run {
         }
         let banner = std::mem::take(&mut self.banner);
         let (line, timestamp) = (self.line, self.moment);
-        self.push(Message { line, role: "system", kind: "meta", text: &banner, timestamp }, out)
+        self.push(Message { line, role: Role::System, kind: MessageKind::Meta, text: &banner, timestamp }, out)
     }
 
     fn typed(&mut self, text: &str, line: u64, out: &mut Sink<'_>, beside: &mut Beside) -> Result<(), Reject> {
@@ -165,13 +165,13 @@ impl Run {
         let timestamp = self.time_of_input(text, out, beside);
         self.moment = timestamp.or(self.moment);
         if text == "<blank>" {
-            return self.push(Message { line, role: "user", kind: "meta", text: "", timestamp }, out);
+            return self.push(Message { line, role: Role::User, kind: MessageKind::Meta, text: "", timestamp }, out);
         }
         let kind = inputs::kind_of(text);
         self.turn += 1;
-        self.is_awaiting = kind == "prompt";
-        self.echo = command_of(text).filter(|_| kind == "prompt").map(|(_, text)| text.to_owned());
-        self.push(Message { line, role: "user", kind, text, timestamp }, out)
+        self.is_awaiting = kind == MessageKind::Prompt;
+        self.echo = command_of(text).filter(|_| kind == MessageKind::Prompt).map(|(_, text)| text.to_owned());
+        self.push(Message { line, role: Role::User, kind, text, timestamp }, out)
     }
 
     /// When something was typed: the inputs of the run's time come in the same order.
@@ -193,7 +193,7 @@ impl Run {
         self.settle(out)?;
         self.echo = None;
         if let Some((text, line)) = self.interrupted.take() {
-            self.push(Message { line, role: "user", kind: "abort", text: &text, timestamp: None }, out)?;
+            self.push(Message { line, role: Role::User, kind: MessageKind::Abort, text: &text, timestamp: None }, out)?;
         }
         let (text, thinking) = reasoning::split(text);
         let id = self.record_id(line);
@@ -242,13 +242,18 @@ impl Run {
             }
             Told::Failed => {
                 self.is_awaiting = false;
-                self.push(Message { line, role: "system", kind: "api_error", text, timestamp: None }, out)?;
+                self.push(
+                    Message { line, role: Role::System, kind: MessageKind::ApiError, text, timestamp: None },
+                    out,
+                )?;
             }
             Told::Retrying => self.is_awaiting = true,
-            Told::Limit => self.push(Message { line, role: "system", kind: "notice", text, timestamp: None }, out)?,
+            Told::Limit => {
+                self.push(Message { line, role: Role::System, kind: MessageKind::Notice, text, timestamp: None }, out)?;
+            }
             Told::Interrupted if self.is_awaiting => {
                 self.is_awaiting = false;
-                self.push(Message { line, role: "user", kind: "abort", text, timestamp: None }, out)?;
+                self.push(Message { line, role: Role::User, kind: MessageKind::Abort, text, timestamp: None }, out)?;
             }
             Told::Interrupted => self.interrupted = Some((text.to_owned(), line)),
             told => self.act(&told, text, line, out, beside)?,
@@ -263,7 +268,7 @@ impl Run {
         let Some(session_id) = self.id.take() else { return Ok(None) };
         let first_moment = self.started.and_then(|started| out.local_moment(started));
         let agent_version = self.version.take();
-        Ok(Some(Facts { session_id, kind: "session", agent_version, first_moment, ..Facts::default() }))
+        Ok(Some(Facts { session_id, agent_version, first_moment, ..Facts::default() }))
     }
 
     /// Hands on what was held, because something else follows.
@@ -282,7 +287,13 @@ impl Run {
             response_id: reply.response.as_deref(),
             ..row(
                 session,
-                &Message { line: reply.line, role: "assistant", kind: "reply", text: "", timestamp: reply.timestamp },
+                &Message {
+                    line: reply.line,
+                    role: Role::Assistant,
+                    kind: MessageKind::Reply,
+                    text: "",
+                    timestamp: reply.timestamp,
+                },
             )
         };
         out.message(row, false)?;
@@ -303,7 +314,7 @@ impl Run {
         };
         self.seq += 1;
         out.message(row, false)?;
-        if message.role == "user" && message.timestamp.is_some() {
+        if message.role == Role::User && message.timestamp.is_some() {
             out.from_companion(Kind::Message, &id);
         }
         Ok(())
@@ -331,7 +342,7 @@ fn row<'r>(session: &'r str, message: &Message<'r>) -> MessageRow<'r> {
         role: message.role,
         kind: message.kind,
         text: Some(message.text),
-        is_error: message.kind == "api_error",
+        is_error: message.kind == MessageKind::ApiError,
         source_line: i64::try_from(message.line).ok(),
         ..MessageRow::default()
     }

@@ -7,7 +7,7 @@ use super::blocks::Block;
 use super::inputs::kind_of;
 use super::{session_id, tokens};
 use crate::extract::{Facts, Reject, Sink};
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 /// The session as read so far.
 pub(super) struct Seed {
@@ -53,19 +53,19 @@ impl Seed {
         }
         let id = format!("{}#line-{line}", self.id);
         let (text, role, kind) = match block {
-            Block::Typed(text) => (text, "user", kind_of(text)),
-            Block::Reply(text) => (text, "assistant", "reply"),
+            Block::Typed(text) => (text, Role::User, kind_of(text)),
+            Block::Reply(text) => (text, Role::Assistant, MessageKind::Reply),
             Block::Printed(text) => return self.usage(text, &id, line, out),
             Block::Started(_) | Block::Heading(_) => return Ok(()),
         };
-        self.reply = (kind == "reply").then(|| (self.seq, id.clone()));
+        self.reply = (kind == MessageKind::Reply).then(|| (self.seq, id.clone()));
         let row = MessageRow {
             session_id: &self.id,
             seq: self.seq,
             message_id: &id,
             turn: Some(self.turn),
             // Only what was typed has a moment.
-            timestamp: self.moment.filter(|_| role == "user"),
+            timestamp: self.moment.filter(|_| role == Role::User),
             role,
             kind,
             text: Some(text),
@@ -92,7 +92,7 @@ impl Seed {
             cache_write_5m_tokens: numbers.cache_write,
             output_tokens: Some(numbers.output),
             cost_usd: printed.cost,
-            grain: "turn",
+            grain: UsageGrain::Turn,
             is_partial: true,
             source_line: i64::try_from(line).ok(),
             ..UsageRow::default()
@@ -103,6 +103,6 @@ impl Seed {
     /// Ends the session; none where it has no row.
     pub(super) fn end(self, out: &Sink<'_>) -> Option<Facts> {
         let first_moment = out.local_moment(self.began);
-        (self.seq > 0).then(|| Facts { session_id: self.id, kind: "session", first_moment, ..Facts::default() })
+        (self.seq > 0).then(|| Facts { session_id: self.id, first_moment, ..Facts::default() })
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::tools::Asked;
 use crate::agents::waiting::Waiting;
 use crate::extract::{Reject, Sink};
-use crate::tables::ToolCallRow;
+use crate::tables::{Status, ToolCallRow};
 
 /// A call as made.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(in crate::agents) struct Call {
     /// Microseconds since 1970.
     pub(in crate::agents) started_at: Option<i64>,
     /// What the person decided: `rejected`.
-    pub(in crate::agents) decision: Option<&'static str>,
+    pub(in crate::agents) decision: Option<Status>,
     /// Session of the subagent that it started.
     pub(in crate::agents) child: Option<String>,
     pub(in crate::agents) is_sidechain: bool,
@@ -31,7 +31,7 @@ pub(in crate::agents) struct Call {
 
 /// How a call ended.
 pub(in crate::agents) struct Outcome<'t> {
-    pub(in crate::agents) status: &'static str,
+    pub(in crate::agents) status: Status,
     pub(in crate::agents) exit_code: Option<i64>,
     pub(in crate::agents) output: Option<Cow<'t, str>>,
     /// Microseconds since 1970.
@@ -107,7 +107,7 @@ impl Calls {
 
     /// Hands on those that never got a result.
     pub(in crate::agents) fn push_pending(&mut self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let pending = Outcome { status: "pending", exit_code: None, output: None, ended_at: None };
+        let pending = Outcome { status: Status::Pending, exit_code: None, output: None, ended_at: None };
         self.0.drain().try_for_each(|call| call.push(session, &pending, out))
     }
 }

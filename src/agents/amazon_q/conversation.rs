@@ -12,7 +12,7 @@ use crate::agents::ids::Prints;
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Object, Raw, Text};
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
 /// What is sent without the person having typed it.
 const AUTOMATIC: [&str; 2] =
@@ -116,7 +116,6 @@ impl<'o, 's> Conversation<'o, 's> {
     /// Completes the session.
     pub(in crate::agents) fn finish(self) -> Result<(), Reject> {
         self.thread.finish(Facts {
-            kind: "session",
             project_path: self.project,
             // A title goes before a summary, and a summary of a conversation is no title.
             title: self.first_prompt.filter(|_| self.summary.is_some()),
@@ -144,7 +143,7 @@ impl<'o, 's> Conversation<'o, 's> {
             timestamp: request.end.0,
             model: model.as_deref().filter(|_| response.is_some()),
             response_id: response,
-            ..blank("system", "compaction", &id)
+            ..blank(Role::System, MessageKind::Compaction, &id)
         };
         self.thread.push(row)?;
         if let Some(response) = response {
@@ -251,16 +250,16 @@ impl<'o, 's> Conversation<'o, 's> {
             self.thread.next_turn();
             self.first_prompt.get_or_insert_with(|| text.to_owned());
         }
-        let kind = if is_automatic { "meta" } else { "prompt" };
+        let kind = if is_automatic { MessageKind::Meta } else { MessageKind::Prompt };
         let attachments = i64::try_from(user.images.0.len()).unwrap_or(0);
-        let row = MessageRow { text: Some(text), timestamp, attachments, ..blank("user", kind, &id) };
+        let row = MessageRow { text: Some(text), timestamp, attachments, ..blank(Role::User, kind, &id) };
         self.thread.push(row)
     }
 
     /// Ends the calls that the rules of the program forbade: those that the text names, else all that wait.
     fn forbid(&mut self, text: &str, ended_at: Option<i64>) -> Result<(), Reject> {
         for call in self.thread.calls.take_named_in(text) {
-            let end = Outcome { status: "error", exit_code: None, output: Some(text.into()), ended_at };
+            let end = Outcome { status: Status::Error, exit_code: None, output: Some(text.into()), ended_at };
             call.push(&self.thread.id, &end, self.thread.out)?;
         }
         Ok(())
@@ -271,7 +270,7 @@ impl<'o, 's> Conversation<'o, 's> {
         let mut first = None;
         for result in results.results.0.iter().filter_map(|result| result.0.as_ref()) {
             let end = outcome(result, moment);
-            is_error |= end.status != "ok";
+            is_error |= end.status != Status::Ok;
             let call_id = result.id.get().unwrap_or_default();
             first = first.or(result.id.get());
             self.thread.end_call(call_id, &end)?;
@@ -281,7 +280,7 @@ impl<'o, 's> Conversation<'o, 's> {
         }
         let id = first.or(id).map(|id| format!("{id}:r"));
         let id = id.unwrap_or_else(|| self.printed("tool", moment, []));
-        self.thread.push(MessageRow { timestamp: moment, is_error, ..blank("tool", "tool_result", &id) })
+        self.thread.push(MessageRow { timestamp: moment, is_error, ..blank(Role::Tool, MessageKind::ToolResult, &id) })
     }
 
     fn take_reply(
@@ -297,7 +296,7 @@ impl<'o, 's> Conversation<'o, 's> {
             timestamp: request.end.0,
             model: model.as_deref(),
             response_id: response,
-            ..blank("assistant", "reply", id)
+            ..blank(Role::Assistant, MessageKind::Reply, id)
         };
         self.thread.push(row)?;
         for (place, call) in reply.calls.0.iter().filter_map(|call| call.0.as_ref()).enumerate() {
@@ -334,6 +333,6 @@ fn asked(original: Raw<'_>, repaired: Raw<'_>) -> Option<String> {
 }
 
 /// A message with nothing in it yet.
-pub(in crate::agents) fn blank<'r>(role: &'r str, kind: &'r str, id: &'r str) -> MessageRow<'r> {
+pub(in crate::agents) fn blank(role: Role, kind: MessageKind, id: &str) -> MessageRow<'_> {
     MessageRow { message_id: id, role, kind, ..MessageRow::default() }
 }

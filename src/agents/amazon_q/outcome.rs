@@ -6,6 +6,7 @@ use super::calls::Outcome;
 use super::record::{CommandResult, ToolResult};
 use crate::agents::kit::texts::join;
 use crate::source::records::Text;
+use crate::tables::Status;
 
 /// What is written for a call that the person did not allow, whether by `n`, by another prompt, or by Ctrl-C.
 const CANCELLED: &str = "Tool use was cancelled by the user";
@@ -37,10 +38,10 @@ pub(in crate::agents) fn ended(
     ended_at: Option<i64>,
 ) -> Outcome<'_> {
     let status = match output.as_deref() {
-        Some(text) if !is_success && text.contains(CANCELLED) => "rejected",
-        _ if !is_success => "error",
-        _ if exit_code.is_some_and(|code| code != 0) => "error",
-        _ => "ok",
+        Some(text) if !is_success && text.contains(CANCELLED) => Status::Rejected,
+        _ if !is_success => Status::Error,
+        _ if exit_code.is_some_and(|code| code != 0) => Status::Error,
+        _ => Status::Ok,
     };
     Outcome { status, exit_code, output, ended_at }
 }
@@ -49,17 +50,20 @@ pub(in crate::agents) fn ended(
 mod tests {
     use super::*;
 
-    fn of(json: &str) -> (&'static str, Option<i64>) {
+    fn of(json: &str) -> (Status, Option<i64>) {
         let Outcome { status, exit_code, .. } = outcome(&serde_json::from_str(json).unwrap(), None);
         (status, exit_code)
     }
 
     #[test]
     fn outcomes() {
-        assert_eq!(of(r#"{"content":[{"Json":{"exit_status":"2"}}],"status":"Success"}"#), ("error", Some(2)));
-        assert_eq!(of(r#"{"content":[{"Json":{"exit_status":"0"}}],"status":"Success"}"#), ("ok", Some(0)));
-        assert_eq!(of(r#"{"content":[{"Text":"no such file"}],"status":"Error"}"#), ("error", None));
-        assert_eq!(of(r#"{"content":[{"Text":"Tool use was cancelled by the user"}],"status":"Error"}"#).0, "rejected");
-        assert_eq!(of(r#"{"content":null}"#), ("ok", None));
+        assert_eq!(of(r#"{"content":[{"Json":{"exit_status":"2"}}],"status":"Success"}"#), (Status::Error, Some(2)));
+        assert_eq!(of(r#"{"content":[{"Json":{"exit_status":"0"}}],"status":"Success"}"#), (Status::Ok, Some(0)));
+        assert_eq!(of(r#"{"content":[{"Text":"no such file"}],"status":"Error"}"#), (Status::Error, None));
+        assert_eq!(
+            of(r#"{"content":[{"Text":"Tool use was cancelled by the user"}],"status":"Error"}"#).0,
+            Status::Rejected
+        );
+        assert_eq!(of(r#"{"content":null}"#), (Status::Ok, None));
     }
 }

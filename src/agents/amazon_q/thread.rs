@@ -6,7 +6,7 @@ use super::ids::Ids;
 use crate::agents::ids::Prints;
 use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, key, session_key};
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageKind, MessageRow, UsageRow};
 
 /// What Kiro CLI took over from Amazon Q, with its ids, is Amazon Q's where both have it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl<'o, 's> Thread<'o, 's> {
         self.seq += 1;
         self.has_rows = true;
         let id = row.message_id.to_owned();
-        if row.kind == "reply" {
+        if row.kind == MessageKind::Reply {
             self.reply = Some(id.clone());
         }
         self.out.message(row, self.is_copy)?;

@@ -2,6 +2,7 @@
 
 use crate::agents::mcp;
 use crate::source::records::{List, Object, Text, record};
+use crate::tables::Category;
 
 record! {
     /// Arguments, as far as columns tell of them.
@@ -17,7 +18,7 @@ record! {
 
 /// What a call asks for.
 pub(in crate::agents) struct Asked {
-    pub(in crate::agents) category: &'static str,
+    pub(in crate::agents) category: Category,
     pub(in crate::agents) server: Option<String>,
     pub(in crate::agents) command: Option<String>,
     pub(in crate::agents) file: Option<String>,
@@ -34,8 +35,8 @@ impl Asked {
         Self {
             category,
             server: server.map(str::to_owned),
-            command: own(&arguments.command).filter(|_| category == "shell"),
-            file: own(&arguments.path).or_else(operation).filter(|_| matches!(category, "read" | "write" | "edit")),
+            command: own(&arguments.command).filter(|_| category == Category::Shell),
+            file: own(&arguments.path).or_else(operation).filter(|_| category.has_file()),
         }
     }
 }
@@ -48,24 +49,30 @@ fn server(name: &str) -> Option<&str> {
 }
 
 /// Names differ in case and separators between the programs: `fs_write`, `fsWrite`.
-fn category(name: &str, command: Option<&str>) -> &'static str {
+fn category(name: &str, command: Option<&str>) -> Category {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     match name.as_str() {
-        "executebash" | "executecmd" | "executepwsh" | "shell" | "bash" | "runcommand" => "shell",
-        "fsread" | "read" | "readfile" | "readfiles" | "readmultiplefiles" | "readcode" | "readcodefiles" => "read",
+        "executebash" | "executecmd" | "executepwsh" | "shell" | "bash" | "runcommand" => Category::Shell,
+        "fsread" | "read" | "readfile" | "readfiles" | "readmultiplefiles" | "readcode" | "readcodefiles" => {
+            Category::Read
+        }
         "fswrite" | "write" => match command {
-            Some("str_replace" | "strReplace" | "insert" | "append") => "edit",
-            _ => "write",
+            Some("str_replace" | "strReplace" | "insert" | "append") => Category::Edit,
+            _ => Category::Write,
         },
-        "create" | "writefile" => "write",
-        "strreplace" | "replace" | "edit" | "editcode" | "append" | "fsappend" | "deletefile" | "delete" => "edit",
-        "grep" | "glob" | "grepsearch" | "filesearch" | "listdirectory" | "code" | "knowledge" | "search" => "search",
-        "webfetch" | "websearch" | "remotewebsearch" | "fetch" => "web",
-        "todolist" | "todo" => "todo",
-        "usesubagent" | "subagent" | "invokesubagent" | "delegate" | "agentcrew" => "task",
-        name if mcp::drives_browser(name) => "browser",
-        "mcp" => "mcp",
-        _ => "other",
+        "create" | "writefile" => Category::Write,
+        "strreplace" | "replace" | "edit" | "editcode" | "append" | "fsappend" | "deletefile" | "delete" => {
+            Category::Edit
+        }
+        "grep" | "glob" | "grepsearch" | "filesearch" | "listdirectory" | "code" | "knowledge" | "search" => {
+            Category::Search
+        }
+        "webfetch" | "websearch" | "remotewebsearch" | "fetch" => Category::Web,
+        "todolist" | "todo" => Category::Todo,
+        "usesubagent" | "subagent" | "invokesubagent" | "delegate" | "agentcrew" => Category::Task,
+        name if mcp::drives_browser(name) => Category::Browser,
+        "mcp" => Category::Mcp,
+        _ => Category::Other,
     }
 }
 
@@ -80,12 +87,12 @@ mod tests {
             (category, server, command.or(file))
         };
         let text = |text: &str| Some(text.to_owned());
-        assert_eq!(of("execute_bash", r#"{"command":"ls"}"#), ("shell", None, text("ls")));
-        assert_eq!(of("fsWrite", r#"{"path":"a","text":""}"#), ("write", None, text("a")));
-        assert_eq!(of("fs_write", r#"{"command":"str_replace","path":"a"}"#), ("edit", None, text("a")));
-        assert_eq!(of("fs_read", r#"{"operations":[{"mode":"Line","path":"b"}]}"#), ("read", None, text("b")));
-        assert_eq!(of("git___status", "{}"), ("mcp", text("git"), None));
-        assert_eq!(of("@playwright/click", "[]"), ("browser", text("playwright"), None));
-        assert_eq!(of("use_aws", "null"), ("other", None, None));
+        assert_eq!(of("execute_bash", r#"{"command":"ls"}"#), (Category::Shell, None, text("ls")));
+        assert_eq!(of("fsWrite", r#"{"path":"a","text":""}"#), (Category::Write, None, text("a")));
+        assert_eq!(of("fs_write", r#"{"command":"str_replace","path":"a"}"#), (Category::Edit, None, text("a")));
+        assert_eq!(of("fs_read", r#"{"operations":[{"mode":"Line","path":"b"}]}"#), (Category::Read, None, text("b")));
+        assert_eq!(of("git___status", "{}"), (Category::Mcp, text("git"), None));
+        assert_eq!(of("@playwright/click", "[]"), (Category::Browser, text("playwright"), None));
+        assert_eq!(of("use_aws", "null"), (Category::Other, None, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::record::Request;
 use crate::source::records::TokenNumber;
-use crate::tables::UsageRow;
+use crate::tables::{UsageGrain, UsageRow};
 
 /// The row of a request, without session, message and turn.
 pub(super) fn usage_row<'r>(request: &'r Request<'_>, response: &'r str) -> UsageRow<'r> {
@@ -16,7 +16,7 @@ pub(super) fn usage_row<'r>(request: &'r Request<'_>, response: &'r str) -> Usag
         output_tokens: tokens(request.output),
         request_id: request.id.get(),
         duration_ms: duration.filter(|ms| *ms >= 0),
-        ..blank(response, "response")
+        ..blank(response, UsageGrain::Response)
     }
 }
 
@@ -26,6 +26,6 @@ pub(in crate::agents) fn tokens(count: TokenNumber) -> Option<i64> {
 }
 
 /// A row of which nothing is known but its id.
-pub(in crate::agents) fn blank<'r>(response: &'r str, grain: &'r str) -> UsageRow<'r> {
+pub(in crate::agents) fn blank(response: &str, grain: UsageGrain) -> UsageRow<'_> {
     UsageRow { response_id: response, grain, ..UsageRow::default() }
 }

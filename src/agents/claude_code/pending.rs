@@ -6,7 +6,7 @@ use super::record::{Block, Message};
 use super::tools::{Outcome, is_shell};
 use crate::agents::kit::texts::add_line;
 use crate::extract::{KeyMap, KeySet};
-use crate::tables::{MessageRow, ToolCallRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
 /// A reply of the model that further lines may continue.
 pub(super) struct Reply {
@@ -16,7 +16,7 @@ pub(super) struct Reply {
     seq: i64,
     turn: Option<i64>,
     timestamp: Option<i64>,
-    kind: &'static str,
+    kind: MessageKind,
     text: Option<String>,
     thinking: Option<String>,
     model: Option<String>,
@@ -53,7 +53,7 @@ impl Reply {
             seq: row.seq,
             turn: row.turn,
             timestamp: row.timestamp,
-            kind: if is_error { "api_error" } else { "reply" },
+            kind: if is_error { MessageKind::ApiError } else { MessageKind::Reply },
             text: None,
             thinking: None,
             model: owned(message.model.get().filter(|_| !is_synthetic)),
@@ -75,8 +75,8 @@ impl Reply {
             message_id: &self.message_id,
             turn: self.turn,
             timestamp: self.timestamp,
-            role: "assistant",
-            kind: if is_filler { "notice" } else { self.kind },
+            role: Role::Assistant,
+            kind: if is_filler { MessageKind::Notice } else { self.kind },
             text: self.text.as_deref(),
             thinking: self.thinking.as_deref(),
             model: self.model.as_deref(),
@@ -163,7 +163,7 @@ pub(super) struct PendingCall {
     pub(super) response_id: Option<String>,
     pub(super) turn: Option<i64>,
     pub(super) name: String,
-    pub(super) category: &'static str,
+    pub(super) category: Category,
     pub(super) mcp_server: Option<String>,
     pub(super) input: Option<String>,
     pub(super) command: Option<String>,
@@ -176,14 +176,14 @@ pub(super) struct PendingCall {
     pub(super) source_line: Option<i64>,
     pub(super) weak: bool,
     /// Status, result and end of a call that the provider answered itself, within the reply.
-    pub(super) answer: Option<(&'static str, String, Option<i64>)>,
+    pub(super) answer: Option<(Status, String, Option<i64>)>,
 }
 
 impl PendingCall {
     /// Stands for the call that a result answers and that no line holds.
     pub(super) fn of_unknown_tool(call_id: String, seq: i64, turn: Option<i64>, source_line: Option<i64>) -> Self {
         let name = "unknown".to_owned();
-        Self { call_id, seq, turn, name, category: "other", source_line, weak: true, ..Self::default() }
+        Self { call_id, seq, turn, name, category: Category::Other, source_line, weak: true, ..Self::default() }
     }
 
     /// Takes the result that the provider put into the reply itself.
@@ -194,13 +194,13 @@ impl PendingCall {
                 .filter(|_| json.starts_with('"'))
                 .map_or_else(|| json.to_owned(), std::borrow::Cow::into_owned)
         });
-        self.answer = Some((if failed { "error" } else { "ok" }, output, at));
+        self.answer = Some((if failed { Status::Error } else { Status::Ok }, output, at));
     }
 
     pub(super) fn row<'r>(&'r self, session_id: &'r str) -> ToolCallRow<'r> {
         let (status, output, ended_at) = match &self.answer {
             Some((status, output, at)) => (*status, Some(output.as_str()), *at),
-            None => ("pending", None, None),
+            None => (Status::Pending, None, None),
         };
         ToolCallRow {
             session_id,
@@ -294,7 +294,7 @@ impl PendingCalls {
 
     /// Keeps what is to be told of a subagent that a later line may name.
     pub(super) fn await_child(&mut self, name: u64, call: PendingCall) {
-        if call.child.is_none() && call.category == "task" {
+        if call.child.is_none() && call.category == Category::Task {
             self.childless.insert(name, PendingCall { input: None, ..call });
         }
     }

@@ -10,6 +10,7 @@ use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::each_record;
 use crate::source::records::{Object, Text, record};
+use crate::tables::MessageKind;
 
 record! {
     /// Text that was pasted into a prompt.
@@ -36,7 +37,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
                 (format!("prompts-{day}-{project_hash:016x}"), prompt_key(project, &typed))
             }
         };
-        let kind = if typed.starts_with(['/', '!']) { "command" } else { "prompt" };
+        let kind = if typed.starts_with(['/', '!']) { MessageKind::Command } else { MessageKind::Prompt };
         let timestamp = prompt.timestamp.0;
         prompts.add(session, project, TypedPrompt { claim, timestamp, kind, text: typed, line });
     })?;

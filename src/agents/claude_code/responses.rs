@@ -270,7 +270,6 @@ impl Response {
             stop_reason: self.stop_reason.as_deref(),
             service_tier: self.tier.as_deref(),
             inference_geo: self.inference_geo.as_deref(),
-            grain: "response",
             is_partial: !self.ended || self.never_final,
             copies: self.lines - 1,
             is_sidechain: self.is_sidechain,

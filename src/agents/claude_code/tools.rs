@@ -2,20 +2,21 @@
 
 use super::record::{Input, ToolResult};
 use crate::agents::mcp;
+use crate::tables::{Category, Status};
 
 /// The `category` of a tool.
-pub(super) fn category(name: &str) -> &'static str {
+pub(super) fn category(name: &str) -> Category {
     match name {
-        "Bash" | "PowerShell" | "BashOutput" | "KillShell" | "KillBash" | "Monitor" => "shell",
-        "Read" | "NotebookRead" | "View" => "read",
-        "Write" | "Create" => "write",
-        "Edit" | "MultiEdit" | "NotebookEdit" | "Replace" => "edit",
-        "Grep" | "Glob" | "LS" | "LSP" | "GrepTool" | "GlobTool" | "ToolSearch" | "SearchReplace" => "search",
-        "WebFetch" | "WebSearch" | "web_search" | "web_fetch" => "web",
-        "Task" | "Agent" | "TaskOutput" | "TaskStop" | "AgentOutputTool" | "SendMessage" | "Workflow" => "task",
-        "TodoWrite" | "TodoRead" | "TaskCreate" | "TaskUpdate" | "TaskList" | "TaskGet" => "todo",
+        "Bash" | "PowerShell" | "BashOutput" | "KillShell" | "KillBash" | "Monitor" => Category::Shell,
+        "Read" | "NotebookRead" | "View" => Category::Read,
+        "Write" | "Create" => Category::Write,
+        "Edit" | "MultiEdit" | "NotebookEdit" | "Replace" => Category::Edit,
+        "Grep" | "Glob" | "LS" | "LSP" | "GrepTool" | "GlobTool" | "ToolSearch" | "SearchReplace" => Category::Search,
+        "WebFetch" | "WebSearch" | "web_search" | "web_fetch" => Category::Web,
+        "Task" | "Agent" | "TaskOutput" | "TaskStop" | "AgentOutputTool" | "SendMessage" | "Workflow" => Category::Task,
+        "TodoWrite" | "TodoRead" | "TaskCreate" | "TaskUpdate" | "TaskList" | "TaskGet" => Category::Todo,
         name if name.starts_with("mcp__") => mcp::category(name),
-        _ => "other",
+        _ => Category::Other,
     }
 }
 
@@ -25,15 +26,15 @@ pub(super) fn is_shell(name: &str) -> bool {
 }
 
 /// The file that a call reads or changes.
-pub(super) fn file_of<'a>(category: &str, input: &'a Input<'_>) -> Option<&'a str> {
-    let path = input.path.get().filter(|_| matches!(category, "read" | "write" | "edit"));
+pub(super) fn file_of<'a>(category: Category, input: &'a Input<'_>) -> Option<&'a str> {
+    let path = input.path.get().filter(|_| category.has_file());
     input.file.get().or(path)
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     /// Whether it was not the person who refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
@@ -79,13 +80,14 @@ impl Evidence<'_> {
         let failed_command = exit_code.is_some_and(|code| code != 0);
         let status = match self.special_status() {
             Some(status) => status,
-            None if self.is_error || failed_command => "error",
-            None => "ok",
+            None if self.is_error || failed_command => Status::Error,
+            None => Status::Ok,
         };
-        let exit_code = exit_code.or_else(|| (is_command && status == "ok" && self.exits_with_zero()).then_some(0));
+        let exit_code =
+            exit_code.or_else(|| (is_command && status == Status::Ok && self.exits_with_zero()).then_some(0));
         let is_denied = match status {
-            "rejected" => self.found_nobody(),
-            "error" => self.denial.is_some() || self.is_forbidden(),
+            Status::Rejected => self.found_nobody(),
+            Status::Error => self.denial.is_some() || self.is_forbidden(),
             _ => false,
         };
         Outcome { status, is_denied, exit_code, duration_ms: self.duration_ms() }
@@ -107,29 +109,29 @@ impl Evidence<'_> {
         self.is_error && (text.starts_with(NOT_GRANTED) || needs_approval())
     }
 
-    fn special_status(&self) -> Option<&'static str> {
+    fn special_status(&self) -> Option<Status> {
         if let Some(denial) = self.denial {
             return Some(match denial {
-                "user-rejected" => "rejected",
-                "interrupted" | "cancelled" => "interrupted",
-                _ => "error",
+                "user-rejected" => Status::Rejected,
+                "interrupted" | "cancelled" => Status::Interrupted,
+                _ => Status::Error,
             });
         }
         let text = self.output.trim_start();
         if text.starts_with(REJECTED) {
             let was_running = text.contains(STOPPED_WHILE_RUNNING);
-            return Some(if was_running { "interrupted" } else { "rejected" });
+            return Some(if was_running { Status::Interrupted } else { Status::Rejected });
         }
         if text.starts_with(PLAN_REJECTED) || self.found_nobody() {
-            return Some("rejected");
+            return Some(Status::Rejected);
         }
         if text.starts_with(NOT_HERE) {
-            return Some("pending");
+            return Some(Status::Pending);
         }
         let stops = [CANCELLED, INTERRUPTED].iter().chain(&SIBLING_ERRORED).chain(&NOT_COMPLETED);
         let was_stopped = stops.into_iter().any(|start| text.starts_with(start))
             || self.result.is_some_and(|result| result.interrupted.0);
-        was_stopped.then_some("interrupted")
+        was_stopped.then_some(Status::Interrupted)
     }
 
     /// The exit code that a failed command's text names: its first line since 2.0.30, the end of its error output before.
@@ -191,21 +193,21 @@ mod tests {
         };
         let parts = "This Bash command contains multiple operations. The following part requires approval: rm a";
         for refused in ["This command requires approval", parts, "Claude requested permissions to use Edit, but"] {
-            assert_eq!(of(refused, true), ("rejected", true), "{refused}");
-            assert_eq!(of(refused, false), ("ok", false), "{refused}");
+            assert_eq!(of(refused, true), (Status::Rejected, true), "{refused}");
+            assert_eq!(of(refused, false), (Status::Ok, false), "{refused}");
         }
-        assert_eq!(of("This pull request needs approval", true), ("error", false));
-        assert_eq!(of("Exit code 1\nThis command requires approval", true), ("error", false));
-        assert_eq!(of(REJECTED, true), ("rejected", false));
-        assert_eq!(of("Permission to use Bash has been denied.", true), ("error", true));
+        assert_eq!(of("This pull request needs approval", true), (Status::Error, false));
+        assert_eq!(of("Exit code 1\nThis command requires approval", true), (Status::Error, false));
+        assert_eq!(of(REJECTED, true), (Status::Rejected, false));
+        assert_eq!(of("Permission to use Bash has been denied.", true), (Status::Error, true));
     }
 
     #[test]
     fn servers_of_mcp_names() {
         assert_eq!(mcp::server("mcp__github__create_issue"), Some("github"));
         assert_eq!(mcp::server("Bash"), None);
-        assert_eq!(category("mcp__playwright__click"), "browser");
-        assert_eq!(category("mcp__Claude_Browser__preview"), "browser");
-        assert_eq!(category("mcp__github__create_issue"), "mcp");
+        assert_eq!(category("mcp__playwright__click"), Category::Browser);
+        assert_eq!(category("mcp__Claude_Browser__preview"), Category::Browser);
+        assert_eq!(category("mcp__github__create_issue"), Category::Mcp);
     }
 }

@@ -19,7 +19,7 @@ use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::TokenNumber;
 use crate::source::{self, Source, repair};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 use progress::Progress;
 
 use super::{AGENT, call_key};
@@ -218,12 +218,12 @@ impl<'o, 'a> Transcript<'o, 'a> {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
         }
         match user.kind {
-            "summary" => self.has_boundary = false,
-            "compaction" => self.has_summary = true,
+            MessageKind::Summary => self.has_boundary = false,
+            MessageKind::Compaction => self.has_summary = true,
             _ if user.begins_turn() => self.has_summary = false,
             _ => {}
         }
-        if user.kind != "tool_result" {
+        if user.kind != MessageKind::ToolResult {
             self.close_replies(line.is_sidechain.0)?;
         }
         if user.begins_turn() {
@@ -262,8 +262,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
             message_id: spot.uuid,
             turn: self.turn,
             timestamp: spot.line.timestamp.0,
-            role: "assistant",
-            kind: "reply",
+            role: Role::Assistant,
+            kind: MessageKind::Reply,
             is_sidechain: spot.line.is_sidechain.0,
             cwd: spot.line.cwd.get(),
             git_branch: spot.line.branch.get(),

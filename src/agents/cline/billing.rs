@@ -8,6 +8,7 @@ use super::rows::{Bill, Rows, Said};
 use super::split::{Circumstances, Split};
 use super::timeline::{Event, Request, Timeline, Total, moment};
 use crate::extract::{Kind, Reject};
+use crate::tables::{MessageKind, Role, UsageGrain};
 
 /// Hands on what a timeline tells, in its order, along with a task's messages.
 pub(super) struct Billing<'t> {
@@ -30,7 +31,7 @@ impl<'t> Billing<'t> {
 
     /// Whether any event is a compaction, so that what the history tells of it is its summary.
     pub(super) fn tells_compactions(&self) -> bool {
-        self.timeline.events.iter().any(|event| event.kind == "compaction")
+        self.timeline.events.iter().any(|event| event.kind == MessageKind::Compaction)
     }
 
     /// Whether any request told its tokens, so that what the history tells of them is left aside.
@@ -96,10 +97,10 @@ impl<'t> Billing<'t> {
         let said = Said {
             id: &id,
             at: moment(event.at),
-            role: "system",
+            role: Role::System,
             kind: event.kind,
             text: event.text.as_deref(),
-            is_error: matches!(event.kind, "api_error" | "notice"),
+            is_error: matches!(event.kind, MessageKind::ApiError | MessageKind::Notice),
             ..Said::default()
         };
         let seq = rows.say(&said)?;
@@ -116,7 +117,7 @@ impl<'t> Billing<'t> {
                 split: Split::default(),
                 output: None,
                 cost: event.cost,
-                grain: "response",
+                grain: UsageGrain::Response,
                 is_partial: false,
                 is_copy: false,
             })?;
@@ -181,7 +182,7 @@ impl<'t> Billing<'t> {
             split: made.told.split(self.dialect, &of),
             output: made.output,
             cost: made.cost,
-            grain: "response",
+            grain: UsageGrain::Response,
             is_partial: false,
             is_copy: false,
         })?;
@@ -238,7 +239,7 @@ impl<'t> Billing<'t> {
             split,
             output: total.output,
             cost: total.cost,
-            grain: "session",
+            grain: UsageGrain::Session,
             is_partial: false,
             is_copy: false,
         })?;

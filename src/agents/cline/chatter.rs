@@ -10,6 +10,7 @@ use super::rows::{Call, Result as CallResult, Rows, Said};
 use super::timeline::{Names, Timeline, moment, name_of};
 use crate::agents::kit::texts::add_line;
 use crate::extract::{Kind, Reject};
+use crate::tables::{MessageKind, Role};
 
 /// Makes rows of what was shown, in its order.
 pub(super) struct Chatter<'c, 'o, 's> {
@@ -31,7 +32,7 @@ struct Heard {
     /// Name within the task.
     id: String,
     at: Option<i64>,
-    kind: &'static str,
+    kind: MessageKind,
     text: Option<String>,
     attachments: i64,
 }
@@ -91,10 +92,10 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
                 self.end_reply(place)?;
                 self.requests += 1;
             }
-            "task" => self.listen(shown, id, at, "prompt"),
-            "text" if !self.has_begun && self.requests == 0 => self.listen(shown, id, at, "prompt"),
-            "user_feedback" => self.listen(shown, id, at, "prompt"),
-            "user_feedback_diff" | "subtask_result" => self.listen(shown, id, at, "meta"),
+            "task" => self.listen(shown, id, at, MessageKind::Prompt),
+            "text" if !self.has_begun && self.requests == 0 => self.listen(shown, id, at, MessageKind::Prompt),
+            "user_feedback" => self.listen(shown, id, at, MessageKind::Prompt),
+            "user_feedback_diff" | "subtask_result" => self.listen(shown, id, at, MessageKind::Meta),
             "text"
             | "plan_completion_result"
             | "followup"
@@ -126,7 +127,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
         Ok(())
     }
 
-    fn listen(&mut self, shown: &Shown<'_>, id: String, at: Option<i64>, kind: &'static str) {
+    fn listen(&mut self, shown: &Shown<'_>, id: String, at: Option<i64>, kind: MessageKind) {
         let text = plain(shown.text).map(Cow::into_owned);
         let attachments = i64::try_from(shown.images.0.len() + shown.files.0.len()).unwrap_or(i64::MAX);
         if text.is_some() || attachments > 0 {
@@ -140,7 +141,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
             id: &id,
             parent: self.parent.as_deref(),
             at: heard.at,
-            role: "user",
+            role: Role::User,
             kind: heard.kind,
             text: heard.text.as_deref(),
             attachments: heard.attachments,
@@ -207,8 +208,8 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
             id: &id,
             parent: self.parent.as_deref(),
             at,
-            role: "assistant",
-            kind: "reply",
+            role: Role::Assistant,
+            kind: MessageKind::Reply,
             text: Some(&reply.text),
             thinking: Some(&reply.thinking),
             model,

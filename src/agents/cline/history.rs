@@ -17,6 +17,7 @@ use crate::agents::ids::is_global;
 use crate::agents::kit::texts::join;
 use crate::agents::waiting::Waiting;
 use crate::extract::{Kind, Reject};
+use crate::tables::{MessageKind, Role, UsageGrain};
 
 /// Makes rows of messages, in their order.
 pub(super) struct History<'h, 'o, 's> {
@@ -104,7 +105,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             role,
             kind,
             text: heard.text.as_deref(),
-            is_error: kind == "api_error",
+            is_error: kind == MessageKind::ApiError,
             attachments: message.content.attachments(),
             is_copy,
             ..Said::default()
@@ -202,29 +203,35 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         self.open.take(&format!("name {name}"))
     }
 
-    fn kind_of(&self, message: &Message<'_>, heard: &Heard<'_>, place: Place) -> (&'static str, &'static str) {
+    fn kind_of(&self, message: &Message<'_>, heard: &Heard<'_>, place: Place) -> (Role, MessageKind) {
         let text = heard.text.as_deref().unwrap_or_default();
         if let Form::Session(_) = &self.form
             && let Some(metadata) = &message.metadata.0
         {
             if metadata.kind.is("compaction_summary") {
-                return ("user", "compaction");
+                return (Role::User, MessageKind::Compaction);
             }
             if metadata.is_display_only.0 {
-                return ("user", "meta");
+                return (Role::User, MessageKind::Meta);
             }
         }
         let is_told = matches!(&self.form, Form::Task(Some(billing)) if billing.tells_compactions());
         match heard {
-            _ if message.is_summary.0 => ("user", if is_told { "summary" } else { "compaction" }),
-            _ if message.is_truncation.0 => ("user", if is_told { "meta" } else { "compaction" }),
-            Heard { is_typed: true, .. } => ("user", "prompt"),
-            Heard { has_results: true, text: None, .. } => ("tool", "tool_result"),
-            Heard { has_results: true, .. } => ("user", "tool_result"),
-            _ if is_continuation(text) => ("user", "summary"),
-            _ if is_written(text) => ("user", "meta"),
-            Heard { text: None, .. } if message.content.attachments() == 0 && place.index > 0 => ("user", "meta"),
-            _ => ("user", "prompt"),
+            _ if message.is_summary.0 => {
+                (Role::User, if is_told { MessageKind::Summary } else { MessageKind::Compaction })
+            }
+            _ if message.is_truncation.0 => {
+                (Role::User, if is_told { MessageKind::Meta } else { MessageKind::Compaction })
+            }
+            Heard { is_typed: true, .. } => (Role::User, MessageKind::Prompt),
+            Heard { has_results: true, text: None, .. } => (Role::Tool, MessageKind::ToolResult),
+            Heard { has_results: true, .. } => (Role::User, MessageKind::ToolResult),
+            _ if is_continuation(text) => (Role::User, MessageKind::Summary),
+            _ if is_written(text) => (Role::User, MessageKind::Meta),
+            Heard { text: None, .. } if message.content.attachments() == 0 && place.index > 0 => {
+                (Role::User, MessageKind::Meta)
+            }
+            _ => (Role::User, MessageKind::Prompt),
         }
     }
 
@@ -260,11 +267,11 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             id: &id,
             parent: self.parent.as_deref(),
             at,
-            role: "assistant",
+            role: Role::Assistant,
             kind,
             text: text.as_deref(),
             thinking: thinking.as_deref(),
-            model: model.as_deref().filter(|_| kind == "reply"),
+            model: model.as_deref().filter(|_| kind == MessageKind::Reply),
             response: response.as_deref(),
             is_error,
             attachments: message.content.attachments(),
@@ -348,7 +355,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             provider,
             at,
             numbers,
-            grain: "response",
+            grain: UsageGrain::Response,
             gives_way: None,
             is_copy: false,
         };
@@ -401,17 +408,17 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
     }
 
     /// The SDK shows failures and interruptions as replies that no model wrote.
-    fn reply_kind(&self, message: &Message<'_>, text: Option<&str>) -> (&'static str, bool) {
+    fn reply_kind(&self, message: &Message<'_>, text: Option<&str>) -> (MessageKind, bool) {
         let metadata = message.metadata.0.as_ref().filter(|metadata| metadata.is_display_only.0);
         let Some(metadata) = metadata.filter(|_| matches!(self.form, Form::Session(_))) else {
-            return ("reply", false);
+            return (MessageKind::Reply, false);
         };
         if !metadata.role.is("error") {
-            return ("meta", false);
+            return (MessageKind::Meta, false);
         }
         let text = text.unwrap_or_default().to_ascii_lowercase();
         let is_stopped = ["interrupted", "aborted", "cancelled", "canceled"].iter().any(|word| text.contains(word));
-        if is_stopped { ("abort", false) } else { ("api_error", true) }
+        if is_stopped { (MessageKind::Abort, false) } else { (MessageKind::ApiError, true) }
     }
 
     /// Ends what is left open.

@@ -12,7 +12,7 @@ use super::rows::{Bill, Rows};
 use super::split::{Circumstances, Told};
 use crate::extract::{Facts, KeySet, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain};
 
 /// Reads the tasks of an index. Only the first entry of a task counts, and none where the task has a folder of its own.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -56,8 +56,8 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
             message_id: &id,
             turn: Some(1),
             timestamp: begun,
-            role: "user",
-            kind: "prompt",
+            role: Role::User,
+            kind: MessageKind::Prompt,
             text: Some(text),
             cwd: folder,
             ..MessageRow::default()
@@ -87,7 +87,7 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
             split: told.split(dialect, &made_at(ended)),
             output,
             cost,
-            grain: "session",
+            grain: UsageGrain::Session,
             is_partial,
             is_copy: true,
         })?;
@@ -96,7 +96,7 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
     let parent = item.parent.owned();
     out.end_session(Facts {
         session_id: task.to_owned(),
-        kind: "prompts",
+        kind: SessionKind::Prompts,
         project_path: folder.map(str::to_owned),
         summary: item.summary.owned(),
         is_subagent: parent.is_some(),

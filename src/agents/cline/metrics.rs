@@ -5,6 +5,7 @@ use super::rows::{Bill, Rows};
 use super::split::{Split, Told};
 use crate::extract::{Kind, Reject};
 use crate::source::records::TokenNumber;
+use crate::tables::UsageGrain;
 
 /// A reply's own numbers.
 pub(super) struct Numbers {
@@ -40,7 +41,7 @@ pub(super) struct OwnBill<'m> {
     pub(super) provider: Option<String>,
     pub(super) at: Option<i64>,
     pub(super) numbers: Numbers,
-    pub(super) grain: &'static str,
+    pub(super) grain: UsageGrain,
     /// What tells the same in finer grain.
     pub(super) gives_way: Option<u64>,
     pub(super) is_copy: bool,

@@ -7,7 +7,7 @@ use super::split::Split;
 use super::tools;
 use crate::agents::ids::{Given, Prints, is_global};
 use crate::extract::{Kind, Reject, Sink, key};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow, UsageGrain, UsageRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'o, 's> {
@@ -35,8 +35,8 @@ pub(super) struct Said<'a> {
     pub(super) id: &'a str,
     pub(super) parent: Option<&'a str>,
     pub(super) at: Option<i64>,
-    pub(super) role: &'static str,
-    pub(super) kind: &'static str,
+    pub(super) role: Role,
+    pub(super) kind: MessageKind,
     pub(super) text: Option<&'a str>,
     pub(super) thinking: Option<&'a str>,
     pub(super) model: Option<&'a str>,
@@ -84,7 +84,7 @@ pub(super) struct Bill<'a> {
     pub(super) split: Split,
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
-    pub(super) grain: &'static str,
+    pub(super) grain: UsageGrain,
     /// Whether the share of the caches is a guess.
     pub(super) is_partial: bool,
     pub(super) is_copy: bool,
@@ -121,7 +121,7 @@ impl<'o, 's> Rows<'o, 's> {
     /// Hands on a message; gives its place.
     pub(super) fn say(&mut self, said: &Said<'_>) -> std::result::Result<i64, Reject> {
         let seq = self.take_place();
-        self.turn += i64::from(said.kind == "prompt");
+        self.turn += i64::from(said.kind == MessageKind::Prompt);
         self.note_moment(said.at);
         let row = MessageRow {
             session_id: &self.session,
@@ -174,10 +174,10 @@ impl<'o, 's> Rows<'o, 's> {
         let output = result.output.as_deref();
         let (status, exit_code) = match output {
             Some(output) => tools::outcome(output, result.is_error, category),
-            None => (if result.is_done { "ok" } else { "pending" }, None),
+            None => (if result.is_done { Status::Ok } else { Status::Pending }, None),
         };
-        let command = tools::command_of(&arguments).filter(|_| category == "shell");
-        let is_mcp = category == "mcp";
+        let command = tools::command_of(&arguments).filter(|_| category == Category::Shell);
+        let is_mcp = category == Category::Mcp;
         let row = ToolCallRow {
             session_id: &self.session,
             seq: call.seq,

@@ -11,6 +11,7 @@ use super::rows::Rows;
 use super::timeline::moment;
 use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::{Source, repair};
+use crate::tables::{SessionKind, UsageGrain};
 
 /// What is known of a session before its messages are made rows.
 pub(super) struct Session<'f> {
@@ -50,13 +51,13 @@ impl Session<'_> {
     }
 
     /// What a reply's numbers stand for. Those of a copied history are the task's, all on its last reply.
-    pub(super) fn grain_of(&self, index: i64) -> &'static str {
+    pub(super) fn grain_of(&self, index: i64) -> UsageGrain {
         if self.replays(index) {
-            "session"
+            UsageGrain::Session
         } else if self.survey.runs.contains(&index) {
-            "turn"
+            UsageGrain::Turn
         } else {
-            "response"
+            UsageGrain::Response
         }
     }
 }
@@ -144,7 +145,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     let started = manifest.started.0.filter(|_| agent.is_none());
     out.end_session(Facts {
         session_id: session,
-        kind: if parent.is_some() { "subagent" } else { "session" },
+        kind: if parent.is_some() { SessionKind::Subagent } else { SessionKind::Session },
         agent_version: owned(manifest.version.get()),
         project_path: folder,
         title: owned(title).filter(|_| agent.is_none()),

@@ -15,6 +15,7 @@ use super::split::Split;
 use super::timeline::Timeline;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::Source;
+use crate::tables::{SessionKind, UsageGrain};
 
 /// What the model is sent.
 pub(super) const HISTORY: &str = "api_conversation_history.json";
@@ -124,7 +125,7 @@ fn sum_up(
         split: Split { input: totals.input, cache_read: None, cache_write: None },
         output: totals.output,
         cost: totals.cost,
-        grain: "session",
+        grain: UsageGrain::Session,
         is_partial: false,
         is_copy: false,
     })?;
@@ -147,7 +148,7 @@ fn end(dialect: &'static Dialect, task: &str, companion: &Companion, rows: Rows<
     let root = item.and_then(|item| item.root.clone()).or_else(|| parent.clone());
     out.end_session(Facts {
         session_id: task.to_owned(),
-        kind: if parent.is_some() { "subagent" } else { "session" },
+        kind: if parent.is_some() { SessionKind::Subagent } else { SessionKind::Session },
         agent_version: companion.version().map(str::to_owned),
         project_path: item.and_then(|item| item.folder.clone()).or(folder),
         title: item.and_then(|item| item.title.clone()),

@@ -13,6 +13,7 @@ use crate::agents::waiting::LastBefore;
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 use crate::source::records::{Text, TokenNumber};
+use crate::tables::MessageKind;
 use crate::time::from_epoch;
 
 /// All requests and events of a task.
@@ -82,7 +83,7 @@ pub(super) struct Event {
     /// The row's identity within the task.
     pub(super) name: String,
     pub(super) at: i64,
-    pub(super) kind: &'static str,
+    pub(super) kind: MessageKind,
     pub(super) text: Option<String>,
     pub(super) index: Option<i64>,
     /// Requests before it.
@@ -251,15 +252,15 @@ impl Timeline {
                 let condense = shown.condense.0.as_ref();
                 let summary = condense.and_then(|condense| condense.summary.get()).map(str::to_owned);
                 let cost = condense.and_then(|condense| condense.cost.0).filter(|cost| *cost > 0.0);
-                let event = self.event(shown, at, place, "compaction", summary);
+                let event = self.event(shown, at, place, MessageKind::Compaction, summary);
                 self.events.push(Event { cost, ..event });
             }
-            "sliding_window_truncation" => self.note(shown, at, place, "compaction", None),
+            "sliding_window_truncation" => self.note(shown, at, place, MessageKind::Compaction, None),
             "compaction" => {
                 let text = plain(shown.text).unwrap_or_default();
                 let details: Details<'_> = serde_json::from_str(&text).unwrap_or_default();
                 if details.status.is("completed") {
-                    self.note(shown, at, place, "compaction", None);
+                    self.note(shown, at, place, MessageKind::Compaction, None);
                 }
             }
             "api_req_failed" | "error_retry" => {
@@ -267,11 +268,11 @@ impl Timeline {
                     Ok(Details { error: Text(Some(error)), .. }) => error.into_owned(),
                     _ => text.to_string(),
                 });
-                self.note(shown, at, place, "api_error", text);
+                self.note(shown, at, place, MessageKind::ApiError, text);
             }
             "mistake_limit_reached" | "auto_approval_max_req_reached" => {
                 let text = plain(shown.text).map(std::borrow::Cow::into_owned);
-                self.note(shown, at, place, "abort", text);
+                self.note(shown, at, place, MessageKind::Abort, text);
             }
             "error"
             | "diff_error"
@@ -280,7 +281,7 @@ impl Timeline {
             | "command_permission_denied"
             | "condense_context_error" => {
                 let text = plain(shown.text).map(std::borrow::Cow::into_owned);
-                self.note(shown, at, place, "notice", text);
+                self.note(shown, at, place, MessageKind::Notice, text);
             }
             name if is_reply(name) => {
                 if let Some(request) = self.requests.last_mut() {
@@ -317,19 +318,19 @@ impl Timeline {
         request.take(&info);
         self.requests.push(request);
         let (kind, text) = match info.cancelled.get() {
-            Some("user_cancelled") => ("abort", None),
-            Some(reason) => ("api_error", info.failure.get().or(Some(reason)).map(str::to_owned)),
+            Some("user_cancelled") => (MessageKind::Abort, None),
+            Some(reason) => (MessageKind::ApiError, info.failure.get().or(Some(reason)).map(str::to_owned)),
             None => return,
         };
         self.note(shown, at, place, kind, text);
     }
 
-    fn note(&mut self, shown: &Shown<'_>, at: i64, place: u64, kind: &'static str, text: Option<String>) {
+    fn note(&mut self, shown: &Shown<'_>, at: i64, place: u64, kind: MessageKind, text: Option<String>) {
         let event = self.event(shown, at, place, kind, text);
         self.events.push(event);
     }
 
-    fn event(&self, shown: &Shown<'_>, at: i64, place: u64, kind: &'static str, text: Option<String>) -> Event {
+    fn event(&self, shown: &Shown<'_>, at: i64, place: u64, kind: MessageKind, text: Option<String>) -> Event {
         Event {
             id: format!("ui:{}:{}", self.name, name_of(shown)),
             name: self.name.clone(),
@@ -348,7 +349,7 @@ impl Timeline {
         let Some(end) = shown.removed.0.get(1).and_then(|end| end.0) else { return };
         if end > self.removed_to {
             self.removed_to = end;
-            let event = self.event(shown, at, place, "compaction", None);
+            let event = self.event(shown, at, place, MessageKind::Compaction, None);
             self.events.push(Event { id: format!("ui:{}:truncation", event.name), ..event });
         }
     }

@@ -3,16 +3,19 @@
 use super::record::{Arguments, Command, ToolResult};
 use crate::agents::mcp;
 use crate::source::records::{List, Object};
+use crate::tables::{Category, Status};
 
 /// The `category` of a tool: names of the extensions, of what `ui_messages.json` calls them, and of the SDK.
-pub(super) fn category(name: &str) -> &'static str {
+pub(super) fn category(name: &str) -> Category {
     match name {
-        "execute_command" | "command" | "run_commands" | "run_command" | "bash" | "read_command_output" => "shell",
-        "read_file" | "read_files" | "simple_read_file" | "readFile" | "view" => "read",
-        "write_to_file" | "write_file" | "newFileCreated" => "write",
+        "execute_command" | "command" | "run_commands" | "run_command" | "bash" | "read_command_output" => {
+            Category::Shell
+        }
+        "read_file" | "read_files" | "simple_read_file" | "readFile" | "view" => Category::Read,
+        "write_to_file" | "write_file" | "newFileCreated" => Category::Write,
         "replace_in_file" | "apply_diff" | "apply_patch" | "edit_file" | "editor" | "edit" | "insert_content"
         | "search_and_replace" | "search_replace" | "multi_apply_diff" | "editedExistingFile" | "appliedDiff"
-        | "insertContent" | "searchAndReplace" | "fileDeleted" => "edit",
+        | "insertContent" | "searchAndReplace" | "fileDeleted" => Category::Edit,
         "search_files"
         | "list_files"
         | "list_code_definition_names"
@@ -22,14 +25,14 @@ pub(super) fn category(name: &str) -> &'static str {
         | "listFilesTopLevel"
         | "listFilesRecursive"
         | "listCodeDefinitionNames"
-        | "codebaseSearch" => "search",
-        "web_fetch" | "web_search" | "fetch_web_content" | "webFetch" | "webSearch" => "web",
-        "browser_action" | "browser_action_launch" => "browser",
-        "new_task" | "use_subagents" | "spawn_agent" | "newTask" => "task",
-        "update_todo_list" | "updateTodoList" | "task_progress" => "todo",
-        "use_mcp_tool" | "access_mcp_resource" | "use_mcp_server" => "mcp",
+        | "codebaseSearch" => Category::Search,
+        "web_fetch" | "web_search" | "fetch_web_content" | "webFetch" | "webSearch" => Category::Web,
+        "browser_action" | "browser_action_launch" => Category::Browser,
+        "new_task" | "use_subagents" | "spawn_agent" | "newTask" => Category::Task,
+        "update_todo_list" | "updateTodoList" | "task_progress" => Category::Todo,
+        "use_mcp_tool" | "access_mcp_resource" | "use_mcp_server" => Category::Mcp,
         name if mcp_server(name).is_some() => mcp::category(name),
-        _ => "other",
+        _ => Category::Other,
     }
 }
 
@@ -56,8 +59,8 @@ pub(super) fn command_of(arguments: &Arguments<'_>) -> Option<String> {
 }
 
 /// The file that a call is about; Roo Code may name several within `args`, of which it is the first.
-pub(super) fn file_of<'i>(category: &str, arguments: &'i Arguments<'_>) -> Option<&'i str> {
-    arguments.path.get().filter(|_| matches!(category, "read" | "write" | "edit"))
+pub(super) fn file_of<'i>(category: Category, arguments: &'i Arguments<'_>) -> Option<&'i str> {
+    arguments.path.get().filter(|_| category.has_file())
 }
 
 /// What the extensions say of a call that the person refused.
@@ -71,22 +74,22 @@ const NOT_MADE: [&str; 3] =
 const FAILED: &str = "The tool execution failed with the following error";
 
 /// How a call ended, and its exit code.
-pub(super) fn outcome(output: &str, is_error: bool, category: &str) -> (&'static str, Option<i64>) {
+pub(super) fn outcome(output: &str, is_error: bool, category: Category) -> (Status, Option<i64>) {
     let text = super::xml::result(output).map_or(output, |(_, rest)| rest).trim_start();
     let first = text.lines().next().unwrap_or_default();
     let says = |openings: &[&str]| openings.iter().any(|opening| text.starts_with(opening));
     if first.len() < 400 && NOT_MADE.iter().any(|words| first.contains(words)) {
-        return ("interrupted", None);
+        return (Status::Interrupted, None);
     }
     let told = told(text);
     let is_refused = || is_error && first.len() < 400 && REFUSED_WORDS.iter().any(|words| first.contains(words));
     if says(&REFUSED) || told.is_denied || is_refused() {
-        return ("rejected", None);
+        return (Status::Rejected, None);
     }
     let in_text = || exit_code(text).filter(|_| told.has_failed || !text.starts_with(['{', '[']));
-    let exit_code = told.exit_code.or_else(in_text).filter(|_| category == "shell");
+    let exit_code = told.exit_code.or_else(in_text).filter(|_| category == Category::Shell);
     let failed = is_error || told.has_failed || says(&[FAILED]) || exit_code.is_some_and(|code| code != 0);
-    (if failed { "error" } else { "ok" }, exit_code)
+    (if failed { Status::Error } else { Status::Ok }, exit_code)
 }
 
 #[derive(Default)]
@@ -132,20 +135,20 @@ mod tests {
     #[test]
     fn outcomes_are_told_by_texts() {
         for (output, is_error, expected) in [
-            ("The user denied this operation.", false, ("rejected", None)),
-            ("[write_to_file for 'a'] Result:\nThe user denied this operation.", false, ("rejected", None)),
-            (r#"{"status":"denied","message":"no"}"#, false, ("rejected", None)),
-            (r#"{"status":"error","error":"x"}"#, false, ("error", None)),
-            ("The tool execution failed with the following error:\n<error>x</error>", false, ("error", None)),
-            ("Skipping tool [a] due to user rejecting a previous tool.", false, ("interrupted", None)),
-            ("Command executed in terminal within '/a'. Exit code: 2\nOutput:\nx", false, ("error", Some(2))),
-            ("Command executed. Exit code: 0", false, ("ok", Some(0))),
-            (r#"[{"query":"ls","result":"","success":false,"error":"exit code 1"}]"#, false, ("error", Some(1))),
-            ("Tool call denied by the person", true, ("rejected", None)),
-            ("no such tool", true, ("error", None)),
-            ("a log\nThe user denied this operation.", false, ("ok", None)),
+            ("The user denied this operation.", false, (Status::Rejected, None)),
+            ("[write_to_file for 'a'] Result:\nThe user denied this operation.", false, (Status::Rejected, None)),
+            (r#"{"status":"denied","message":"no"}"#, false, (Status::Rejected, None)),
+            (r#"{"status":"error","error":"x"}"#, false, (Status::Error, None)),
+            ("The tool execution failed with the following error:\n<error>x</error>", false, (Status::Error, None)),
+            ("Skipping tool [a] due to user rejecting a previous tool.", false, (Status::Interrupted, None)),
+            ("Command executed in terminal within '/a'. Exit code: 2\nOutput:\nx", false, (Status::Error, Some(2))),
+            ("Command executed. Exit code: 0", false, (Status::Ok, Some(0))),
+            (r#"[{"query":"ls","result":"","success":false,"error":"exit code 1"}]"#, false, (Status::Error, Some(1))),
+            ("Tool call denied by the person", true, (Status::Rejected, None)),
+            ("no such tool", true, (Status::Error, None)),
+            ("a log\nThe user denied this operation.", false, (Status::Ok, None)),
         ] {
-            assert_eq!(outcome(output, is_error, "shell"), expected, "{output}");
+            assert_eq!(outcome(output, is_error, Category::Shell), expected, "{output}");
         }
     }
 

@@ -150,7 +150,6 @@ impl Billed {
             reasoning_tokens: reasoning.map(|reasoning| reasoning.min(output)),
             web_searches: Some(self.web_searches).filter(|count| *count > 0),
             service_tier: self.service_tier.as_deref(),
-            grain: "response",
             copies: self.copies,
             source_line: self.source_line,
             ..UsageRow::default()

@@ -9,6 +9,7 @@ use crate::extract::{Reject, Sink, session_key};
 use crate::source::jsonl::each_record;
 use crate::source::records::{List, Object};
 use crate::source::{Source, repair};
+use crate::tables::MessageKind;
 
 /// Reads the typed prompts. Each is claimed weakly, so that any rollout that has it wins.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -51,7 +52,7 @@ fn add(prompts: &mut TypedPrompts, prompt: &Prompt<'_>, line: u64) {
         Some(session) => (session.to_owned(), session_key(AGENT, session)),
         None => (format!("prompts-{}", crate::time::day_of(prompt.moment.0)), prompt_key(text)),
     };
-    let kind = if text.starts_with(['/', '!']) { "command" } else { "prompt" };
+    let kind = if text.starts_with(['/', '!']) { MessageKind::Command } else { MessageKind::Prompt };
     let prompt = TypedPrompt { claim, timestamp: prompt.moment.0, kind, text: text.to_owned(), line };
     prompts.add(session, "", prompt);
 }

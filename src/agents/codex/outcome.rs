@@ -1,11 +1,12 @@
 //! How a call ended: what the events at its end say, else the forms of text that Codex gave results over the years.
 
 use super::record::Structured;
+use crate::tables::Status;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     /// Whether a rule refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
@@ -67,12 +68,12 @@ impl Outcome {
         let said = if exit_code == Some(0) { None } else { said(&head.body) };
         let is_denied = matches!(said, Some(Said::Forbidden | Said::NotAsked));
         let status = match said {
-            Some(Said::Forbidden) => "error",
-            Some(Said::NotAsked) => "rejected",
+            Some(Said::Forbidden) => Status::Error,
+            Some(Said::NotAsked) => Status::Rejected,
             Some(Said::Status(status)) => status,
-            None if end.declined => "rejected",
-            None if failed => "error",
-            None => "ok",
+            None if end.declined => Status::Rejected,
+            None if failed => Status::Error,
+            None => Status::Ok,
         };
         Self { status, is_denied, exit_code, duration_ms }
     }
@@ -85,7 +86,7 @@ impl Outcome {
 
 /// What the text alone tells of a call's end.
 enum Said {
-    Status(&'static str),
+    Status(Status),
     /// That a rule did not allow it.
     Forbidden,
     /// That it needs an approval, for which the policy lets it ask nobody.
@@ -104,12 +105,12 @@ fn said(body: &str) -> Option<Said> {
         return Some(Said::Forbidden);
     }
     if REJECTED.contains(&body) || has_any(["Rejected(\"rejected by user\")", "Rejected(\\\"rejected by user\\\")"]) {
-        return Some(Said::Status("rejected"));
+        return Some(Said::Status(Status::Rejected));
     }
     if ABORTED.contains(&body) || body.starts_with("aborted by user after ") {
-        return Some(Said::Status("interrupted"));
+        return Some(Said::Status(Status::Interrupted));
     }
-    FAILED.iter().any(|opening| body.starts_with(opening)).then_some(Said::Status("error"))
+    FAILED.iter().any(|opening| body.starts_with(opening)).then_some(Said::Status(Status::Error))
 }
 
 /// What stands before a result's own text, and that text.
@@ -210,7 +211,7 @@ pub(super) fn milliseconds(seconds: f64) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn outcome(output: &str) -> (&'static str, Option<i64>, Option<i64>) {
+    fn outcome(output: &str) -> (Status, Option<i64>, Option<i64>) {
         let Outcome { status, exit_code, duration_ms, .. } = Outcome::of(output, End::default());
         (status, exit_code, duration_ms)
     }
@@ -218,45 +219,57 @@ mod tests {
     #[test]
     fn forms_of_results() {
         for (output, expected) in [
-            (r#"{"output":"a","metadata":{"exit_code":1,"duration_seconds":0.5}}"#, ("error", Some(1), Some(500))),
-            ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\na.txt\n", ("ok", Some(0), Some(200))),
-            ("Exit code: 0\nWall time: 1 seconds\nTotal output lines: 9\nOutput:\nx", ("ok", Some(0), Some(1000))),
+            (
+                r#"{"output":"a","metadata":{"exit_code":1,"duration_seconds":0.5}}"#,
+                (Status::Error, Some(1), Some(500)),
+            ),
+            ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\na.txt\n", (Status::Ok, Some(0), Some(200))),
+            (
+                "Exit code: 0\nWall time: 1 seconds\nTotal output lines: 9\nOutput:\nx",
+                (Status::Ok, Some(0), Some(1000)),
+            ),
             (
                 "Chunk ID: 19dc0a\nWall time: 0.0001 seconds\nProcess exited with code 2\nOriginal token count: 1\nOutput:\nx",
-                ("error", Some(2), Some(0)),
+                (Status::Error, Some(2), Some(0)),
             ),
             (
                 "Chunk ID: 1\nWall time: 10.0 seconds\nProcess running with session ID 7\nOutput:\n",
-                ("ok", None, Some(10_000)),
+                (Status::Ok, None, Some(10_000)),
             ),
             (
                 "Command: /bin/bash -lc 'ls x'\nChunk ID: 1\nWall time: 0.5 seconds\nProcess exited with code 2\nOutput:\nx",
-                ("error", Some(2), Some(500)),
+                (Status::Error, Some(2), Some(500)),
             ),
             (
                 "Command: /bin/bash -lc 'cat <<E\nOutput:\nE'\nChunk ID: 1\nWall time: 0.5 seconds\nProcess exited with code 0\nOutput:\nx",
-                ("ok", Some(0), Some(500)),
+                (Status::Ok, Some(0), Some(500)),
             ),
-            ("Command: /bin/bash\nerror: x", ("ok", None, None)),
-            ("Script completed\nWall time 2.5 seconds\nOutput:\nx", ("ok", None, Some(2500))),
-            ("Script failed\nWall time 1.0 seconds\nOutput:\nx", ("error", None, Some(1000))),
-            ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nerror: no such file", ("ok", Some(0), Some(200))),
-            (r#"{"output":"aborted","metadata":{"exit_code":0,"duration_seconds":1}}"#, ("ok", Some(0), Some(1000))),
-            ("exec command rejected by user", ("rejected", None, None)),
-            ("Exit code: 1\nWall time: 0 seconds\nOutput:\npatch rejected by user", ("rejected", Some(1), Some(0))),
-            ("exec_command failed: Rejected(\"rejected by user\")", ("rejected", None, None)),
-            ("rejected by user approval settings", ("error", None, None)),
-            ("aborted by user after 3.2s", ("interrupted", None, None)),
-            ("Wall time: 3.2 seconds\naborted by user", ("interrupted", None, Some(3200))),
-            ("aborted", ("interrupted", None, None)),
-            ("command timed out after 1000 milliseconds\nx", ("error", None, None)),
+            ("Command: /bin/bash\nerror: x", (Status::Ok, None, None)),
+            ("Script completed\nWall time 2.5 seconds\nOutput:\nx", (Status::Ok, None, Some(2500))),
+            ("Script failed\nWall time 1.0 seconds\nOutput:\nx", (Status::Error, None, Some(1000))),
+            ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nerror: no such file", (Status::Ok, Some(0), Some(200))),
+            (
+                r#"{"output":"aborted","metadata":{"exit_code":0,"duration_seconds":1}}"#,
+                (Status::Ok, Some(0), Some(1000)),
+            ),
+            ("exec command rejected by user", (Status::Rejected, None, None)),
+            (
+                "Exit code: 1\nWall time: 0 seconds\nOutput:\npatch rejected by user",
+                (Status::Rejected, Some(1), Some(0)),
+            ),
+            ("exec_command failed: Rejected(\"rejected by user\")", (Status::Rejected, None, None)),
+            ("rejected by user approval settings", (Status::Error, None, None)),
+            ("aborted by user after 3.2s", (Status::Interrupted, None, None)),
+            ("Wall time: 3.2 seconds\naborted by user", (Status::Interrupted, None, Some(3200))),
+            ("aborted", (Status::Interrupted, None, None)),
+            ("command timed out after 1000 milliseconds\nx", (Status::Error, None, None)),
             (
                 "failed in sandbox MacosSeatbelt with execution error: sandbox denied exec error, exit code: 2, stdout: , stderr: x",
-                ("error", Some(2), None),
+                (Status::Error, Some(2), None),
             ),
-            ("Plan updated", ("ok", None, None)),
-            ("", ("ok", None, None)),
-            ("{\"output\":1}", ("ok", None, None)),
+            ("Plan updated", (Status::Ok, None, None)),
+            ("", (Status::Ok, None, None)),
+            ("{\"output\":1}", (Status::Ok, None, None)),
         ] {
             assert_eq!(outcome(output), expected, "{output}");
         }
@@ -267,7 +280,7 @@ mod tests {
         const NEVER: &str = "approval policy is Never; reject command — you cannot ask for escalated permissions";
         let is_denied = |output| Outcome::of(output, End::default()).is_denied;
         assert!(is_denied("rejected by user approval settings"));
-        assert!(is_denied(NEVER) && outcome(NEVER).0 == "rejected");
+        assert!(is_denied(NEVER) && outcome(NEVER).0 == Status::Rejected);
         assert!(is_denied("This action was rejected due to unacceptable risk.\nReason: it deletes files"));
         assert!(!is_denied("Exit code: 0\nOutput:\na.rs: \"rejected by user approval settings\""));
         assert!(!is_denied("exec command rejected by user") && !is_denied("sandbox denied exec error"));
@@ -277,8 +290,11 @@ mod tests {
     fn events_at_the_end_go_first() {
         let end = End { exit_code: Some(1), duration_ms: Some(7), ..End::of(Some("failed"), None) };
         let outcome = Outcome::of("Exit code: 0\nWall time: 9 seconds\nOutput:\n", end);
-        assert_eq!(outcome, Outcome { status: "error", is_denied: false, exit_code: Some(1), duration_ms: Some(7) });
-        assert_eq!(Outcome::of_end(End::of(Some("declined"), None)).status, "rejected");
+        assert_eq!(
+            outcome,
+            Outcome { status: Status::Error, is_denied: false, exit_code: Some(1), duration_ms: Some(7) }
+        );
+        assert_eq!(Outcome::of_end(End::of(Some("declined"), None)).status, Status::Rejected);
     }
 
     #[test]

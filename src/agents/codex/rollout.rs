@@ -21,7 +21,7 @@ use super::{AGENT, content};
 use crate::extract::{Facts, KeyMap, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 use calls::Calls;
 use ids::Ids;
 pub(super) use meta::{prompt_key, spawn_of};
@@ -314,7 +314,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         self.stop_waiting();
         let text = compacted.message.get();
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["compacted", text.unwrap_or_default()]);
-        let row = MessageRow { role: "system", kind: "compaction", text, ..blank(&id, spot) };
+        let row = MessageRow { role: Role::System, kind: MessageKind::Compaction, text, ..blank(&id, spot) };
         self.push(row)
     }
 
@@ -406,8 +406,8 @@ fn blank(id: &str, spot: Spot) -> MessageRow<'_> {
     MessageRow {
         message_id: id,
         timestamp: spot.moment,
-        role: "system",
-        kind: "meta",
+        role: Role::System,
+        kind: MessageKind::Meta,
         source_line: i64::try_from(spot.number).ok(),
         ..MessageRow::default()
     }

@@ -6,23 +6,24 @@ use super::record::Arguments;
 use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
 use crate::agents::patch::file_of_patch;
+use crate::tables::Category;
 
 /// The `category` of a tool.
-pub(super) fn category(name: &str) -> &'static str {
+pub(super) fn category(name: &str) -> Category {
     match name {
         "shell" | "shell_command" | "local_shell" | "exec_command" | "write_stdin" | "unified_exec"
-        | "container.exec" | "bash" => "shell",
-        "view_image" | "read_file" => "read",
-        "write_file" => "write",
-        "apply_patch" => "edit",
-        "grep_files" | "list_dir" | "tool_search" | "file_search" => "search",
-        "web_search" | "web_fetch" => "web",
+        | "container.exec" | "bash" => Category::Shell,
+        "view_image" | "read_file" => Category::Read,
+        "write_file" => Category::Write,
+        "apply_patch" => Category::Edit,
+        "grep_files" | "list_dir" | "tool_search" | "file_search" => Category::Search,
+        "web_search" | "web_fetch" => Category::Web,
         "spawn_agent" | "send_input" | "send_message" | "followup_task" | "wait" | "wait_agent" | "close_agent"
-        | "resume_agent" | "list_agents" | "interrupt_agent" => "task",
-        "update_plan" => "todo",
-        "list_mcp_resources" | "list_mcp_resource_templates" | "read_mcp_resource" => "mcp",
+        | "resume_agent" | "list_agents" | "interrupt_agent" => Category::Task,
+        "update_plan" => Category::Todo,
+        "list_mcp_resources" | "list_mcp_resource_templates" | "read_mcp_resource" => Category::Mcp,
         name if name.starts_with("mcp__") => mcp::category(name),
-        _ => "other",
+        _ => Category::Other,
     }
 }
 
@@ -47,16 +48,16 @@ pub(super) struct Request {
 
 impl Request {
     /// Reads arguments: JSON inside a text, a text that is none (a patch, a script), or JSON itself.
-    pub(super) fn of(category: &str, json: Option<&str>) -> Self {
+    pub(super) fn of(category: Category, json: Option<&str>) -> Self {
         let Some(json) = json else { return Self::default() };
         let text = string_of(json);
         let inner = text.as_deref().filter(|text| is_json(text)).unwrap_or(json);
         let arguments: Arguments<'_> = serde_json::from_str(inner).unwrap_or_default();
-        let command = (category == "shell").then(|| command_line(arguments.command.json())).flatten();
-        let patch = text.as_deref().filter(|_| category == "edit");
+        let command = (category == Category::Shell).then(|| command_line(arguments.command.json())).flatten();
+        let patch = text.as_deref().filter(|_| category == Category::Edit);
         let file_path = match category {
-            "edit" => arguments.patch.get().or(patch).and_then(file_of_patch),
-            "read" | "write" => arguments.path.get(),
+            Category::Edit => arguments.patch.get().or(patch).and_then(file_of_patch),
+            Category::Read | Category::Write => arguments.path.get(),
             _ => None,
         };
         let file_path = file_path.map(str::to_owned);
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     fn command(json: &str) -> Option<String> {
-        Request::of("shell", Some(json)).command
+        Request::of(Category::Shell, Some(json)).command
     }
 
     #[test]
@@ -115,10 +116,10 @@ mod tests {
 
     #[test]
     fn what_is_no_json_stays_text() {
-        let request = Request::of("edit", Some(r#""*** Begin Patch\n*** Update File: a/b.rs\n@@""#));
+        let request = Request::of(Category::Edit, Some(r#""*** Begin Patch\n*** Update File: a/b.rs\n@@""#));
         assert_eq!(request.file_path.as_deref(), Some("a/b.rs"));
         assert!(request.input.is_some_and(|input| input.starts_with("\"*** Begin")));
-        let request = Request::of("shell", Some(r#""{\"command\":""#));
+        let request = Request::of(Category::Shell, Some(r#""{\"command\":""#));
         assert_eq!(request.input.as_deref(), Some(r#""{\"command\":""#));
     }
 

@@ -5,6 +5,7 @@ use super::transcript::{Spot, Transcript};
 use super::{AGENT, child_session};
 use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject, session_key};
+use crate::tables::SessionKind;
 
 /// One conversation.
 pub(super) struct Thread {
@@ -144,7 +145,7 @@ impl Transcript<'_, '_> {
             self.out.claim(session_key(AGENT, &thread.session), false);
             self.out.end_session(Facts {
                 session_id: thread.session.clone(),
-                kind: "subagent",
+                kind: SessionKind::Subagent,
                 agent_version: self.facts.agent_version.clone(),
                 project_path: self.facts.project_path.clone(),
                 git_branch: self.facts.git_branch.clone(),

@@ -1,7 +1,7 @@
 //! One model call as billed, whatever tells of it.
 
 use super::metrics::Numbers;
-use crate::tables::UsageRow;
+use crate::tables::{UsageGrain, UsageRow};
 
 /// One model call, or the total of several.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub(super) struct Call {
     pub(super) duration_ms: Option<i64>,
     pub(super) finish: Option<String>,
     pub(super) is_partial: bool,
-    pub(super) grain: &'static str,
+    pub(super) grain: UsageGrain,
     pub(super) weak: bool,
     /// Whether the provider's own id of the call is known, by which a record and a reply of it can be joined.
     pub(super) is_named: bool,
@@ -45,7 +45,7 @@ impl Call {
             duration_ms: None,
             finish: None,
             is_partial: false,
-            grain: "response",
+            grain: UsageGrain::Response,
             weak: false,
             is_named: false,
         }

@@ -8,7 +8,7 @@ use crate::agents::ids;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Raw, Text};
 use crate::source::without_lone_surrogates;
-use crate::tables::ToolCallRow;
+use crate::tables::{Category, Status, ToolCallRow};
 
 /// A call without its result.
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct PendingCall {
     message_id: Option<String>,
     response_id: Option<String>,
     name: String,
-    category: &'static str,
+    category: Category,
     server: Option<String>,
     input: Option<String>,
     command: Option<String>,
@@ -31,7 +31,7 @@ struct PendingCall {
     /// How long it waited for permission. Microseconds.
     waited: i64,
     /// What the answer to the request for permission makes of it.
-    decision: Option<&'static str>,
+    decision: Option<Status>,
     is_interrupted: bool,
     /// As the subagent's end tells it. Milliseconds.
     duration_ms: Option<i64>,
@@ -111,11 +111,11 @@ impl PendingCall {
         let owned = |text: &Text<'_>| text.owned();
         let (command, file) = (owned(&arguments.command), owned(&arguments.path));
         self.command = command.filter(|_| tools::runs_command(&self.name));
-        self.file_path = file.filter(|_| tools::has_file(self.category));
+        self.file_path = file.filter(|_| self.category.has_file());
     }
 
     fn row<'r>(&'r self, session: &'r str) -> ToolCallRow<'r> {
-        let unfinished = if self.is_interrupted { "interrupted" } else { "pending" };
+        let unfinished = if self.is_interrupted { Status::Interrupted } else { Status::Pending };
         ToolCallRow {
             session_id: session,
             seq: self.seq,
@@ -124,13 +124,13 @@ impl PendingCall {
             response_id: self.response_id.as_deref(),
             turn: self.turn,
             name: if self.name.is_empty() { "unknown" } else { &self.name },
-            category: if self.category.is_empty() { "other" } else { self.category },
+            category: self.category,
             mcp_server: self.server.as_deref(),
             input: self.input.as_deref(),
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
             status: self.decision.unwrap_or(unfinished),
-            is_denied: Some(self.decision == Some("error")),
+            is_denied: Some(self.decision == Some(Status::Error)),
             started_at: self.started_at.or(self.requested_at),
             is_sidechain: self.thread > 0,
             source_line: Some(self.line),

@@ -11,6 +11,7 @@ use super::transcript::{Spot, Transcript};
 use super::{AGENT, NANO_PER_DOLLAR, dollars, metrics, stored_key};
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Object, TokenNumber};
+use crate::tables::UsageGrain;
 
 /// The calls of one process: from a start or resume to the shutdown, or to whatever ended it without one.
 #[derive(Default)]
@@ -414,7 +415,7 @@ impl Transcript<'_, '_> {
                 cost: dollars(total.counters.nano).filter(|_| timestamp >= Some(metrics::UNITS_HAVE_A_PRICE)),
                 timestamp,
                 is_partial,
-                grain: "session",
+                grain: UsageGrain::Session,
                 ..self.call_at(0, spot, &response)
             };
             self.push_call(&call, self.stored(timestamp).into_iter().chain(finer.iter().copied()))?;

@@ -10,7 +10,7 @@ use super::tools;
 use crate::agents::ids::{self, Prints};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::{Source, repair};
-use crate::tables::{MessageRow, ToolCallRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow, Vocabulary};
 
 /// Reads a chat.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -97,26 +97,21 @@ impl<'c> Reader<'c, '_, '_> {
         }
         let moments = timeline(self.chat).filter_map(|entry| entry.timestamp.0);
         let first_moment = moments.chain(self.chat.started.0).min();
-        self.out.end_session(Facts {
-            session_id: self.session.to_owned(),
-            kind: "session",
-            first_moment,
-            ..Facts::default()
-        })
+        self.out.end_session(Facts { session_id: self.session.to_owned(), first_moment, ..Facts::default() })
     }
 
     fn take(&mut self, message: &'c LegacyMessage<'c>) -> Result<(), Reject> {
         let (role, kind) = match message.role.get() {
-            Some("user") => ("user", "prompt"),
-            Some("assistant") => ("assistant", "reply"),
-            _ => ("system", "meta"),
+            Some("user") => (Role::User, MessageKind::Prompt),
+            Some("assistant") => (Role::Assistant, MessageKind::Reply),
+            _ => (Role::System, MessageKind::Meta),
         };
-        if kind == "prompt" {
+        if kind == MessageKind::Prompt {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
         }
         let text = message.content.get();
         let calls = message.calls.0.iter().filter_map(|call| call.0.as_ref()?.id.get());
-        let id = format!("{}#{}", self.session, self.prints.name(role, None, text.into_iter().chain(calls)));
+        let id = format!("{}#{}", self.session, self.prints.name(role.as_str(), None, text.into_iter().chain(calls)));
         let timestamp = self.moment_of(text);
         let row = MessageRow {
             session_id: self.session,
@@ -128,7 +123,7 @@ impl<'c> Reader<'c, '_, '_> {
             role,
             kind,
             text,
-            model: self.chat.model.get().filter(|_| kind == "reply"),
+            model: self.chat.model.get().filter(|_| kind == MessageKind::Reply),
             ..MessageRow::default()
         };
         self.out.message(row, false)?;
@@ -167,13 +162,13 @@ impl<'c> Reader<'c, '_, '_> {
         let output = named.and_then(|id| self.told.results.get(id).copied());
         let ended = named.and_then(|id| self.told.ended.get(id).copied());
         let said = ended.and_then(|entry| entry.result.0.as_ref()).and_then(|result| result.kind.get());
-        let exit_code = output.filter(|_| category == "shell").and_then(tools::exit_code_in);
+        let exit_code = output.filter(|_| category == Category::Shell).and_then(tools::exit_code_in);
         let status = match said {
-            Some("rejected") => "rejected",
-            Some("failure" | "denied" | "timeout") => "error",
-            _ if output.is_none() => "pending",
-            _ if exit_code.is_some_and(|code| code != 0) => "error",
-            _ => output.map_or("ok", tools::status_of_text),
+            Some("rejected") => Status::Rejected,
+            Some("failure" | "denied" | "timeout") => Status::Error,
+            _ if output.is_none() => Status::Pending,
+            _ if exit_code.is_some_and(|code| code != 0) => Status::Error,
+            _ => output.map_or(Status::Ok, tools::status_of_text),
         };
         let row = ToolCallRow {
             session_id: self.session,
@@ -185,7 +180,7 @@ impl<'c> Reader<'c, '_, '_> {
             category,
             input: input.as_deref(),
             command: arguments.command.get().filter(|_| tools::runs_command(name)),
-            file_path: arguments.path.get().filter(|_| tools::has_file(category)),
+            file_path: arguments.path.get().filter(|_| category.has_file()),
             status,
             is_denied: said.map(|said| said == "denied"),
             exit_code,

@@ -4,7 +4,7 @@ use super::call::Call;
 use super::record::{AssistantMessage, Compaction, Notice, Permission, UserMessage};
 use super::transcript::{Spot, Transcript};
 use crate::extract::{Kind, Reject, key};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// A reply that further chunks may continue.
 pub(super) struct Reply {
@@ -49,8 +49,8 @@ impl Transcript<'_, '_> {
             self.begin_turn(thread);
         }
         self.push(thread, spot, |row| MessageRow {
-            role: "user",
-            kind: if is_injected { "meta" } else { "prompt" },
+            role: Role::User,
+            kind: if is_injected { MessageKind::Meta } else { MessageKind::Prompt },
             text,
             attachments: i64::try_from(message.attachments.0.len()).unwrap_or(0),
             ..row
@@ -124,8 +124,8 @@ impl Transcript<'_, '_> {
             parent_id: reply.parent.as_deref(),
             turn: reply.turn,
             timestamp: reply.timestamp,
-            role: "assistant",
-            kind: "reply",
+            role: Role::Assistant,
+            kind: MessageKind::Reply,
             text: Some(reply.text.as_str()).filter(|text| !text.is_empty()),
             thinking: Some(reply.thinking.as_str()).filter(|text| !text.is_empty()),
             model: reply.model.as_deref(),
@@ -157,8 +157,8 @@ impl Transcript<'_, '_> {
             message_id: spot.id,
             turn: thread.turn,
             timestamp: spot.timestamp,
-            role: "system",
-            kind: "notice",
+            role: Role::System,
+            kind: MessageKind::Notice,
             is_sidechain,
             source_line: Some(spot.line),
             ..MessageRow::default()
@@ -178,21 +178,21 @@ impl Transcript<'_, '_> {
         let thread = self.thread_of(spot.agent, None);
         let text = notice.content.get();
         let (role, kind, text) = match spot.kind {
-            "session.error" => ("system", "api_error", text),
-            "system.message" => ("system", "meta", text),
-            "session.context_cleared" => ("user", "command", Some("/clear")),
-            "abort" => ("system", "abort", text),
-            _ => ("system", "notice", text),
+            "session.error" => (Role::System, MessageKind::ApiError, text),
+            "system.message" => (Role::System, MessageKind::Meta, text),
+            "session.context_cleared" => (Role::User, MessageKind::Command, Some("/clear")),
+            "abort" => (Role::System, MessageKind::Abort, text),
+            _ => (Role::System, MessageKind::Notice, text),
         };
-        if kind == "command" {
+        if kind == MessageKind::Command {
             self.close_reply(thread)?;
             self.begin_turn(thread);
         }
-        if kind == "abort" {
+        if kind == MessageKind::Abort {
             self.calls.interrupt_all();
         }
-        self.has_conversation |= kind == "api_error";
-        self.push(thread, spot, |row| MessageRow { role, kind, text, is_error: kind == "api_error", ..row })
+        self.has_conversation |= kind == MessageKind::ApiError;
+        self.push(thread, spot, |row| MessageRow { role, kind, text, is_error: kind == MessageKind::ApiError, ..row })
     }
 
     pub(super) fn take_permission(&mut self, spot: &Spot<'_>, permission: &Permission<'_>) -> Result<(), Reject> {
@@ -217,7 +217,7 @@ impl Transcript<'_, '_> {
         let feedback = result.feedback.get().map(|feedback| format!(": {feedback}")).unwrap_or_default();
         let text = format!("{kind}: {answer}{feedback}");
         let thread = self.thread_of(spot.agent, None);
-        self.push(thread, spot, |row| MessageRow { kind: "permission", text: Some(&text), ..row })
+        self.push(thread, spot, |row| MessageRow { kind: MessageKind::Permission, text: Some(&text), ..row })
     }
 
     pub(super) fn take_compaction(&mut self, spot: &Spot<'_>, compaction: &Compaction<'_>) -> Result<(), Reject> {
@@ -229,7 +229,7 @@ impl Transcript<'_, '_> {
             self.ledger.note_compaction(call, model, compaction.request.get(), tokens);
         }
         self.push(thread, spot, |row| MessageRow {
-            kind: if done { "compaction" } else { "notice" },
+            kind: if done { MessageKind::Compaction } else { MessageKind::Notice },
             text: compaction.summary.get().or(compaction.error.get()),
             is_error: !done,
             ..row

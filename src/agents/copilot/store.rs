@@ -12,7 +12,7 @@ use super::{AGENT, child_session, dollars, recorded_key, stored_key};
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::TokenNumber;
 use crate::source::{Database, Source};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Vocabulary};
 
 /// One session of the database.
 #[derive(Default)]
@@ -82,7 +82,6 @@ fn read_sessions(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_
         session.begun = moment(row, 5)?;
         session.facts = Facts {
             session_id: id,
-            kind: "session",
             project_path: text(row, 1)?,
             git_repo: text(row, 2)?,
             git_branch: text(row, 3)?,
@@ -161,9 +160,11 @@ fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut seq = 0;
     let mut parent: Option<String> = None;
     for turn in &session.turns {
-        for (role, kind, text) in [("user", "prompt", &turn.prompt), ("assistant", "reply", &turn.answer)] {
+        for (role, kind, text) in
+            [(Role::User, MessageKind::Prompt, &turn.prompt), (Role::Assistant, MessageKind::Reply, &turn.answer)]
+        {
             let Some(text) = text else { continue };
-            let message = format!("store:{id}:{}:{role}", turn.index);
+            let message = format!("store:{id}:{}:{}", turn.index, role.as_str());
             out.message(turn.row(id, seq, &message, parent.as_deref(), (role, kind, text)), false)?;
             out.yields_to(Kind::Message, &message, presence, None);
             parent = Some(message);
@@ -176,7 +177,7 @@ fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
     }
     let facts = Facts {
         session_id: id.to_owned(),
-        kind: "session",
+        kind: SessionKind::Session,
         first_moment: session.turns.iter().filter_map(|turn| turn.timestamp).chain(session.begun).min(),
         ..session.facts
     };
@@ -194,7 +195,7 @@ fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
         if !is_main {
             out.end_session(Facts {
                 session_id: owner,
-                kind: "subagent",
+                kind: SessionKind::Subagent,
                 title: None,
                 summary: None,
                 parent_session_id: Some(id.to_owned()),
@@ -216,7 +217,7 @@ impl Turn {
         seq: i64,
         id: &'r str,
         parent: Option<&'r str>,
-        (role, kind, text): (&'static str, &'static str, &'r str),
+        (role, kind, text): (Role, MessageKind, &'r str),
     ) -> MessageRow<'r> {
         MessageRow {
             session_id: session,

@@ -2,27 +2,28 @@
 
 use super::record::{Arguments, ToolComplete};
 use crate::agents::mcp;
+use crate::tables::{Category, Status};
 
 /// The `category` of a tool.
-pub(super) fn category(name: &str, has_server: bool, arguments: &Arguments<'_>) -> &'static str {
+pub(super) fn category(name: &str, has_server: bool, arguments: &Arguments<'_>) -> Category {
     match name {
-        "bash" | "powershell" | "shell" => "shell",
-        _ if name.ends_with("_bash") || name.ends_with("_powershell") => "shell",
-        "view" | "read" | "read_file" => "read",
-        "create" | "write" | "write_file" => "write",
+        "bash" | "powershell" | "shell" => Category::Shell,
+        _ if name.ends_with("_bash") || name.ends_with("_powershell") => Category::Shell,
+        "view" | "read" | "read_file" => Category::Read,
+        "create" | "write" | "write_file" => Category::Write,
         "str_replace_editor" => match arguments.command.get() {
-            Some("view") => "read",
-            Some("create") => "write",
-            _ => "edit",
+            Some("view") => Category::Read,
+            Some("create") => Category::Write,
+            _ => Category::Edit,
         },
-        "edit" | "apply_patch" | "str_replace" | "insert" => "edit",
-        "grep" | "glob" | "rg" | "search" | "tool_search" | "lsp" => "search",
-        "web_fetch" | "web_search" | "fetch" => "web",
-        "task" | "read_agent" | "write_agent" | "list_agents" | "stop_agent" => "task",
-        "update_todo" | "todo" => "todo",
-        _ if mcp::drives_browser(name) => "browser",
-        _ if has_server => "mcp",
-        _ => "other",
+        "edit" | "apply_patch" | "str_replace" | "insert" => Category::Edit,
+        "grep" | "glob" | "rg" | "search" | "tool_search" | "lsp" => Category::Search,
+        "web_fetch" | "web_search" | "fetch" => Category::Web,
+        "task" | "read_agent" | "write_agent" | "list_agents" | "stop_agent" => Category::Task,
+        "update_todo" | "todo" => Category::Todo,
+        _ if mcp::drives_browser(name) => Category::Browser,
+        _ if has_server => Category::Mcp,
+        _ => Category::Other,
     }
 }
 
@@ -31,14 +32,9 @@ pub(super) fn runs_command(name: &str) -> bool {
     matches!(name, "bash" | "powershell" | "shell")
 }
 
-/// Whether tools of a category are about one file.
-pub(super) fn has_file(category: &str) -> bool {
-    matches!(category, "read" | "write" | "edit")
-}
-
 /// How a call ended.
 pub(super) struct Outcome {
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     /// Whether it was not the person who refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
@@ -63,34 +59,34 @@ const INTERRUPTED: [&str; 2] =
     ["The pending permission request was cancelled", "The execution of this tool, or a previous tool was interrupted"];
 
 /// The status of a call whose permission was answered.
-pub(super) fn decided(answer: &str) -> Option<&'static str> {
+pub(super) fn decided(answer: &str) -> Option<Status> {
     match answer {
-        "denied-interactively-by-user" => Some("rejected"),
-        "cancelled" => Some("interrupted"),
-        answer if answer.starts_with("denied") => Some("error"),
+        "denied-interactively-by-user" => Some(Status::Rejected),
+        "cancelled" => Some(Status::Interrupted),
+        answer if answer.starts_with("denied") => Some(Status::Error),
         _ => None,
     }
 }
 
 /// How a call ended, by its completion and by what was answered when permission was asked for.
-pub(super) fn outcome(category: &str, complete: &ToolComplete<'_>, decision: Option<&'static str>) -> Outcome {
+pub(super) fn outcome(category: Category, complete: &ToolComplete<'_>, decision: Option<Status>) -> Outcome {
     let is_late = !complete.success.0 && complete.model.is("resumed") && complete.interaction.is("resume");
     let exit_code = exit_code(category, complete);
     let status = match complete.success.0 {
-        _ if is_late => "interrupted",
-        true if exit_code.is_some_and(|code| code != 0) => "error",
-        true => "ok",
+        _ if is_late => Status::Interrupted,
+        true if exit_code.is_some_and(|code| code != 0) => Status::Error,
+        true => Status::Ok,
         false => decision.unwrap_or_else(|| failed(complete)),
     };
     let told = || complete.error.0.as_ref().and_then(|error| error.message.get()).unwrap_or_default();
-    let is_denied = status == "error" && !complete.success.0 && (decision.is_some() || is_denial(told()));
+    let is_denied = status == Status::Error && !complete.success.0 && (decision.is_some() || is_denial(told()));
     Outcome { status, is_denied, exit_code, is_late }
 }
 
-fn failed(complete: &ToolComplete<'_>) -> &'static str {
+fn failed(complete: &ToolComplete<'_>) -> Status {
     let error = complete.error.0.as_ref();
     match status_of_text(error.and_then(|error| error.message.get()).unwrap_or_default()) {
-        "ok" => "error",
+        Status::Ok => Status::Error,
         status => status,
     }
 }
@@ -101,24 +97,24 @@ pub(super) fn is_denial(text: &str) -> bool {
 }
 
 /// The status that a result's text gives away.
-pub(super) fn status_of_text(text: &str) -> &'static str {
+pub(super) fn status_of_text(text: &str) -> Status {
     let begins = |openings: &[&str]| openings.iter().any(|opening| text.starts_with(opening));
     if begins(&REJECTED) {
-        "rejected"
+        Status::Rejected
     } else if begins(&INTERRUPTED) {
-        "interrupted"
+        Status::Interrupted
     } else {
-        "ok"
+        Status::Ok
     }
 }
 
 /// The exit code of a command: a field since 2026-08, before in a block of the result, at first in its text only.
-fn exit_code(category: &str, complete: &ToolComplete<'_>) -> Option<i64> {
+fn exit_code(category: Category, complete: &ToolComplete<'_>) -> Option<i64> {
     let field = complete.shell.0.as_ref().and_then(|shell| shell.code.0);
     let result = complete.result.0.as_ref();
     let block = || result?.contents.0.iter().filter_map(|block| block.0.as_ref()).find_map(|block| block.code.0);
     let text = || exit_code_in(result?.content.get()?);
-    field.or_else(block).or_else(|| (category == "shell").then(text).flatten())
+    field.or_else(block).or_else(|| (category == Category::Shell).then(text).flatten())
 }
 
 /// The code in the last `… exit code N>` of a text.

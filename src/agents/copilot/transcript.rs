@@ -16,6 +16,7 @@ use crate::agents::kit::facts::{keep_earlier, set};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::{RecordReader, Shape};
 use crate::source::{Broken, Source, repair};
+use crate::tables::SessionKind;
 
 /// Events that hold nothing for the tables.
 const IGNORED_EVENTS: [&str; 27] = [
@@ -313,7 +314,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         if self.ledger.recorded_since.is_some() {
             self.out.claim_since(super::recorded_key(&self.session), self.ledger.recorded_since);
         }
-        let facts = Facts { session_id: self.session.clone(), kind: "session", ..self.facts };
+        let facts = Facts { session_id: self.session.clone(), kind: SessionKind::Session, ..self.facts };
         self.out.end_session(told.complete(facts))
     }
 }

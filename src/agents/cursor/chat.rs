@@ -12,6 +12,7 @@ use super::tools::{Asked, Outcome};
 use super::value;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::records::Raw;
+use crate::tables::{Category, MessageKind, Role, Status};
 
 /// A call whose result is to come.
 #[derive(Default)]
@@ -75,20 +76,20 @@ impl<'o, 's> Chat<'o, 's> {
                     return Ok(());
                 }
                 let prompt = Prompt::of(text.as_deref().unwrap_or_default());
-                if prompt.kind == "prompt" {
+                if prompt.kind == MessageKind::Prompt {
                     self.rows.begin_turn();
                 }
                 let timestamp = prompt.moment.or(moment);
                 let text = text.as_ref().map(|_| prompt.text);
-                let said = Said { role: "user", kind: prompt.kind, text, timestamp, attachments, ..said };
+                let said = Said { role: Role::User, kind: prompt.kind, text, timestamp, attachments, ..said };
                 self.rows.message(&said)?;
             }
             "assistant" => {
                 let thinking = texts(&blocks, "reasoning");
                 let model = self.model.clone().filter(|_| is_last);
                 let said = Said {
-                    role: "assistant",
-                    kind: "reply",
+                    role: Role::Assistant,
+                    kind: MessageKind::Reply,
                     text: text.as_deref(),
                     thinking: thinking.as_deref(),
                     model: model.as_deref(),
@@ -98,14 +99,19 @@ impl<'o, 's> Chat<'o, 's> {
                 self.take_calls(message, &blocks, &id)?;
             }
             "tool" => {
-                self.rows.message(&Said { role: "tool", kind: "tool_result", ..said })?;
+                self.rows.message(&Said { role: Role::Tool, kind: MessageKind::ToolResult, ..said })?;
                 self.take_results(message, &blocks, text.as_deref(), &id)?;
             }
             role => {
                 if role != "system" {
                     self.rows.out.unknown(&format!("role {role}"));
                 }
-                self.rows.message(&Said { role: "system", kind: "meta", text: text.as_deref(), ..said })?;
+                self.rows.message(&Said {
+                    role: Role::System,
+                    kind: MessageKind::Meta,
+                    text: text.as_deref(),
+                    ..said
+                })?;
             }
         }
         Ok(())
@@ -193,10 +199,8 @@ impl<'o, 's> Chat<'o, 's> {
         let told = result.filter(|result| result.text.trim_start().starts_with('{'));
         let outcome = told.map(|result| Outcome::of_result(result.text)).unwrap_or_default();
         let status = match result {
-            None => "pending",
-            Some(result) if result.is_error && outcome.status.is_empty() => "error",
-            Some(_) if outcome.status.is_empty() => "ok",
-            Some(_) => outcome.status,
+            None => Status::Pending,
+            Some(result) => outcome.status.unwrap_or(if result.is_error { Status::Error } else { Status::Ok }),
         };
         let called = Called {
             id: &open.call_id,
@@ -210,7 +214,7 @@ impl<'o, 's> Chat<'o, 's> {
             status,
             exit_code: outcome.exit_code,
             output: outcome.output.as_deref().or(result.map(|result| result.text)),
-            child: outcome.child.as_deref().filter(|_| open.asked.category == "task"),
+            child: outcome.child.as_deref().filter(|_| open.asked.category == Category::Task),
             ..Called::default()
         };
         self.rows.call_at(&called, open.seq, open.turn)

@@ -10,6 +10,7 @@ use super::tools::{Asked, Outcome};
 use super::value;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::Raw;
+use crate::tables::{Category, MessageKind, Role, Vocabulary};
 
 /// Ids of calls that are this long are unique; shorter ones are counted anew in each reply.
 pub(super) const UNIQUE_FROM: usize = 12;
@@ -85,8 +86,8 @@ impl<'o, 's> Conversation<'o, 's> {
         {
             self.rows.out.unknown(&format!("bubble {kind}"));
         }
-        let who = if is_users { "user" } else { "assistant" };
-        let same = bubble.server_id.get().map(|id| key(AGENT, Kind::Message, &format!("{who}:{id}")));
+        let role = if is_users { Role::User } else { Role::Assistant };
+        let same = bubble.server_id.get().map(|id| key(AGENT, Kind::Message, &format!("{}:{id}", role.as_str())));
         let own = key(AGENT, Kind::Message, &place.id);
         let is_again = !self.seen.insert(own) | same.is_some_and(|same| !self.seen.insert(same));
         if is_again {
@@ -100,10 +101,10 @@ impl<'o, 's> Conversation<'o, 's> {
         let is_shown = text.is_some() || thinking.is_some() || tool.is_some() || attachments > 0;
         let has_error = bubble.error.json().is_some_and(|error| error != "{}");
         let kind = match (is_users, bubble.is_nudge.0 || bubble.is_hidden.0) {
-            _ if has_error && !is_users => "api_error",
-            (_, true) => "meta",
-            (true, false) => "prompt",
-            (false, false) => "reply",
+            _ if has_error && !is_users => MessageKind::ApiError,
+            (_, true) => MessageKind::Meta,
+            (true, false) => MessageKind::Prompt,
+            (false, false) => MessageKind::Reply,
         };
         if is_users {
             self.asked = bubble.model().map(str::to_owned).or(self.asked.take());
@@ -112,7 +113,7 @@ impl<'o, 's> Conversation<'o, 's> {
             return Ok(());
         }
         let in_line = self.rows.turn;
-        if kind == "prompt" && is_shown {
+        if kind == MessageKind::Prompt && is_shown {
             let turn = self.rows.begin_turn();
             self.turns.extend(timestamp.map(|moment| (moment, turn)));
         } else if place.is_left {
@@ -126,7 +127,7 @@ impl<'o, 's> Conversation<'o, 's> {
             let error = bubble.error.json().filter(|_| has_error);
             let said = Said {
                 id: &place.id,
-                role: who,
+                role,
                 kind,
                 text: text.as_deref().or(error),
                 thinking: thinking.as_deref(),
@@ -148,12 +149,12 @@ impl<'o, 's> Conversation<'o, 's> {
         if let Some(summary) = summary {
             self.has_summary = true;
             let id = if is_shown || has_error { format!("{}#summary", place.id) } else { place.id.clone() };
-            let kind = "compaction";
-            let said = Said { id: &id, role: "system", kind, text: Some(&summary), timestamp, ..Said::default() };
+            let kind = MessageKind::Compaction;
+            let said = Said { id: &id, role: Role::System, kind, text: Some(&summary), timestamp, ..Said::default() };
             self.say(&said, place.is_left)?;
             self.tell_twin(bubble, is_users, Kind::Message, &id);
         }
-        if place.is_left && kind != "prompt" {
+        if place.is_left && kind != MessageKind::Prompt {
             self.rows.turn = in_line;
         }
         Ok(())
@@ -240,11 +241,11 @@ impl<'o, 's> Conversation<'o, 's> {
             input: raw_args.as_deref().or(params.as_deref()).or(tool.raw_args.json().map(|_| "{}")),
             command: asked.command.as_deref(),
             file_path: asked.file.as_deref(),
-            status: outcome.status,
+            status: outcome.status.unwrap_or_default(),
             exit_code: outcome.exit_code,
             output: outcome.output.as_deref().or(result.as_deref()),
             started_at: timestamp,
-            child: outcome.child.as_deref().filter(|_| asked.category == "task"),
+            child: outcome.child.as_deref().filter(|_| asked.category == Category::Task),
             line: None,
         })?;
         Ok(Some(call_id))
@@ -266,12 +267,18 @@ impl<'o, 's> Conversation<'o, 's> {
         }
         if let Some(text) = summary.as_deref().filter(|_| !self.has_summary) {
             let id = format!("{id}#summary");
-            let said = Said { id: &id, role: "system", kind: "compaction", text: Some(text), ..Said::default() };
+            let said = Said {
+                id: &id,
+                role: Role::System,
+                kind: MessageKind::Compaction,
+                text: Some(text),
+                ..Said::default()
+            };
             self.rows.message(&said)?;
         }
         if self.known.was_aborted {
             let id = format!("{id}#aborted");
-            self.rows.message(&Said { id: &id, role: "system", kind: "abort", ..Said::default() })?;
+            self.rows.message(&Said { id: &id, role: Role::System, kind: MessageKind::Abort, ..Said::default() })?;
         }
         self.ledger.push(self.rows.out, &id, self.known.began, self.known.is_copy)?;
         self.rows.out.abandon(&self.left);

@@ -12,6 +12,7 @@ use crate::agents::ids::Prints;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::records::{List, Object};
+use crate::tables::MessageKind;
 
 const CHATS: [&str; 2] = ["workbench.panel.aichat.view.aichat.chatdata", "workbench.panel.chat.view.chat.chatdata"];
 const COMPOSERS: &str = "composer.composerData";
@@ -188,7 +189,7 @@ fn read_prompts(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(),
         let prompt = TypedPrompt {
             claim: workspace_key(&state.workspace),
             timestamp: moments.get_mut(prompt).and_then(VecDeque::pop_front),
-            kind: "prompt",
+            kind: MessageKind::Prompt,
             text: prompt.to_owned(),
             line: out.report.lines,
         };

@@ -8,7 +8,7 @@ use super::record::{Cost, Entries};
 use super::value;
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::records::Raw;
-use crate::tables::UsageRow;
+use crate::tables::{UsageGrain, UsageRow};
 
 /// A response of which tokens were recorded.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Ledger {
                 input_tokens: tokens.map(|(input, _)| input),
                 output_tokens: tokens.map(|(_, output)| output),
                 cost_usd: Some(*cost),
-                grain: "session",
+                grain: UsageGrain::Session,
                 ..blank(session, &id)
             };
             out.usage(row, 0, weak)?;
@@ -147,5 +147,5 @@ impl Billed {
 }
 
 fn blank<'r>(session_id: &'r str, response_id: &'r str) -> UsageRow<'r> {
-    UsageRow { session_id, response_id, grain: "response", ..UsageRow::default() }
+    UsageRow { session_id, response_id, ..UsageRow::default() }
 }

@@ -10,6 +10,7 @@ use super::value;
 use crate::extract::{Facts, Reject};
 use crate::source::Database;
 use crate::source::records::{List, Object, Raw, record};
+use crate::tables::SessionKind;
 
 /// What one place says of a composer.
 #[derive(Debug, Clone, Default)]
@@ -96,7 +97,7 @@ impl Listing {
     /// The session's facts; the root where it is known.
     pub(super) fn facts(self, root: Option<String>) -> Facts {
         Facts {
-            kind: if self.is_subagent { "subagent" } else { "session" },
+            kind: if self.is_subagent { SessionKind::Subagent } else { SessionKind::Session },
             project_path: self.project.or_else(|| self.repository.clone()),
             git_branch: self.branch,
             git_repo: self.repository,

@@ -1,12 +1,13 @@
 //! What the person said, as the command-line program and the transcripts wrap it.
 
+use crate::tables::MessageKind;
 use chrono::{Duration, NaiveDateTime};
 
 /// The text of a user's message without what was added to it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Prompt<'t> {
     /// `prompt`, or `meta` for what the program said in the person's place.
-    pub(super) kind: &'static str,
+    pub(super) kind: MessageKind,
     pub(super) text: &'t str,
     /// When it was sent, to the minute. Microseconds since 1970.
     pub(super) moment: Option<i64>,
@@ -20,10 +21,10 @@ impl<'t> Prompt<'t> {
         let Some((query, _)) = within(text, "<user_query>", "</user_query>") else {
             let rest = stamp.map_or(text, |(_, rest)| rest).trim();
             let was_added = rest.starts_with('<') && rest.contains("</");
-            return Self { kind: if was_added { "meta" } else { "prompt" }, text: rest, moment };
+            return Self { kind: if was_added { MessageKind::Meta } else { MessageKind::Prompt }, text: rest, moment };
         };
         let is_own = query.starts_with(['\n', '\r']);
-        Self { kind: if is_own { "prompt" } else { "meta" }, text: query.trim(), moment }
+        Self { kind: if is_own { MessageKind::Prompt } else { MessageKind::Meta }, text: query.trim(), moment }
     }
 }
 
@@ -58,14 +59,14 @@ mod tests {
         let moment = crate::time::parse_iso("2026-05-03T19:09:00Z");
         let stamp = "<timestamp>Monday, May 4, 2026, 12:39 AM (UTC+5:30)</timestamp>\n";
         let text = format!("{stamp}<user_query>\nrun ls\n</user_query>");
-        assert_eq!(Prompt::of(&text), Prompt { kind: "prompt", text: "run ls", moment });
+        assert_eq!(Prompt::of(&text), Prompt { kind: MessageKind::Prompt, text: "run ls", moment });
         let text = "<image_files>\n1. /a.png\n</image_files>\n<user_query>\nwhat is it\n</user_query>";
-        assert_eq!(Prompt::of(text), Prompt { kind: "prompt", text: "what is it", moment: None });
+        assert_eq!(Prompt::of(text), Prompt { kind: MessageKind::Prompt, text: "what is it", moment: None });
         let text = "<user_query>Go on with the task.</user_query>";
-        assert_eq!(Prompt::of(text), Prompt { kind: "meta", text: "Go on with the task.", moment: None });
+        assert_eq!(Prompt::of(text), Prompt { kind: MessageKind::Meta, text: "Go on with the task.", moment: None });
         let text = "<user_info>\nOS: linux\n</user_info>";
-        assert_eq!(Prompt::of(text).kind, "meta");
-        assert_eq!(Prompt::of("a < b"), Prompt { kind: "prompt", text: "a < b", moment: None });
+        assert_eq!(Prompt::of(text).kind, MessageKind::Meta);
+        assert_eq!(Prompt::of("a < b"), Prompt { kind: MessageKind::Prompt, text: "a < b", moment: None });
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::AGENT;
 use crate::agents::ids::Prints;
 use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{MessageRow, ToolCallRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'o, 's> {
@@ -29,8 +29,8 @@ pub(super) struct Rows<'o, 's> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Said<'m> {
     pub(super) id: &'m str,
-    pub(super) role: &'static str,
-    pub(super) kind: &'static str,
+    pub(super) role: Role,
+    pub(super) kind: MessageKind,
     pub(super) text: Option<&'m str>,
     pub(super) thinking: Option<&'m str>,
     pub(super) model: Option<&'m str>,
@@ -47,12 +47,12 @@ pub(super) struct Called<'c> {
     pub(super) message_id: &'c str,
     pub(super) response_id: Option<&'c str>,
     pub(super) name: &'c str,
-    pub(super) category: &'static str,
+    pub(super) category: Category,
     pub(super) mcp_server: Option<&'c str>,
     pub(super) input: Option<&'c str>,
     pub(super) command: Option<&'c str>,
     pub(super) file_path: Option<&'c str>,
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     pub(super) exit_code: Option<i64>,
     pub(super) output: Option<&'c str>,
     pub(super) started_at: Option<i64>,
@@ -109,7 +109,7 @@ impl<'o, 's> Rows<'o, 's> {
             thinking: said.thinking,
             model: said.model,
             response_id: said.response_id,
-            is_error: said.kind == "api_error",
+            is_error: said.kind == MessageKind::ApiError,
             attachments: said.attachments,
             source_line: said.line,
             ..MessageRow::default()

@@ -10,6 +10,7 @@ use crate::agents::waiting::Waiting;
 use crate::extract::Reject;
 use crate::extract::Sink;
 use crate::source::{Source, repair};
+use crate::tables::{MessageKind, Role, Status};
 
 /// Lines that a part begins with.
 const SIDES: [&str; 2] = ["user:", "assistant:"];
@@ -100,19 +101,19 @@ impl Reader<'_, '_> {
         let (text, thinking) = (part.text.trim(), part.thinking.trim());
         if part.is_users {
             let prompt = Prompt::of(text);
-            if prompt.kind == "prompt" {
+            if prompt.kind == MessageKind::Prompt {
                 self.rows.begin_turn();
             }
             let (kind, timestamp) = (prompt.kind, prompt.moment);
             let said =
-                Said { id: &id, role: "user", kind, text: Some(prompt.text), timestamp, line, ..Said::default() };
+                Said { id: &id, role: Role::User, kind, text: Some(prompt.text), timestamp, line, ..Said::default() };
             return self.rows.message(&said).map(|_| ());
         }
         let shown = |text: &'_ str| !text.is_empty();
         self.rows.message(&Said {
             id: &id,
-            role: "assistant",
-            kind: "reply",
+            role: Role::Assistant,
+            kind: MessageKind::Reply,
             text: Some(text).filter(|text| shown(text)),
             thinking: Some(thinking).filter(|text| shown(text)),
             line,
@@ -134,7 +135,7 @@ impl Reader<'_, '_> {
             input: Some(&input),
             command: asked.command.as_deref(),
             file_path: asked.file.as_deref(),
-            status: if call.has_result { "ok" } else { "pending" },
+            status: if call.has_result { Status::Ok } else { Status::Pending },
             output: Some(output).filter(|output| !output.is_empty()),
             line: i64::try_from(call.line).ok(),
             ..Called::default()

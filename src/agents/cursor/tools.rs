@@ -7,18 +7,19 @@ use super::value;
 use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
 use crate::source::records::Raw;
+use crate::tables::{Category, Status};
 
 /// Numbers of `tool` that stand for tools of MCP servers.
 const MCP_TOOLS: [i64; 3] = [0, 19, 49];
 
 /// The `category` of a tool: of the editor, or of the command-line program.
-pub(super) fn category(name: &str) -> &'static str {
+pub(super) fn category(name: &str) -> Category {
     match name {
         "run_terminal_cmd" | "run_terminal_command" | "run_terminal_command_v2" | "Shell" | "Bash" | "AwaitShell" => {
-            "shell"
+            Category::Shell
         }
-        "read_file" | "read_file_v2" | "read_lints" | "Read" | "ReadLints" | "fetch_rules" => "read",
-        "write" | "create_file" | "delete_file" | "Write" | "Delete" => "write",
+        "read_file" | "read_file_v2" | "read_lints" | "Read" | "ReadLints" | "fetch_rules" => Category::Read,
+        "write" | "create_file" | "delete_file" | "Write" | "Delete" => Category::Write,
         "edit_file"
         | "edit_file_v2"
         | "edit_file_v2_search_replace"
@@ -31,7 +32,7 @@ pub(super) fn category(name: &str) -> &'static str {
         | "Edit"
         | "StrReplace"
         | "ApplyPatch"
-        | "EditNotebook" => "edit",
+        | "EditNotebook" => Category::Edit,
         "codebase_search"
         | "semantic_search"
         | "semantic_search_full"
@@ -49,14 +50,14 @@ pub(super) fn category(name: &str) -> &'static str {
         | "Grep"
         | "Glob"
         | "LS"
-        | "SemanticSearch" => "search",
-        "web_search" | "web_fetch" | "fetch" | "WebSearch" | "WebFetch" => "web",
-        "task" | "task_v2" | "Task" | "Subagent" => "task",
-        "todo_write" | "todo_read" | "TodoWrite" | "TodoRead" => "todo",
-        "CallMcpTool" | "call_mcp_tool" => "mcp",
+        | "SemanticSearch" => Category::Search,
+        "web_search" | "web_fetch" | "fetch" | "WebSearch" | "WebFetch" => Category::Web,
+        "task" | "task_v2" | "Task" | "Subagent" => Category::Task,
+        "todo_write" | "todo_read" | "TodoWrite" | "TodoRead" => Category::Todo,
+        "CallMcpTool" | "call_mcp_tool" => Category::Mcp,
         name if mcp_server(name).is_some() => mcp::category(name),
-        name if name.starts_with("browser_") => "browser",
-        _ => "other",
+        name if name.starts_with("browser_") => Category::Browser,
+        _ => Category::Other,
     }
 }
 
@@ -74,7 +75,7 @@ pub(super) fn mcp_server(name: &str) -> Option<&str> {
 /// What a call asked.
 #[derive(Default)]
 pub(super) struct Asked {
-    pub(super) category: &'static str,
+    pub(super) category: Category,
     pub(super) mcp_server: Option<String>,
     pub(super) command: Option<String>,
     pub(super) file: Option<String>,
@@ -101,13 +102,13 @@ impl Asked {
                 asked.file = file_of_patch(input).map(str::to_owned);
             }
         }
-        if number.is_some_and(|number| MCP_TOOLS.contains(&number)) && asked.category == "other" {
+        if number.is_some_and(|number| MCP_TOOLS.contains(&number)) && asked.category == Category::Other {
             asked.category = mcp::category(name);
         }
-        let is_mcp = matches!(asked.category, "mcp" | "browser");
+        let is_mcp = matches!(asked.category, Category::Mcp | Category::Browser);
         asked.mcp_server = server.filter(|_| is_mcp).or_else(|| mcp_server(name).map(str::to_owned));
-        asked.command = asked.command.filter(|_| asked.category == "shell");
-        asked.file = asked.file.filter(|_| matches!(asked.category, "read" | "write" | "edit"));
+        asked.command = asked.command.filter(|_| asked.category == Category::Shell);
+        asked.file = asked.file.filter(|_| asked.category.has_file());
         asked
     }
 }
@@ -125,7 +126,8 @@ fn file_of_patch(patch: &str) -> Option<&str> {
 /// How a call ended.
 #[derive(Default, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub(super) status: &'static str,
+    /// None if the result does not say.
+    pub(super) status: Option<Status>,
     pub(super) exit_code: Option<i64>,
     /// The result as the model saw it, where it stands alone.
     pub(super) output: Option<String>,
@@ -139,38 +141,35 @@ impl Outcome {
         let more = tool.more.0.as_ref();
         let was_refused = tool.decision.is("rejected") || more.is_some_and(|more| more.decision.is("rejected"));
         let has_failed = more.is_some_and(|more| more.status.is("error"));
-        outcome.status = match tool.status.get() {
-            _ if was_refused || outcome.status == "rejected" => "rejected",
-            Some("error") => "error",
-            Some("cancelled") => "interrupted",
-            Some("completed") if has_failed => "error",
-            Some("completed") => outcome.status_or("ok"),
-            None if result.is_some() => outcome.status_or("ok"),
-            _ => "pending",
+        let status = match tool.status.get() {
+            _ if was_refused || outcome.status == Some(Status::Rejected) => Status::Rejected,
+            Some("error") => Status::Error,
+            Some("cancelled") => Status::Interrupted,
+            Some("completed") if has_failed => Status::Error,
+            Some("completed") => outcome.status.unwrap_or(Status::Ok),
+            None if result.is_some() => outcome.status.unwrap_or(Status::Ok),
+            _ => Status::Pending,
         };
+        outcome.status = Some(status);
         outcome.output =
             outcome.output.or_else(|| error_text(tool.error).filter(|_| result.is_none_or(|it| it == "{}")));
         outcome.child = outcome.child.or_else(|| more.and_then(|more| more.child.get()).map(str::to_owned));
         outcome
     }
 
-    fn status_or(&self, status: &'static str) -> &'static str {
-        if self.status.is_empty() { status } else { self.status }
-    }
-
-    /// By a result alone; no status where it does not say.
+    /// By a result alone.
     pub(super) fn of_result(json: &str) -> Self {
         let read = value::read::<ToolResult<'static>, _>(json, |result| {
             let exit_code = result.exit_code.0.or(result.old_exit_code.0);
             let has_error = result.error.json().is_some_and(|error| !matches!(error, "false" | "\"\"" | "{}"));
             let status = if result.is_rejected.0 {
-                "rejected"
+                Some(Status::Rejected)
             } else if result.ended.get().is_some_and(|ended| ended.ends_with("ABORTED")) {
-                "interrupted"
+                Some(Status::Interrupted)
             } else if has_error || exit_code.is_some_and(|code| code != 0) {
-                "error"
+                Some(Status::Error)
             } else {
-                ""
+                None
             };
             let output = result.output.json().filter(|output| output.starts_with('"')).and_then(string_of);
             let child = result.child.owned();
@@ -196,12 +195,15 @@ mod tests {
     #[test]
     fn results_tell_how_calls_ended() {
         let status = |json: &str| Outcome::of_result(json).status;
-        assert_eq!(status(r#"{"output":"x","exitCodeV2":1}"#), "error");
-        assert_eq!(status(r#"{"output":"x","exitCodeV2":0}"#), "");
-        assert_eq!(status(r#"{"rejected":true}"#), "rejected");
-        assert_eq!(status(r#"{"endedReason":"RUN_TERMINAL_COMMAND_ENDED_REASON_EXECUTION_ABORTED"}"#), "interrupted");
-        assert_eq!(status(r#"{"error":""}"#), "");
-        assert_eq!(status("no JSON"), "");
+        assert_eq!(status(r#"{"output":"x","exitCodeV2":1}"#), Some(Status::Error));
+        assert_eq!(status(r#"{"output":"x","exitCodeV2":0}"#), None);
+        assert_eq!(status(r#"{"rejected":true}"#), Some(Status::Rejected));
+        assert_eq!(
+            status(r#"{"endedReason":"RUN_TERMINAL_COMMAND_ENDED_REASON_EXECUTION_ABORTED"}"#),
+            Some(Status::Interrupted)
+        );
+        assert_eq!(status(r#"{"error":""}"#), None);
+        assert_eq!(status("no JSON"), None);
     }
 
     #[test]
@@ -213,6 +215,6 @@ mod tests {
         assert_eq!(Asked::of("ApplyPatch", None, [Some(patch), None]).file.as_deref(), Some("src/a.rs"));
         let params = r#"{"tools":[{"name":"get_issue","serverName":"user-github"}]}"#;
         let asked = Asked::of("mcp_user_github_get_issue", Some(19), [None, Some(params)]);
-        assert_eq!((asked.category, asked.mcp_server.as_deref()), ("mcp", Some("user-github")));
+        assert_eq!((asked.category, asked.mcp_server.as_deref()), (Category::Mcp, Some("user-github")));
     }
 }

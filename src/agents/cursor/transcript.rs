@@ -12,6 +12,7 @@ use super::{AGENT, value};
 use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
+use crate::tables::{MessageKind, Role, SessionKind, Status};
 
 /// Rows of a transcript: the session is named by the file, its parent by the folder.
 pub(super) fn rows<'o, 's>(source: &Source<'_>, out: &'o mut Sink<'s>) -> Rows<'o, 's> {
@@ -25,7 +26,7 @@ pub(super) fn facts(path: &Path) -> Facts {
     let folder = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "subagents"));
     let parent = folder.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
     Facts {
-        kind: if folder.is_some() { "subagent" } else { "session" },
+        kind: if folder.is_some() { SessionKind::Subagent } else { SessionKind::Session },
         is_subagent: folder.is_some(),
         parent_session_id: parent.map(str::to_owned),
         root_session_id: parent.map(str::to_owned),
@@ -64,11 +65,11 @@ impl<'s> RecordReader<'s> for Transcript<'_, 's> {
             None => self.take_message(record, said),
             Some("turn_ended") if record.status.is("success") => Ok(()),
             Some("turn_ended") if record.status.is("aborted") => {
-                self.rows.message(&Said { role: "system", kind: "abort", ..said }).map(|_| ())
+                self.rows.message(&Said { role: Role::System, kind: MessageKind::Abort, ..said }).map(|_| ())
             }
             Some("turn_ended" | "error") => {
                 let error = value::within(record.error);
-                let said = Said { role: "system", kind: "api_error", text: error.as_deref(), ..said };
+                let said = Said { role: Role::System, kind: MessageKind::ApiError, text: error.as_deref(), ..said };
                 self.rows.message(&said).map(|_| ())
             }
             Some(kind) => {
@@ -90,19 +91,19 @@ impl Transcript<'_, '_> {
                     return Ok(());
                 }
                 let prompt = Prompt::of(text.as_deref().unwrap_or_default());
-                if prompt.kind == "prompt" {
+                if prompt.kind == MessageKind::Prompt {
                     self.rows.begin_turn();
                 }
                 let (kind, timestamp) = (prompt.kind, prompt.moment);
                 let text = text.as_ref().map(|_| prompt.text);
-                let said = Said { role: "user", kind, text, timestamp, attachments, ..said };
+                let said = Said { role: Role::User, kind, text, timestamp, attachments, ..said };
                 self.rows.message(&said).map(|_| ())
             }
             Some("assistant") => {
                 let thinking = texts(&content, "thinking");
                 let said = Said {
-                    role: "assistant",
-                    kind: "reply",
+                    role: Role::Assistant,
+                    kind: MessageKind::Reply,
                     text: text.as_deref(),
                     thinking: thinking.as_deref(),
                     ..said
@@ -139,7 +140,7 @@ impl Transcript<'_, '_> {
                 input,
                 command: asked.command.as_deref(),
                 file_path: asked.file.as_deref(),
-                status: "pending",
+                status: Status::Pending,
                 line: said.line,
                 ..Called::default()
             })?;

@@ -13,7 +13,7 @@ use crate::agents::kit::texts::join;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, Request, Sink, key};
 use crate::source::records::Raw;
 use crate::source::{unescape, without_lone_surrogates};
-use crate::tables::ToolCallRow;
+use crate::tables::{Category, Status, ToolCallRow};
 
 /// Of which call a record tells.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ struct Call {
     message_id: Option<String>,
     turn: Option<i64>,
     name: String,
-    category: &'static str,
+    category: Category,
     input: Option<String>,
     command: Option<String>,
     file_path: Option<String>,
@@ -93,7 +93,7 @@ impl Calls {
         let request = json.as_deref().and_then(Request::of);
         let arguments = request.as_ref().and_then(|request| request.fields::<Input<'_>>().ok()).unwrap_or_default();
         let category = tools::category(name);
-        let command = arguments.command.get().filter(|_| category == "shell");
+        let command = arguments.command.get().filter(|_| category == Category::Shell);
         let call = Call {
             id: id.into_owned(),
             seq: place.seq,
@@ -143,7 +143,7 @@ impl Calls {
                     seq: place.seq,
                     turn: place.turn,
                     name: "unknown".to_owned(),
-                    category: "other",
+                    category: Category::Other,
                     source_line: i64::try_from(place.line).ok(),
                     weak: true,
                     ..Call::default()
@@ -184,7 +184,7 @@ impl Call {
             input: self.input.as_deref(),
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
-            status: "pending",
+            status: Status::Pending,
             started_at: self.started_at,
             source_line: self.source_line,
             ..ToolCallRow::default()

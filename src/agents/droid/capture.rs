@@ -18,7 +18,7 @@ use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 /// Reads a capture into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -90,7 +90,6 @@ impl Capture<'_, '_, '_> {
             session.calls.finish(&id, self.out)?;
             self.out.end_session(Facts {
                 session_id: id,
-                kind: "session",
                 project_path: session.folder,
                 first_moment: session.first_moment,
                 ..Facts::default()
@@ -125,7 +124,7 @@ impl Session {
             _ => {
                 let message_id = own_id(id, line, number);
                 let text = line.message.get();
-                let row = MessageRow { kind: "api_error", text, is_error: true, ..blank_row(&message_id) };
+                let row = MessageRow { kind: MessageKind::ApiError, text, is_error: true, ..blank_row(&message_id) };
                 self.push(id, line, number, row, out)
             }
         }
@@ -170,8 +169,8 @@ impl Session {
             self.reply = Some((message_id.to_string(), text.to_owned()));
             let model = self.model.clone();
             let row = MessageRow {
-                role: "assistant",
-                kind: "reply",
+                role: Role::Assistant,
+                kind: MessageKind::Reply,
                 text: Some(text),
                 model: model.as_deref(),
                 ..blank_row(&message_id)
@@ -185,8 +184,8 @@ impl Session {
             self.reply = None;
         }
         let row = MessageRow {
-            role: if line.role.is("system") { "system" } else { "user" },
-            kind: if is_prompt { "prompt" } else { "meta" },
+            role: if line.role.is("system") { Role::System } else { Role::User },
+            kind: if is_prompt { MessageKind::Prompt } else { MessageKind::Meta },
             text: Some(if is_prompt { &*typed } else { text }),
             ..blank_row(&message_id)
         };
@@ -234,8 +233,8 @@ impl Session {
         {
             let message_id = format!("{id}#final-{name}");
             let row = MessageRow {
-                role: "assistant",
-                kind: "reply",
+                role: Role::Assistant,
+                kind: MessageKind::Reply,
                 text: Some(text),
                 model: model.as_deref(),
                 ..blank_row(&message_id)
@@ -252,7 +251,7 @@ impl Session {
             timestamp: line.timestamp.0,
             model: model.as_deref(),
             duration_ms: line.duration.0.filter(|ms| *ms >= 0),
-            grain: "turn",
+            grain: UsageGrain::Turn,
             source_line: i64::try_from(number).ok(),
             ..total.row(id, &response_id)
         };

@@ -6,7 +6,7 @@ use super::model::model_name;
 use super::record::{Settings, TagMetadata, TokenUsage};
 use crate::source::records::TokenNumber;
 use crate::source::{Fingerprint, Source, repair};
-use crate::tables::UsageRow;
+use crate::tables::{UsageGrain, UsageRow};
 
 /// Path of the settings of a session.
 pub(super) fn settings_of(session: &Path) -> PathBuf {
@@ -126,7 +126,7 @@ impl Total {
             cache_write_5m_tokens: self.cache_write,
             output_tokens: self.output,
             reasoning_tokens: self.reasoning,
-            grain: "session",
+            grain: UsageGrain::Session,
             ..UsageRow::default()
         }
     }

@@ -7,20 +7,21 @@ use memchr::memmem::Finder;
 
 use super::record::{CommandResult, Input};
 use crate::agents::mcp;
+use crate::tables::{Category, Status};
 
 /// The `category` of a tool.
-pub(super) fn category(name: &str) -> &'static str {
+pub(super) fn category(name: &str) -> Category {
     match name {
-        "Execute" | "Shell" | "Bash" | "KillProcess" | "BashOutput" => "shell",
-        "Read" | "ViewImage" => "read",
-        "Create" | "Write" => "write",
-        "Edit" | "MultiEdit" | "ApplyPatch" => "edit",
-        "Grep" | "Glob" | "LS" | "ToolSearch" => "search",
-        "WebSearch" | "FetchUrl" | "WebFetch" => "web",
-        "Task" | "TaskOutput" | "TaskStop" => "task",
-        "TodoWrite" | "TodoRead" => "todo",
+        "Execute" | "Shell" | "Bash" | "KillProcess" | "BashOutput" => Category::Shell,
+        "Read" | "ViewImage" => Category::Read,
+        "Create" | "Write" => Category::Write,
+        "Edit" | "MultiEdit" | "ApplyPatch" => Category::Edit,
+        "Grep" | "Glob" | "LS" | "ToolSearch" => Category::Search,
+        "WebSearch" | "FetchUrl" | "WebFetch" => Category::Web,
+        "Task" | "TaskOutput" | "TaskStop" => Category::Task,
+        "TodoWrite" | "TodoRead" => Category::Todo,
         name if mcp_server(name).is_some() => mcp::category(name),
-        _ => "other",
+        _ => Category::Other,
     }
 }
 
@@ -38,8 +39,8 @@ pub(super) fn mcp_server(name: &str) -> Option<&str> {
 }
 
 /// The file that a call reads or changes; of a patch, the first one.
-pub(super) fn file_of<'i>(category: &str, input: &'i Input<'_>) -> Option<&'i str> {
-    let is_of_file = matches!(category, "read" | "write" | "edit");
+pub(super) fn file_of<'i>(category: Category, input: &'i Input<'_>) -> Option<&'i str> {
+    let is_of_file = category.has_file();
     let of_patch = || {
         let marks = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
         let mut lines = input.patch.get()?.lines();
@@ -78,14 +79,14 @@ const INTERRUPTED: [&str; 4] =
 
 impl ToolResult<'_> {
     /// Status and exit code of a call of that category.
-    pub(super) fn outcome(&self, category: &str) -> (&'static str, Option<i64>) {
+    pub(super) fn outcome(&self, category: Category) -> (Status, Option<i64>) {
         let text = self.text.as_deref().unwrap_or_default();
-        let exit_code = self.exit_code.or_else(|| exit_code(text).filter(|_| category == "shell"));
+        let exit_code = self.exit_code.or_else(|| exit_code(text).filter(|_| category == Category::Shell));
         let failed = self.is_error.unwrap_or_else(|| text.trim_start().starts_with("Error:"));
         let status = match special_status(text, failed) {
             Some(status) if exit_code != Some(0) => status,
-            _ if failed || exit_code.is_some_and(|code| code != 0) => "error",
-            _ => "ok",
+            _ if failed || exit_code.is_some_and(|code| code != 0) => Status::Error,
+            _ => Status::Ok,
         };
         (status, exit_code)
     }
@@ -93,15 +94,15 @@ impl ToolResult<'_> {
 
 /// What the program says of a call that the person did not let happen. Where the record does not say that the call
 /// failed, only a first line that begins with these words counts: results quote texts of all kinds.
-fn special_status(text: &str, failed: bool) -> Option<&'static str> {
+fn special_status(text: &str, failed: bool) -> Option<Status> {
     let first = text.trim_start().lines().next().filter(|line| line.len() <= 400)?;
     let begins = |words: &str| first.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words));
     let lower = if failed { first.to_ascii_lowercase() } else { String::new() };
     let says = |words: &[&str]| words.iter().any(|words| if failed { lower.contains(words) } else { begins(words) });
     if says(&INTERRUPTED) {
-        return Some("interrupted");
+        return Some(Status::Interrupted);
     }
-    says(&REJECTED).then_some("rejected")
+    says(&REJECTED).then_some(Status::Rejected)
 }
 
 /// What most results do not say: to find that out is what their reading costs.
@@ -128,25 +129,33 @@ fn exit_code(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn outcome(text: &str, is_error: Option<bool>) -> (&'static str, Option<i64>) {
-        ToolResult { text: Some(text.into()), is_error, ..ToolResult::default() }.outcome("shell")
+    fn outcome(text: &str, is_error: Option<bool>) -> (Status, Option<i64>) {
+        ToolResult { text: Some(text.into()), is_error, ..ToolResult::default() }.outcome(Category::Shell)
     }
 
     #[test]
     fn outcomes_are_told_by_texts() {
-        assert_eq!(outcome("Error: Command failed (exit code: 2)\nls: no such file", None), ("error", Some(2)));
-        assert_eq!(outcome("Command failed\nls: no such file (exit code: 4)", None), ("error", Some(4)));
-        assert_eq!(outcome("it said (exit code: 4)\nonce", None), ("error", Some(4)), "as ever in the first line");
-        assert_eq!(outcome("once\nit said (exit code: 4)\nfine", None), ("ok", None));
-        assert_eq!(outcome("a\n\n[Process exited with code 0]", None), ("ok", Some(0)));
-        assert_eq!(outcome("a\n\n[Process exited with code 127]\n", Some(false)), ("error", Some(127)));
-        assert_eq!(outcome(r#"{"stdout":"","exitCode":3}"#, Some(false)), ("error", Some(3)));
-        assert_eq!(outcome("fine (exit code: none)", None), ("ok", None));
-        assert_eq!(outcome("Error: Tool execution rejected by user", None), ("rejected", None));
-        assert_eq!(outcome("User cancelled", None), ("rejected", None));
-        assert_eq!(outcome("User cancelled\n[Process exited with code 0]", None), ("ok", Some(0)), "a command said so");
-        assert_eq!(outcome("Error: Request interrupted by user", Some(true)), ("interrupted", None));
-        assert_eq!(outcome("log: permission denied by user table", None), ("ok", None));
+        assert_eq!(outcome("Error: Command failed (exit code: 2)\nls: no such file", None), (Status::Error, Some(2)));
+        assert_eq!(outcome("Command failed\nls: no such file (exit code: 4)", None), (Status::Error, Some(4)));
+        assert_eq!(
+            outcome("it said (exit code: 4)\nonce", None),
+            (Status::Error, Some(4)),
+            "as ever in the first line"
+        );
+        assert_eq!(outcome("once\nit said (exit code: 4)\nfine", None), (Status::Ok, None));
+        assert_eq!(outcome("a\n\n[Process exited with code 0]", None), (Status::Ok, Some(0)));
+        assert_eq!(outcome("a\n\n[Process exited with code 127]\n", Some(false)), (Status::Error, Some(127)));
+        assert_eq!(outcome(r#"{"stdout":"","exitCode":3}"#, Some(false)), (Status::Error, Some(3)));
+        assert_eq!(outcome("fine (exit code: none)", None), (Status::Ok, None));
+        assert_eq!(outcome("Error: Tool execution rejected by user", None), (Status::Rejected, None));
+        assert_eq!(outcome("User cancelled", None), (Status::Rejected, None));
+        assert_eq!(
+            outcome("User cancelled\n[Process exited with code 0]", None),
+            (Status::Ok, Some(0)),
+            "a command said so"
+        );
+        assert_eq!(outcome("Error: Request interrupted by user", Some(true)), (Status::Interrupted, None));
+        assert_eq!(outcome("log: permission denied by user table", None), (Status::Ok, None));
     }
 
     #[test]
@@ -154,6 +163,6 @@ mod tests {
         assert_eq!(mcp_server("mcp__github__create_issue"), Some("github"));
         assert_eq!(mcp_server("context7___resolve"), Some("context7"));
         assert_eq!((mcp_server("Execute"), mcp_server("___x")), (None, None));
-        assert_eq!((category("playwright___click"), category("mcp__github__x")), ("browser", "mcp"));
+        assert_eq!((category("playwright___click"), category("mcp__github__x")), (Category::Browser, Category::Mcp));
     }
 }

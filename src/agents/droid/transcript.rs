@@ -14,7 +14,7 @@ use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Reads a session into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -181,5 +181,5 @@ impl Transcript<'_, '_> {
 
 /// A message of which nothing is known yet.
 pub(super) fn blank_row(message_id: &str) -> MessageRow<'_> {
-    MessageRow { message_id, role: "system", kind: "notice", ..MessageRow::default() }
+    MessageRow { message_id, role: Role::System, kind: MessageKind::Notice, ..MessageRow::default() }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::record::Message;
 use super::reminder::without_reminders;
 use crate::agents::kit::texts::join;
+use crate::tables::{MessageKind, Role};
 
 /// How the text of a failed request to the model begins.
 const API_ERROR: &str = "BYOK Error:";
@@ -13,8 +14,8 @@ const INTERRUPTED: [&str; 2] = ["Request interrupted by user", "[Request interru
 
 /// What a record of the person is.
 pub(super) struct UserText<'a> {
-    pub(super) role: &'static str,
-    pub(super) kind: &'static str,
+    pub(super) role: Role,
+    pub(super) kind: MessageKind,
     pub(super) text: Option<Cow<'a, str>>,
     /// Images and documents. Count.
     pub(super) attachments: i64,
@@ -28,7 +29,7 @@ impl<'a> UserText<'a> {
         let typed = join(content.texts().map(without_reminders).filter(|text| !text.is_empty()));
         let has_results = content.of_type("tool_result").next().is_some();
         if has_results && typed.is_none() {
-            return Self { role: "tool", kind: "tool_result", text: None, attachments };
+            return Self { role: Role::Tool, kind: MessageKind::ToolResult, text: None, attachments };
         }
         let (role, kind) = kind_of(message, typed.as_deref(), attachments > 0);
         let text = typed.or_else(|| join(content.texts().map(Cow::Borrowed)));
@@ -37,28 +38,28 @@ impl<'a> UserText<'a> {
 
     /// Whether the person asks for something here.
     pub(super) fn begins_turn(&self) -> bool {
-        matches!(self.kind, "prompt" | "command")
+        matches!(self.kind, MessageKind::Prompt | MessageKind::Command)
     }
 }
 
-fn kind_of(message: &Message<'_>, typed: Option<&str>, has_attachments: bool) -> (&'static str, &'static str) {
+fn kind_of(message: &Message<'_>, typed: Option<&str>, has_attachments: bool) -> (Role, MessageKind) {
     let opening = typed.unwrap_or_default().trim_start();
     if message.role.is("system") {
-        return ("system", "meta");
+        return (Role::System, MessageKind::Meta);
     }
     if opening.starts_with(API_ERROR) {
-        return ("system", "api_error");
+        return (Role::System, MessageKind::ApiError);
     }
     if is_interruption(opening) {
-        return ("user", "abort");
+        return (Role::User, MessageKind::Abort);
     }
     let is_hook = message.hook.get().is_some() || message.hook_status.get().is_some();
     let is_of_program = is_hook || message.visibility.is("user_only") || message.visibility.is("llm_only");
     match typed {
-        Some(typed) if message.visibility.is("user_only") && is_command(typed) => ("user", "command"),
-        _ if is_of_program => ("user", "meta"),
-        None if !has_attachments => ("user", "meta"),
-        _ => ("user", "prompt"),
+        Some(typed) if message.visibility.is("user_only") && is_command(typed) => (Role::User, MessageKind::Command),
+        _ if is_of_program => (Role::User, MessageKind::Meta),
+        None if !has_attachments => (Role::User, MessageKind::Meta),
+        _ => (Role::User, MessageKind::Prompt),
     }
 }
 

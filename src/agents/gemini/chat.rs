@@ -14,6 +14,7 @@ use crate::agents::kit::facts::{fill, keep_earlier};
 use crate::extract::{Facts, NoteField, Reject, Sink, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Lines, Source, repair};
+use crate::tables::{MessageKind, SessionKind};
 
 /// Reads a chat into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -101,7 +102,7 @@ impl Header {
         out.claim(key, false);
         out.end_session(Facts {
             session_id: session_id.to_owned(),
-            kind: if is_subagent { "subagent" } else { "session" },
+            kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
             project_path,
             project_hash,
             root_session_id: origin
@@ -152,8 +153,8 @@ impl<'s> Look<'s> for FirstLook<'_, 's> {
             && record.kind.is("user")
         {
             snapshot.sums_up = match kind_of(record) {
-                "compaction" => Some(!self.survey.knows(&id)),
-                "prompt" => Some(false),
+                MessageKind::Compaction => Some(!self.survey.knows(&id)),
+                MessageKind::Prompt => Some(false),
                 _ => None,
             };
         }

@@ -3,18 +3,16 @@
 use super::content::Content;
 use super::record::Record;
 use crate::source::records::Raw;
-
-/// Stands for a message that is none: results of tools, which have their place in the calls.
-pub(super) const NO_MESSAGE: &str = "";
+use crate::tables::{MessageKind, Role};
 
 /// Openings of user messages that the person did not type, and what they are.
-const OPENINGS: [(&str, &str); 6] = [
-    ("<session_context>", "meta"),
-    ("<hook_context>", "meta"),
-    ("<state_snapshot>", "compaction"),
-    ("I ran the following shell command:\n", "command"),
-    ("/", "command"),
-    ("?", "command"),
+const OPENINGS: [(&str, MessageKind); 6] = [
+    ("<session_context>", MessageKind::Meta),
+    ("<hook_context>", MessageKind::Meta),
+    ("<state_snapshot>", MessageKind::Compaction),
+    ("I ran the following shell command:\n", MessageKind::Command),
+    ("/", MessageKind::Command),
+    ("?", MessageKind::Command),
 ];
 
 /// Replies that no model wrote.
@@ -35,16 +33,16 @@ pub(super) fn is_message(kind: Option<&str>) -> bool {
 }
 
 /// The `role` of a message.
-pub(super) fn role_of(kind: Option<&str>) -> &'static str {
+pub(super) fn role_of(kind: Option<&str>) -> Role {
     match kind {
-        Some("user") => "user",
-        kind if is_reply(kind) => "assistant",
-        _ => "system",
+        Some("user") => Role::User,
+        kind if is_reply(kind) => Role::Assistant,
+        _ => Role::System,
     }
 }
 
-/// The `kind` of a message.
-pub(super) fn kind_of(record: &Record<'_>) -> &'static str {
+/// The `kind` of a message. Results of tools belong to their calls and become no messages.
+pub(super) fn kind_of(record: &Record<'_>) -> MessageKind {
     match record.kind.get() {
         Some("user") => kind_of_user(record),
         kind if is_reply(kind) => kind_of_reply(record),
@@ -52,34 +50,34 @@ pub(super) fn kind_of(record: &Record<'_>) -> &'static str {
     }
 }
 
-fn kind_of_user(record: &Record<'_>) -> &'static str {
+fn kind_of_user(record: &Record<'_>) -> MessageKind {
     let content = Content::of(record.content);
     if content.is_result() {
-        return NO_MESSAGE;
+        return MessageKind::ToolResult;
     }
     let shown = Content::of(record.display).text;
     let text = shown.as_deref().or(content.text.as_deref()).unwrap_or_default().trim_start();
     // The model may think before it sums up.
     if text.starts_with("<scratchpad>") && text.contains("<state_snapshot>") {
-        return "compaction";
+        return MessageKind::Compaction;
     }
-    OPENINGS.iter().find(|(opening, _)| text.starts_with(opening)).map_or("prompt", |(_, kind)| kind)
+    OPENINGS.iter().find(|(opening, _)| text.starts_with(opening)).map_or(MessageKind::Prompt, |(_, kind)| *kind)
 }
 
-fn kind_of_reply(record: &Record<'_>) -> &'static str {
+fn kind_of_reply(record: &Record<'_>) -> MessageKind {
     let is_short = record.content.json().is_some_and(|json| json.len() <= SYNTHETIC_LENGTH);
     let is_bare = is_short && record.calls.0.is_empty();
     let text = is_bare.then(|| Content::of(record.content).text).flatten();
     let is_synthetic = text.is_some_and(|text| SYNTHETIC.contains(&text.trim()));
-    if is_synthetic { "meta" } else { "reply" }
+    if is_synthetic { MessageKind::Meta } else { MessageKind::Reply }
 }
 
-fn kind_of_notice(kind: Option<&str>, content: Raw<'_>) -> &'static str {
+fn kind_of_notice(kind: Option<&str>, content: Raw<'_>) -> MessageKind {
     let text = Content::of(content).text;
     let text = text.as_deref().unwrap_or_default().trim();
     match kind {
-        Some("error") if text.contains("[API Error") => "api_error",
-        _ if text == "Request cancelled." => "abort",
-        _ => "notice",
+        Some("error") if text.contains("[API Error") => MessageKind::ApiError,
+        _ if text == "Request cancelled." => MessageKind::Abort,
+        _ => MessageKind::Notice,
     }
 }

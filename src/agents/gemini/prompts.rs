@@ -7,6 +7,7 @@ use crate::agents::document::{self, Ending, Found};
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::{Reject, Sink, session_key};
 use crate::source::{Source, repair};
+use crate::tables::MessageKind;
 
 /// Reads the typed prompts. Each is claimed weakly, so that any chat of the session wins.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -31,7 +32,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         let typed = TypedPrompt {
             claim: session_key(AGENT, session),
             timestamp: prompt.timestamp.0,
-            kind: if text.starts_with(['/', '?', '!']) { "command" } else { "prompt" },
+            kind: if text.starts_with(['/', '?', '!']) { MessageKind::Command } else { MessageKind::Prompt },
             text: text.to_owned(),
             line: number,
         };

@@ -10,7 +10,7 @@ use super::survey::{Entry, Survey};
 use super::tools;
 use crate::agents::kit::texts::append;
 use crate::extract::{KeySet, Kind, NoteField, Reject, Sink, key, session_key};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageKind, MessageRow, Status, ToolCallRow, UsageRow};
 
 /// Hands on the rows of one session.
 pub(super) struct Rows<'r, 'o, 's> {
@@ -51,7 +51,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             text: shown.as_deref().or(content.text.as_deref()),
             thinking: thinking.as_deref(),
             model: entry.model.as_deref(),
-            response_id: Some(&*id).filter(|_| entry.kind == "reply"),
+            response_id: Some(&*id).filter(|_| entry.kind == MessageKind::Reply),
             is_error: kind == Some("error"),
             attachments: content.attachments,
             source_line: self.origin.line(entry.first_line),
@@ -83,7 +83,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
         let category = tools::category(call);
         let output = tools::output_of(call);
         let outcome = tools::outcome(call.status.get(), category, output.as_deref());
-        let command = super::content::text_of(arguments.command).filter(|_| category == "shell");
+        let command = super::content::text_of(arguments.command).filter(|_| category == Category::Shell);
         let child = self.child_of(call);
         if let Some(child) = &child
             && let Some(kind) = tools::subagent_type(call, &arguments)
@@ -96,7 +96,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             seq,
             call_id: &call_id,
             message_id: Some(message_id),
-            response_id: Some(message_id).filter(|_| entry.kind == "reply"),
+            response_id: Some(message_id).filter(|_| entry.kind == MessageKind::Reply),
             turn: entry.turn,
             name,
             category,
@@ -109,13 +109,13 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             exit_code: outcome.exit_code,
             output: output.as_deref(),
             started_at: entry.timestamp,
-            ended_at: call.timestamp.0.filter(|_| outcome.status != "pending"),
+            ended_at: call.timestamp.0.filter(|_| outcome.status != Status::Pending),
             child_session_id: child.as_deref(),
             source_line: self.origin.line(entry.first_line),
             ..ToolCallRow::default()
         };
         // Where another file of the session knows how the call ended, that one tells.
-        self.out.tool_call(row, self.origin.is_document || outcome.status == "pending")
+        self.out.tool_call(row, self.origin.is_document || outcome.status == Status::Pending)
     }
 
     /// The subagent's session that a call started; a subagent's own calls name itself.
@@ -143,7 +143,6 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
                 cache_write_1h_tokens: Some(0),
                 output_tokens: Some(numbers.output),
                 reasoning_tokens: numbers.reasoning,
-                grain: "response",
                 copies: entry.billed - 1,
                 source_line: self.origin.line(entry.first_line),
                 ..UsageRow::default()

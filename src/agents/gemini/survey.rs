@@ -3,10 +3,11 @@
 use std::rc::Rc;
 
 use super::AGENT;
-use super::kinds::{NO_MESSAGE, is_reply, kind_of};
+use super::kinds::{is_reply, kind_of};
 use super::record::Record;
 use super::tokens::Numbers;
 use crate::extract::{KeyMap, Kind, key};
+use crate::tables::MessageKind;
 
 /// Where a version of a message stands: its line, from 1, and its place among the line's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +23,7 @@ pub(super) struct Entry {
     /// results of its calls.
     pub(super) is_second: bool,
     pub(super) is_reply: bool,
-    pub(super) kind: &'static str,
+    pub(super) kind: MessageKind,
     pub(super) timestamp: Option<i64>,
     /// Version that counts.
     pub(super) version: Place,
@@ -88,7 +89,7 @@ impl Survey {
                 id: id.into(),
                 is_second: self.places.contains_key(&place_key(id, !is_reply)),
                 is_reply,
-                kind: NO_MESSAGE,
+                kind: MessageKind::ToolResult,
                 timestamp: None,
                 version: place,
                 rank: 0,
@@ -153,14 +154,19 @@ impl Survey {
         for at in before {
             if let Some(entry) = self.entries.get_mut(*at as usize).filter(|entry| entry.live_at.is_none() && !sums_up)
             {
-                entry.is_left = matches!(entry.kind, "prompt" | "reply" | "meta" | "compaction");
+                entry.is_left = matches!(
+                    entry.kind,
+                    MessageKind::Prompt | MessageKind::Reply | MessageKind::Meta | MessageKind::Compaction
+                );
             }
         }
     }
 
     /// Whether a person or a model said anything.
     pub(super) fn has_conversation(&self) -> bool {
-        self.entries.iter().any(|entry| matches!(entry.kind, "prompt" | "reply" | "compaction"))
+        self.entries
+            .iter()
+            .any(|entry| matches!(entry.kind, MessageKind::Prompt | MessageKind::Reply | MessageKind::Compaction))
     }
 
     /// Gives each message its place in the session, and says where its version stands, in the order of the source.
@@ -169,10 +175,10 @@ impl Survey {
         let (mut last, mut last_live) = (None, None);
         let mut versions = Vec::with_capacity(self.entries.len());
         for (at, entry) in (0_u32..).zip(&mut self.entries) {
-            if entry.kind == NO_MESSAGE {
+            if entry.kind == MessageKind::ToolResult {
                 continue;
             }
-            if matches!(entry.kind, "prompt" | "command") {
+            if matches!(entry.kind, MessageKind::Prompt | MessageKind::Command) {
                 turn = Some(turn.unwrap_or(0) + 1);
             }
             entry.parent = if entry.is_left { last } else { last_live };

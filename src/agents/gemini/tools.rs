@@ -7,23 +7,24 @@ use super::record::{Arguments, Call, Response};
 use crate::agents::kit::texts::append;
 use crate::agents::mcp;
 use crate::source::records::Raw;
+use crate::tables::{Category, Status};
 
 /// The `category` of a tool.
-pub(super) fn category(call: &Call<'_>) -> &'static str {
+pub(super) fn category(call: &Call<'_>) -> Category {
     let name = call.name.get().unwrap_or_default();
     match name {
-        "run_shell_command" => "shell",
-        "read_file" | "read_many_files" => "read",
-        "write_file" => "write",
-        "replace" | "edit" => "edit",
-        "list_directory" | "glob" | "search_file_content" | "grep_search" => "search",
-        "google_web_search" | "web_fetch" => "web",
-        "write_todos" => "todo",
-        "codebase_investigator" | "cli_help" | "generalist" | "delegate_to_agent" | "invoke_agent" => "task",
-        "browser_agent" => "browser",
+        "run_shell_command" => Category::Shell,
+        "read_file" | "read_many_files" => Category::Read,
+        "write_file" => Category::Write,
+        "replace" | "edit" => Category::Edit,
+        "list_directory" | "glob" | "search_file_content" | "grep_search" => Category::Search,
+        "google_web_search" | "web_fetch" => Category::Web,
+        "write_todos" => Category::Todo,
+        "codebase_investigator" | "cli_help" | "generalist" | "delegate_to_agent" | "invoke_agent" => Category::Task,
+        "browser_agent" => Category::Browser,
         name if mcp_server(call).is_some() => mcp::category(name),
-        _ if call.agent.get().is_some() => "task",
-        _ => "other",
+        _ if call.agent.get().is_some() => Category::Task,
+        _ => Category::Other,
     }
 }
 
@@ -42,10 +43,9 @@ pub(super) fn mcp_server<'c>(call: &'c Call<'_>) -> Option<&'c str> {
 }
 
 /// The file that a call reads or changes.
-pub(super) fn file_of<'a>(category: &str, arguments: &Arguments<'a>) -> Option<Cow<'a, str>> {
-    let has_file = matches!(category, "read" | "write" | "edit");
+pub(super) fn file_of<'a>(category: Category, arguments: &Arguments<'a>) -> Option<Cow<'a, str>> {
     let named = [arguments.file, arguments.absolute, arguments.path];
-    has_file.then(|| named.into_iter().find_map(text_of)).flatten()
+    category.has_file().then(|| named.into_iter().find_map(text_of)).flatten()
 }
 
 /// The subagent's kind, by the arguments of the call that started it or by the tool's own name.
@@ -87,7 +87,7 @@ fn response_text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     /// Whether a policy refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
@@ -108,23 +108,26 @@ const STOPPED: [&str; 6] = [
 ];
 
 /// How a call ended, by its status and its result. A command that failed is a `success` for the program.
-pub(super) fn outcome(status: Option<&str>, category: &str, output: Option<&str>) -> Outcome {
+pub(super) fn outcome(status: Option<&str>, category: Category, output: Option<&str>) -> Outcome {
     let text = output.unwrap_or_default();
     let was_stopped = || STOPPED.iter().any(|start| text.trim_start().starts_with(start));
-    let exit = if category == "shell" { Exit::of(text) } else { Exit::default() };
+    let exit = if category == Category::Shell { Exit::of(text) } else { Exit::default() };
     let status = match status {
-        Some("cancelled") if REJECTED.iter().any(|reason| text.contains(reason)) => "rejected",
-        Some("cancelled") => "interrupted",
-        Some("validating" | "scheduled" | "executing" | "awaiting_approval") => "pending",
-        Some("success" | "error") if was_stopped() => "interrupted",
-        Some("error") => "error",
-        Some("success") if exit.failed() => "error",
-        Some("success") => "ok",
-        _ if output.is_some() => "ok",
-        _ => "pending",
+        Some("cancelled") if REJECTED.iter().any(|reason| text.contains(reason)) => Status::Rejected,
+        Some("cancelled") => Status::Interrupted,
+        Some("validating" | "scheduled" | "executing" | "awaiting_approval") => Status::Pending,
+        Some("success" | "error") if was_stopped() => Status::Interrupted,
+        Some("error") => Status::Error,
+        Some("success") if exit.failed() => Status::Error,
+        Some("success") => Status::Ok,
+        _ if output.is_some() => Status::Ok,
+        _ => Status::Pending,
     };
-    let ran_well = category == "shell" && status == "ok" && output.is_some() && !text.contains("moved to background");
-    let is_denied = status == "error" && !exit.is_told && DENIED.iter().any(|reason| text.contains(reason));
+    let ran_well = category == Category::Shell
+        && status == Status::Ok
+        && output.is_some()
+        && !text.contains("moved to background");
+    let is_denied = status == Status::Error && !exit.is_told && DENIED.iter().any(|reason| text.contains(reason));
     Outcome { status, is_denied, exit_code: exit.code.or((ran_well && !exit.is_told).then_some(0)) }
 }
 
@@ -159,31 +162,34 @@ mod tests {
 
     #[test]
     fn a_command_that_failed_is_an_error() {
-        let shell = |output| outcome(Some("success"), "shell", Some(output));
-        assert_eq!(shell("Output: x\nExit Code: 2"), Outcome { status: "error", is_denied: false, exit_code: Some(2) });
+        let shell = |output| outcome(Some("success"), Category::Shell, Some(output));
+        assert_eq!(
+            shell("Output: x\nExit Code: 2"),
+            Outcome { status: Status::Error, is_denied: false, exit_code: Some(2) }
+        );
         assert_eq!(
             shell("Output: x\nExit Code: 0\nSignal: (none)"),
-            Outcome { status: "ok", is_denied: false, exit_code: Some(0) }
+            Outcome { status: Status::Ok, is_denied: false, exit_code: Some(0) }
         );
-        assert_eq!(shell("Output: x"), Outcome { status: "ok", is_denied: false, exit_code: Some(0) });
+        assert_eq!(shell("Output: x"), Outcome { status: Status::Ok, is_denied: false, exit_code: Some(0) });
         assert_eq!(
             shell("Exit Code: (none)\nSignal: 9"),
-            Outcome { status: "error", is_denied: false, exit_code: None }
+            Outcome { status: Status::Error, is_denied: false, exit_code: None }
         );
-        assert_eq!(outcome(Some("success"), "read", Some("Exit Code: 2")).status, "ok");
+        assert_eq!(outcome(Some("success"), Category::Read, Some("Exit Code: 2")).status, Status::Ok);
     }
 
     #[test]
     fn only_the_persons_own_no_is_a_rejection() {
-        let cancelled = |output| outcome(Some("cancelled"), "edit", Some(output)).status;
-        assert_eq!(cancelled("[Operation Cancelled] Reason: User denied execution."), "rejected");
-        assert_eq!(cancelled("[Operation Cancelled] Reason: User did not allow tool call"), "rejected");
-        assert_eq!(cancelled("[Operation Cancelled] Reason: User cancelled the operation."), "interrupted");
-        assert_eq!(outcome(Some("cancelled"), "edit", None).status, "interrupted");
-        assert_eq!(outcome(Some("executing"), "shell", None).status, "pending");
-        let by_policy = outcome(Some("error"), "shell", Some("Tool execution for \"Shell\" denied by policy."));
-        assert_eq!((by_policy.status, by_policy.is_denied), ("error", true));
-        assert!(outcome(Some("error"), "edit", Some("Tool \"replace\" is not allowed by policy.")).is_denied);
-        assert!(!outcome(Some("error"), "shell", Some("cat: x: Permission denied")).is_denied);
+        let cancelled = |output| outcome(Some("cancelled"), Category::Edit, Some(output)).status;
+        assert_eq!(cancelled("[Operation Cancelled] Reason: User denied execution."), Status::Rejected);
+        assert_eq!(cancelled("[Operation Cancelled] Reason: User did not allow tool call"), Status::Rejected);
+        assert_eq!(cancelled("[Operation Cancelled] Reason: User cancelled the operation."), Status::Interrupted);
+        assert_eq!(outcome(Some("cancelled"), Category::Edit, None).status, Status::Interrupted);
+        assert_eq!(outcome(Some("executing"), Category::Shell, None).status, Status::Pending);
+        let by_policy = outcome(Some("error"), Category::Shell, Some("Tool execution for \"Shell\" denied by policy."));
+        assert_eq!((by_policy.status, by_policy.is_denied), (Status::Error, true));
+        assert!(outcome(Some("error"), Category::Edit, Some("Tool \"replace\" is not allowed by policy.")).is_denied);
+        assert!(!outcome(Some("error"), Category::Shell, Some("cat: x: Permission denied")).is_denied);
     }
 }

@@ -9,7 +9,7 @@ use crate::agents::kit::texts::join;
 use crate::extract::{KeyMap, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role, Status};
 
 /// Reads a session: its events, or only its state where there are none.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -81,7 +81,7 @@ impl<'s> RecordReader<'s> for Events<'_, 's> {
             "Compaction" => {
                 let text = text(&said.content);
                 let text = said.summary.get().or(text.as_deref());
-                self.push(&at, MessageRow { text, ..blank("system", "compaction", &id) })
+                self.push(&at, MessageRow { text, ..blank(Role::System, MessageKind::Compaction, &id) })
             }
             other => {
                 self.thread.out.unknown(&format!("kind {other}"));
@@ -104,13 +104,20 @@ impl Events<'_, '_> {
         self.thread.next_turn();
         let text = text(&said.content);
         let attachments = i64::try_from(of_kind(&said.content, "image").count()).unwrap_or(0);
-        self.push(at, MessageRow { text: text.as_deref(), attachments, ..blank("user", "prompt", at.id) })
+        self.push(
+            at,
+            MessageRow { text: text.as_deref(), attachments, ..blank(Role::User, MessageKind::Prompt, at.id) },
+        )
     }
 
     fn take_reply(&mut self, said: &Said<'_>, at: &At<'_>) -> Result<(), Reject> {
         let text = text(&said.content);
         let model = self.state.model_of(at.id).map(str::to_owned);
-        let row = MessageRow { text: text.as_deref(), model: model.as_deref(), ..blank("assistant", "reply", at.id) };
+        let row = MessageRow {
+            text: text.as_deref(),
+            model: model.as_deref(),
+            ..blank(Role::Assistant, MessageKind::Reply, at.id)
+        };
         self.push(at, row)?;
         for (place, block) in of_kind(&said.content, "toolUse").enumerate() {
             let call: ToolUse<'_> = read(block);
@@ -135,10 +142,10 @@ impl Events<'_, '_> {
             let exit_code = blocks().find_map(|block| exit_status(block.data.json()?));
             let output = join(blocks().filter_map(|block| plain(block.data)));
             let end = ended(succeeded(&result.status), exit_code, output, at.moment);
-            is_error |= end.status != "ok";
+            is_error |= end.status != Status::Ok;
             self.thread.end_call(result.id.get().unwrap_or_default(), &end)?;
         }
-        self.push(at, MessageRow { is_error, ..blank("tool", "tool_result", at.id) })
+        self.push(at, MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult, at.id) })
     }
 
     fn push(&mut self, at: &At<'_>, row: MessageRow<'_>) -> Result<(), Reject> {

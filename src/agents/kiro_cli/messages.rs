@@ -10,7 +10,7 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Raw, Text};
 use crate::source::{Source, repair};
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Status, UsageGrain, UsageRow};
 
 /// Reads a session.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -30,7 +30,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let mut messages = Messages { thread, model, asked: None };
     messages.read_all(&mut source.lines()?)?;
     messages.thread.finish(Facts {
-        kind: if is_subagent { "subagent" } else { "session" },
+        kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
         project_path,
         title: described.title.get().filter(|_| !is_subagent).map(str::to_owned),
         parent_session_id: is_subagent.then(|| main.clone()),
@@ -134,7 +134,10 @@ impl Messages<'_, '_> {
     fn take_prompt(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
         self.thread.next_turn();
         let (text, attachments) = text_or_blocks(payload.content);
-        self.push(at, MessageRow { text: text.as_deref(), attachments, ..blank("user", "prompt", at.id) })
+        self.push(
+            at,
+            MessageRow { text: text.as_deref(), attachments, ..blank(Role::User, MessageKind::Prompt, at.id) },
+        )
     }
 
     /// Thinking is stored as `...` only.
@@ -143,12 +146,16 @@ impl Messages<'_, '_> {
         let text = text.as_deref().filter(|text| !text.is_empty());
         let model = payload.model.owned().or_else(|| self.model.clone());
         let row = match payload.operation.get() {
-            Some("Summary") => MessageRow { text, ..blank("system", "compaction", at.id) },
+            Some("Summary") => MessageRow { text, ..blank(Role::System, MessageKind::Compaction, at.id) },
             Some("Reasoning") => {
                 let Some(thinking) = text.filter(|text| text.trim() != "...") else { return Ok(()) };
-                MessageRow { thinking: Some(thinking), model: model.as_deref(), ..blank("assistant", "reply", at.id) }
+                MessageRow {
+                    thinking: Some(thinking),
+                    model: model.as_deref(),
+                    ..blank(Role::Assistant, MessageKind::Reply, at.id)
+                }
             }
-            _ => MessageRow { text, model: model.as_deref(), ..blank("assistant", "reply", at.id) },
+            _ => MessageRow { text, model: model.as_deref(), ..blank(Role::Assistant, MessageKind::Reply, at.id) },
         };
         self.push(at, row)
     }
@@ -168,14 +175,14 @@ impl Messages<'_, '_> {
     fn take_result(&mut self, payload: &Payload<'_>, at: &At<'_>, is_synthetic: bool) -> Result<(), Reject> {
         let has_failed = payload.success.json() == Some("false");
         let status = match has_failed {
-            true if is_synthetic => "interrupted",
-            true => "error",
-            false => "ok",
+            true if is_synthetic => Status::Interrupted,
+            true => Status::Error,
+            false => Status::Ok,
         };
         let output = text_or_blocks(payload.content).0.or_else(|| plain(payload.content));
         let end = Outcome { status, exit_code: None, output, ended_at: at.moment };
         self.thread.end_call(payload.call.get().unwrap_or_default(), &end)?;
-        self.push(at, MessageRow { is_error: has_failed, ..blank("tool", "tool_result", at.id) })
+        self.push(at, MessageRow { is_error: has_failed, ..blank(Role::Tool, MessageKind::ToolResult, at.id) })
     }
 
     /// A turn's credits are no money and no tokens; the row says which model ran, and when.
@@ -190,7 +197,7 @@ impl Messages<'_, '_> {
             timestamp: at.moment,
             model: model.as_deref(),
             source_line: at.line,
-            ..blank_usage(&id, "turn")
+            ..blank_usage(&id, UsageGrain::Turn)
         };
         self.thread.push_usage(row, self.thread.place())
     }
@@ -200,12 +207,12 @@ impl Messages<'_, '_> {
         let lower = reason.to_ascii_lowercase();
         let kind = match lower.as_str() {
             "end_turn" | "endturn" | "completed" | "success" => return Ok(()),
-            lower if ["cancel", "abort", "interrupt"].iter().any(|word| lower.contains(word)) => "abort",
-            lower if ["error", "fail"].iter().any(|word| lower.contains(word)) => "api_error",
-            _ => "notice",
+            lower if ["cancel", "abort", "interrupt"].iter().any(|word| lower.contains(word)) => MessageKind::Abort,
+            lower if ["error", "fail"].iter().any(|word| lower.contains(word)) => MessageKind::ApiError,
+            _ => MessageKind::Notice,
         };
-        let is_error = kind == "api_error";
-        self.push(at, MessageRow { text: Some(reason), is_error, ..blank("system", kind, at.id) })
+        let is_error = kind == MessageKind::ApiError;
+        self.push(at, MessageRow { text: Some(reason), is_error, ..blank(Role::System, kind, at.id) })
     }
 
     fn take_subagent(&mut self, payload: &Payload<'_>) {
@@ -229,7 +236,7 @@ impl Messages<'_, '_> {
             None => self.thread.calls.last(),
         };
         if let Some(call) = call.filter(|_| is_refusal) {
-            call.decision = Some("rejected");
+            call.decision = Some(Status::Rejected);
         }
     }
 }

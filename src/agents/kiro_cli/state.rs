@@ -7,7 +7,7 @@ use crate::agents::amazon_q::{Thread, blank_usage, tokens};
 use crate::extract::{Facts, Reject};
 use crate::source::records::{List, Moment, Number, Object, Text, TokenNumber, record};
 use crate::source::{Source, repair};
-use crate::tables::UsageRow;
+use crate::tables::{UsageGrain, UsageRow};
 
 record! {
     /// The state as it is written.
@@ -132,7 +132,6 @@ impl State {
     /// What the state says of the session.
     pub(super) fn facts(&self) -> Facts {
         Facts {
-            kind: "session",
             project_path: self.cwd.clone(),
             title: self.title.clone(),
             first_moment: self.created,
@@ -161,7 +160,7 @@ impl State {
                 input_tokens: turn.input,
                 output_tokens: turn.output,
                 duration_ms: turn.duration_ms,
-                ..blank_usage(&id, "turn")
+                ..blank_usage(&id, UsageGrain::Turn)
             };
             thread.push_usage(row, place)?;
         }

@@ -9,7 +9,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::records::{Object, Text};
 use crate::source::{Source, repair};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Reads a chat. Messages have no ids and no times: they go by what they say; the last prompt was sent when the work began,
 /// the last reply written when it ended.
@@ -61,16 +61,22 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         let role = message.role.get().unwrap_or_default();
         let id = format!("{}#{}", thread.id, thread.prints.name(role, None, [unwrapped(text)]));
         let row = match message.role.get() {
-            Some("human") if is_meta(text) => MessageRow { text: Some(text), ..blank("user", "meta", &id) },
+            Some("human") if is_meta(text) => {
+                MessageRow { text: Some(text), ..blank(Role::User, MessageKind::Meta, &id) }
+            }
             Some("human") => {
                 thread.next_turn();
-                MessageRow { text: Some(unwrapped(text)), ..blank("user", "prompt", &id) }
+                MessageRow { text: Some(unwrapped(text)), ..blank(Role::User, MessageKind::Prompt, &id) }
             }
-            Some("bot") if is_meta(text) => MessageRow { text: Some(text), ..blank("assistant", "meta", &id) },
-            Some("bot") => {
-                MessageRow { text: Some(text), model: noted.model.get(), ..blank("assistant", "reply", &id) }
+            Some("bot") if is_meta(text) => {
+                MessageRow { text: Some(text), ..blank(Role::Assistant, MessageKind::Meta, &id) }
             }
-            Some("tool") => blank("tool", "tool_result", &id),
+            Some("bot") => MessageRow {
+                text: Some(text),
+                model: noted.model.get(),
+                ..blank(Role::Assistant, MessageKind::Reply, &id)
+            },
+            Some("tool") => blank(Role::Tool, MessageKind::ToolResult, &id),
             other => {
                 thread.out.unknown(&format!("role {}", other.unwrap_or_default()));
                 continue;
@@ -79,7 +85,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         thread.push(MessageRow { timestamp, attachments, ..row })?;
     }
     thread.finish(Facts {
-        kind: "session",
         project_path: workspace.path,
         project_hash: workspace.hash,
         first_moment: noted.start.0,

@@ -9,7 +9,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Moment, Object, Text};
 use crate::source::{Source, repair};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role, Status};
 
 /// Reads a log.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -47,7 +47,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     work.take_status(&log.field::<Text<'_>>("status"), &mut thread)?;
     thread.finish(Facts {
-        kind: "session",
         project_path: folder,
         project_hash: workspace.hash,
         first_moment: work.start,
@@ -77,7 +76,7 @@ impl Work<'_> {
             text: Some(unwrapped(&text)),
             timestamp: self.start,
             attachments,
-            ..blank("user", "prompt", &id)
+            ..blank(Role::User, MessageKind::Prompt, &id)
         })
     }
 
@@ -102,7 +101,11 @@ impl Work<'_> {
                 if thread.last_reply().is_none() {
                     thread.out.claim(answered(self.execution), false);
                 }
-                thread.push(MessageRow { text: output.text.get(), timestamp, ..blank("assistant", "reply", &id) })
+                thread.push(MessageRow {
+                    text: output.text.get(),
+                    timestamp,
+                    ..blank(Role::Assistant, MessageKind::Reply, &id)
+                })
             }
             Some(kind) if !thread.ids.has(Kind::ToolCall, &id) => {
                 thread.begin_call(Call {
@@ -125,13 +128,13 @@ impl Work<'_> {
     /// How the work ended, when not well.
     fn take_status(&self, status: &Text<'_>, thread: &mut Thread<'_, '_>) -> Result<(), Reject> {
         let kind = match status.get() {
-            Some("aborted" | "cancelled" | "canceled") => "abort",
-            Some("failed" | "error") => "api_error",
+            Some("aborted" | "cancelled" | "canceled") => MessageKind::Abort,
+            Some("failed" | "error") => MessageKind::ApiError,
             _ => return Ok(()),
         };
         let id = format!("{}:end", self.execution);
-        let is_error = kind == "api_error";
-        thread.push(MessageRow { text: status.get(), timestamp: self.end, is_error, ..blank("system", kind, &id) })
+        let is_error = kind == MessageKind::ApiError;
+        thread.push(MessageRow { text: status.get(), timestamp: self.end, is_error, ..blank(Role::System, kind, &id) })
     }
 }
 
@@ -150,11 +153,11 @@ fn outcome<'t>(action: &Action<'t>, output: Output<'t>) -> Option<Outcome<'t>> {
     let says = |words: &[&str]| state.as_deref().is_some_and(|state| words.iter().any(|word| state.contains(word)));
     let exit_code = output.exit_code.0;
     let status = match () {
-        () if says(&["reject", "denied"]) => "rejected",
-        () if says(&["error", "fail"]) || exit_code.is_some_and(|code| code != 0) => "error",
-        () if says(&["abort", "cancel", "interrupt"]) => "interrupted",
-        () if says(&["succe", "accept", "complete"]) => "ok",
-        () if state.is_none() && action.output.json().is_some() => "ok",
+        () if says(&["reject", "denied"]) => Status::Rejected,
+        () if says(&["error", "fail"]) || exit_code.is_some_and(|code| code != 0) => Status::Error,
+        () if says(&["abort", "cancel", "interrupt"]) => Status::Interrupted,
+        () if says(&["succe", "accept", "complete"]) => Status::Ok,
+        () if state.is_none() && action.output.json().is_some() => Status::Ok,
         () => return None,
     };
     let text = output.text.0.or(action.output.json().map(Into::into));

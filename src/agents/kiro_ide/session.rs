@@ -10,7 +10,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::Text;
 use crate::source::{Source, repair};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Reads a session. Nothing in it has a time: what is left of it stands behind the logs. Each message gives way to one of
 /// a log, so that none of the others ever moves forward.
@@ -50,7 +50,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         let line = entries.thread.out.report.lines;
         entries.thread.out.problem(line, &format!("a torn session; what stands before the tear was read: {error}"));
     }
-    entries.thread.finish(Facts { kind: "session", project_path: folder, ..Facts::default() })
+    entries.thread.finish(Facts { project_path: folder, ..Facts::default() })
 }
 
 struct Entries<'o, 's> {
@@ -76,14 +76,15 @@ impl Entries<'_, '_> {
             Some("user") => {
                 self.thread.next_turn();
                 let text = text.as_deref().map(unwrapped);
-                self.thread.push(MessageRow { text, attachments, ..blank("user", "prompt", &id) })?;
+                self.thread.push(MessageRow { text, attachments, ..blank(Role::User, MessageKind::Prompt, &id) })?;
                 self.prompts.push(id);
             }
             Some("assistant") => {
                 let completions =
                     || join(entry.prompts.0.iter().filter_map(|log| log.0.as_ref()?.completion.0.clone()));
                 let text = text.or_else(completions);
-                self.thread.push(MessageRow { text: text.as_deref(), ..blank("assistant", "reply", &id) })?;
+                self.thread
+                    .push(MessageRow { text: text.as_deref(), ..blank(Role::Assistant, MessageKind::Reply, &id) })?;
                 if let Some(execution) = entry.execution.get() {
                     self.thread.out.yields_to(Kind::Message, &id, answered(execution), None);
                     for prompt in self.prompts.drain(..) {
@@ -92,7 +93,7 @@ impl Entries<'_, '_> {
                 }
                 self.prompts.clear();
             }
-            Some("tool") => self.thread.push(blank("tool", "tool_result", &id))?,
+            Some("tool") => self.thread.push(blank(Role::Tool, MessageKind::ToolResult, &id))?,
             other => self.thread.out.unknown(&format!("role {}", other.unwrap_or_default())),
         }
         Ok(())

@@ -3,6 +3,7 @@
 use super::AGENT;
 use crate::agents::pi::{Dialect, Known, Message, Writer};
 use crate::extract::session_key;
+use crate::tables::MessageKind;
 
 /// Models in whose name OpenClaw writes what it delivered.
 const MIRRORS: [&str; 2] = ["delivery-mirror", "gateway-injected"];
@@ -13,10 +14,10 @@ const OWN_PROMPTS: [&str; 2] = ["Read HEARTBEAT.md", "A new session was started 
 
 pub(super) static DIALECT: Dialect = Dialect { agent: AGENT, user, writer };
 
-fn user(text: &str) -> (&'static str, &str) {
+fn user(text: &str) -> (MessageKind, &str) {
     let text = without_stamp(text);
     let is_own = OWN_PROMPTS.iter().any(|opening| text.starts_with(opening)) || text.contains("reply HEARTBEAT_OK");
-    (if is_own { "meta" } else { "prompt" }, text)
+    (if is_own { MessageKind::Meta } else { MessageKind::Prompt }, text)
 }
 
 fn writer(message: &Message<'_>, known: &Known) -> Writer {
@@ -56,8 +57,8 @@ mod tests {
 
     #[test]
     fn only_stamps_are_taken_off() {
-        assert_eq!(user("[Wed 2026-02-18 11:21 GMT+1] hello"), ("prompt", "hello"));
-        assert_eq!(user("[WhatsApp +49 2026-02-18] hello"), ("prompt", "[WhatsApp +49 2026-02-18] hello"));
-        assert_eq!(user("[Wed 2026-02-18 11:21 UTC] Read HEARTBEAT.md if it exists.").0, "meta");
+        assert_eq!(user("[Wed 2026-02-18 11:21 GMT+1] hello"), (MessageKind::Prompt, "hello"));
+        assert_eq!(user("[WhatsApp +49 2026-02-18] hello"), (MessageKind::Prompt, "[WhatsApp +49 2026-02-18] hello"));
+        assert_eq!(user("[Wed 2026-02-18 11:21 UTC] Read HEARTBEAT.md if it exists.").0, MessageKind::Meta);
     }
 }

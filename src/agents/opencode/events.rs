@@ -8,6 +8,7 @@ use super::tools::{Call, answer_end, between};
 use super::transcript::append;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::{List, Object};
+use crate::tables::{MessageKind, Role, Status, UsageGrain};
 
 /// Rows that tell of the program's own doings.
 const IGNORED: [&str; 1] = ["idle"];
@@ -57,10 +58,16 @@ impl<'o, 'a> Events<'o, 'a> {
             "user" => {
                 self.rows.turn();
                 let attachments = i64::try_from(event.files.0.len()).unwrap_or_default();
-                self.plain(row, event, &Said { role: "user", kind: "prompt", attachments, ..said(event.text.get()) })
+                self.plain(
+                    row,
+                    event,
+                    &Said { role: Role::User, kind: MessageKind::Prompt, attachments, ..said(event.text.get()) },
+                )
             }
-            "compaction" => self.plain(row, event, &Said { kind: "compaction", ..said(event.summary.get()) }),
-            "synthetic" => self.plain(row, event, &Said { role: "user", ..said(event.text.get()) }),
+            "compaction" => {
+                self.plain(row, event, &Said { kind: MessageKind::Compaction, ..said(event.summary.get()) })
+            }
+            "synthetic" => self.plain(row, event, &Said { role: Role::User, ..said(event.text.get()) }),
             "system" => self.plain(row, event, &said(event.text.get())),
             "agent-switched" => self.plain(row, event, &said(event.agent.get())),
             "model-switched" => {
@@ -104,7 +111,7 @@ impl<'o, 'a> Events<'o, 'a> {
         self.rows.turn();
         let (identity, timestamp) = self.identity(row, event);
         let seq = self.rows.seq();
-        let said = Said { seq, timestamp, role: "user", kind: "command", ..said(event.command.get()) };
+        let said = Said { seq, timestamp, role: Role::User, kind: MessageKind::Command, ..said(event.command.get()) };
         self.rows.message(row.id, &identity, &said)?;
         let end = event.time.0.as_ref().and_then(|times| times.completed.0);
         let call = Call {
@@ -112,7 +119,7 @@ impl<'o, 'a> Events<'o, 'a> {
             name: "shell".to_owned(),
             input: event.command.get().map(|command| serde_json::json!({ "command": command }).to_string()),
             output: event.output.0.as_deref().map(str::to_owned),
-            status: if end.is_some() { "ok" } else { "pending" },
+            status: if end.is_some() { Status::Ok } else { Status::Pending },
             start: timestamp,
             end,
             duration_ms: between(timestamp, end),
@@ -144,11 +151,11 @@ impl<'o, 'a> Events<'o, 'a> {
         let said = Said {
             seq,
             timestamp,
-            role: "assistant",
+            role: Role::Assistant,
             kind: match error {
-                Some(_) if is_aborted => "abort",
-                Some(_) => "api_error",
-                None => "reply",
+                Some(_) if is_aborted => MessageKind::Abort,
+                Some(_) => MessageKind::ApiError,
+                None => MessageKind::Reply,
             },
             text: Some(content.text.as_str()).filter(|text| !text.is_empty()).or_else(|| error?.text()),
             thinking: Some(content.thinking.as_str()).filter(|text| !text.is_empty()),
@@ -184,7 +191,7 @@ impl<'o, 'a> Events<'o, 'a> {
                 duration_ms: between(timestamp, ended),
                 stop_reason: event.finish.get(),
                 is_partial: false,
-                grain: "response",
+                grain: UsageGrain::Response,
             },
         )?;
         if !identity.is_copy() {
@@ -197,7 +204,7 @@ impl<'o, 'a> Events<'o, 'a> {
 
 /// A text of the program itself.
 fn said(text: Option<&str>) -> Said<'_> {
-    Said { role: "system", kind: "meta", text, ..Said::default() }
+    Said { role: Role::System, kind: MessageKind::Meta, text, ..Said::default() }
 }
 
 /// What an answer holds.

@@ -13,6 +13,7 @@ use super::transcript::append;
 use crate::extract::{Reject, Sink};
 use crate::source::records::{Flag, List, Object, Text, record};
 use crate::source::{Database, repair};
+use crate::tables::{MessageKind, Role, Status, UsageGrain, Vocabulary};
 
 record! {
     /// A part of a message.
@@ -138,8 +139,14 @@ impl<'o, 'a> GoSession<'o, 'a> {
             return Ok(());
         }
         let is_assistant = message.role == "assistant";
-        let role = if is_assistant { "assistant" } else { "user" };
-        let traits = Traits { role, created: message.created, provider: None, model: message.model, finished: None };
+        let role = if is_assistant { Role::Assistant } else { Role::User };
+        let traits = Traits {
+            role: role.as_str(),
+            created: message.created,
+            provider: None,
+            model: message.model,
+            finished: None,
+        };
         let identity = self.rows.identity(message.id, traits, false);
         if !is_assistant {
             self.rows.turn();
@@ -150,9 +157,9 @@ impl<'o, 'a> GoSession<'o, 'a> {
             timestamp: message.created,
             role,
             kind: match reason {
-                Some("canceled") => "abort",
-                _ if is_assistant => "reply",
-                _ => "prompt",
+                Some("canceled") => MessageKind::Abort,
+                _ if is_assistant => MessageKind::Reply,
+                _ => MessageKind::Prompt,
             },
             text: Some(said_text.as_str()).filter(|text| !text.is_empty()),
             thinking: Some(thinking.as_str()).filter(|text| !text.is_empty()),
@@ -170,7 +177,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
                 id: data.id.get().unwrap_or_default().to_owned(),
                 name: data.name.get().unwrap_or_default().to_owned(),
                 input: data.input.owned(),
-                status: "pending",
+                status: Status::Pending,
                 start: message.created,
                 ..Call::default()
             };
@@ -186,10 +193,10 @@ impl<'o, 'a> GoSession<'o, 'a> {
         let Some(mut waiting) = self.waiting.remove(data.call.get().unwrap_or_default()) else { return Ok(()) };
         let output = data.content.0.as_deref().unwrap_or_default();
         waiting.call.status = match output {
-            "permission denied" => "rejected",
-            "Tool execution canceled by user" => "interrupted",
-            _ if data.is_error.0 => "error",
-            _ => "ok",
+            "permission denied" => Status::Rejected,
+            "Tool execution canceled by user" => Status::Interrupted,
+            _ if data.is_error.0 => Status::Error,
+            _ => Status::Ok,
         };
         waiting.call.output = Some(output.to_owned());
         waiting.call.end = ended;
@@ -222,7 +229,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
                     duration_ms: None,
                     stop_reason: None,
                     is_partial: false,
-                    grain: "session",
+                    grain: UsageGrain::Session,
                 },
             )?;
         }

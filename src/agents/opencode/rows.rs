@@ -9,7 +9,7 @@ use super::tokens::Billed;
 use super::tools::{self, Call};
 use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{MessageRow, ToolCallRow, UsageRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, ToolCallRow, UsageGrain, UsageRow};
 
 /// What is known of a session beside its messages.
 #[derive(Debug, Clone, Default)]
@@ -45,8 +45,8 @@ pub(super) struct Said<'s> {
     pub(super) parent: Option<&'s str>,
     /// Microseconds since 1970.
     pub(super) timestamp: Option<i64>,
-    pub(super) role: &'s str,
-    pub(super) kind: &'s str,
+    pub(super) role: Role,
+    pub(super) kind: MessageKind,
     pub(super) text: Option<&'s str>,
     pub(super) thinking: Option<&'s str>,
     pub(super) model: Option<&'s str>,
@@ -78,7 +78,7 @@ pub(super) struct Response<'s> {
     /// Whether only the last of several calls was counted.
     pub(super) is_partial: bool,
     /// What it stands for: `response` or `session`.
-    pub(super) grain: &'static str,
+    pub(super) grain: UsageGrain,
 }
 
 /// Writes the rows of one session.
@@ -267,7 +267,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             category,
             mcp_server: tools::mcp_server(&call.name),
             input,
-            command: arguments.command.get().filter(|_| category == "shell"),
+            command: arguments.command.get().filter(|_| category == Category::Shell),
             file_path: tools::file_of(category, &arguments),
             status: call.status,
             is_denied: Some(call.is_denied),
@@ -326,7 +326,7 @@ impl<'o, 'a> Rows<'o, 'a> {
         let is_subagent = known.parent.is_some();
         let named_agent = || known.title.as_deref().and_then(agent_in_title).map(str::to_owned);
         out.end_session(Facts {
-            kind: if is_subagent { "subagent" } else { "session" },
+            kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
             agent_version: known.version,
             project_path: known.directory.filter(is_place).or(worktree.clone()).or(first_cwd),
             git_repo: worktree.filter(|_| known.is_git),

@@ -8,25 +8,26 @@ use crate::agents::kit::texts::join;
 use crate::agents::mcp;
 use crate::agents::patch::file_of_patch;
 use crate::source::records::{Object, Raw, Text};
+use crate::tables::{Category, Status};
 
 /// Tools of the program itself that have an underscore in their names, like those of MCP servers.
 const OWN_WITH_UNDERSCORE: [&str; 6] =
     ["apply_patch", "plan_enter", "plan_exit", "lsp_diagnostics", "lsp_hover", "lsp_symbols"];
 
 /// The `category` of a tool.
-pub(super) fn category(name: &str) -> &'static str {
+pub(super) fn category(name: &str) -> Category {
     match name {
-        "bash" | "shell" => "shell",
-        "read" | "view" => "read",
-        "write" => "write",
-        "edit" | "multiedit" | "patch" | "apply_patch" => "edit",
-        "grep" | "glob" | "list" | "ls" | "codesearch" | "sourcegraph" | "lsp" | "diagnostics" => "search",
-        "lsp_diagnostics" | "lsp_hover" | "lsp_symbols" => "search",
-        "webfetch" | "websearch" | "fetch" => "web",
-        "task" | "agent" => "task",
-        "todowrite" | "todoread" => "todo",
+        "bash" | "shell" => Category::Shell,
+        "read" | "view" => Category::Read,
+        "write" => Category::Write,
+        "edit" | "multiedit" | "patch" | "apply_patch" => Category::Edit,
+        "grep" | "glob" | "list" | "ls" | "codesearch" | "sourcegraph" | "lsp" | "diagnostics" => Category::Search,
+        "lsp_diagnostics" | "lsp_hover" | "lsp_symbols" => Category::Search,
+        "webfetch" | "websearch" | "fetch" => Category::Web,
+        "task" | "agent" => Category::Task,
+        "todowrite" | "todoread" => Category::Todo,
         name if mcp_server(name).is_some() => mcp::category(name),
-        _ => "other",
+        _ => Category::Other,
     }
 }
 
@@ -37,9 +38,8 @@ pub(super) fn mcp_server(name: &str) -> Option<&str> {
 }
 
 /// The file that a call reads or changes.
-pub(super) fn file_of<'i>(category: &str, arguments: &'i Arguments<'_>) -> Option<&'i str> {
-    let has_file = matches!(category, "read" | "write" | "edit");
-    let named = arguments.file.get().or_else(|| arguments.path.get().filter(|_| has_file));
+pub(super) fn file_of<'i>(category: Category, arguments: &'i Arguments<'_>) -> Option<&'i str> {
+    let named = arguments.file.get().or_else(|| arguments.path.get().filter(|_| category.has_file()));
     named.or_else(|| arguments.patch.get().and_then(file_of_patch))
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Call {
     pub(super) name: String,
     pub(super) input: Option<String>,
     pub(super) output: Option<String>,
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     /// Whether a rule refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
@@ -88,7 +88,7 @@ impl Call {
             is_interrupted: state.metadata.0.as_ref().is_some_and(|told| told.interrupted.0),
             is_aborted,
         });
-        let is_denied = status == "error" && output.as_deref().is_some_and(|text| text.starts_with(FORBIDDEN));
+        let is_denied = status == Status::Error && output.as_deref().is_some_and(|text| text.starts_with(FORBIDDEN));
         let is_start_lost = name == REWRITES_START && times.is_some_and(|times| times.start.0.is_some());
         let start = times.and_then(|times| times.start.0.or(times.ran.0).or(times.created.0));
         // The part is made while the model still writes the call.
@@ -125,7 +125,7 @@ impl Call {
             name: call.name.get().unwrap_or_default().to_owned(),
             input: call.input.json().map(str::to_owned),
             output: call.result.0.as_deref().map(str::to_owned),
-            status: if call.state.is("result") { "ok" } else { "pending" },
+            status: if call.state.is("result") { Status::Ok } else { Status::Pending },
             start: times.0,
             end: times.1,
             duration_ms: between(times.0, times.1),
@@ -188,21 +188,23 @@ struct Standing<'s> {
     is_aborted: bool,
 }
 
-fn status(call: &Standing<'_>) -> &'static str {
+fn status(call: &Standing<'_>) -> Status {
     let is_stopped = || {
         let tail = call.text.len().saturating_sub(400);
         let tail = call.text.as_bytes().get(tail..).unwrap_or_default();
         call.exit_code.is_none() && memchr::memmem::find(tail, STOPPED.as_bytes()).is_some()
     };
     match call.status {
-        Some("error") if REFUSALS.iter().any(|words| call.text.starts_with(words)) => "rejected",
-        Some("error") if call.is_interrupted || call.text.starts_with(ABORTED) => "interrupted",
-        Some("error") => "error",
-        Some("pending" | "running" | "streaming") | None if call.is_aborted => "interrupted",
-        Some("pending" | "running" | "streaming") | None => "pending",
-        Some(_) if call.exit_code.is_some_and(|code| code != 0) || call.name == INVALID => "error",
-        Some(_) if call.is_interrupted || (category(call.name) == "shell" && is_stopped()) => "interrupted",
-        Some(_) => "ok",
+        Some("error") if REFUSALS.iter().any(|words| call.text.starts_with(words)) => Status::Rejected,
+        Some("error") if call.is_interrupted || call.text.starts_with(ABORTED) => Status::Interrupted,
+        Some("error") => Status::Error,
+        Some("pending" | "running" | "streaming") | None if call.is_aborted => Status::Interrupted,
+        Some("pending" | "running" | "streaming") | None => Status::Pending,
+        Some(_) if call.exit_code.is_some_and(|code| code != 0) || call.name == INVALID => Status::Error,
+        Some(_) if call.is_interrupted || (category(call.name) == Category::Shell && is_stopped()) => {
+            Status::Interrupted
+        }
+        Some(_) => Status::Ok,
     }
 }
 
@@ -210,7 +212,7 @@ fn status(call: &Standing<'_>) -> &'static str {
 mod tests {
     use super::*;
 
-    fn of(json: &str) -> (&'static str, Option<i64>) {
+    fn of(json: &str) -> (Status, Option<i64>) {
         let part: Part<'_> = serde_json::from_str(json).unwrap();
         let call = Call::of_part("prt_1", &part, false);
         (call.status, call.exit_code)
@@ -219,21 +221,21 @@ mod tests {
     #[test]
     fn outcomes() {
         let completed = |rest: &str| format!(r#"{{"tool":"bash","state":{{"status":"completed","output":""{rest}}}}}"#);
-        assert_eq!(of(&completed("")), ("ok", None));
-        assert_eq!(of(&completed(r#","metadata":{"exit":0}"#)), ("ok", Some(0)));
-        assert_eq!(of(&completed(r#","metadata":{"exit":1}"#)), ("error", Some(1)));
+        assert_eq!(of(&completed("")), (Status::Ok, None));
+        assert_eq!(of(&completed(r#","metadata":{"exit":0}"#)), (Status::Ok, Some(0)));
+        assert_eq!(of(&completed(r#","metadata":{"exit":1}"#)), (Status::Error, Some(1)));
         let failed = |error: &str| format!(r#"{{"tool":"edit","state":{{"status":"error","error":"{error}"}}}}"#);
         let refused = "The user rejected permission to use this specific tool call with the following feedback: no";
-        assert_eq!(of(&failed(refused)).0, "rejected");
+        assert_eq!(of(&failed(refused)).0, Status::Rejected);
         let rule = "The user has specified a rule which prevents you from using this specific tool call.";
-        assert_eq!(of(&failed(rule)).0, "error");
+        assert_eq!(of(&failed(rule)).0, Status::Error);
         let is_denied = |json: &str| Call::of_part("prt_1", &serde_json::from_str(json).unwrap(), false).is_denied;
         assert!(is_denied(&failed(rule)) && !is_denied(&failed(refused)) && !is_denied(&failed("Permission denied")));
-        assert_eq!(of(&failed("Tool execution aborted")).0, "interrupted");
-        assert_eq!(of(r#"{"tool":"read","state":{"status":"running"}}"#).0, "pending");
-        assert_eq!(of(r#"{"tool":"invalid","state":{"status":"completed","output":"x"}}"#).0, "error");
+        assert_eq!(of(&failed("Tool execution aborted")).0, Status::Interrupted);
+        assert_eq!(of(r#"{"tool":"read","state":{"status":"running"}}"#).0, Status::Pending);
+        assert_eq!(of(r#"{"tool":"invalid","state":{"status":"completed","output":"x"}}"#).0, Status::Error);
         let stopped = r#"{"tool":"bash","state":{"status":"completed","output":"x\n<metadata>User aborted the command</metadata>","metadata":{"exit":null}}}"#;
-        assert_eq!(of(stopped).0, "interrupted");
+        assert_eq!(of(stopped).0, Status::Interrupted);
     }
 
     #[test]
@@ -254,8 +256,11 @@ mod tests {
 
     #[test]
     fn categories() {
-        assert_eq!((category("context7_query-docs"), mcp_server("context7_query-docs")), ("mcp", Some("context7")));
-        assert_eq!((category("apply_patch"), mcp_server("apply_patch")), ("edit", None));
-        assert_eq!((category("playwright_browser_click"), category("skill")), ("browser", "other"));
+        assert_eq!(
+            (category("context7_query-docs"), mcp_server("context7_query-docs")),
+            (Category::Mcp, Some("context7"))
+        );
+        assert_eq!((category("apply_patch"), mcp_server("apply_patch")), (Category::Edit, None));
+        assert_eq!((category("playwright_browser_click"), category("skill")), (Category::Browser, Category::Other));
     }
 }

@@ -14,6 +14,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::Text;
 use crate::source::repair;
+use crate::tables::{MessageKind, Role, UsageGrain};
 
 /// Takes a session's messages in order, each followed by its parts.
 pub(super) struct Transcript<'o, 'a> {
@@ -331,9 +332,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
             parent: open.parent.as_deref(),
             timestamp: open.created,
             role: match kind {
-                "tool_result" => "tool",
-                _ if open.is_assistant => "assistant",
-                _ => "user",
+                MessageKind::ToolResult => Role::Tool,
+                _ if open.is_assistant => Role::Assistant,
+                _ => Role::User,
             },
             kind,
             text,
@@ -374,32 +375,34 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     /// What a message is. A prompt or command begins a turn.
-    fn kind(&mut self, open: &Open) -> &'static str {
+    fn kind(&mut self, open: &Open) -> MessageKind {
         if open.is_assistant {
             return match open.error.as_ref().map(|(name, _)| name.as_str()) {
-                Some(ABORTED) => "abort",
-                Some("MessageOutputLengthError" | "StructuredOutputError") | None if open.is_summary => "summary",
-                Some("MessageOutputLengthError" | "StructuredOutputError") | None => "reply",
-                Some(_) => "api_error",
+                Some(ABORTED) => MessageKind::Abort,
+                Some("MessageOutputLengthError" | "StructuredOutputError") | None if open.is_summary => {
+                    MessageKind::Summary
+                }
+                Some("MessageOutputLengthError" | "StructuredOutputError") | None => MessageKind::Reply,
+                Some(_) => MessageKind::ApiError,
             };
         }
         if open.is_compaction {
-            return "compaction";
+            return MessageKind::Compaction;
         }
         // What a task was told by its tools, moved to a session.
         if !open.has_text && !open.call_ids.is_empty() {
-            return "tool_result";
+            return MessageKind::ToolResult;
         }
         let is_made = open.has_text && !open.has_own_text;
         let is_repeated = self.may_repeat && !open.text.is_empty() && open.text == self.last_prompt;
         if is_made || is_repeated {
             self.may_repeat &= is_made;
-            return "meta";
+            return MessageKind::Meta;
         }
         self.may_repeat = false;
         self.last_prompt.clone_from(&open.text);
         self.rows.turn();
-        if open.is_command { "command" } else { "prompt" }
+        if open.is_command { MessageKind::Command } else { MessageKind::Prompt }
     }
 
     fn push_retries(&mut self, open: &Open) -> Result<(), Reject> {
@@ -411,8 +414,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 seq,
                 parent: Some(identity.id()),
                 timestamp: timestamp.or(open.created),
-                role: "system",
-                kind: "api_error",
+                role: Role::System,
+                kind: MessageKind::ApiError,
                 text: text.as_deref(),
                 model: open.model.as_deref(),
                 is_error: true,
@@ -464,7 +467,7 @@ impl Open {
             duration_ms: between(self.created, step.ended).filter(|_| self.steps.len() <= 1 && self.begun_steps <= 1),
             stop_reason: step.reason.as_deref(),
             is_partial: false,
-            grain: "response",
+            grain: UsageGrain::Response,
         }
     }
 }

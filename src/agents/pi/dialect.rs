@@ -2,6 +2,7 @@
 
 use super::record::Message;
 use super::transcript::Known;
+use crate::tables::MessageKind;
 
 /// Who wrote a message of role `assistant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,12 +21,12 @@ pub(crate) struct Dialect {
     /// Value of the `agent` column.
     pub(crate) agent: &'static str,
     /// What a user message is, and its text without what the agent put before it.
-    pub(crate) user: fn(&str) -> (&'static str, &str),
+    pub(crate) user: fn(&str) -> (MessageKind, &str),
     /// Who wrote a message of role `assistant`.
     pub(crate) writer: fn(&Message<'_>, &Known) -> Writer,
 }
 
 /// As pi means them.
 pub(crate) const fn plain(agent: &'static str) -> Dialect {
-    Dialect { agent, user: |text| ("prompt", text), writer: |_, _| Writer::Model }
+    Dialect { agent, user: |text| (MessageKind::Prompt, text), writer: |_, _| Writer::Model }
 }

@@ -2,28 +2,29 @@
 
 use super::record::Details;
 use crate::agents::mcp;
+use crate::tables::{Category, Status};
 
 /// The `category` of a tool of pi, Oh My Pi or OpenClaw.
-pub(super) fn category(name: &str) -> &'static str {
+pub(super) fn category(name: &str) -> Category {
     match name {
-        "bash" | "shell" | "exec" | "process" | "ssh" | "run_terminal" | "shell_exec" => "shell",
-        "read" => "read",
-        "write" => "write",
-        "edit" | "edit_file" | "apply_patch" | "ast_edit" | "notebook" => "edit",
-        "grep" | "find" | "ls" | "search" | "lsp" | "ast_grep" | "memory_search" | "memory_get" => "search",
-        "fetch" | "web_fetch" | "web_search" | "x_search" => "web",
-        "browser" | "puppeteer" => "browser",
-        "task" | "subagent" | "subagents" | "sessions_spawn" | "sessions_send" | "sessions_yield" => "task",
-        "todo" | "todo_write" | "todo_read" | "update_plan" => "todo",
-        "mcp" => "mcp",
-        name if mcp::server(name).is_some() => "mcp",
-        _ => "other",
+        "bash" | "shell" | "exec" | "process" | "ssh" | "run_terminal" | "shell_exec" => Category::Shell,
+        "read" => Category::Read,
+        "write" => Category::Write,
+        "edit" | "edit_file" | "apply_patch" | "ast_edit" | "notebook" => Category::Edit,
+        "grep" | "find" | "ls" | "search" | "lsp" | "ast_grep" | "memory_search" | "memory_get" => Category::Search,
+        "fetch" | "web_fetch" | "web_search" | "x_search" => Category::Web,
+        "browser" | "puppeteer" => Category::Browser,
+        "task" | "subagent" | "subagents" | "sessions_spawn" | "sessions_send" | "sessions_yield" => Category::Task,
+        "todo" | "todo_write" | "todo_read" | "update_plan" => Category::Todo,
+        "mcp" => Category::Mcp,
+        name if mcp::server(name).is_some() => Category::Mcp,
+        _ => Category::Other,
     }
 }
 
 /// How a call ended.
 pub(super) struct Outcome {
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     pub(super) exit_code: Option<i64>,
     pub(super) duration_ms: Option<i64>,
 }
@@ -51,13 +52,13 @@ pub(super) fn outcome(output: &str, is_error: bool, details: Option<&Details<'_>
     let exit_code =
         details.and_then(|details| details.exit_code.0).or_else(|| is_error.then(|| exit_code_in(output))?);
     let status = if is_error && exit_code.is_none() && was_refused(output) {
-        "rejected"
+        Status::Rejected
     } else if is_error && was_stopped(output) {
-        "interrupted"
+        Status::Interrupted
     } else if is_error || exit_code.is_some_and(|code| code != 0) {
-        "error"
+        Status::Error
     } else {
-        "ok"
+        Status::Ok
     };
     Outcome { status, exit_code, duration_ms: details.and_then(duration_ms) }
 }
@@ -89,26 +90,29 @@ mod tests {
     use super::*;
     use crate::source::records::Number;
 
-    fn status(output: &str, is_error: bool) -> &'static str {
+    fn status(output: &str, is_error: bool) -> Status {
         outcome(output, is_error, None).status
     }
 
     #[test]
     fn outcomes() {
-        assert_eq!(status("x", false), "ok");
-        assert_eq!(status("no such file\n\nCommand exited with code 2", true), "error");
+        assert_eq!(status("x", false), Status::Ok);
+        assert_eq!(status("no such file\n\nCommand exited with code 2", true), Status::Error);
         assert_eq!(outcome("x\n\nCommand exited with code 2", true, None).exit_code, Some(2));
-        assert_eq!(status("partial\n\nCommand aborted", true), "interrupted");
-        assert_eq!(status("Skipped due to queued user message.", true), "interrupted");
-        assert_eq!(status("Blocked by user", true), "rejected");
-        assert_eq!(status("cat: x: Permission denied", true), "error");
+        assert_eq!(status("partial\n\nCommand aborted", true), Status::Interrupted);
+        assert_eq!(status("Skipped due to queued user message.", true), Status::Interrupted);
+        assert_eq!(status("Blocked by user", true), Status::Rejected);
+        assert_eq!(status("cat: x: Permission denied", true), Status::Error);
         let failed = Details { exit_code: Number(Some(1)), ..Details::default() };
-        assert_eq!(outcome("", false, Some(&failed)).status, "error");
+        assert_eq!(outcome("", false, Some(&failed)).status, Status::Error);
     }
 
     #[test]
     fn categories() {
-        assert_eq!((category("exec"), category("mcp__db__query"), category("canvas")), ("shell", "mcp", "other"));
+        assert_eq!(
+            (category("exec"), category("mcp__db__query"), category("canvas")),
+            (Category::Shell, Category::Mcp, Category::Other)
+        );
         assert_eq!(mcp::server("mcp__db__query"), Some("db"));
     }
 }

@@ -16,7 +16,7 @@ use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::unescape;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 use calls::Calls;
 
 /// What is known of a session beside its lines.
@@ -219,8 +219,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 self.out.problem(number, "a message without content");
                 Ok(())
             }
-            ("compaction", _) => self.take_summary(&spot, "compaction"),
-            ("branch_summary", _) => self.take_summary(&spot, "summary"),
+            ("compaction", _) => self.take_summary(&spot, MessageKind::Compaction),
+            ("branch_summary", _) => self.take_summary(&spot, MessageKind::Summary),
             ("custom_message", _) => self.take_injected(&spot, &entry.content),
             ("usage", _) => self.bill_entry(&spot),
             ("session_info", _) => {
@@ -314,8 +314,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
             message_id: &spot.id,
             turn: self.turn,
             timestamp: spot.timestamp,
-            role: "system",
-            kind: "meta",
+            role: Role::System,
+            kind: MessageKind::Meta,
             source_line: i64::try_from(spot.number).ok(),
             ..MessageRow::default()
         }
@@ -361,7 +361,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let Known { title, is_subagent, subagent_type, parent_session_id, root_session_id, forked_from, .. } =
             self.known;
         self.out.end_session(Facts {
-            kind: if is_subagent { "subagent" } else { "session" },
+            kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
             title: self.facts.title.take().or(title),
             is_subagent,
             subagent_type,

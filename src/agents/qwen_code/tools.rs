@@ -6,20 +6,21 @@ use super::record::{Arguments, Response};
 use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
 use crate::extract::Request;
+use crate::tables::{Category, Status};
 
 /// The `category` of a tool.
-pub(super) fn category(name: &str) -> &'static str {
+pub(super) fn category(name: &str) -> Category {
     match name {
-        "run_shell_command" => "shell",
-        "read_file" | "read_many_files" => "read",
-        "write_file" => "write",
-        "edit" | "replace" | "notebook_edit" => "edit",
-        "list_directory" | "glob" | "grep_search" | "search_file_content" | "lsp" | "tool_search" => "search",
-        "web_fetch" | "web_search" => "web",
-        "todo_write" => "todo",
-        "task" | "agent" | "task_stop" | "send_message" => "task",
+        "run_shell_command" => Category::Shell,
+        "read_file" | "read_many_files" => Category::Read,
+        "write_file" => Category::Write,
+        "edit" | "replace" | "notebook_edit" => Category::Edit,
+        "list_directory" | "glob" | "grep_search" | "search_file_content" | "lsp" | "tool_search" => Category::Search,
+        "web_fetch" | "web_search" => Category::Web,
+        "todo_write" => Category::Todo,
+        "task" | "agent" | "task_stop" | "send_message" => Category::Task,
         name if mcp_server(name).is_some() => mcp::category(name),
-        _ => "other",
+        _ => Category::Other,
     }
 }
 
@@ -29,9 +30,8 @@ pub(super) fn mcp_server(name: &str) -> Option<&str> {
 }
 
 /// The file that a call reads or changes.
-pub(super) fn file_of<'i>(category: &str, arguments: &'i Arguments<'_>) -> Option<&'i str> {
-    let has_file = matches!(category, "read" | "write" | "edit");
-    arguments.file.get().or_else(|| arguments.path.get()).filter(|_| has_file)
+pub(super) fn file_of<'i>(category: Category, arguments: &'i Arguments<'_>) -> Option<&'i str> {
+    arguments.file.get().or_else(|| arguments.path.get()).filter(|_| category.has_file())
 }
 
 /// What a tool's response says, as the model saw it.
@@ -56,7 +56,7 @@ impl<'a> Answer<'a> {
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     pub(super) exit_code: Option<i64>,
 }
 
@@ -65,18 +65,18 @@ const REFUSALS: [&str; 2] = ["User did not allow tool call", "User denied execut
 
 /// How a call ended, by its status, what the person decided, and the answer. A command that failed is a `success` for
 /// the program.
-pub(super) fn outcome(status: Option<&str>, was_refused: bool, category: &str, answer: &Answer<'_>) -> Outcome {
+pub(super) fn outcome(status: Option<&str>, was_refused: bool, category: Category, answer: &Answer<'_>) -> Outcome {
     let text = answer.text.as_deref().unwrap_or_default();
-    let exit_code = if category == "shell" { exit_code(text) } else { None };
+    let exit_code = if category == Category::Shell { exit_code(text) } else { None };
     let is_refused = || was_refused || REFUSALS.iter().any(|words| text.contains(words));
     let status = match status {
-        Some("cancelled") if is_refused() => "rejected",
-        Some("cancelled") => "interrupted",
-        Some("error") if was_refused => "rejected",
-        Some("error") => "error",
-        None if answer.is_error => "error",
-        _ if exit_code.is_some_and(|code| code != 0) => "error",
-        _ => "ok",
+        Some("cancelled") if is_refused() => Status::Rejected,
+        Some("cancelled") => Status::Interrupted,
+        Some("error") if was_refused => Status::Rejected,
+        Some("error") => Status::Error,
+        None if answer.is_error => Status::Error,
+        _ if exit_code.is_some_and(|code| code != 0) => Status::Error,
+        _ => Status::Ok,
     };
     Outcome { status, exit_code }
 }
@@ -93,20 +93,20 @@ mod tests {
     use super::*;
 
     fn of(status: &'static str, text: &'static str) -> Outcome {
-        outcome(Some(status), false, "shell", &Answer { text: Some(text.into()), is_error: false })
+        outcome(Some(status), false, Category::Shell, &Answer { text: Some(text.into()), is_error: false })
     }
 
     #[test]
     fn outcomes() {
-        assert_eq!(of("success", "Output: x\nExit Code: 0"), Outcome { status: "ok", exit_code: Some(0) });
-        assert_eq!(of("success", "Output: x\nExit Code: 2"), Outcome { status: "error", exit_code: Some(2) });
-        assert_eq!(of("cancelled", "Reason: User did not allow tool call").status, "rejected");
-        assert_eq!(of("cancelled", "Reason: User cancelled tool execution.").status, "interrupted");
+        assert_eq!(of("success", "Output: x\nExit Code: 0"), Outcome { status: Status::Ok, exit_code: Some(0) });
+        assert_eq!(of("success", "Output: x\nExit Code: 2"), Outcome { status: Status::Error, exit_code: Some(2) });
+        assert_eq!(of("cancelled", "Reason: User did not allow tool call").status, Status::Rejected);
+        assert_eq!(of("cancelled", "Reason: User cancelled tool execution.").status, Status::Interrupted);
     }
 
     #[test]
     fn categories() {
-        assert_eq!((category("mcp__db__query"), mcp_server("mcp__db__query")), ("mcp", Some("db")));
-        assert_eq!((category("mcp__playwright__click"), category("save_memory")), ("browser", "other"));
+        assert_eq!((category("mcp__db__query"), mcp_server("mcp__db__query")), (Category::Mcp, Some("db")));
+        assert_eq!((category("mcp__playwright__click"), category("save_memory")), (Category::Browser, Category::Other));
     }
 }

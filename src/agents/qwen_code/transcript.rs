@@ -17,7 +17,7 @@ use crate::agents::tree::{Parent, Tree};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Source, repair, unescape};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 use calls::Calls;
 use system::Measured;
 
@@ -42,7 +42,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 /// What a source's place and the file beside it say of its session.
 fn facts_of(source: &Source<'_>) -> Facts {
     if source.kind != SUBAGENT {
-        return Facts { session_id: source.stem().to_owned(), kind: "session", ..Facts::default() };
+        return Facts { session_id: source.stem().to_owned(), ..Facts::default() };
     }
     let folder = source.path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap_or_default();
     let bytes = source.sidecar(&source.path.with_extension("meta.json")).unwrap_or_default();
@@ -50,7 +50,7 @@ fn facts_of(source: &Source<'_>) -> Facts {
     let parent = meta.parent_agent.get().map_or_else(|| folder.to_owned(), |agent| format!("{folder}/agent-{agent}"));
     Facts {
         session_id: format!("{folder}/{}", source.stem()),
-        kind: "subagent",
+        kind: SessionKind::Subagent,
         title: meta.description.owned(),
         parent_session_id: Some(parent),
         root_session_id: Some(folder.to_owned()),
@@ -238,6 +238,6 @@ impl Transcript<'_, '_> {
 }
 
 /// A message of which nothing is known yet.
-fn blank_row(role: &'static str, kind: &'static str) -> MessageRow<'static> {
+fn blank_row(role: Role, kind: MessageKind) -> MessageRow<'static> {
     MessageRow { role, kind, ..MessageRow::default() }
 }

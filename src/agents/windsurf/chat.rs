@@ -13,7 +13,7 @@ use crate::agents::torn::Torn;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::{List, Moment, Object, Text, record};
 use crate::source::{Database, Source, repair};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role, Vocabulary};
 
 /// Keys that tabs are kept under.
 const KEYS: [&str; 5] = [
@@ -101,9 +101,10 @@ fn extract_one(
     for (place, bubble) in bubbles.iter().enumerate() {
         let Some(text) = bubble.words() else { continue };
         let is_persons = is_persons(bubble);
-        let (role, kind) = if is_persons { ("user", "prompt") } else { ("assistant", "reply") };
+        let (role, kind) =
+            if is_persons { (Role::User, MessageKind::Prompt) } else { (Role::Assistant, MessageKind::Reply) };
         // Its place is another's once the person takes the tab back and goes on otherwise.
-        let id = format!("{}:{}", thread.id, thread.prints.name(role, None, [&*text]));
+        let id = format!("{}:{}", thread.id, thread.prints.name(role.as_str(), None, [&*text]));
         if is_persons {
             thread.next_turn();
         }
@@ -111,12 +112,7 @@ fn extract_one(
         let timestamp = tab.sent.0.filter(|_| Some(place) == last_prompt);
         thread.push(MessageRow { text: Some(&text), timestamp, ..row })?;
     }
-    thread.finish(Facts {
-        kind: "session",
-        project_path: folder.map(str::to_owned),
-        title: tab.title.owned(),
-        ..Facts::default()
-    })
+    thread.finish(Facts { project_path: folder.map(str::to_owned), title: tab.title.owned(), ..Facts::default() })
 }
 
 impl Bubble<'_> {

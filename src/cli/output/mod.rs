@@ -100,6 +100,11 @@ impl Output {
         self.format == Format::Table
     }
 
+    /// True if it is a table to read, on a terminal or in a document.
+    pub fn is_for_people(&self) -> bool {
+        matches!(self.format, Format::Table | Format::Markdown)
+    }
+
     /// Wraps long texts in a table instead of cutting them.
     #[must_use]
     pub fn wrapping(self) -> Self {

@@ -145,7 +145,7 @@ impl Shell<'_> {
         match command {
             Command::Describe(table) => {
                 let rows = table.map_or_else(schema::tables, |table| schema::rows(Some(&table)))?;
-                Output::new(&self.output, Format::Table)?.wrapping().print(&rows)?;
+                schema::print(Output::new(&self.output, Format::Table)?, &rows)?;
             }
             Command::Queries => query::list(&self.output, printer, &self.library()?)?,
             Command::Run(name, parameters) => {

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use arrow::array::{AsArray, RecordBatch};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
@@ -109,8 +110,10 @@ impl<'c> Check<'c> {
         for (place, table) in LAKE_TABLES.into_iter().skip(1).enumerate() {
             let Some(path) = self.file(table) else { continue };
             let mut order = Order::default();
-            for batch in read(&self.layout.root().join(&path), ROW_COLUMNS.get(place).copied().unwrap_or_default())? {
+            let columns = ROW_COLUMNS.get(place).copied().unwrap_or_default();
+            for batch in read(&self.layout.root().join(&path), table, columns)? {
                 let batch = batch?;
+                self.check_values(&path, table, &batch);
                 let rows = Rows(&batch);
                 self.check_identities(&path, place, &rows);
                 for row in 0..batch.num_rows() {
@@ -157,11 +160,25 @@ impl<'c> Check<'c> {
         }
     }
 
+    /// Finds values that are not among those that their column may take.
+    fn check_values(&mut self, path: &str, table: &TableDef, batch: &RecordBatch) {
+        for column in table.columns.iter().filter(|column| !column.values.is_empty()) {
+            let texts = batch.column_by_name(column.name).and_then(|texts| texts.as_string_opt::<i32>());
+            let texts = texts.into_iter().flatten().flatten();
+            let unlisted: BTreeSet<&str> = texts.filter(|text| !column.values.contains(text)).collect();
+            self.problems.extend(unlisted.into_iter().map(|text| {
+                let name = column.name;
+                format!("`{path}` has {name} `{text}`, which this llrem does not know; a newer one may have written it")
+            }));
+        }
+    }
+
     fn check_sessions(&mut self, mut tallies: HashMap<&'c str, Tally>) -> Result<()> {
         let mut found = BTreeSet::new();
         if let Some(path) = self.file(&SESSIONS) {
-            for batch in read(&self.layout.root().join(&path), SESSION_COLUMNS)? {
+            for batch in read(&self.layout.root().join(&path), &SESSIONS, SESSION_COLUMNS)? {
                 let batch = batch?;
+                self.check_values(&path, &SESSIONS, &batch);
                 for row in 0..batch.num_rows() {
                     let rows = Rows(&batch);
                     let id = rows.text("session_id", row).unwrap_or_default();
@@ -215,11 +232,14 @@ impl Order {
     }
 }
 
-fn read(path: &Path, columns: &[&str]) -> Result<ParquetRecordBatchReader> {
+/// Reads some columns of a table's file, and those that take only listed values.
+fn read(path: &Path, table: &TableDef, columns: &[&str]) -> Result<ParquetRecordBatchReader> {
     let file = File::open(path).map_err(Error::io("read", path))?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
+    let listed = table.columns.iter().filter(|column| !column.values.is_empty());
+    let names: Vec<&str> = columns.iter().copied().chain(listed.map(|column| column.name)).collect();
     let wanted =
-        reader.schema().fields().iter().enumerate().filter(|(_, field)| columns.contains(&field.name().as_str()));
+        reader.schema().fields().iter().enumerate().filter(|(_, field)| names.contains(&field.name().as_str()));
     let mask = ProjectionMask::roots(reader.parquet_schema(), wanted.map(|(place, _)| place).collect::<Vec<_>>());
     reader.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(Error::parquet(path))
 }

@@ -6,6 +6,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 
 use crate::tables::columns::{Column, StrList};
+use crate::tables::{MessageKind, Status, UsageGrain, Vocabulary};
 
 /// Shortest pause that does not count as active. Microseconds.
 const PAUSE: i64 = 5 * 60 * 1_000_000;
@@ -89,11 +90,11 @@ impl Tally {
         self.began = self.began.into_iter().chain(moment).min();
         self.moments.extend(moment);
         self.turns.extend(rows.number("turn", row));
-        match rows.text("kind", row) {
-            Some("prompt") => self.add("prompts", 1),
-            Some("api_error") => self.add("api_errors", 1),
-            Some("compaction") => self.add("compactions", 1),
-            Some("abort") => self.add("aborts", 1),
+        match rows.value("kind", row) {
+            Some(MessageKind::Prompt) => self.add("prompts", 1),
+            Some(MessageKind::ApiError) => self.add("api_errors", 1),
+            Some(MessageKind::Compaction) => self.add("compactions", 1),
+            Some(MessageKind::Abort) => self.add("aborts", 1),
             _ => {}
         }
     }
@@ -101,15 +102,15 @@ impl Tally {
     fn add_tool_call(&mut self, rows: &Rows<'_>, row: usize) {
         self.add("tool_calls", 1);
         self.moments.extend(["started_at", "ended_at"].into_iter().filter_map(|column| rows.moment(column, row)));
-        match rows.text("status", row) {
-            Some("error") => self.add("tool_errors", 1),
-            Some("rejected") => self.add("tool_rejections", 1),
+        match rows.value("status", row) {
+            Some(Status::Error) => self.add("tool_errors", 1),
+            Some(Status::Rejected) => self.add("tool_rejections", 1),
             _ => {}
         }
     }
 
     fn add_usage(&mut self, rows: &Rows<'_>, row: usize) {
-        self.add("responses", i64::from(rows.text("grain", row) == Some("response")));
+        self.add("responses", i64::from(rows.value("grain", row) == Some(UsageGrain::Response)));
         for (sum, column) in [
             ("input_tokens", "input_tokens"),
             ("cache_read_tokens", "cache_read_tokens"),
@@ -192,6 +193,10 @@ impl<'b> Rows<'b> {
 
     pub(super) fn text(&self, name: &str, row: usize) -> Option<&'b str> {
         Some(self.column(name, row)?.as_string_opt::<i32>()?.value(row))
+    }
+
+    fn value<V: Vocabulary>(&self, name: &str, row: usize) -> Option<V> {
+        self.text(name, row).map(V::of)
     }
 
     pub(super) fn number(&self, name: &str, row: usize) -> Option<i64> {

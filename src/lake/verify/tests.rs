@@ -101,6 +101,17 @@ fn each_counter_of_a_session_is_held_against_its_rows() {
 }
 
 #[test]
+fn a_value_that_its_column_may_not_take_is_found() {
+    for table in LAKE_TABLES {
+        for column in table.columns.iter().filter(|column| !column.values.is_empty()) {
+            let changed = Subject::new().rewrite(table.name, |batch| all_the_same(&batch, column.name, "novel"));
+            let problems = changed.problems();
+            assert_found(&problems, &format!("has {} `novel`, which this llrem does not know", column.name));
+        }
+    }
+}
+
+#[test]
 fn rows_belong_to_sessions_and_are_told_apart() {
     for (table, column) in [("messages", "message_id"), ("usage", "response_id"), ("tool_calls", "call_id")] {
         let problems = Subject::new().rewrite(table, |batch| {

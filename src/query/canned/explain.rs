@@ -1,5 +1,6 @@
 //! Describes a canned query in words.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{Canned, Purpose};
@@ -24,9 +25,9 @@ impl Canned {
         text
     }
 
-    fn described_columns(&self) -> Vec<(&str, &str)> {
-        let own = self.columns.iter().map(|(name, doc)| (name.as_str(), doc.as_str()));
-        let of_findings = FINDINGS.columns.iter().map(|column| (column.name, column.doc.trim()));
+    fn described_columns(&self) -> Vec<(&str, Cow<'_, str>)> {
+        let own = self.columns.iter().map(|(name, doc)| (name.as_str(), doc.as_str().into()));
+        let of_findings = FINDINGS.columns.iter().map(|column| (column.name, column.described().into()));
         match self.purpose {
             Purpose::Detector if self.columns.is_empty() => of_findings.collect(),
             _ => own.collect(),

@@ -7,7 +7,7 @@ use super::Run;
 use crate::agents::aider::chat::Beside;
 use crate::agents::aider::told::{self, Told, Topic};
 use crate::extract::{Kind, Reject, Sink};
-use crate::tables::ToolCallRow;
+use crate::tables::{Category, Status, ToolCallRow};
 
 /// Name of the call that a commit is.
 const COMMIT: &str = "git_commit";
@@ -45,11 +45,11 @@ impl Acts {
 struct Call<'t> {
     line: u64,
     name: &'static str,
-    category: &'static str,
+    category: Category,
     input: Option<String>,
     command: Option<&'t str>,
     path: Option<&'t str>,
-    status: &'static str,
+    status: Status,
     output: Option<&'t str>,
     time: Option<i64>,
 }
@@ -80,11 +80,11 @@ impl Run {
         let subject = std::mem::take(&mut self.acts.subject);
         let refused = self.acts.refused.take();
         match *told {
-            Told::Applied(path) => self.edit(path, "ok", line, out),
+            Told::Applied(path) => self.edit(path, Status::Ok, line, out),
             Told::NotApplied(path) if refused.as_deref() == Some(path) => Ok(()),
-            Told::NotApplied(path) => self.edit(path, "error", line, out),
+            Told::NotApplied(path) => self.edit(path, Status::Error, line, out),
             Told::Commit { hash, message } => self.commit(hash, message, line, out, beside),
-            Told::Running(command) if self.acts.may_run => self.shell(command, "pending", line, out),
+            Told::Running(command) if self.acts.may_run => self.shell(command, Status::Pending, line, out),
             Told::Asked { about, is_allowed } => {
                 // Lines of one length, filled with spaces.
                 let subject: Vec<&str> = subject.lines().map(str::trim_end).collect();
@@ -115,31 +115,40 @@ impl Run {
             return Ok(());
         }
         match about {
-            Topic::Shell => self.shell(subject, "rejected", line, out),
+            Topic::Shell => self.shell(subject, Status::Rejected, line, out),
             Topic::Edit(path) => {
                 let path = path.or(subject.lines().next_back()).unwrap_or_default();
                 self.acts.refused = Some(path.to_owned());
-                self.edit(path, "rejected", line, out)
+                self.edit(path, Status::Rejected, line, out)
             }
             Topic::Again | Topic::Other => Ok(()),
         }
     }
 
-    fn edit(&mut self, path: &str, status: &'static str, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
+    fn edit(&mut self, path: &str, status: Status, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
         let input = Some(json!({ "path": path }).to_string());
         let path = Some(path);
-        let call =
-            Call { line, name: "edit", category: "edit", input, command: None, path, status, output: None, time: None };
+        let call = Call {
+            line,
+            name: "edit",
+            category: Category::Edit,
+            input,
+            command: None,
+            path,
+            status,
+            output: None,
+            time: None,
+        };
         self.call(&call, out)
     }
 
-    fn shell(&mut self, command: &str, status: &'static str, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
+    fn shell(&mut self, command: &str, status: Status, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
         let input = Some(json!({ "command": command }).to_string());
         let command = Some(command);
         let call = Call {
             line,
             name: "shell",
-            category: "shell",
+            category: Category::Shell,
             input,
             command,
             path: None,
@@ -171,7 +180,7 @@ impl Run {
         let message = stored.as_ref().map_or(message, |commit| &commit.message);
         let input = Some(json!({ "message": message }).to_string());
         let output = Some(stored.as_ref().map_or(hash, |commit| &commit.hash));
-        let (name, category, status) = (COMMIT, "other", "ok");
+        let (name, category, status) = (COMMIT, Category::Other, Status::Ok);
         self.call(&Call { line, name, category, input, command: None, path: None, status, output, time }, out)
     }
 
@@ -180,7 +189,7 @@ impl Run {
         let Some(Failure { line, text }) = self.acts.failure.take() else { return Ok(()) };
         let path = told::file_of_failure(&text);
         let input = path.map(|path| json!({ "path": path }).to_string());
-        let (name, category, status, output) = ("edit", "edit", "error", Some(text.trim()));
+        let (name, category, status, output) = ("edit", Category::Edit, Status::Error, Some(text.trim()));
         self.call(&Call { line, name, category, input, command: None, path, status, output, time: None }, out)
     }
 

@@ -5,7 +5,7 @@ use crate::agents::aider::analytics::{Send, provider};
 use crate::agents::aider::chat::{Beside, MOST_PASSED};
 use crate::agents::aider::tokens::{Count, Printed};
 use crate::extract::{Kind, Reject, Sink};
-use crate::tables::UsageRow;
+use crate::tables::{UsageGrain, UsageRow};
 
 /// A report that comes before the reply that it is of, as until about 0.36.
 pub(super) struct Ahead {
@@ -55,7 +55,7 @@ impl Run {
             cache_write_5m_tokens: numbers.cache_write,
             output_tokens: Some(numbers.output),
             cost_usd: printed.cost,
-            grain: "turn",
+            grain: UsageGrain::Turn,
             is_partial: printed.is_rounded() || numbers.is_guess || is_estimate,
             source_line: i64::try_from(line).ok(),
             ..UsageRow::default()

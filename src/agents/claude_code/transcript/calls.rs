@@ -12,7 +12,7 @@ use crate::agents::ids;
 use crate::agents::mcp;
 use crate::extract::{NoteField, Reject};
 use crate::source::repair;
-use crate::tables::ToolCallRow;
+use crate::tables::{Category, ToolCallRow};
 
 impl Transcript<'_, '_> {
     pub(super) fn new_call(
@@ -41,7 +41,8 @@ impl Transcript<'_, '_> {
             }
         };
         let server = block.server.get().or(mcp::server(name));
-        let category = if server.is_some() && !name.starts_with("mcp__") { "mcp" } else { tools::category(name) };
+        let category =
+            if server.is_some() && !name.starts_with("mcp__") { Category::Mcp } else { tools::category(name) };
         let call = PendingCall {
             call_id,
             seq: self.seq,
@@ -53,7 +54,7 @@ impl Transcript<'_, '_> {
             mcp_server: server.map(str::to_owned),
             command: input.command.get().filter(|_| tools::is_shell(name)).map(str::to_owned),
             file_path: tools::file_of(category, &input).map(str::to_owned),
-            description: input.description.get().filter(|_| category == "task").map(str::to_owned),
+            description: input.description.get().filter(|_| category == Category::Task).map(str::to_owned),
             subagent_type: input.subagent.owned(),
             started_at: spot.line.timestamp.0,
             is_sidechain: spot.line.is_sidechain.0,

@@ -5,6 +5,7 @@ use super::Transcript;
 use crate::agents::kit::facts::{fill, keep_earlier, set};
 use crate::extract::Facts;
 use crate::source::records::Text;
+use crate::tables::SessionKind;
 
 impl Transcript<'_, '_> {
     pub(super) fn note_facts(&mut self, line: &Line<'_>) {
@@ -55,7 +56,7 @@ impl Transcript<'_, '_> {
         let facts = std::mem::take(&mut self.facts);
         let title = self.titles.custom.take().or(self.titles.generated.take());
         let Some(agent) = &self.identity.agent else {
-            return Facts { session_id: self.session_id.clone(), kind: "session", title, ..facts };
+            return Facts { session_id: self.session_id.clone(), kind: SessionKind::Session, title, ..facts };
         };
         let main = self.identity.main.clone();
         let parent = match (&main, description.parent.get()) {
@@ -64,7 +65,7 @@ impl Transcript<'_, '_> {
         };
         Facts {
             session_id: self.session_id.clone(),
-            kind: if is_side_agent(agent) { "side_agent" } else { "subagent" },
+            kind: if is_side_agent(agent) { SessionKind::SideAgent } else { SessionKind::Subagent },
             title: description.description.owned().or(title),
             parent_session_id: parent,
             root_session_id: main,

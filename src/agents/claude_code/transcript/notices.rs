@@ -4,7 +4,7 @@ use super::super::KNOWN_NOTICES;
 use super::super::content::plain_text;
 use super::{Spot, Transcript};
 use crate::extract::Reject;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 impl Transcript<'_, '_> {
     pub(super) fn take_system(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
@@ -12,29 +12,29 @@ impl Transcript<'_, '_> {
         self.tree.add(spot.key, parent, false, line.is_sidechain.0);
         let content = plain_text(line.content.json());
         let (kind, text) = match line.subtype.get().unwrap_or_default() {
-            "compact_boundary" if std::mem::take(&mut self.has_summary) => ("notice", content),
+            "compact_boundary" if std::mem::take(&mut self.has_summary) => (MessageKind::Notice, content),
             "compact_boundary" => {
                 self.has_boundary = true;
-                ("compaction", content)
+                (MessageKind::Compaction, content)
             }
-            "api_error" => ("api_error", content.or_else(|| plain_text(line.error.json()))),
+            "api_error" => (MessageKind::ApiError, content.or_else(|| plain_text(line.error.json()))),
             "local_command" if content.as_deref().is_some_and(|text| text.starts_with("<command-name>")) => {
-                ("command", content)
+                (MessageKind::Command, content)
             }
-            "local_command" => ("meta", content),
-            "permission_retry" => ("permission", content),
-            "stop_hook_summary" | "turn_duration" | "file_snapshot" => ("meta", content),
-            subtype if KNOWN_NOTICES.contains(&subtype) => ("notice", content),
+            "local_command" => (MessageKind::Meta, content),
+            "permission_retry" => (MessageKind::Permission, content),
+            "stop_hook_summary" | "turn_duration" | "file_snapshot" => (MessageKind::Meta, content),
+            subtype if KNOWN_NOTICES.contains(&subtype) => (MessageKind::Notice, content),
             subtype => {
                 self.out.unknown(&format!("system {subtype}"));
-                ("notice", content)
+                (MessageKind::Notice, content)
             }
         };
         let row = MessageRow {
-            role: "system",
+            role: Role::System,
             kind,
             text: text.as_deref(),
-            is_error: kind == "api_error" || line.level.is("error"),
+            is_error: kind == MessageKind::ApiError || line.level.is("error"),
             ..self.blank_row(spot)
         };
         self.push_message(spot, row)
@@ -46,25 +46,25 @@ impl Transcript<'_, '_> {
         let kind = attachment.kind.get().unwrap_or_default();
         let (row_kind, role, text) = match kind {
             "queued_command" if attachment.mode.is("task-notification") => {
-                ("notice", "system", plain_text(attachment.prompt.json()))
+                (MessageKind::Notice, Role::System, plain_text(attachment.prompt.json()))
             }
-            "queued_command" => ("prompt", "user", plain_text(attachment.prompt.json())),
-            "hook_blocking_error" => ("notice", "system", plain_text(attachment.error.json())),
+            "queued_command" => (MessageKind::Prompt, Role::User, plain_text(attachment.prompt.json())),
+            "hook_blocking_error" => (MessageKind::Notice, Role::System, plain_text(attachment.error.json())),
             "hook_non_blocking_error" | "hook_error_during_execution" => {
-                ("notice", "system", attachment.stderr.owned().or(plain_text(attachment.content.json())))
+                (MessageKind::Notice, Role::System, attachment.stderr.owned().or(plain_text(attachment.content.json())))
             }
             "hook_permission_decision" => {
                 let (hook, decision) =
                     (attachment.hook.get().unwrap_or("hook"), attachment.decision.get().unwrap_or(""));
-                ("permission", "system", Some(format!("{hook}: {decision}")))
+                (MessageKind::Permission, Role::System, Some(format!("{hook}: {decision}")))
             }
-            "max_turns_reached" => ("notice", "system", Some("max turns reached".to_owned())),
+            "max_turns_reached" => (MessageKind::Notice, Role::System, Some("max turns reached".to_owned())),
             _ => {
                 self.tree.add(spot.key, parent, false, line.is_sidechain.0);
                 return Ok(());
             }
         };
-        let is_prompt = row_kind == "prompt";
+        let is_prompt = row_kind == MessageKind::Prompt;
         if is_prompt {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
             self.close_replies(line.is_sidechain.0)?;

@@ -9,7 +9,7 @@ use super::facts::is_side_agent;
 use super::{Transcript, message_key};
 use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject};
-use crate::tables::UsageRow;
+use crate::tables::{SessionKind, UsageRow};
 
 /// The subagents that progress lines tell of, by their sessions.
 #[derive(Default)]
@@ -76,7 +76,7 @@ impl Transcript<'_, '_> {
             }
             self.out.end_session(Facts {
                 session_id,
-                kind: if subagent.is_side_agent { "side_agent" } else { "subagent" },
+                kind: if subagent.is_side_agent { SessionKind::SideAgent } else { SessionKind::Subagent },
                 parent_session_id: Some(subagent.main.clone()),
                 root_session_id: Some(subagent.main),
                 is_subagent: true,

@@ -13,7 +13,7 @@ use crate::agents::ids::{Given, is_global, is_uuid};
 use crate::agents::mcp;
 use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Raw, Text};
-use crate::tables::{MessageRow, ToolCallRow};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
 /// The calls of a rollout that are not yet handed on.
 #[derive(Default)]
@@ -34,7 +34,7 @@ pub(super) struct Call {
     pub(super) response_id: Option<String>,
     pub(super) turn: Option<i64>,
     pub(super) name: String,
-    pub(super) category: &'static str,
+    pub(super) category: Category,
     pub(super) mcp_server: Option<String>,
     pub(super) request: Request,
     pub(super) started_at: Option<i64>,
@@ -112,7 +112,7 @@ impl Rollout<'_, '_> {
         };
         let outcome = Outcome::of_end(End::of(item.status.get(), None));
         if !matches!(item.status.get(), Some("in_progress" | "searching" | "generating")) {
-            if name == "web_search" && outcome.status == "ok" && is_search(item.action) {
+            if name == "web_search" && outcome.status == Status::Ok && is_search(item.action) {
                 self.count_web_search();
             }
             self.answer(call, Answer { outcome, output: None, ended_at: spot.moment })?;
@@ -228,15 +228,21 @@ impl Rollout<'_, '_> {
         call.end.exit_code = call.end.exit_code.or(told.exit_code);
         call.end.duration_ms = call.end.duration_ms.or(told.duration_ms);
         let text = output.as_deref().unwrap_or_default();
-        if call.category == "task" && call.child.is_none() {
+        if call.category == Category::Task && call.child.is_none() {
             call.child = child_in(text);
         }
         let outcome = Outcome::of(text, call.end);
         let output = output.map(Cow::into_owned);
         self.answer(key, Answer { outcome, output, ended_at: spot.moment })?;
         let message = self.ids.of(self.lineage.namespace(&self.session), None, &["result", id]);
-        let is_error = matches!(outcome.status, "error" | "rejected");
-        self.push(MessageRow { role: "tool", kind: "tool_result", is_error, attachments, ..blank(&message, spot) })
+        let is_error = matches!(outcome.status, Status::Error | Status::Rejected);
+        self.push(MessageRow {
+            role: Role::Tool,
+            kind: MessageKind::ToolResult,
+            is_error,
+            attachments,
+            ..blank(&message, spot)
+        })
     }
 
     /// Stands for the call that a result answers and that no line holds.
@@ -251,7 +257,7 @@ impl Rollout<'_, '_> {
             seq,
             turn: self.turn,
             name: "unknown".to_owned(),
-            category: "other",
+            category: Category::Other,
             source_line: i64::try_from(spot.number).ok(),
             weak: true,
             ..Call::default()
@@ -312,7 +318,7 @@ impl Rollout<'_, '_> {
             input,
             command: call.request.command.as_deref(),
             file_path: call.request.file_path.as_deref(),
-            status: answer.map_or("pending", |answer| answer.outcome.status),
+            status: answer.map_or(Status::Pending, |answer| answer.outcome.status),
             is_denied: answer.map(|answer| answer.outcome.is_denied),
             exit_code: answer.map_or(call.end.exit_code, |answer| answer.outcome.exit_code),
             output,

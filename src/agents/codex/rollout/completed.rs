@@ -12,6 +12,7 @@ use super::events::{duration_of, has_failed};
 use super::{Rollout, Spot};
 use crate::agents::mcp;
 use crate::extract::{Kind, Reject};
+use crate::tables::Category;
 
 /// Items that repeat what others say.
 const IGNORED: [&str; 10] = [
@@ -87,8 +88,8 @@ impl Rollout<'_, '_> {
         let (message_id, response_id) = open.or(self.calls.last_reply.clone()).unzip();
         let server = item.server.get();
         let (name, category, input) = match item.kind.get() {
-            Some("CommandExecution") => (Cow::Borrowed("CommandExecution"), "shell", item.command.json()),
-            Some("FileChange") => (Cow::Borrowed("FileChange"), "edit", item.changes.json()),
+            Some("CommandExecution") => (Cow::Borrowed("CommandExecution"), Category::Shell, item.command.json()),
+            Some("FileChange") => (Cow::Borrowed("FileChange"), Category::Edit, item.changes.json()),
             _ => {
                 let (server, tool) = (server.unwrap_or_default(), item.tool.get().unwrap_or_default());
                 (Cow::Owned(format!("mcp__{server}__{tool}")), mcp::category(server), item.arguments.json())
@@ -113,8 +114,8 @@ impl Rollout<'_, '_> {
             mcp_server: server.map(str::to_owned),
             request: Request {
                 input: input.map(str::to_owned),
-                command: (category == "shell").then(|| tools::command_line(input)).flatten(),
-                file_path: (category == "edit").then(|| tools::first_key(input)).flatten(),
+                command: (category == Category::Shell).then(|| tools::command_line(input)).flatten(),
+                file_path: (category == Category::Edit).then(|| tools::first_key(input)).flatten(),
             },
             source_line: i64::try_from(spot.number).ok(),
             weak,

@@ -8,7 +8,7 @@ use super::{Rollout, Spot, blank};
 use crate::agents::mcp;
 use crate::extract::{NoteField, Reject, session_key};
 use crate::source::records::Raw;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Events that repeat what items say, or that hold nothing for the tables.
 const IGNORED: [&str; 22] = [
@@ -119,14 +119,20 @@ impl Rollout<'_, '_> {
         self.settle()?;
         self.error = message.map(str::to_owned);
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["error", message.unwrap_or_default()]);
-        self.push(MessageRow { role: "system", kind: "api_error", text: message, is_error: true, ..blank(&id, spot) })
+        self.push(MessageRow {
+            role: Role::System,
+            kind: MessageKind::ApiError,
+            text: message,
+            is_error: true,
+            ..blank(&id, spot)
+        })
     }
 
     fn take_abort(&mut self, spot: Spot, reason: &str) -> Result<(), Reject> {
         self.settle()?;
         let (role, kind) = match reason {
-            "review_ended" | "budget_limited" => ("system", "notice"),
-            _ => ("user", "abort"),
+            "review_ended" | "budget_limited" => (Role::System, MessageKind::Notice),
+            _ => (Role::User, MessageKind::Abort),
         };
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["abort", reason]);
         self.push(MessageRow { role, kind, text: Some(reason), ..blank(&id, spot) })
@@ -149,13 +155,13 @@ impl Rollout<'_, '_> {
         self.begin_person_turn();
         let text = hint.map_or_else(|| "/review".to_owned(), |hint| format!("/review {hint}"));
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["review", &text]);
-        self.push(MessageRow { role: "user", kind: "command", text: Some(&text), ..blank(&id, spot) })
+        self.push(MessageRow { role: Role::User, kind: MessageKind::Command, text: Some(&text), ..blank(&id, spot) })
     }
 
     pub(super) fn leave_review(&mut self, spot: Spot, text: Option<&str>) -> Result<(), Reject> {
         self.settle()?;
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["reviewed", text.unwrap_or_default()]);
-        self.push(MessageRow { role: "system", kind: "notice", text, ..blank(&id, spot) })
+        self.push(MessageRow { role: Role::System, kind: MessageKind::Notice, text, ..blank(&id, spot) })
     }
 
     /// What the event at a call's end says of it.

@@ -6,6 +6,7 @@ use super::super::record::{Git, Line, Meta, Spawn, Subagent};
 use super::super::{AGENT, lineage::Lineage};
 use super::{Rollout, Spot};
 use crate::extract::{Facts, Reject};
+use crate::tables::SessionKind;
 
 impl Rollout<'_, '_> {
     pub(super) fn take_meta(&mut self, spot: Spot, meta: &Meta<'_>) -> Result<(), Reject> {
@@ -66,10 +67,9 @@ impl Rollout<'_, '_> {
 
     pub(super) fn complete_facts(&mut self) -> Facts {
         let facts = std::mem::take(&mut self.facts);
-        let kind = if facts.kind.is_empty() { "session" } else { facts.kind };
         let copied_from = self.lineage.origin().filter(|_| self.has_copies && !facts.is_subagent);
         let forked_from_session_id = facts.forked_from_session_id.or(copied_from.map(str::to_owned));
-        Facts { session_id: self.session.clone(), kind, forked_from_session_id, ..facts }
+        Facts { session_id: self.session.clone(), forked_from_session_id, ..facts }
     }
 }
 
@@ -108,16 +108,16 @@ fn first_facts(meta: &Meta<'_>, spot: Spot) -> Facts {
     }
 }
 
-fn kind_of(meta: &Meta<'_>, subagent: Option<&str>, is_subagent: bool) -> &'static str {
+fn kind_of(meta: &Meta<'_>, subagent: Option<&str>, is_subagent: bool) -> SessionKind {
     let is_internal = meta.source.0.as_ref().is_some_and(|source| source.internal.json().is_some());
     let of_the_program = ["compact", "memory_consolidation", "guardian"];
     if is_internal
         || subagent.is_some_and(|word| of_the_program.contains(&word))
         || ["memory_consolidation", "guardian_review"].iter().any(|source| meta.thread_source.is(source))
     {
-        return "side_agent";
+        return SessionKind::SideAgent;
     }
-    if is_subagent { "subagent" } else { "session" }
+    if is_subagent { SessionKind::Subagent } else { SessionKind::Session }
 }
 
 /// Who spawned a thread, where it was spawned.

@@ -8,7 +8,7 @@ use super::super::record::Item;
 use super::{Rollout, Spot, blank};
 use crate::extract::Reject;
 use crate::source::records::Raw;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// A reply of the model that further items may continue.
 pub(super) struct Reply {
@@ -137,8 +137,8 @@ impl Rollout<'_, '_> {
     pub(super) fn close_reply(&mut self) -> Result<(), Reject> {
         let Some(reply) = self.reply.take() else { return Ok(()) };
         let row = MessageRow {
-            role: "assistant",
-            kind: "reply",
+            role: Role::Assistant,
+            kind: MessageKind::Reply,
             text: reply.text.as_deref(),
             thinking: reply.thinking.as_deref(),
             model: reply.model.as_deref(),

@@ -6,7 +6,7 @@ use super::super::record::Item;
 use super::super::typed;
 use super::{Rollout, Spot, blank, meta};
 use crate::extract::Reject;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// What is not yet known to belong together.
 #[derive(Default)]
@@ -47,7 +47,7 @@ impl Rollout<'_, '_> {
         let message = UserMessage { id, text, attachments: content.attachments, spot };
         if role != "user" {
             let text = Some(message.text.as_str());
-            let row = MessageRow { role: "system", kind: "meta", text, ..blank(&message.id, spot) };
+            let row = MessageRow { role: Role::System, kind: MessageKind::Meta, text, ..blank(&message.id, spot) };
             return self.push(row);
         }
         let announced = self.waiting.announced.take();
@@ -101,8 +101,8 @@ impl Rollout<'_, '_> {
             return self.push_prompt(&message, "");
         }
         let row = MessageRow {
-            role: "user",
-            kind: "meta",
+            role: Role::User,
+            kind: MessageKind::Meta,
             text: Some(message.text.as_str()),
             attachments: message.attachments,
             ..blank(&message.id, message.spot)
@@ -119,8 +119,8 @@ impl Rollout<'_, '_> {
             self.out.claim(meta::prompt_key(text), false);
         }
         let row = MessageRow {
-            role: "user",
-            kind: "prompt",
+            role: Role::User,
+            kind: MessageKind::Prompt,
             text: Some(text),
             attachments: message.attachments,
             ..blank(&message.id, message.spot)
@@ -148,8 +148,8 @@ impl Rollout<'_, '_> {
         if is_task {
             self.begin_person_turn();
         }
-        let kind = if is_task { "prompt" } else { "meta" };
+        let kind = if is_task { MessageKind::Prompt } else { MessageKind::Meta };
         let id = self.ids.of(self.lineage.namespace(&self.session), item.id.get(), &["agent", &text]);
-        self.push(MessageRow { role: "user", kind, text: Some(&text), ..blank(&id, spot) })
+        self.push(MessageRow { role: Role::User, kind, text: Some(&text), ..blank(&id, spot) })
     }
 }

@@ -6,12 +6,12 @@ use super::super::content::plain_text;
 use super::super::record::Line;
 use super::{Transcript, blank_row};
 use crate::extract::Reject;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow};
 
 impl Transcript<'_, '_> {
     pub(super) fn take_compaction(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
         let Some(id) = self.new_id(line.id.get(), line) else { return Ok(()) };
-        let row = MessageRow { kind: "compaction", text: line.summary.get(), ..blank_row(&id) };
+        let row = MessageRow { kind: MessageKind::Compaction, text: line.summary.get(), ..blank_row(&id) };
         self.push(line, number, row)?;
         self.leave_origin_at(line.id.get());
         Ok(())
@@ -26,14 +26,14 @@ impl Transcript<'_, '_> {
         let of_turn = line.turn.get().map(|turn| format!("outcome-{turn}"));
         let Some(id) = self.new_id(line.id.get().or(of_turn.as_deref()), line) else { return Ok(()) };
         let was_stopped = ["cancel", "interrupt", "abort"].iter().any(|word| reason.contains(word));
-        let kind = if was_stopped { self.stop_turn() } else { "notice" };
+        let kind = if was_stopped { self.stop_turn() } else { MessageKind::Notice };
         let text = plain_text(&line.result).unwrap_or(Cow::Borrowed(reason));
         let row = MessageRow { kind, text: Some(&*text), is_error: !was_stopped, ..blank_row(&id) };
         self.push(line, number, row)
     }
 
     /// The kind of a message that says that the turn was stopped: only the first one counts as an interruption.
-    pub(super) fn stop_turn(&mut self) -> &'static str {
-        if std::mem::replace(&mut self.turn_was_stopped, true) { "notice" } else { "abort" }
+    pub(super) fn stop_turn(&mut self) -> MessageKind {
+        if std::mem::replace(&mut self.turn_was_stopped, true) { MessageKind::Notice } else { MessageKind::Abort }
     }
 }

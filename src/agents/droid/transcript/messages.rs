@@ -12,7 +12,7 @@ use super::super::user::{UserText, is_interruption};
 use super::{Transcript, blank_row};
 use crate::agents::kit::texts::join;
 use crate::extract::Reject;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 impl Transcript<'_, '_> {
     pub(super) fn take_message(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
@@ -49,7 +49,7 @@ impl Transcript<'_, '_> {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
             self.turn_was_stopped = false;
         }
-        if user.kind == "abort" {
+        if user.kind == MessageKind::Abort {
             user.kind = self.stop_turn();
         }
         let row = MessageRow {
@@ -57,7 +57,7 @@ impl Transcript<'_, '_> {
             kind: user.kind,
             text: user.text.as_deref(),
             attachments: user.attachments,
-            is_error: user.kind == "api_error"
+            is_error: user.kind == MessageKind::ApiError
                 || message.content.of_type("tool_result").any(|result| said(&result.is_error) == Some(true)),
             ..blank_row(id)
         };
@@ -90,12 +90,12 @@ impl Transcript<'_, '_> {
         let is_interruption = text.as_deref().is_some_and(is_interruption);
         let kind = match (is_interruption, is_of_program) {
             (true, _) => self.stop_turn(),
-            (_, true) => "meta",
-            _ => "reply",
+            (_, true) => MessageKind::Meta,
+            _ => MessageKind::Reply,
         };
-        let model = if kind == "reply" { self.note_reply(line, message) } else { None };
+        let model = if kind == MessageKind::Reply { self.note_reply(line, message) } else { None };
         let row = MessageRow {
-            role: "assistant",
+            role: Role::Assistant,
             kind,
             text: text.as_deref(),
             thinking: thinking.as_deref().filter(|thinking| !thinking.is_empty()),

@@ -8,7 +8,7 @@ use crate::agents::ids::qualified;
 use crate::agents::kit::facts::fill;
 use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
 use crate::source::Source;
-use crate::tables::UsageRow;
+use crate::tables::{SessionKind, UsageRow};
 
 impl Transcript<'_, '_> {
     /// The first header counts; a later one, written at a resume, only fills gaps.
@@ -101,9 +101,9 @@ impl Transcript<'_, '_> {
             self.out.note(NoteField::ChildSession, call, 0, &self.session_id);
         }
         let kind = match (self.is_side_question, &parent) {
-            (true, _) => "side_agent",
-            (false, Some(_)) => "subagent",
-            (false, None) => "session",
+            (true, _) => SessionKind::SideAgent,
+            (false, Some(_)) => SessionKind::Subagent,
+            (false, None) => SessionKind::Session,
         };
         Facts {
             session_id: std::mem::take(&mut self.session_id),

@@ -89,7 +89,6 @@ impl Transcript<'_, '_> {
             output_tokens: billed.output,
             reasoning_tokens: billed.reasoning,
             cost_usd: billed.cost,
-            grain: "response",
             source_line: i64::try_from(spot.number).ok(),
             ..UsageRow::default()
         }

@@ -12,7 +12,7 @@ use crate::agents::mcp;
 use crate::extract::{KeyMap, KeySet, Kind, NoteField, Reject, Request, key};
 use crate::source::records::Text;
 use crate::source::{repair, unescape};
-use crate::tables::ToolCallRow;
+use crate::tables::{Category, Status, ToolCallRow};
 
 /// A call whose result is to come.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(super) struct OpenCall {
     command: Option<String>,
     file_path: Option<String>,
     /// What it is as long as no result has come.
-    status: &'static str,
+    status: Status,
     started_at: Option<i64>,
     source_line: Option<i64>,
     weak: bool,
@@ -84,11 +84,11 @@ impl Transcript<'_, '_> {
             response_id: response.map(str::to_owned),
             turn: self.turn,
             name: name.to_owned(),
-            command: asked.command.filter(|_| category == "shell"),
-            file_path: asked.path.filter(|_| matches!(category, "read" | "write" | "edit")),
+            command: asked.command.filter(|_| category == Category::Shell),
+            file_path: asked.path.filter(|_| category.has_file()),
             status: match message.stop_reason.get() {
-                Some("aborted" | "error") => "interrupted",
-                _ => "pending",
+                Some("aborted" | "error") => Status::Interrupted,
+                _ => Status::Pending,
             },
             started_at: spot.timestamp,
             source_line: i64::try_from(spot.number).ok(),
@@ -192,9 +192,9 @@ impl Transcript<'_, '_> {
         };
         self.seq += 1;
         let status = match message.exit_code.0 {
-            _ if message.cancelled.0 => "interrupted",
-            Some(0) => "ok",
-            _ => "error",
+            _ if message.cancelled.0 => Status::Interrupted,
+            Some(0) => Status::Ok,
+            _ => Status::Error,
         };
         let output = message.output.0.as_deref();
         let row = ToolCallRow {

@@ -5,7 +5,7 @@ use super::super::dialect::Writer;
 use super::super::record::Message;
 use super::{Spot, Transcript};
 use crate::extract::{Kind, Reject};
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 impl Transcript<'_, '_> {
     pub(super) fn take_message(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
@@ -21,7 +21,10 @@ impl Transcript<'_, '_> {
             "custom" | "hookMessage" | "fileMention" => self.take_injected(spot, &message.content),
             "branchSummary" | "compactionSummary" => {
                 let text = message.summary.get().map(Into::into).or_else(|| message.content.text());
-                self.push(spot, MessageRow { kind: "summary", text: text.as_deref(), ..self.blank_row(spot) })
+                self.push(
+                    spot,
+                    MessageRow { kind: MessageKind::Summary, text: text.as_deref(), ..self.blank_row(spot) },
+                )
             }
             "system" | "developer" => {
                 self.push(spot, MessageRow { text: message.content.text().as_deref(), ..self.blank_row(spot) })
@@ -35,28 +38,28 @@ impl Transcript<'_, '_> {
 
     fn take_user(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
         let text = message.content.text();
-        let (kind, text) = text.as_deref().map_or(("prompt", None), |text| {
+        let (kind, text) = text.as_deref().map_or((MessageKind::Prompt, None), |text| {
             let (kind, text) = (self.dialect.user)(text);
             (kind, Some(text))
         });
-        if kind == "prompt" {
+        if kind == MessageKind::Prompt {
             self.begin_turn();
         }
         let attachments = message.content.attachments();
-        self.push(spot, MessageRow { role: "user", kind, text, attachments, ..self.blank_row(spot) })
+        self.push(spot, MessageRow { role: Role::User, kind, text, attachments, ..self.blank_row(spot) })
     }
 
     /// Text that an extension or the program gave to the model in the person's place.
     pub(super) fn take_injected(&mut self, spot: &Spot<'_, '_>, content: &Content<'_>) -> Result<(), Reject> {
         let text = content.text();
         let attachments = content.attachments();
-        self.push(spot, MessageRow { role: "user", text: text.as_deref(), attachments, ..self.blank_row(spot) })
+        self.push(spot, MessageRow { role: Role::User, text: text.as_deref(), attachments, ..self.blank_row(spot) })
     }
 
     fn take_assistant(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
         let (text, thinking) = (message.content.text(), message.content.thinking());
         let blank = MessageRow {
-            role: "assistant",
+            role: Role::Assistant,
             text: text.as_deref(),
             thinking: thinking.as_deref(),
             stop_reason: message.stop_reason.get(),
@@ -68,9 +71,9 @@ impl Transcript<'_, '_> {
             return self.push(spot, blank);
         }
         let kind = match message.stop_reason.get() {
-            Some("error") => "api_error",
-            Some("aborted") => "abort",
-            _ => "reply",
+            Some("error") => MessageKind::ApiError,
+            Some("aborted") => MessageKind::Abort,
+            _ => MessageKind::Reply,
         };
         let named = message.response_model.get().or(message.model.get());
         self.set_model(message.provider.get(), message.model.get());
@@ -88,7 +91,7 @@ impl Transcript<'_, '_> {
             text: blank.text.or(message.error.get()),
             model: named.or(model.as_deref()),
             response_id: response.as_deref(),
-            is_error: kind == "api_error",
+            is_error: kind == MessageKind::ApiError,
             ..blank
         };
         self.push(spot, row)?;
@@ -104,8 +107,8 @@ impl Transcript<'_, '_> {
 
     fn take_result(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
         let row = MessageRow {
-            role: "tool",
-            kind: "tool_result",
+            role: Role::Tool,
+            kind: MessageKind::ToolResult,
             attachments: message.content.attachments(),
             is_error: message.is_error.0,
             ..self.blank_row(spot)
@@ -118,10 +121,12 @@ impl Transcript<'_, '_> {
     }
 
     /// A compaction, or the summary of a branch that was left.
-    pub(super) fn take_summary(&mut self, spot: &Spot<'_, '_>, kind: &'static str) -> Result<(), Reject> {
+    pub(super) fn take_summary(&mut self, spot: &Spot<'_, '_>, kind: MessageKind) -> Result<(), Reject> {
         self.push(spot, MessageRow { kind, text: spot.entry.summary.get(), ..self.blank_row(spot) })?;
         match &spot.entry.usage.0 {
-            Some(usage) => self.bill_nested(spot, usage, if kind == "compaction" { kind } else { "branch" }),
+            Some(usage) => {
+                self.bill_nested(spot, usage, if kind == MessageKind::Compaction { "compaction" } else { "branch" })
+            }
             None => Ok(()),
         }
     }
@@ -142,7 +147,10 @@ impl Transcript<'_, '_> {
             (_, true) => "$$",
         };
         let text = code.map(|code| format!("{mark}{code}"));
-        self.push(spot, MessageRow { role: "user", kind: "command", text: text.as_deref(), ..self.blank_row(spot) })?;
+        self.push(
+            spot,
+            MessageRow { role: Role::User, kind: MessageKind::Command, text: text.as_deref(), ..self.blank_row(spot) },
+        )?;
         self.push_execution(spot, message, tool, code)
     }
 }

@@ -5,7 +5,7 @@ use super::super::record::{Arguments, Call, Response};
 use super::super::{AGENT, tools};
 use super::{Spot, Transcript, blank_row};
 use crate::extract::{KeyMap, KeySet, Kind, Reject, Request, key};
-use crate::tables::ToolCallRow;
+use crate::tables::{Category, MessageKind, Role, Status, ToolCallRow};
 
 /// A call whose result is to come.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl OpenCall {
             input: self.input.as_deref(),
             command: self.command.as_deref(),
             file_path: self.file_path.as_deref(),
-            status: "pending",
+            status: Status::Pending,
             started_at: self.started_at,
             duration_ms: self.duration_ms,
             source_line: self.source_line,
@@ -91,7 +91,7 @@ impl Transcript<'_, '_> {
             turn: self.turn,
             name: name.to_owned(),
             input: json.map(str::to_owned),
-            command: arguments.command.get().filter(|_| category == "shell").map(str::to_owned),
+            command: arguments.command.get().filter(|_| category == Category::Shell).map(str::to_owned),
             file_path: tools::file_of(category, &arguments).map(str::to_owned),
             started_at: spot.line.timestamp.0,
             source_line: i64::try_from(spot.number).ok(),
@@ -118,7 +118,7 @@ impl Transcript<'_, '_> {
 
     /// The results of one or more calls.
     pub(super) fn take_results(&mut self, spot: &Spot<'_, '_>) -> Result<(), Reject> {
-        self.push(spot, blank_row("tool", "tool_result"))?;
+        self.push(spot, blank_row(Role::Tool, MessageKind::ToolResult))?;
         let parts = spot.line.message.0.iter().flat_map(parts);
         let responses = parts.filter_map(|part| part.response.0.as_ref());
         responses.enumerate().try_for_each(|(place, response)| self.close_call(spot, response, place))

@@ -5,7 +5,7 @@ use super::super::record::Payload;
 use super::super::tokens::Billed;
 use super::{Spot, Transcript, blank_row};
 use crate::extract::Reject;
-use crate::tables::{MessageRow, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
 
 /// What lines of the person are that the person did not type.
 const NOTICES: [&str; 5] = ["notification", "cron", "agent_message", "agent_mention", "goal_runtime"];
@@ -16,18 +16,18 @@ impl Transcript<'_, '_> {
         let content = Content::of(spot.line.message.0.as_ref());
         let subtype = spot.line.subtype.get();
         let kind = match subtype {
-            Some(subtype) if NOTICES.contains(&subtype) => "notice",
-            None | Some("mid_turn_user_message" | "agent_launch_prompt") => "prompt",
+            Some(subtype) if NOTICES.contains(&subtype) => MessageKind::Notice,
+            None | Some("mid_turn_user_message" | "agent_launch_prompt") => MessageKind::Prompt,
             Some(subtype) => {
                 self.out.unknown(&format!("user {subtype}"));
-                "meta"
+                MessageKind::Meta
             }
         };
-        if kind == "prompt" && !spot.is_piece {
+        if kind == MessageKind::Prompt && !spot.is_piece {
             self.begin_turn();
         }
         let text = payload.display.get().or(content.text.as_deref());
-        let row = MessageRow { text, attachments: content.attachments, ..blank_row("user", kind) };
+        let row = MessageRow { text, attachments: content.attachments, ..blank_row(Role::User, kind) };
         self.push(spot, row)
     }
 
@@ -46,7 +46,7 @@ impl Transcript<'_, '_> {
             model: spot.line.model.get(),
             response_id: response,
             attachments: content.attachments,
-            ..blank_row("assistant", "reply")
+            ..blank_row(Role::Assistant, MessageKind::Reply)
         };
         self.push(spot, row)?;
         let calls = message.into_iter().flat_map(parts).filter_map(|part| part.call.0.as_ref());
@@ -67,7 +67,6 @@ impl Transcript<'_, '_> {
             output_tokens: Some(billed.output),
             reasoning_tokens: billed.reasoning,
             duration_ms: measured.and_then(|measured| measured.duration_ms),
-            grain: "response",
             source_line: i64::try_from(spot.number).ok(),
             ..UsageRow::default()
         };

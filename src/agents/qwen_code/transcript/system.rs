@@ -6,7 +6,7 @@ use super::super::tokens::Billed;
 use super::{Spot, Transcript, blank_row};
 use crate::agents::kit::facts::set;
 use crate::extract::Reject;
-use crate::tables::MessageRow;
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Lines that hold nothing for the tables.
 const IGNORED: [&str; 6] = [
@@ -45,12 +45,15 @@ impl Transcript<'_, '_> {
             "chat_compression" => {
                 let summary = payload.history.0.first().map(|content| Content::of(content.0.as_ref()));
                 let text = summary.as_ref().and_then(|summary| summary.text.as_deref());
-                self.push(spot, MessageRow { text, ..blank_row("system", "compaction") })
+                self.push(spot, MessageRow { text, ..blank_row(Role::System, MessageKind::Compaction) })
             }
             "slash_command" if payload.phase.is("result") => Ok(()),
             "slash_command" => {
                 self.begin_turn();
-                self.push(spot, MessageRow { text: payload.command.get(), ..blank_row("user", "command") })
+                self.push(
+                    spot,
+                    MessageRow { text: payload.command.get(), ..blank_row(Role::User, MessageKind::Command) },
+                )
             }
             "custom_title" => {
                 set(&mut self.facts.title, payload.title.get());
@@ -81,10 +84,14 @@ impl Transcript<'_, '_> {
                 Ok(())
             }
             Some("api_error") => {
-                let row = MessageRow { text: event.error.get(), is_error: true, ..blank_row("system", "api_error") };
+                let row = MessageRow {
+                    text: event.error.get(),
+                    is_error: true,
+                    ..blank_row(Role::System, MessageKind::ApiError)
+                };
                 self.push(spot, row)
             }
-            Some("api_cancel") => self.push(spot, blank_row("system", "abort")),
+            Some("api_cancel") => self.push(spot, blank_row(Role::System, MessageKind::Abort)),
             _ => Ok(()),
         }
     }
