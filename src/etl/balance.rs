@@ -96,7 +96,7 @@ fn of_lake(shared: &Shared<'_>) -> Result<Ledger> {
         let sums = if owned.len() as u64 == rows {
             Sums::of(owned)
         } else {
-            of_rows(shared.layout, shared.manifest, name, part)?
+            of_rows(shared.run.layout, shared.manifest, name, part)?
         };
         ledger.month(name).add(&sums);
     }

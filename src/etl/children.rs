@@ -70,8 +70,8 @@ fn name_again(shared: &Shared<'_>, agent: &str, part: &mut NewPart, late: &HashM
         Ok(Arc::new(names.collect::<StringArray>()) as ArrayRef)
     };
     let change = Change { column: CHILD, of: &["call_id", CHILD], values };
-    let path = shared.layout.staging().join(format!("{}.{}", shared.stage_name(), TOOL_CALLS.name));
-    let named = write_changed(&staged.path, &path, &TOOL_CALLS, &change, shared.syncer)?;
+    let path = shared.run.layout.staging().join(format!("{}.{}", shared.stage_name(), TOOL_CALLS.name));
+    let named = write_changed(&staged.path, &path, &TOOL_CALLS, &change, &shared.syncer)?;
     crate::lake::fs::remove(&staged.path)?;
     *staged = named;
     Ok(())

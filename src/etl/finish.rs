@@ -31,8 +31,8 @@ pub(super) fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -
     let mut manifest = shared.manifest.clone();
     manifest.generation += 1;
     // A run that reads only a part of the sources leaves the others for a later run with the new policy.
-    if manifest.policy.is_empty() || shared.options.looks_at_everything() {
-        manifest.policy = Policy::of(shared.options).stored();
+    if manifest.policy.is_empty() || shared.run.options.looks_at_everything() {
+        manifest.policy = Policy::of(shared.run.options).stored();
     }
     let mut notes = resolve::session_notes(shared);
     let mut parts: Vec<NewPart> = Vec::new();
@@ -118,7 +118,7 @@ fn place_part(
     written: &mut report::Written,
 ) -> Result<()> {
     let relative = |path: &std::path::Path| {
-        path.strip_prefix(shared.layout.root())
+        path.strip_prefix(shared.run.layout.root())
             .map(|path| path.to_string_lossy().into_owned())
             .map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
     };
@@ -174,7 +174,7 @@ fn source_entry(shared: &Shared<'_>, read: &Read) -> SourceEntry {
         unknown: list(report.unknown.clone().into_iter().collect()),
         redactions: list(report.redactions.iter().map(|(kind, count)| (kind.to_owned(), count)).collect()),
         rows: [0; 4],
-        extracted_at: shared.now,
+        extracted_at: shared.run.now,
         llrem_version: env!("CARGO_PKG_VERSION").to_owned(),
         notes: read.notes.clone(),
         extent: read.extent.clone(),

@@ -179,7 +179,7 @@ fn rebuild(
                 && sources.all(|it| entry.sources.contains(it))
         });
         if !is_same
-            || shared.options.full
+            || shared.run.options.full
             || group.is_outdated
             || group.forced.contains(&session.id)
             || session.may_carry()
@@ -296,7 +296,8 @@ fn carried_rows<'r>(
     let mut rows = HashMap::new();
     for (name, carries) in by_part {
         if let Some(part) = shared.manifest.parts.get(name) {
-            let kept = carry::rows(shared.layout, &shared.manifest.machine, name, &part.files, &carries, shared.now)?;
+            let kept =
+                carry::rows(shared.run.layout, &shared.manifest.machine, name, &part.files, &carries, shared.run.now)?;
             for (session, carried) in kept {
                 let news = with_news(shared, &name.agent, carried.rows)?;
                 rows.insert(session, Carried { rows: news, ..carried });
@@ -318,7 +319,7 @@ fn write_part(
     let old = shared.manifest.parts.get(&name).unwrap_or(&empty);
     let stem = shared.stage_name();
     let mut writer =
-        PartWriter::new(&shared.layout.staging(), &stem, shared.syncer).side_by_side(work == Work::SideBySide);
+        PartWriter::new(&shared.run.layout.staging(), &stem, &shared.syncer).side_by_side(work == Work::SideBySide);
     let agent = name.agent.clone();
     let mut output = PartOutput {
         shared,
@@ -334,7 +335,7 @@ fn write_part(
     };
     let pieces = in_order(&old.sessions, rebuilt_ids, sessions);
     let order: Vec<Option<Place>> = pieces.iter().map(Piece::place).collect();
-    let mut tables = OldRows::open(shared.layout, &shared.manifest.machine, &[(&name, old)], &order)?;
+    let mut tables = OldRows::open(shared.run.layout, &shared.manifest.machine, &[(&name, old)], &order)?;
     for piece in pieces {
         match piece {
             Piece::Old(session, entry) => output.add_old(&name, entry, Place { part: 0, session }, &mut tables)?,
@@ -344,7 +345,7 @@ fn write_part(
     let PartOutput { sessions, mut rows, projects, unpriced, replicas, mut balance, .. } = output;
     let stays: HashSet<&str> = sessions.iter().filter(|it| !it.is_new).map(|it| it.entry.id.as_str()).collect();
     balance.close(shared.old.of_part(&name).iter().filter(|old| !stays.contains(old.stored.session.as_str())));
-    let claims = shared.layout.staging().join(format!("{stem}.claims"));
+    let claims = shared.run.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
     shared.syncer.write(&claims, &bytes)?;
     let (files, claims_bytes, rows) = (writer.finish()?, bytes.len() as u64, rows.finish()?);

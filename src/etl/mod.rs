@@ -6,17 +6,20 @@ mod balance;
 mod carry;
 mod children;
 mod damaged;
+mod dry_run;
 mod finish;
 mod fold;
 mod group;
 mod notes;
 mod old;
 mod old_rows;
+mod open;
 mod options;
 mod order;
 mod pass;
 mod plan;
 mod policy;
+mod prepare;
 mod projects;
 mod read;
 mod rebuild;
@@ -27,6 +30,7 @@ mod resolve;
 mod room;
 mod run;
 mod sessions;
+mod settle;
 mod totals;
 mod turns;
 #[cfg(test)]
@@ -54,34 +58,43 @@ use crate::source::{RunCache, path_of};
 use notes::Notes;
 use old::OldClaims;
 use pass::Pass;
+use policy::Policy;
 use read::Planned;
 
-/// State that all threads of a run share.
-struct Shared<'a> {
+/// What a pass of a run works with, besides the lake.
+#[derive(Clone, Copy)]
+struct Run<'a> {
     options: &'a Options,
     layout: &'a Layout,
-    syncer: &'a Syncer,
-    /// The lake at the start of the run.
-    manifest: &'a Manifest,
-    redactor: &'a Redactor,
-    pricer: &'a Pricer,
     progress: &'a dyn Progress,
     /// Start of the run. Microseconds since 1970.
     now: i64,
-    old: OldClaims,
+    /// The settings that affect rows.
+    policy: &'a Policy,
     cache: &'a RunCache,
-    /// True if rows of the lake stay where their sources say less: not if their texts were stored by another policy.
-    keeps_fuller: bool,
     /// The sources to read in this pass.
     pass: &'a Pass,
     /// Records which source is being read, for the case that it kills the process.
     breadcrumbs: &'a Breadcrumbs,
-    /// Names of the sources that the run reads.
+}
+
+/// State that all threads of a pass share.
+struct Shared<'a> {
+    run: Run<'a>,
+    /// The lake at the start of the pass.
+    manifest: &'a Manifest,
+    redactor: Redactor,
+    pricer: Pricer,
+    syncer: Syncer,
+    old: OldClaims,
+    /// True if rows of the lake stay where their sources say less: not if their texts were stored by another policy.
+    keeps_fuller: bool,
+    /// Names of the sources that the pass reads.
     read_again: HashSet<Arc<str>>,
     /// Parts with lost or damaged files.
     damaged_parts: &'a BTreeSet<PartName>,
     /// Names of the sources that have vanished.
-    vanished: HashSet<&'a str>,
+    vanished: HashSet<String>,
     owners: Mutex<Owners>,
     notes: Mutex<Notes>,
     /// Secrets replaced in streamed rows, by source. Only the last streaming counts.
@@ -90,14 +103,14 @@ struct Shared<'a> {
     staged: AtomicU64,
 }
 
-impl<'a> Shared<'a> {
-    fn context(&self, agent: &'static str) -> Context<'a> {
+impl Shared<'_> {
+    fn context(&self, agent: &'static str) -> Context<'_> {
         Context {
             agent,
-            redactor: self.redactor,
-            pricer: self.pricer,
-            content: self.options.content,
-            zone: self.options.zone,
+            redactor: &self.redactor,
+            pricer: &self.pricer,
+            content: self.run.options.content,
+            zone: self.run.options.zone,
         }
     }
 
@@ -115,7 +128,7 @@ impl<'a> Shared<'a> {
 
     fn read_bytes(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.progress.advance(0, bytes);
+        self.run.progress.advance(0, bytes);
     }
 
     /// Returns a unique name for staged files.

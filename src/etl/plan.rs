@@ -11,16 +11,14 @@ use walkdir::WalkDir;
 use super::damaged::Damaged;
 use super::group::{Group, PART_SOURCES, PART_WEIGHT};
 use super::options::Options;
-use super::pass::Pass;
 use super::policy::Policy;
 use super::read::{Planned, UNLISTED};
-use super::{check_interrupt, projects};
+use super::{Run, check_interrupt, projects};
 use crate::agents::{self, AGENTS, Agent, Found, Places};
 use crate::error::{Error, Result};
 use crate::interrupt::interrupted;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Manifest, SourceEntry};
-use crate::lake::suspects::Breadcrumbs;
 use crate::source::{Fingerprint, RunCache, Scope, Source, head, name_of, path_of};
 use crate::tables::SourceState;
 
@@ -43,52 +41,38 @@ pub(super) struct Plan {
     pub(super) vanished: Vec<String>,
 }
 
-/// Input of a plan.
-#[derive(Clone, Copy)]
-pub(super) struct Planning<'a> {
-    pub(super) options: &'a Options,
-    pub(super) manifest: &'a Manifest,
-    /// Changes that are made to texts on their way into the lake.
-    pub(super) policy: &'a Policy,
-    pub(super) cache: &'a RunCache,
-    /// Which of the sources are read.
-    pub(super) pass: &'a Pass,
-    /// Records which source is being read.
-    pub(super) breadcrumbs: &'a Breadcrumbs,
-}
-
 /// Finds the sources, and compares them with the manifest.
-pub(super) fn plan(with: Planning<'_>) -> Result<Plan> {
-    let (options, manifest) = (with.options, with.manifest);
-    let (found, mut changed) = compare(with, discover(options, manifest)?);
+pub(super) fn plan(run: Run<'_>, manifest: &Manifest) -> Result<Plan> {
+    let options = run.options;
+    let (found, mut changed) = compare(run, manifest, discover(options, manifest)?);
     check_interrupt()?;
-    let apart = changed.extract_if(|name| with.pass.leaves(name)).collect();
+    let apart = changed.extract_if(|name| run.pass.leaves(name)).collect();
     let vanished = if options.sources.is_empty() { vanished(options, manifest, &found) } else { Vec::new() };
     Ok(Plan { found, changed, apart, vanished })
 }
 
 /// Adds files in projects that no session had named when the plan was made. Returns the groups for them, which touch no
 /// part of the lake.
-pub(super) fn look_into(projects: &[PathBuf], with: Planning<'_>, plan: &mut Plan, now: i64) -> Vec<Group> {
+pub(super) fn look_into(projects: &[PathBuf], run: Run<'_>, manifest: &Manifest, plan: &mut Plan) -> Vec<Group> {
     let known: HashSet<&str> = plan.found.iter().map(|planned| &*planned.name).collect();
     let is_new = |(_, path, _): &Located| {
         let name = name_of(path);
-        !known.contains(&*name) && !with.manifest.sources.contains_key(&*name)
+        !known.contains(&*name) && !manifest.sources.contains_key(&*name)
     };
-    let located = in_projects(&chosen_agents(with.options), projects).into_iter().filter(is_new).collect();
-    let (found, mut changed) = compare(with, located);
-    plan.apart.extend(changed.extract_if(|name| with.pass.leaves(name)));
+    let located = in_projects(&chosen_agents(run.options), projects).into_iter().filter(is_new).collect();
+    let (found, mut changed) = compare(run, manifest, located);
+    plan.apart.extend(changed.extract_if(|name| run.pass.leaves(name)));
     let mut groups = Groups::default();
     let new = found.iter().filter(|planned| changed.contains(&planned.name)).collect();
-    add_chunks(new, now, |_, _| None, &mut groups);
+    add_chunks(new, run.now, |_, _| None, &mut groups);
     plan.found.extend(found);
     plan.changed.extend(changed);
     groups.finish()
 }
 
 /// Finds all sources. Returns them and the names of those to read.
-fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, HashSet<Arc<str>>) {
-    let Planning { options, manifest, policy, pass, .. } = with;
+fn compare(run: Run<'_>, manifest: &Manifest, located: Vec<Located>) -> (Vec<Arc<Planned>>, HashSet<Arc<str>>) {
+    let Run { options, policy, pass, .. } = run;
     let is_other_policy = Policy::of_lake(manifest) != *policy;
     let home = real_home(options);
     let mut found: Vec<Planned> = located
@@ -118,7 +102,7 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, Has
         |planned: &Planned| is_due(&planned) && !pass.leaves(&planned.name) && !pass.refuses(&planned.name);
     let with_sections = found.par_iter().filter(|planned| planned.has_sections());
     let sections = with_sections.flat_map_iter(|whole| {
-        let listed = is_looked_into(whole).then(|| listed_sections(whole, with)).flatten();
+        let listed = is_looked_into(whole).then(|| listed_sections(whole, run, manifest)).flatten();
         listed.unwrap_or_else(|| known_sections(whole, manifest))
     });
     found.extend(sections.collect::<Vec<Planned>>());
@@ -127,7 +111,7 @@ fn compare(with: Planning<'_>, located: Vec<Located>) -> (Vec<Arc<Planned>>, Has
     let changed: HashSet<Arc<str>> = found.iter().filter(is_due).map(|planned| planned.name.clone()).collect();
     let wants_hint = |planned: &&mut Planned| planned.is_new && planned.section.is_none() && is_looked_into(planned);
     found.par_iter_mut().filter(wants_hint).for_each(|planned| {
-        with.breadcrumbs.note(&planned.name);
+        run.breadcrumbs.note(&planned.name);
         planned.hint = started_hint(planned);
     });
     (found.into_iter().map(Arc::new).collect(), changed)
@@ -185,17 +169,16 @@ fn drop_seen_twice(found: &mut Vec<Planned>) {
 
 /// Returns the current sections of a source. If they cannot be listed, there are none, and reading the source reports
 /// it.
-fn listed_sections(whole: &Planned, with: Planning<'_>) -> Option<Vec<Planned>> {
-    let Planning { manifest, cache, .. } = with;
-    with.breadcrumbs.note(&whole.name);
+fn listed_sections(whole: &Planned, run: Run<'_>, manifest: &Manifest) -> Option<Vec<Planned>> {
+    run.breadcrumbs.note(&whole.name);
     let list = || {
         let source = Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ());
-        let mut source = source.within(cache).scoped(Scope::Common);
+        let mut source = source.within(run.cache).scoped(Scope::Common);
         catch_unwind(AssertUnwindSafe(|| whole.agent.sections(&mut source)))
     };
     RunCache::watch();
     let listed = list();
-    let listed = if cache.have_changed(false) { list() } else { listed };
+    let listed = if run.cache.have_changed(false) { list() } else { listed };
     let sections = listed.ok()?.ok()?;
     let planned = sections.into_iter().map(|section| {
         let name: Arc<str> = format!("{}#{}", whole.name, section.id).into();
@@ -359,19 +342,18 @@ fn started_hint(planned: &Planned) -> Option<i64> {
 }
 
 /// Sorts the sources to read into groups that touch different parts, the earliest first.
-pub(super) fn groups(plan: &Plan, with: Planning<'_>, damaged: &Damaged, now: i64) -> Vec<Group> {
-    let manifest = with.manifest;
-    let found = plan.found.iter().filter(|planned| !with.pass.leaves(&planned.name));
+pub(super) fn groups(plan: &Plan, run: Run<'_>, manifest: &Manifest, damaged: &Damaged) -> Vec<Group> {
+    let found = plan.found.iter().filter(|planned| !run.pass.leaves(&planned.name));
     let by_name: HashMap<&str, &Arc<Planned>> = found.map(|planned| (&*planned.name, planned)).collect();
     let mut groups = Groups::default();
     if !manifest.parts.is_empty() {
         add_known(plan, manifest, &by_name, &mut groups);
     }
-    add_unread(plan, with, damaged, &mut groups);
+    add_unread(plan, run, manifest, damaged, &mut groups);
     if is_outdated(manifest) {
         add_all(manifest, &mut groups);
     }
-    add_new(plan, manifest, now, &mut groups);
+    add_new(plan, manifest, run.now, &mut groups);
     groups.finish()
 }
 
@@ -389,8 +371,8 @@ fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Arc<Plan
 }
 
 /// True if the run brings a lake with another policy up to date.
-pub(super) fn settles_policy(with: Planning<'_>) -> bool {
-    Policy::of_lake(with.manifest) != *with.policy && with.options.looks_at_everything()
+pub(super) fn settles_policy(run: Run<'_>, manifest: &Manifest) -> bool {
+    Policy::of_lake(manifest) != *run.policy && run.options.looks_at_everything()
 }
 
 /// True if an llrem with other columns wrote the lake's files. All files of a table must have the same columns.
@@ -401,8 +383,8 @@ pub(super) fn is_outdated(manifest: &Manifest) -> bool {
 /// Returns sessions to rebuild although none of their sources has changed: those of damaged parts and, if the policy
 /// has changed, those that only the lake still has. The policy cannot be applied to their texts, but their prices and
 /// sums can be computed again.
-fn add_unread(plan: &Plan, with: Planning<'_>, damaged: &Damaged, groups: &mut Groups) {
-    let (manifest, takes_archived) = (with.manifest, settles_policy(with));
+fn add_unread(plan: &Plan, run: Run<'_>, manifest: &Manifest, damaged: &Damaged, groups: &mut Groups) {
+    let takes_archived = settles_policy(run, manifest);
     let vanished: HashSet<&str> = plan.vanished.iter().map(String::as_str).collect();
     let is_gone = |source: &String| {
         vanished.contains(source.as_str())

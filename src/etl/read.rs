@@ -182,7 +182,7 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
     settle(&mut read, outcome)?;
     let session = |rows| read_session(planned, reading, rows, is_streamed);
     let sessions = sessions.into_iter().map(session).collect::<Result<_>>()?;
-    shared.progress.advance(1, 0);
+    shared.run.progress.advance(1, 0);
     Ok((read, sessions))
 }
 
@@ -199,7 +199,7 @@ fn extract_unchanged<'c>(
         let mut sink = begin();
         let outcome = extract(shared, planned, &mut sink);
         RunCache::report_left_out(&mut sink);
-        if !shared.cache.have_changed(is_streamed) || readings == READINGS {
+        if !shared.run.cache.have_changed(is_streamed) || readings == READINGS {
             return (sink, outcome);
         }
         readings += 1;
@@ -207,10 +207,10 @@ fn extract_unchanged<'c>(
 }
 
 fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Result<(), Reject> {
-    if shared.pass.refuses(&planned.name) {
+    if shared.run.pass.refuses(&planned.name) {
         return Err(Reject::Io(std::io::Error::other(FATAL)));
     }
-    shared.breadcrumbs.note(&planned.name);
+    shared.run.breadcrumbs.note(&planned.name);
     if planned.kind == UNLISTED {
         return std::fs::read_dir(&planned.path).map(|_| ()).map_err(Reject::Io);
     }
@@ -220,7 +220,7 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
     }
     let progress = |bytes| shared.read_bytes(bytes);
     let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress);
-    source = source.named(&planned.name).within(shared.cache);
+    source = source.named(&planned.name).within(shared.run.cache);
     if planned.has_sections() {
         let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
         source = source.scoped(scope);

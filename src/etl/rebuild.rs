@@ -348,7 +348,7 @@ fn own_rows(
     let [messages, tool_calls, usage] = chunks;
     let usage = {
         let owners = shared.owners();
-        with_fullest_copies(&usage, &owners, shared.pricer)?
+        with_fullest_copies(&usage, &owners, &shared.pricer)?
     };
     let tool_calls = with_children(shared, tool_calls)?;
     Ok([placed(messages.batch, &MESSAGES, places)?, placed(tool_calls, &TOOL_CALLS, places)?, usage])
@@ -365,8 +365,8 @@ pub(super) fn with_news(
     let calls = Chunk { keys: calls.collect(), batch: tool_calls.clone() };
     let columns = UsageColumns::of(&usage);
     let responses = (0..usage.num_rows()).map(|row| key(agent, Kind::Response, columns.response_id(row)));
-    let responses = Chunk { keys: responses.collect(), batch: priced_anew(&usage, shared.pricer)? };
-    let usage = with_fullest_copies(&responses, &shared.owners(), shared.pricer)?;
+    let responses = Chunk { keys: responses.collect(), batch: priced_anew(&usage, &shared.pricer)? };
+    let usage = with_fullest_copies(&responses, &shared.owners(), &shared.pricer)?;
     Ok([messages, with_children(shared, calls)?, usage])
 }
 

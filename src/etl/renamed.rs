@@ -33,7 +33,8 @@ pub(super) fn find_renamed<'p>(
     for (part, missing) in missing {
         let Some(entry) = shared.manifest.parts.get(part) else { continue };
         let machine = &shared.manifest.machine;
-        for (session, carried) in carry::rows(shared.layout, machine, part, &entry.files, &missing, shared.now)? {
+        for (session, carried) in carry::rows(shared.run.layout, machine, part, &entry.files, &missing, shared.run.now)?
+        {
             let Some(reads) = sessions.get_mut(&session) else { continue };
             let mut new = new_records(shared, agent, &session, reads);
             let held = records(agent, &carried.rows).filter(|(_, print)| {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::group::NewPart;
 use super::plan::Plan;
 use super::read::{Planned, Read};
-use super::{AgentSummary, Summary};
+use super::{AgentSummary, Options, Run, Summary};
 use crate::agents::AGENTS;
 use crate::lake::RunRecord;
+use crate::lake::layout::is_name_of;
 use crate::lake::manifest::{Manifest, SourceEntry};
 use crate::source::TORN_END;
 use crate::tables::{SessionColumns, SourceState};
@@ -67,8 +68,13 @@ impl Written {
 }
 
 /// Counts the sources. Rows are added after they are written.
-pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summary {
-    let mut summary = Summary::default();
+pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summary {
+    let refused = reads.iter().filter(|read| run.pass.refuses(&read.planned.name));
+    let mut summary = Summary {
+        kept_machine: kept_machine(run.options, manifest),
+        skipped: refused.map(|read| read.planned.path.clone()).collect(),
+        ..Summary::default()
+    };
     let now = crate::time::now();
     for agent in AGENTS.iter().map(|agent| agent.about().id) {
         let found = || plan.found.iter().filter(|planned| planned.agent_id() == agent && planned.section.is_none());
@@ -109,6 +115,12 @@ pub(super) fn summary(plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summa
     }
     summary.redactions = most_first(redactions);
     summary
+}
+
+/// Returns the machine's name in the lake, if it differs from the requested one.
+fn kept_machine(options: &Options, manifest: &Manifest) -> Option<String> {
+    let wanted = options.machine.as_deref()?;
+    (!manifest.machine.is_empty() && !is_name_of(&manifest.machine, wanted)).then(|| manifest.machine.clone())
 }
 
 /// Time in which an active agent may still complete the last line of its file. Microseconds.

@@ -160,13 +160,13 @@ fn add_other_sources(
 
 /// Returns a source that the lake knows and that this run did not look for.
 fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
-    let entry = shared.manifest.sources.get(name).filter(|_| !shared.pass.leaves(name))?;
+    let entry = shared.manifest.sources.get(name).filter(|_| !shared.run.pass.leaves(name))?;
     let (agent, path) = (crate::agents::by_id(&entry.agent)?, path_of(entry.file(name)).into_owned());
     let kind = agent.takes(Path::new(entry.file(name))).filter(|kind| *kind == entry.kind)?;
     let of_file = Fingerprint::of(&path, &agent.companions(&path)).ok()?;
     let print = if entry.section.is_some() { entry.print } else { of_file };
     let section = entry.section.as_deref().map(Into::into);
-    let is_foreign = leads_to_others(&path, real_home(shared.options).as_deref());
+    let is_foreign = leads_to_others(&path, real_home(shared.run.options).as_deref());
     let name = name.into();
     Some(Arc::new(Planned { agent, path, name, section, kind, print, is_new: false, is_foreign, hint: None }))
 }

@@ -20,9 +20,9 @@ pub(super) fn with_need(shared: &Shared<'_>, to_read: u64) -> impl FnOnce(Error)
         if !matches!(kind, Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)) {
             return error;
         }
-        let root = shared.layout.root();
+        let root = shared.run.layout.root();
         let read = shared.bytes.load(Ordering::Relaxed).clamp(1, to_read.max(1));
-        let staged = staged_bytes(&shared.layout.staging());
+        let staged = staged_bytes(&shared.run.layout.staging());
         let needed = u128::from(staged) * u128::from(to_read.max(1)) / u128::from(read);
         let needed = u64::try_from(needed).unwrap_or(u64::MAX);
         let free = free_bytes(root).map(|free| free.saturating_add(staged));

@@ -41,7 +41,7 @@ pub(super) fn write(
         let notes = notes.map_or(0, SessionNotes::hash);
         entries.push(SessionEntry { notes, ..entry });
     }
-    let mut writer = PartWriter::new(&shared.layout.staging(), &shared.stage_name(), shared.syncer);
+    let mut writer = PartWriter::new(&shared.run.layout.staging(), &shared.stage_name(), &shared.syncer);
     writer.write(0, &rows.finish()?)?;
     let [file, ..] = writer.finish()?;
     Ok((file, entries))
@@ -147,7 +147,7 @@ fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<SessionRows> {
         return Ok(rows);
     }
     for batch in
-        part::read(&shared.layout.root().join(Layout::part(&SESSIONS, &shared.manifest.machine, name)), &SESSIONS)?
+        part::read(&shared.run.layout.root().join(Layout::part(&SESSIONS, &shared.manifest.machine, name)), &SESSIONS)?
     {
         add_rows(&mut rows, &batch?);
     }
