@@ -386,6 +386,19 @@ fn in_order<'m>(old: &'m [SessionEntry], rebuilt_ids: &BTreeSet<String>, mut reb
     pieces
 }
 
+/// Returns the sources of a session, the one with most of its records first.
+fn sources_of(session: &Rebuilt) -> Vec<String> {
+    let record_count = |replica: &Replica| replica.records.len() + replica.facts.len();
+    // Of two equal replicas, the choice does not depend on which source still exists.
+    let primary = session.members().map(|member| &member.replica);
+    let primary =
+        primary.max_by_key(|replica| (replica.owns_rows(), record_count(replica), std::cmp::Reverse(&replica.source)));
+    let source = primary.map(|replica| replica.source.clone()).unwrap_or_default();
+    let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
+    sources.sort_by_key(|path| (*path != source, path.clone()));
+    sources
+}
+
 struct PartOutput<'p, 's> {
     shared: &'p Shared<'s>,
     agent: &'p str,
@@ -412,32 +425,9 @@ impl PartOutput<'_, '_> {
             session.each_batch(self.shared, self.agent, carried, |batches| writer.write_all(1, batches))?;
         let active_ms = totals.finish();
         let forked_from = session.members().find_map(|member| member.forked_from.clone());
-        let (known, is_own_summary) = self.known.facts(session.old_part.as_ref(), &session.id)?;
-        let facts = match session.facts() {
-            (Some(facts), true) if session.is_corrected => facts,
-            (Some(facts), true) => {
-                let summary = known.summary.filter(|_| is_own_summary);
-                facts.filled_from(Facts { summary, ..known })
-            }
-            (read, _) => {
-                // The lake may name a session that an earlier run took for the origin.
-                let forked_from_session_id = forked_from.clone().or(known.forked_from_session_id);
-                let facts = Facts { forked_from_session_id, ..known };
-                match read {
-                    Some(read) => facts.filled_from(read),
-                    None => facts,
-                }
-            }
-        };
-        let record_count = |replica: &Replica| replica.records.len() + replica.facts.len();
-        // Of two equal replicas, the choice does not depend on which source still exists.
-        let primary = session.members().map(|member| &member.replica);
-        let primary = primary
-            .max_by_key(|replica| (replica.owns_rows(), record_count(replica), std::cmp::Reverse(&replica.source)));
-        let source = primary.map(|replica| replica.source.clone()).unwrap_or_default();
-        let file = self.file_of(&session, &source);
-        let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
-        sources.sort_by_key(|path| (*path != source, path.clone()));
+        let facts = self.facts_of(&session, forked_from.as_deref())?;
+        let sources = sources_of(&session);
+        let file = sources.first().map(|source| self.file_of(&session, source)).unwrap_or_default();
         let rows = [totals.messages, totals.tool_calls, totals.usage].map(|rows| u64::try_from(rows).unwrap_or(0));
         let entry = SessionEntry {
             id: session.id.clone(),
@@ -465,6 +455,27 @@ impl PartOutput<'_, '_> {
         }
         self.sessions.push(SessionOut { entry, is_new: true });
         Ok(())
+    }
+
+    /// Merges the facts that were read with those that the lake has.
+    fn facts_of(&mut self, session: &Rebuilt, forked_from: Option<&str>) -> Result<Facts> {
+        let (known, is_own_summary) = self.known.facts(session.old_part.as_ref(), &session.id)?;
+        Ok(match session.facts() {
+            (Some(facts), true) if session.is_corrected => facts,
+            (Some(facts), true) => {
+                let summary = known.summary.filter(|_| is_own_summary);
+                facts.filled_from(Facts { summary, ..known })
+            }
+            (read, _) => {
+                // The lake may name a session that an earlier run took for the origin.
+                let forked_from_session_id = forked_from.map(str::to_owned).or(known.forked_from_session_id);
+                let facts = Facts { forked_from_session_id, ..known };
+                match read {
+                    Some(read) => facts.filled_from(read),
+                    None => facts,
+                }
+            }
+        })
     }
 
     /// Returns the file of one of a session's sources.

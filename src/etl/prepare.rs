@@ -39,11 +39,9 @@ pub(super) fn prepare<'a>(
     let work = || {
         let groups = groups(plan, run, manifest, damaged);
         let read_again: HashSet<Arc<str>> = groups.iter().flat_map(|group| group.sources.keys().cloned()).collect();
-        let old = if groups.is_empty() {
-            OldClaims::default()
-        } else {
-            OldClaims::load(run.layout, manifest, damaged.claims.clone(), &read_again)?
-        };
+        let known = damaged.claims.clone();
+        let load = || OldClaims::load(run.layout, manifest, known, &read_again);
+        let old = if groups.is_empty() { OldClaims::default() } else { load()? };
         Ok::<_, Error>((groups, read_again, old))
     };
     let ((pricer, redactor), work) = rayon::join(rules, work);

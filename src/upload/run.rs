@@ -142,17 +142,11 @@ async fn upload(
             Arc::new(Sender::new(remote.clone(), layout.clone(), lake.clone(), profile.clone(), outgoing.to_owned()));
         let mut staged = BTreeMap::new();
         let put = put_all(&sender, &plan, &mut ledger, &mut staged, &mut summary, progress).await;
-        let is_complete = match put {
-            Ok(is_complete) => is_complete,
-            Err(error) => {
-                // Saved so that these files need not be uploaded again. If this fails too, they are.
-                if !matches!(error, Error::UploadConflict { .. }) {
-                    let _ = ledger.save(&lake).await;
-                }
-                return Err(error);
-            }
-        };
-        if is_complete {
+        if put.as_ref().is_err_and(|error| !matches!(error, Error::UploadConflict { .. })) {
+            // Saved so that these files need not be uploaded again. If this fails too, they are.
+            let _ = ledger.save(&lake).await;
+        }
+        if put? {
             progress.stage("committing");
             exchange(&mut ledger, &lake, &plan, staged, &shared).await?;
             summary.files_removed += plan.removals.len() as u64;

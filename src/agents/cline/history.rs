@@ -43,6 +43,9 @@ pub(super) enum Form<'h> {
     Session(Session<'h>),
 }
 
+/// A call that stands in the text of a reply: its name and input.
+type Element = (&'static str, String);
+
 /// What a message says, whoever speaks.
 #[derive(Default)]
 struct Heard<'m> {
@@ -251,15 +254,8 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let model = own.or(told).or(self.model.as_deref()).map(str::to_owned);
         let text = join(texts(message));
         let (text, elements) = self.elements_of(message, text);
-        let thinking = join(
-            [
-                self.thought.take().map(Cow::Owned),
-                message.content.thinking(),
-                message.reasoning.get().map(Cow::Borrowed),
-            ]
-            .into_iter()
-            .flatten(),
-        );
+        let (before, beside) = (self.thought.take().map(Cow::Owned), message.reasoning.get().map(Cow::Borrowed));
+        let thinking = join([before, message.content.thinking(), beside].into_iter().flatten());
         let bill = self.own_bill(message, place, &id, model.as_deref(), at);
         let response = response.or_else(|| bill.is_some().then(|| id.clone()));
         let (kind, is_error) = self.reply_kind(message, text.as_deref());
@@ -285,26 +281,28 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         if let Some(bill) = bill {
             bill.push(self.rows, seq)?;
         }
-        let calls = message.content.0.iter().filter(|block| block.kind.is("tool_use"));
-        let calls: Vec<(String, String, Option<String>)> = calls
-            .map(|block| {
-                let (own_id, name) = (block.id.get().unwrap_or_default(), block.name.get().unwrap_or("unknown"));
-                (own_id.to_owned(), name.to_owned(), block.input.json().map(str::to_owned))
-            })
-            .chain(elements.into_iter().map(|(name, input)| (String::new(), name.to_owned(), Some(input))))
-            .collect();
-        for (number, (own_id, name, input)) in calls.into_iter().enumerate() {
+        let reply = Call { message: id.clone(), response, turn: self.rows.turn(), at, is_copy, ..Call::default() };
+        self.open_calls(message, elements, place, &reply);
+        self.parent = Some(id);
+        Ok(())
+    }
+
+    /// Keeps the calls of a reply until their results come. `reply` is a call with what all of them share.
+    fn open_calls(&mut self, message: &Message<'_>, elements: Vec<Element>, place: Place, reply: &Call) {
+        let blocks = message.content.0.iter().filter(|block| block.kind.is("tool_use"));
+        let calls = blocks.map(|block| {
+            let name = block.name.get().unwrap_or("unknown");
+            (block.id.get().unwrap_or_default(), name, block.input.json().map(str::to_owned))
+        });
+        let calls = calls.chain(elements.into_iter().map(|(name, input)| ("", name, Some(input))));
+        for (number, (own_id, name, input)) in calls.enumerate() {
             let call = Call {
-                id: self.rows.call_id(&own_id, &id, number),
-                own_id,
-                name,
+                id: self.rows.call_id(own_id, &reply.message, number),
+                own_id: own_id.to_owned(),
+                name: name.to_owned(),
                 input,
                 seq: self.rows.take_place(),
-                message: id.clone(),
-                response: response.clone(),
-                turn: self.rows.turn(),
-                at,
-                is_copy,
+                ..reply.clone()
             };
             // One that is named by its session has the same id there.
             if !is_global(&call.own_id) {
@@ -313,8 +311,6 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             // Results of calls that have an id may also come as texts that name the tool alone.
             self.open.push([&format!("id {}", call.own_id), &format!("name {}", call.name)], call);
         }
-        self.parent = Some(id);
-        Ok(())
     }
 
     /// Calls that stand in the text of a reply, where it has no others.
@@ -322,7 +318,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         &self,
         message: &Message<'_>,
         text: Option<Cow<'m, str>>,
-    ) -> (Option<Cow<'m, str>>, Vec<(&'static str, String)>) {
+    ) -> (Option<Cow<'m, str>>, Vec<Element>) {
         let has_calls = message.content.0.iter().any(|block| block.kind.is("tool_use"));
         if has_calls || matches!(self.form, Form::Session(_)) {
             return (text, Vec::new());

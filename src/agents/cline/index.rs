@@ -65,34 +65,7 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
         out.message(row, true)?;
         out.yields_to(Kind::Message, &id, session, None);
     }
-    let count = |number: crate::source::records::TokenNumber| number.0;
-    let told =
-        Told { input: count(item.input), cache_read: count(item.cache_read), cache_write: count(item.cache_write) };
-    let output = count(item.output);
-    let cost = item.cost.0.filter(|cost| *cost >= 0.0);
-    if [told.input, output, told.cache_read, told.cache_write].iter().flatten().any(|tokens| *tokens > 0)
-        || cost > Some(0.0)
-    {
-        let ended = item.at.0.or(begun);
-        // Requests before a change of what `tokensIn` means may be in one sum with requests after it.
-        let is_partial = [begun, ended].into_iter().any(|at| told.is_guess(dialect, &made_at(at)));
-        let mut rows = Rows::new(out, dialect.agent, task.to_owned());
-        rows.bill(&Bill {
-            id: &id,
-            message: None,
-            seq: None,
-            at: ended,
-            model: item.model.get(),
-            provider: None,
-            split: told.split(dialect, &made_at(ended)),
-            output,
-            cost,
-            grain: UsageGrain::Session,
-            is_partial,
-            is_copy: true,
-        })?;
-        rows.out.yields_to(Kind::Response, &id, session, None);
-    }
+    push_sum(dialect, task, &id, item, begun, out)?;
     let parent = item.parent.owned();
     out.end_session(Facts {
         session_id: task.to_owned(),
@@ -105,6 +78,46 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
         first_moment: begun,
         ..Facts::default()
     })
+}
+
+/// Adds what a task used and cost, where its line says so.
+fn push_sum(
+    dialect: &'static Dialect,
+    task: &str,
+    id: &str,
+    item: &HistoryItem<'_>,
+    begun: Option<i64>,
+    out: &mut Sink<'_>,
+) -> Result<(), Reject> {
+    let count = |number: crate::source::records::TokenNumber| number.0;
+    let told =
+        Told { input: count(item.input), cache_read: count(item.cache_read), cache_write: count(item.cache_write) };
+    let output = count(item.output);
+    let cost = item.cost.0.filter(|cost| *cost >= 0.0);
+    let tokens = [told.input, output, told.cache_read, told.cache_write];
+    if tokens.into_iter().flatten().all(|tokens| tokens <= 0) && cost.is_none_or(|cost| cost <= 0.0) {
+        return Ok(());
+    }
+    let ended = item.at.0.or(begun);
+    // Requests before a change of what `tokensIn` means may be in one sum with requests after it.
+    let is_partial = [begun, ended].into_iter().any(|at| told.is_guess(dialect, &made_at(at)));
+    let mut rows = Rows::new(out, dialect.agent, task.to_owned());
+    rows.bill(&Bill {
+        id,
+        message: None,
+        seq: None,
+        at: ended,
+        model: item.model.get(),
+        provider: None,
+        split: told.split(dialect, &made_at(ended)),
+        output,
+        cost,
+        grain: UsageGrain::Session,
+        is_partial,
+        is_copy: true,
+    })?;
+    rows.out.yields_to(Kind::Response, id, session_key(dialect.agent, task), None);
+    Ok(())
 }
 
 /// Nothing but the moment is known of what an index sums up.

@@ -47,6 +47,7 @@ pub(super) struct Said<'a> {
 }
 
 /// A call that waits for its result.
+#[derive(Clone, Default)]
 pub(super) struct Call {
     pub(super) id: String,
     /// As the model named it.

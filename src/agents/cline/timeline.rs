@@ -143,7 +143,7 @@ fn is_reply(name: &str) -> bool {
 }
 
 /// Rows that tell nothing that is not told elsewhere.
-const SILENT: [&str; 38] = [
+const SILENT: [&str; 33] = [
     "task",
     "user_feedback",
     "user_feedback_diff",
@@ -156,8 +156,6 @@ const SILENT: [&str; 38] = [
     "checkpoint_saved",
     "task_progress",
     "info",
-    "hook_status",
-    "hook_output_stream",
     "mcp_notification",
     "api_req_retried",
     "api_req_retry_delayed",
@@ -174,12 +172,9 @@ const SILENT: [&str; 38] = [
     "hook",
     "subagent",
     "use_skill",
-    "auto_approval_max_req_reached",
-    "mistake_limit_reached",
     "inspect_site_result",
     "browser_session_status",
     "tool_progress",
-    "api_req_finished",
     "payment_required_prompt",
     "checkpoint_restored",
 ];
@@ -239,10 +234,17 @@ impl Timeline {
         self.begun = self.begun.or_else(|| moment(at));
         self.has_indices |= shown.index.0.is_some();
         self.note_removal(shown, at, place);
+        self.take_named(name, shown, at, place, out);
+        self.previous = Some(at);
+    }
+
+    /// Takes a row by its name.
+    fn take_named(&mut self, name: &str, shown: &Shown<'_>, at: i64, place: u64, out: &mut Sink<'_>) {
+        let text = || plain(shown.text).map(std::borrow::Cow::into_owned);
         match name {
             "api_req_started" => self.begin_request(shown, at, place),
             "api_req_finished" => {
-                let text = plain(shown.text).unwrap_or_default();
+                let text = text().unwrap_or_default();
                 if let (Some(request), Ok(info)) = (self.requests.last_mut(), serde_json::from_str(&text)) {
                     request.take(&info);
                 }
@@ -271,18 +273,14 @@ impl Timeline {
                 self.note(shown, at, place, MessageKind::ApiError, text);
             }
             "mistake_limit_reached" | "auto_approval_max_req_reached" => {
-                let text = plain(shown.text).map(std::borrow::Cow::into_owned);
-                self.note(shown, at, place, MessageKind::Abort, text);
+                self.note(shown, at, place, MessageKind::Abort, text());
             }
             "error"
             | "diff_error"
             | "clineignore_error"
             | "rooignore_error"
             | "command_permission_denied"
-            | "condense_context_error" => {
-                let text = plain(shown.text).map(std::borrow::Cow::into_owned);
-                self.note(shown, at, place, MessageKind::Notice, text);
-            }
+            | "condense_context_error" => self.note(shown, at, place, MessageKind::Notice, text()),
             name if is_reply(name) => {
                 if let Some(request) = self.requests.last_mut() {
                     request.is_answered = true;
@@ -293,7 +291,6 @@ impl Timeline {
                 || name.starts_with("hook_") => {}
             name => out.unknown(&format!("row {name}")),
         }
-        self.previous = Some(at);
     }
 
     fn begin_request(&mut self, shown: &Shown<'_>, at: i64, place: u64) {

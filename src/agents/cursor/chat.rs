@@ -106,12 +106,8 @@ impl<'o, 's> Chat<'o, 's> {
                 if role != "system" {
                     self.rows.out.unknown(&format!("role {role}"));
                 }
-                self.rows.message(&Said {
-                    role: Role::System,
-                    kind: MessageKind::Meta,
-                    text: text.as_deref(),
-                    ..said
-                })?;
+                let text = text.as_deref();
+                self.rows.message(&Said { role: Role::System, kind: MessageKind::Meta, text, ..said })?;
             }
         }
         Ok(())

@@ -76,21 +76,9 @@ impl<'o, 's> Conversation<'o, 's> {
 
     /// Takes a bubble.
     pub(super) fn take(&mut self, bubble: &Bubble<'_>, place: &Place) -> Result<(), Reject> {
-        let Some(is_users) = bubble.is_users().or(place.is_users) else {
-            let kind = bubble.kind.get().unwrap_or("without a type");
-            self.rows.out.unknown(&format!("bubble {kind}"));
-            return Ok(());
-        };
-        if bubble.is_users().is_none()
-            && let Some(kind) = bubble.kind.get()
-        {
-            self.rows.out.unknown(&format!("bubble {kind}"));
-        }
+        let Some(is_users) = self.is_users(bubble, place) else { return Ok(()) };
         let role = if is_users { Role::User } else { Role::Assistant };
-        let same = bubble.server_id.get().map(|id| key(AGENT, Kind::Message, &format!("{}:{id}", role.as_str())));
-        let own = key(AGENT, Kind::Message, &place.id);
-        let is_again = !self.seen.insert(own) | same.is_some_and(|same| !self.seen.insert(same));
-        if is_again {
+        if self.is_again(bubble, place, role) {
             return Ok(());
         }
         let timestamp = bubble.moment().or(place.moment);
@@ -99,39 +87,28 @@ impl<'o, 's> Conversation<'o, 's> {
         let summary = bubble.summary();
         let attachments = if is_users { bubble.attachments() } else { 0 };
         let is_shown = text.is_some() || thinking.is_some() || tool.is_some() || attachments > 0;
-        let has_error = bubble.error.json().is_some_and(|error| error != "{}");
-        let kind = match (is_users, bubble.is_nudge.0 || bubble.is_hidden.0) {
-            _ if has_error && !is_users => MessageKind::ApiError,
-            (_, true) => MessageKind::Meta,
-            (true, false) => MessageKind::Prompt,
-            (false, false) => MessageKind::Reply,
-        };
+        let error = bubble.error.json().filter(|error| *error != "{}");
+        let kind = kind_of(bubble, role, error.is_some());
         if is_users {
             self.asked = bubble.model().map(str::to_owned).or(self.asked.take());
         }
-        if !is_shown && !has_error && summary.is_none() && bubble.tokens().is_none() {
+        let has_message = is_shown || error.is_some();
+        if !has_message && summary.is_none() && bubble.tokens().is_none() {
             return Ok(());
         }
         let in_line = self.rows.turn;
-        if kind == MessageKind::Prompt && is_shown {
-            let turn = self.rows.begin_turn();
-            self.turns.extend(timestamp.map(|moment| (moment, turn)));
-        } else if place.is_left {
-            self.rows.turn = self.turn_at(timestamp);
-        }
-        let model =
-            bubble.model().map(str::to_owned).or_else(|| self.asked.clone()).or_else(|| self.known.model.clone());
-        let model = model.as_deref().filter(|_| !is_users);
-        let response = self.bill(bubble, place, timestamp, model, is_shown);
-        if is_shown || has_error {
-            let error = bubble.error.json().filter(|_| has_error);
+        self.enter_turn(kind == MessageKind::Prompt && is_shown, timestamp, place.is_left);
+        let model = bubble.model().or(self.asked.as_deref()).or(self.known.model.as_deref()).filter(|_| !is_users);
+        let model = model.map(str::to_owned);
+        let response = self.bill(bubble, place, timestamp, model.as_deref(), is_shown);
+        if has_message {
             let said = Said {
                 id: &place.id,
                 role,
                 kind,
                 text: text.as_deref().or(error),
                 thinking: thinking.as_deref(),
-                model,
+                model: model.as_deref(),
                 response_id: response.as_deref(),
                 timestamp,
                 attachments,
@@ -140,18 +117,14 @@ impl<'o, 's> Conversation<'o, 's> {
             self.say(&said, place.is_left)?;
             self.tell_twin(bubble, is_users, Kind::Message, &place.id);
         }
-        if let Some(tool) = tool {
-            let call_id = self.call(tool, place, timestamp, response.as_deref())?;
-            if let Some(call_id) = call_id {
-                self.tell_twin(bubble, is_users, Kind::ToolCall, &call_id);
-            }
+        if let Some(tool) = tool
+            && let Some(call_id) = self.call(tool, place, timestamp, response.as_deref())?
+        {
+            self.tell_twin(bubble, is_users, Kind::ToolCall, &call_id);
         }
         if let Some(summary) = summary {
-            self.has_summary = true;
-            let id = if is_shown || has_error { format!("{}#summary", place.id) } else { place.id.clone() };
-            let kind = MessageKind::Compaction;
-            let said = Said { id: &id, role: Role::System, kind, text: Some(&summary), timestamp, ..Said::default() };
-            self.say(&said, place.is_left)?;
+            let id = if has_message { format!("{}#summary", place.id) } else { place.id.clone() };
+            self.summarize(&id, &summary, timestamp, place.is_left)?;
             self.tell_twin(bubble, is_users, Kind::Message, &id);
         }
         if place.is_left && kind != MessageKind::Prompt {
@@ -160,10 +133,45 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
+    /// True if the bubble is the user's; `None` if neither the bubble nor its list says whose it is.
+    fn is_users(&mut self, bubble: &Bubble<'_>, place: &Place) -> Option<bool> {
+        let known = bubble.is_users();
+        let is_users = known.or(place.is_users);
+        let kind = bubble.kind.get().or(is_users.is_none().then_some("without a type"));
+        if let Some(kind) = kind.filter(|_| known.is_none()) {
+            self.rows.out.unknown(&format!("bubble {kind}"));
+        }
+        is_users
+    }
+
+    /// True if the bubble, or another of the same id on the server, was taken before.
+    fn is_again(&mut self, bubble: &Bubble<'_>, place: &Place, role: Role) -> bool {
+        let same = bubble.server_id.get().map(|id| key(AGENT, Kind::Message, &format!("{}:{id}", role.as_str())));
+        let own = key(AGENT, Kind::Message, &place.id);
+        !self.seen.insert(own) | same.is_some_and(|same| !self.seen.insert(same))
+    }
+
     fn say(&mut self, said: &Said<'_>, is_left: bool) -> Result<(), Reject> {
         let place = self.rows.message(said)?;
         self.left.extend(Some(place).filter(|_| is_left));
         Ok(())
+    }
+
+    /// Adds a summary of what was said before.
+    fn summarize(&mut self, id: &str, text: &str, timestamp: Option<i64>, is_left: bool) -> Result<(), Reject> {
+        self.has_summary = true;
+        let (role, kind) = (Role::System, MessageKind::Compaction);
+        self.say(&Said { id, role, kind, text: Some(text), timestamp, ..Said::default() }, is_left)
+    }
+
+    /// A prompt begins a turn. What the conversation went on without belongs to the turn of its own time.
+    fn enter_turn(&mut self, is_prompt: bool, timestamp: Option<i64>, is_left: bool) {
+        if is_prompt {
+            let turn = self.rows.begin_turn();
+            self.turns.extend(timestamp.map(|moment| (moment, turn)));
+        } else if is_left {
+            self.rows.turn = self.turn_at(timestamp);
+        }
     }
 
     /// The turn that a moment lies in.
@@ -266,15 +274,7 @@ impl<'o, 's> Conversation<'o, 's> {
             return Ok(Some(self.rows.out));
         }
         if let Some(text) = summary.as_deref().filter(|_| !self.has_summary) {
-            let id = format!("{id}#summary");
-            let said = Said {
-                id: &id,
-                role: Role::System,
-                kind: MessageKind::Compaction,
-                text: Some(text),
-                ..Said::default()
-            };
-            self.rows.message(&said)?;
+            self.summarize(&format!("{id}#summary"), text, None, false)?;
         }
         if self.known.was_aborted {
             let id = format!("{id}#aborted");
@@ -287,6 +287,15 @@ impl<'o, 's> Conversation<'o, 's> {
         }
         self.rows.end(Facts { summary, ..facts })?;
         Ok(None)
+    }
+}
+
+fn kind_of(bubble: &Bubble<'_>, role: Role, has_error: bool) -> MessageKind {
+    match role {
+        Role::Assistant if has_error => MessageKind::ApiError,
+        _ if bubble.is_nudge.0 || bubble.is_hidden.0 => MessageKind::Meta,
+        Role::User => MessageKind::Prompt,
+        _ => MessageKind::Reply,
     }
 }
 

@@ -132,18 +132,10 @@ impl<'o, 'a> Events<'o, 'a> {
     fn assistant(&mut self, row: &EventRow<'_>, event: &Event<'_>) -> Result<(), Reject> {
         let (identity, timestamp) = self.identity(row, event);
         let seq = self.rows.seq();
-        let model = event.model.0.as_ref();
-        let provider = model.and_then(|model| model.provider.get()).or(self.provider.as_deref()).map(str::to_owned);
-        let model = model.and_then(|model| model.id.get()).or(self.model.as_deref()).map(str::to_owned);
+        let (provider, model) = self.model_of(event);
         let error = event.error.0.as_ref();
         let is_aborted = error.is_some_and(|error| error.name.get().is_some_and(|name| name.contains("bort")));
-        let counter = Counter {
-            provider: provider.as_deref(),
-            version: self.rows.known.version.as_deref(),
-            counts_apart: true,
-            writes_cache: false,
-        };
-        let billed = event.tokens.0.as_ref().map(|tokens| Billed::of(tokens, counter));
+        let billed = self.billed(event, provider.as_deref());
         let is_billed = billed.is_some_and(|billed| !billed.is_zero()) || event.cost.0.is_some_and(|cost| cost > 0.0);
         let response = is_billed.then(|| identity.id());
         let mut content = Content::default();
@@ -166,15 +158,7 @@ impl<'o, 'a> Events<'o, 'a> {
             ..Said::default()
         };
         self.rows.message(row.id, &identity, &said)?;
-        let mut ids: Vec<String> = Vec::new();
-        for call in &content.calls {
-            let mut id = identity.of_call(&call.id).into_owned();
-            if ids.contains(&id) {
-                id = format!("{}#{}", identity.id(), ids.len());
-            }
-            self.rows.call(&identity, &id, call, response)?;
-            ids.push(id);
-        }
+        self.push_calls(&identity, &content.calls, response)?;
         let Some(id) = response else { return Ok(()) };
         let completed = event.time.0.as_ref().and_then(|times| times.completed.0);
         let ended = answer_end(&content.calls, completed);
@@ -197,6 +181,33 @@ impl<'o, 'a> Events<'o, 'a> {
         if !identity.is_copy() {
             let steps = steps_key(self.rows.out.agent(), row.id);
             self.rows.out.yields_to(Kind::Response, id, steps, None);
+        }
+        Ok(())
+    }
+
+    /// The provider and the model of an answer; where it names none, those that were switched to.
+    fn model_of(&self, event: &Event<'_>) -> (Option<String>, Option<String>) {
+        let model = event.model.0.as_ref();
+        let provider = model.and_then(|model| model.provider.get()).or(self.provider.as_deref());
+        let model = model.and_then(|model| model.id.get()).or(self.model.as_deref());
+        (provider.map(str::to_owned), model.map(str::to_owned))
+    }
+
+    fn billed(&self, event: &Event<'_>, provider: Option<&str>) -> Option<Billed> {
+        let version = self.rows.known.version.as_deref();
+        let counter = Counter { provider, version, counts_apart: true, writes_cache: false };
+        event.tokens.0.as_ref().map(|tokens| Billed::of(tokens, counter))
+    }
+
+    fn push_calls(&mut self, identity: &Identity, calls: &[Call], response: Option<&str>) -> Result<(), Reject> {
+        let mut ids: Vec<String> = Vec::new();
+        for call in calls {
+            let mut id = identity.of_call(&call.id).into_owned();
+            if ids.contains(&id) {
+                id = format!("{}#{}", identity.id(), ids.len());
+            }
+            self.rows.call(identity, &id, call, response)?;
+            ids.push(id);
         }
         Ok(())
     }

@@ -114,13 +114,10 @@ impl<'o, 'a> GoSession<'o, 'a> {
     fn message(&mut self, message: &GoMessage<'_>) -> Result<(), Reject> {
         self.rows.record();
         let json = repair(message.parts);
-        let parts: List<Object<GoPart<'_>>> = match serde_json::from_str(&json) {
-            Ok(parts) => parts,
-            Err(error) => {
-                self.rows.problem(message.id, &format!("no JSON list: {error}"));
-                List::default()
-            }
-        };
+        let parts: List<Object<GoPart<'_>>> = serde_json::from_str(&json).unwrap_or_else(|error| {
+            self.rows.problem(message.id, &format!("no JSON list: {error}"));
+            List::default()
+        });
         let (mut said_text, mut thinking, mut reason, mut attachments) = (String::new(), String::new(), None, 0);
         let mut calls = Vec::new();
         for part in parts.0.iter().filter_map(|part| part.0.as_ref()) {
@@ -140,13 +137,8 @@ impl<'o, 'a> GoSession<'o, 'a> {
         }
         let is_assistant = message.role == "assistant";
         let role = if is_assistant { Role::Assistant } else { Role::User };
-        let traits = Traits {
-            role: role.as_str(),
-            created: message.created,
-            provider: None,
-            model: message.model,
-            finished: None,
-        };
+        let traits =
+            Traits { role: role.as_str(), created: message.created, model: message.model, ..Traits::default() };
         let identity = self.rows.identity(message.id, traits, false);
         if !is_assistant {
             self.rows.turn();
@@ -172,6 +164,11 @@ impl<'o, 'a> GoSession<'o, 'a> {
         self.rows.message(message.id, &identity, &said)?;
         self.last = Some((seq, message.id.to_owned(), message.created));
         self.model = message.model.map(str::to_owned).or(self.model.take());
+        self.open_calls(message, &calls)
+    }
+
+    /// Keeps the calls of a message until their results come.
+    fn open_calls(&mut self, message: &GoMessage<'_>, calls: &[&GoData<'_>]) -> Result<(), Reject> {
         for data in calls {
             let call = Call {
                 id: data.id.get().unwrap_or_default().to_owned(),

@@ -314,21 +314,18 @@ impl<'o, 'a> Transcript<'o, 'a> {
     pub(super) fn end(&mut self) -> Result<(), Reject> {
         self.lost = None;
         let Some(mut open) = self.open.take() else { return Ok(()) };
-        let has_message_usage = open.steps.is_empty()
-            && (open.billed.is_some_and(|billed| !billed.is_zero()) || open.cost.is_some_and(|cost| cost > 0.0));
         let response = match open.steps.last() {
             Some(step) => Some(step.id.clone()),
-            None => has_message_usage.then(|| open.identity.id().to_owned()),
+            None => open.has_usage().then(|| open.identity.id().to_owned()),
         };
         let ended = answer_end(&open.calls, open.completed);
         open.push_calls(response.as_deref(), &mut self.rows)?;
         let kind = self.kind(&open);
-        let (identity, seq) = (&open.identity, open.seq);
         let error = open.error.as_ref().and_then(|(_, text)| text.as_deref());
         let text = Some(open.text.as_str()).filter(|text| !text.is_empty()).or(error);
         let finish = open.steps.last().and_then(|step| step.reason.as_deref()).or(open.finish.as_deref());
         let said = Said {
-            seq,
+            seq: open.seq,
             parent: open.parent.as_deref(),
             timestamp: open.created,
             role: match kind {
@@ -347,7 +344,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
             is_bare: !open.has_parts,
             is_unfinished: open.is_lost || (open.is_assistant && open.completed.is_none()),
         };
-        self.rows.message(&open.id, identity, &said)?;
+        self.rows.message(&open.id, &open.identity, &said)?;
+        self.push_responses(&open, ended)?;
+        self.push_retries(&open)
+    }
+
+    /// Adds the API calls of a message: those of its steps, or one for the numbers of the message itself.
+    fn push_responses(&mut self, open: &Open, ended: Option<i64>) -> Result<(), Reject> {
+        let (identity, seq) = (&open.identity, open.seq);
         for step in &open.steps {
             self.rows.response(identity, &open.response_of(step, seq))?;
         }
@@ -355,7 +359,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             let key = steps_key(self.rows.out.agent(), &open.id);
             self.rows.out.claim(key, false);
         }
-        if has_message_usage {
+        if open.has_usage() {
             let step = Step {
                 id: identity.id().to_owned(),
                 reason: open.finish.clone(),
@@ -371,7 +375,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 self.rows.out.yields_to(Kind::Response, identity.id(), steps, None);
             }
         }
-        self.push_retries(&open)
+        Ok(())
     }
 
     /// What a message is. A prompt or command begins a turn.
@@ -440,6 +444,12 @@ impl Open {
         self.has_text = true;
         self.has_own_text |= !part.synthetic.0;
         append(&mut self.text, part.text.get().unwrap_or_default());
+    }
+
+    /// True if the message itself has the numbers of its API call.
+    fn has_usage(&self) -> bool {
+        let is_billed = self.billed.is_some_and(|billed| !billed.is_zero());
+        self.steps.is_empty() && (is_billed || self.cost.is_some_and(|cost| cost > 0.0))
     }
 
     fn push_calls(&mut self, response: Option<&str>, rows: &mut Rows<'_, '_>) -> Result<(), Reject> {

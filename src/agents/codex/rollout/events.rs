@@ -56,15 +56,7 @@ impl Rollout<'_, '_> {
             return Ok(());
         }
         match kind {
-            "thread_settings_applied" => {
-                self.close_reply()?;
-                if let Some(settings) = &event.settings.0 {
-                    self.set_model(settings.model.get());
-                    self.set_cwd(settings.cwd.get());
-                    self.set_service_tier(settings.service_tier.get());
-                }
-                Ok(())
-            }
+            "thread_settings_applied" => self.take_settings(event),
             "user_message" => self.take_announced(spot, event.message.get().unwrap_or_default()),
             "item_completed" => self.take_completed(spot, event),
             "task_complete" | "turn_complete" => self.take_end(spot, event),
@@ -97,6 +89,16 @@ impl Rollout<'_, '_> {
                 Ok(())
             }
         }
+    }
+
+    fn take_settings(&mut self, event: &Event<'_>) -> Result<(), Reject> {
+        self.close_reply()?;
+        if let Some(settings) = &event.settings.0 {
+            self.set_model(settings.model.get());
+            self.set_cwd(settings.cwd.get());
+            self.set_service_tier(settings.service_tier.get());
+        }
+        Ok(())
     }
 
     /// Another turn is about to begin: nothing more is said of the last one.
