@@ -6,12 +6,10 @@ pub(crate) mod claims;
 pub(crate) mod commit;
 mod encoding;
 pub(crate) mod fs;
-mod hybrid;
 pub(crate) mod layout;
 pub(crate) mod ledger;
 pub(crate) mod lock;
 pub(crate) mod manifest;
-mod pages;
 pub(crate) mod part;
 mod remote;
 mod state;
@@ -19,10 +17,7 @@ pub(crate) mod stored;
 pub(crate) mod suspects;
 pub(crate) mod syncer;
 pub(crate) mod table_writer;
-mod text_column;
-mod text_columns;
 mod verify;
-mod word_column;
 
 use std::path::{Path, PathBuf};
 

@@ -5,25 +5,23 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat;
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, SchemaRef};
 use arrow::error::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::encoding::{Encoder, encoder_of, properties};
+use super::encoding::properties;
 use super::fs;
 use super::manifest::FileEntry;
 use super::stored::StoredFile;
 use super::syncer::Syncer;
-use super::text_columns::TextColumns;
-use super::word_column::WordColumn;
 use crate::error::{Error, Result};
+use crate::tables::TableDef;
 use crate::tables::nullable::nulls;
-use crate::tables::{Encoding, TableDef};
 
 /// Size at which row groups are closed. A writer holds a row group in memory, and a change of a session rewrites it.
 /// Bytes as encoded and compressed; the last pages count uncompressed.
@@ -37,14 +35,10 @@ const WAITING_ROWS: usize = 512;
 pub(crate) struct TableWriter {
     path: PathBuf,
     writer: SerializedFileWriter<HashedFile>,
-    /// Creates the encoders of columns that the library encodes.
+    /// Creates the encoders of a row group's columns.
     encoders: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// The encoder of each column.
-    kinds: Vec<Encoder>,
-    texts: TextColumns,
-    words: Vec<WordColumn>,
-    /// The other columns of the current row group.
+    /// The current row group.
     group: Option<RowGroup>,
     /// Rows of small sessions, which are written together.
     small: Vec<RecordBatch>,
@@ -67,34 +61,13 @@ impl TableWriter {
 
     fn begin(file: HashedFile, path: &Path, table: &TableDef) -> ParquetResult<Self> {
         let schema = table.schema();
-        let properties = properties(table);
-        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties.clone()))?;
-        let (writer, _) = writer.into_serialized_writer()?;
-        let columns_of = |wanted| {
-            let columns = schema.fields().iter().zip(table.columns);
-            columns.filter(move |(_, column)| encoder_of(column.encoding) == wanted)
-        };
-        let of_library =
-            Arc::new(Schema::new(columns_of(Encoder::Library).map(|(field, _)| Arc::clone(field)).collect::<Vec<_>>()));
-        let (_, encoders) = ArrowWriter::try_new(io::sink(), of_library, Some(properties))?.into_serialized_writer()?;
-        // Only columns that the library encodes have more than one leaf, or one with another name.
-        let leaf = |field: &FieldRef| {
-            let mut leaves = writer.schema_descr().columns().iter();
-            leaves.find(|leaf| leaf.path().parts() == [field.name().as_str()]).cloned()
-        };
-        let texts = columns_of(Encoder::Texts)
-            .filter_map(|(field, column)| Some((leaf(field)?, column.encoding == Encoding::Distinct)));
-        let texts = TextColumns::new(texts)?;
-        let words = columns_of(Encoder::Words).filter_map(|(field, _)| leaf(field)).map(WordColumn::new).collect();
-        let kinds = table.columns.iter().map(|column| encoder_of(column.encoding)).collect();
+        let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties(table)))?;
+        let (writer, encoders) = writer.into_serialized_writer()?;
         Ok(Self {
             path: path.to_owned(),
             writer,
             encoders,
             schema,
-            kinds,
-            texts,
-            words,
             group: None,
             small: Vec::new(),
             small_rows: 0,
@@ -148,21 +121,13 @@ impl TableWriter {
     fn encode_in_group(&mut self, batch: &RecordBatch) -> ParquetResult<()> {
         let Some(group) = &mut self.group else { return Ok(()) };
         group.rows += batch.num_rows();
-        let mut texts = Vec::new();
-        let (mut words, mut others) = (self.words.iter_mut(), group.columns.iter_mut());
-        for ((field, values), kind) in self.schema.fields().iter().zip(batch.columns()).zip(&self.kinds) {
-            let as_texts = || values.as_string_opt::<i32>().ok_or_else(|| no_text(field));
-            match kind {
-                Encoder::Texts => texts.push(as_texts()?),
-                Encoder::Words => words.next().map_or(Ok(()), |column| column.write(as_texts()?))?,
-                Encoder::Library => {
-                    for (leaf, column) in compute_leaves(field, values)?.iter().zip(&mut others) {
-                        column.write(leaf)?;
-                    }
-                }
+        let mut columns = group.columns.iter_mut();
+        for (field, values) in self.schema.fields().iter().zip(batch.columns()) {
+            for (leaf, column) in compute_leaves(field, values)?.iter().zip(&mut columns) {
+                column.write(leaf)?;
             }
         }
-        self.texts.write(&texts)
+        Ok(())
     }
 
     /// Returns how many more rows the row group takes, if they are as large as its rows so far.
@@ -171,7 +136,7 @@ impl TableWriter {
             Some(group) => group,
             none => none.insert(RowGroup::begin(&self.encoders, self.writer.flushed_row_groups().len())?),
         };
-        let bytes = group.size() + self.texts.size() + self.words.iter().map(WordColumn::size).sum::<usize>();
+        let bytes = group.size();
         let left = ROW_GROUP_BYTES.saturating_sub(bytes);
         Ok(bytes.checked_div(group.rows).map_or(usize::MAX, |average| left / average.max(1)))
     }
@@ -180,16 +145,8 @@ impl TableWriter {
     fn end_group(&mut self) -> ParquetResult<()> {
         let Some(group) = self.group.take().filter(|group| group.rows > 0) else { return Ok(()) };
         let mut out = self.writer.next_row_group()?;
-        let (mut texts, mut words) = (self.texts.end_group()?, self.words.iter_mut());
-        let mut others = group.columns.into_iter();
-        for kind in &self.kinds {
-            match kind {
-                Encoder::Texts => texts.append_next(&mut out)?,
-                Encoder::Words => words.next().map_or(Ok(()), |column| column.end_group(&mut out))?,
-                Encoder::Library => {
-                    others.next().map_or(Ok(()), |column| column.close()?.append_to_row_group(&mut out))?;
-                }
-            }
+        for column in group.columns {
+            column.close()?.append_to_row_group(&mut out)?;
         }
         out.close()?;
         Ok(())
@@ -239,10 +196,6 @@ impl RowGroup {
     fn size(&self) -> usize {
         self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
     }
-}
-
-fn no_text(field: &FieldRef) -> ParquetError {
-    ParquetError::ArrowError(format!("{} is a column of texts, not of {}", field.name(), field.data_type()))
 }
 
 /// Concatenates batches. Most columns hold only nulls, and are not built value by value.

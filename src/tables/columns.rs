@@ -192,11 +192,9 @@ pub enum Privacy {
 /// How the values of a column are stored in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// Long texts, without a dictionary or statistics, which would only duplicate them.
+    /// Texts that are long or nearly all different, without a dictionary or statistics, which would not pay off.
     Text,
-    /// Texts that are nearly all different, without a dictionary or statistics, which would not pay off.
-    Distinct,
-    /// Like `Distinct`, for a column that can be null in a whole file; statistics record that.
+    /// Like `Text`, for a column that can be null in a whole file; statistics record that.
     Rare,
     /// Texts with few different values, with a dictionary.
     Words,

@@ -9,9 +9,9 @@ lake_table! {
         /// Position in the session, counted over messages and tool calls together.
         seq: I64 [Fact, Deltas],
         /// The agent's own id of the message.
-        message_id: Str [Id, Distinct],
+        message_id: Str [Id, Text],
         /// Message that this one answers or continues.
-        parent_id: Opt<Str> [Id, Distinct],
+        parent_id: Opt<Str> [Id, Text],
         /// Turn of the session, from 1; null before the first prompt.
         turn: Opt<I64> [Fact, Plain],
         /// When it was written.
@@ -24,13 +24,13 @@ lake_table! {
         text: Opt<Str> [Text, Text],
         /// Sketch of a prompt's words: 32 places of two hex digits. The share of equal places of two sketches estimates how
         /// similar the texts are. Null for other messages.
-        text_sketch: Opt<Str> [Sketch, Distinct],
+        text_sketch: Opt<Str> [Sketch, Text],
         /// The model's visible thinking.
         thinking: Opt<Str> [Text, Text],
         /// Model that wrote it, as stored.
         model: Opt<Str> [Name, Words],
         /// API response that the message belongs to; joins to `usage`.
-        response_id: Opt<Str> [Id, Distinct],
+        response_id: Opt<Str> [Id, Text],
         /// Why the model stopped.
         stop_reason: Opt<Str> [Name, Words],
         /// True if it belongs to a side conversation within the session.

@@ -9,11 +9,11 @@ lake_table! {
         /// Position in the session, counted over messages and tool calls together.
         seq: I64 [Fact, Deltas],
         /// The agent's own id of the call.
-        call_id: Str [Id, Distinct],
+        call_id: Str [Id, Text],
         /// Message that made the call.
-        message_id: Opt<Str> [Id, Distinct],
+        message_id: Opt<Str> [Id, Text],
         /// API response that made the call; joins to `usage`.
-        response_id: Opt<Str> [Id, Distinct],
+        response_id: Opt<Str> [Id, Text],
         /// Turn of the session, from 1; null before the first prompt.
         turn: Opt<I64> [Fact, Plain],
         /// Tool, as the agent names it.
@@ -25,9 +25,9 @@ lake_table! {
         /// Arguments as JSON text.
         input: Opt<Str> [Text, Text],
         /// Hash of the tool and the normalised arguments as stored. Equal keys mean the same request.
-        input_key: Opt<Str> [Hash, Distinct],
+        input_key: Opt<Str> [Hash, Text],
         /// Hash of the tool and the letters of the arguments. Equal shapes mean nearly the same request.
-        input_shape: Opt<Str> [Hash, Distinct],
+        input_shape: Opt<Str> [Hash, Text],
         /// Command line of a shell call.
         command: Opt<Str> [Text, Text],
         /// File that the call reads or changes.
@@ -44,7 +44,7 @@ lake_table! {
         /// Length of the result text as recorded. Bytes.
         output_bytes: Opt<I64> [Fact, Deltas],
         /// Hash of the result text. Equal keys mean the same result.
-        output_key: Opt<Str> [Hash, Distinct],
+        output_key: Opt<Str> [Hash, Text],
         /// Hash of an error's words without paths, numbers and ids. Equal keys mean the same error. Null unless the call failed.
         error_key: Opt<Str> [Hash, Rare],
         /// When the call was made.

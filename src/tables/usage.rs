@@ -7,9 +7,9 @@ lake_table! {
         /// Session that first produced the response.
         session_id: Str [Id, Words],
         /// Message that holds the response.
-        message_id: Opt<Str> [Id, Distinct],
+        message_id: Opt<Str> [Id, Text],
         /// The provider's id of the response.
-        response_id: Str [Id, Distinct],
+        response_id: Str [Id, Text],
         /// The provider's id of the request.
         request_id: Opt<Str> [Id, Rare],
         /// Turn of the session, from 1; null before the first prompt.
