@@ -63,7 +63,7 @@ impl<'o, 's> Conversation<'o, 's> {
         out: &'o mut Sink<'s>,
     ) -> Self {
         let facts = Facts { session_id: id, project_path: project, first_moment: began, ..Facts::default() };
-        Self { out, thread: Thread::linear(facts), model: None, first_prompt: None, summary: None }
+        Self { out, thread: Thread::new(facts), model: None, first_prompt: None, summary: None }
     }
 
     /// Takes what a document holds beyond those before it.
@@ -303,17 +303,15 @@ impl<'o, 's> Conversation<'o, 's> {
         self.push(id, request.end.0, row)?;
         for (place, used) in reply.calls.0.iter().filter_map(|call| call.0.as_ref()).enumerate() {
             let call_id = used.id.get().map_or_else(|| format!("{id}#{place}"), str::to_owned);
-            if !self.thread.is_new(Kind::ToolCall, &call_id) {
-                continue;
-            }
-            self.note_twin(Kind::ToolCall, &call_id);
             let name = used.original_name.get().or(used.name.get());
             let call = Call {
                 message_id: Some(id.to_owned()),
                 response_id: response.map(str::to_owned),
                 ..call(&call_id, name, given_input(used.original_input, used.input))
             };
-            self.thread.open_call(&Position::new(id, request.end.0), &call_id, call, self.out)?;
+            if self.thread.open_call(&Position::new(id, request.end.0), call) {
+                self.note_twin(Kind::ToolCall, &call_id);
+            }
         }
         Ok(())
     }

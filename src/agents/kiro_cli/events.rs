@@ -19,7 +19,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         return extract_state(source, out);
     }
     let state = State::beside(source);
-    let thread = Thread::linear(state.facts(source.path));
+    let thread = Thread::new(state.facts(source.path));
     let mut events = Events { out, thread, state, places: KeyMap::default() };
     events.read_all(&mut source.lines()?)?;
     events.finish()
@@ -35,7 +35,7 @@ fn extract_state(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reje
         out.problem(1, "no state of a session");
         return Ok(());
     };
-    let mut thread = Thread::linear(state.facts(source.path));
+    let mut thread = Thread::new(state.facts(source.path));
     state.push_usage(&mut thread, |_| None, out)?;
     thread.finish(out)
 }
@@ -106,11 +106,9 @@ impl Events<'_, '_> {
         for (place, block) in of_kind(&said.content, "toolUse").enumerate() {
             let used: ToolUse<'_> = read(block);
             let id = used.id.get().map_or_else(|| format!("{}#{place}", at.id), str::to_owned);
-            if self.thread.is_new(Kind::ToolCall, &id) {
-                let message_id = Some(at.id.to_owned());
-                let call = Call { message_id, ..call(&id, used.name.get(), used.input.json()) };
-                self.thread.open_call(at, &id, call, self.out)?;
-            }
+            let message_id = Some(at.id.to_owned());
+            let call = Call { message_id, ..call(&id, used.name.get(), used.input.json()) };
+            self.thread.open_call(at, call);
         }
         Ok(())
     }

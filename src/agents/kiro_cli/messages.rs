@@ -24,7 +24,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let main = described.id.get().unwrap_or(named).to_owned();
     let is_subagent = source.kind == SUBAGENT;
     let id = if is_subagent { format!("{main}/{}", source.stem()) } else { main.clone() };
-    let mut thread = Thread::linear(Facts {
+    let mut thread = Thread::new(Facts {
         session_id: id,
         kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
         project_path: described.folders.0.iter().find_map(|folder| path_of(*folder)),
@@ -90,7 +90,10 @@ impl<'s> RecordReader<'s> for Messages<'_, 's> {
         match payload.kind.get().unwrap_or_default() {
             "user" => self.take_prompt(payload, &at),
             "assistant" => self.take_reply(payload, &at),
-            "tool_call" => self.take_call(payload, &at),
+            "tool_call" => {
+                self.take_call(payload, &at);
+                Ok(())
+            }
             "tool_result" => self.take_result(payload, &at, own.ends_with("-synthetic")),
             "usage_summary" => self.take_usage(payload, &at),
             "turn_end" => self.take_end(payload, &at),
@@ -147,14 +150,11 @@ impl Messages<'_, '_> {
         self.push(at, row)
     }
 
-    fn take_call(&mut self, payload: &Payload<'_>, at: &Position<'_>) -> Result<(), Reject> {
+    fn take_call(&mut self, payload: &Payload<'_>, at: &Position<'_>) {
         let id = payload.call.get().unwrap_or(at.id);
-        if !self.thread.is_new(Kind::ToolCall, id) {
-            return Ok(());
-        }
         let message_id = self.thread.last_reply().map(str::to_owned);
         let call = Call { message_id, ..call(id, payload.tool.get(), payload.arguments.json()) };
-        self.thread.open_call(at, id, call, self.out)
+        self.thread.open_call(at, call);
     }
 
     fn take_result(&mut self, payload: &Payload<'_>, at: &Position<'_>, is_synthetic: bool) -> Result<(), Reject> {

@@ -35,7 +35,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let Some(id) = noted.workflow.get().or(fallback) else { return Ok(()) };
     let messages: Vec<Message<'_>> = chat.items.iter().map(|item| read(item.get(), out)).collect();
     let workspace = Workspace::of(source, source.path.parent());
-    let mut thread = Thread::linear(Facts {
+    let mut thread = Thread::new(Facts {
         session_id: id.to_owned(),
         project_path: workspace.path,
         project_hash: workspace.hash,

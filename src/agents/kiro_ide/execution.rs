@@ -37,7 +37,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let named = workspace.0.and_then(|workspace| workspace.cwd.owned());
     let workspace = Workspace::of(source, source.path.ancestors().nth(2));
     let work = Work { execution, start: log.field::<Moment>("startTime").0, end: log.field::<Moment>("endTime").0 };
-    let mut thread = Thread::linear(Facts {
+    let mut thread = Thread::new(Facts {
         session_id: session.to_owned(),
         project_path: named.or(workspace.path),
         project_hash: workspace.hash,

@@ -32,7 +32,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     let folder: Text<'_> = document.field("workspaceDirectory");
     let facts = Facts { session_id: session, project_path: folder.owned(), ..Facts::default() };
-    let mut entries = Entries { out, thread: Thread::linear(facts), prompts: Vec::new() };
+    let mut entries = Entries { out, thread: Thread::new(facts), prompts: Vec::new() };
     for item in &document.items {
         entries.out.line();
         match serde_json::from_str(item.get()) {

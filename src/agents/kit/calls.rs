@@ -1,9 +1,9 @@
 //! Tool calls: the row of each, and those that wait for their results.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::extract::{KeyMap, KeySet, Kind, Reject, Sink, key};
+use crate::extract::{Reject, Sink};
 use crate::tables::{Category, Status, ToolCallRow};
 
 /// A call as made.
@@ -78,54 +78,35 @@ impl Call {
         };
         out.tool_call(row, self.is_copy)
     }
-
-    fn push_pending(&self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
-        self.push(session, &Outcome { status: self.status, ..Outcome::default() }, out)
-    }
 }
 
-/// The calls of a session that have no result yet, by the names that their results use.
+/// The calls of a session that have no result yet.
 #[derive(Default)]
 pub(in crate::agents) struct Calls {
     /// By `seq`.
     open: BTreeMap<i64, Call>,
-    /// May name calls that are no longer open.
-    seqs: KeyMap<i64>,
-    answered: KeySet,
+    /// By id; also of calls that are no longer open.
+    seqs: HashMap<String, i64>,
 }
 
 impl Calls {
     /// Above this number of open calls, a text is not searched for their names.
     const MAX_SEARCHED: usize = 1000;
 
-    /// Adds a call. An open call of the same name is pushed: some servers count calls anew in each response.
-    pub(in crate::agents) fn open(
-        &mut self,
-        name: &str,
-        call: Call,
-        session: &str,
-        out: &mut Sink<'_>,
-    ) -> Result<(), Reject> {
-        self.answered.remove(&key_of(name));
-        let displaced = self.seqs.insert(key_of(name), call.seq).and_then(|seq| self.open.remove(&seq));
+    /// Adds a call.
+    pub(super) fn open(&mut self, call: Call) {
+        self.seqs.insert(call.id.clone(), call.seq);
         self.open.insert(call.seq, call);
-        displaced.map_or(Ok(()), |call| call.push_pending(session, out))
     }
 
-    /// Removes the call of that name, because its result came.
-    pub(in crate::agents) fn take(&mut self, name: &str) -> Option<Call> {
-        self.answered.insert(key_of(name));
-        self.seqs.remove(&key_of(name)).and_then(|seq| self.open.remove(&seq))
+    /// Removes the call of that id, because its result came.
+    pub(in crate::agents) fn take(&mut self, id: &str) -> Option<Call> {
+        self.seqs.remove(id).and_then(|seq| self.open.remove(&seq))
     }
 
-    /// True if a result of that name came since the last call of that name.
-    pub(in crate::agents) fn is_answered(&self, name: &str) -> bool {
-        self.answered.contains(&key_of(name))
-    }
-
-    /// Returns the open call of that name.
-    pub(in crate::agents) fn get(&mut self, name: &str) -> Option<&mut Call> {
-        self.seqs.get(&key_of(name)).and_then(|seq| self.open.get_mut(seq))
+    /// Returns the open call of that id.
+    pub(in crate::agents) fn get(&mut self, id: &str) -> Option<&mut Call> {
+        self.seqs.get(id).and_then(|seq| self.open.get_mut(seq))
     }
 
     /// Returns the newest open call.
@@ -142,17 +123,9 @@ impl Calls {
         std::mem::take(&mut self.open).into_values().collect()
     }
 
-    /// Marks all open calls as copies.
-    pub(in crate::agents) fn weaken(&mut self) {
-        self.open.values_mut().for_each(|call| call.is_copy = true);
-    }
-
     /// Pushes the calls that got no result.
     pub(in crate::agents) fn push_pending(&self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
-        self.open.values().try_for_each(|call| call.push_pending(session, out))
+        let pending = |call: &Call| Outcome { status: call.status, ..Outcome::default() };
+        self.open.values().try_for_each(|call| call.push(session, &pending(call), out))
     }
-}
-
-fn key_of(name: &str) -> u64 {
-    key("", Kind::ToolCall, name)
 }

@@ -3,7 +3,6 @@
 use super::calls::{Call, Calls, Outcome};
 use super::facts::keep_earlier;
 use crate::agents::ids::Prints;
-use crate::agents::tree::Tree;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
 
@@ -12,8 +11,6 @@ use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
 pub(in crate::agents) struct Thread {
     pub(in crate::agents) facts: Facts,
     pub(in crate::agents) calls: Calls,
-    /// The agent adds entries; each message becomes the row of the newest one.
-    pub(in crate::agents) tree: Tree,
     /// Names records that have no id.
     pub(in crate::agents) prints: Prints,
     pub(in crate::agents) cwd: Option<String>,
@@ -22,8 +19,7 @@ pub(in crate::agents) struct Thread {
     pub(in crate::agents) turn: Option<i64>,
     /// Number of the next record.
     pub(in crate::agents) seq: i64,
-    /// True if each message follows the one before it.
-    is_linear: bool,
+    /// Id of the last message, which the next one follows.
     before: Option<String>,
     reply: Option<String>,
     ids: KeySet,
@@ -53,22 +49,13 @@ impl<'r> Position<'r> {
 }
 
 impl Thread {
-    /// A session whose messages follow each other.
-    pub(in crate::agents) fn linear(facts: Facts) -> Self {
-        Self { cwd: facts.project_path.clone(), facts, is_linear: true, ..Self::default() }
-    }
-
-    /// A session whose messages name their parents, in their rows or through the tree.
-    pub(in crate::agents) fn branching(facts: Facts) -> Self {
-        Self { facts, ..Self::default() }
+    /// A session whose messages follow each other, in the folder of its project.
+    pub(in crate::agents) fn new(facts: Facts) -> Self {
+        Self { cwd: facts.project_path.clone(), facts, ..Self::default() }
     }
 
     pub(in crate::agents) fn id(&self) -> &str {
         &self.facts.session_id
-    }
-
-    pub(in crate::agents) fn has_rows(&self) -> bool {
-        self.has_rows
     }
 
     pub(in crate::agents) fn begin_turn(&mut self) {
@@ -124,7 +111,7 @@ impl Thread {
             session_id: &self.facts.session_id,
             seq: self.seq,
             message_id: at.id,
-            parent_id: row.parent_id.or(self.tree.row_above()).or(self.before.as_deref()),
+            parent_id: self.before.as_deref(),
             turn: self.turn,
             timestamp: at.moment,
             cwd: row.cwd.or(self.cwd.as_deref()),
@@ -132,13 +119,10 @@ impl Thread {
             source_line: at.line,
             ..row.shorten()
         };
-        let place = out.message(row, at.is_copy)?;
+        out.message(row, at.is_copy)?;
         self.seq += 1;
         self.has_rows = true;
-        self.tree.set_row(place, at.id);
-        if self.is_linear {
-            self.before = Some(at.id.to_owned());
-        }
+        self.before = Some(at.id.to_owned());
         Ok(true)
     }
 
@@ -161,16 +145,14 @@ impl Thread {
         out.usage(row, seq, at.is_copy)
     }
 
-    /// Opens a call. Its result will use that name for it.
-    pub(in crate::agents) fn open_call(
-        &mut self,
-        at: &Position<'_>,
-        name: &str,
-        call: Call,
-        out: &mut Sink<'_>,
-    ) -> Result<(), Reject> {
-        let call = Call { started_at: at.moment, ..self.number_call(at, call) };
-        self.calls.open(name, call, &self.facts.session_id, out)
+    /// Opens a call, which waits for its result. False if the session has the call.
+    pub(in crate::agents) fn open_call(&mut self, at: &Position<'_>, call: Call) -> bool {
+        let is_new = self.is_new(Kind::ToolCall, &call.id);
+        if is_new {
+            let call = Call { started_at: at.moment, ..self.number_call(at, call) };
+            self.calls.open(call);
+        }
+        is_new
     }
 
     /// Numbers a call that is not opened, because its result is known.
@@ -199,7 +181,6 @@ impl Thread {
             return Ok(());
         }
         out.claim(session_key(out.agent(), &self.facts.session_id), false);
-        out.abandon(&self.tree.abandoned_rows());
         out.end_session(self.facts)
     }
 }

@@ -96,7 +96,7 @@ fn extract_one(
     };
     let project_path = folder.map(str::to_owned);
     let facts = Facts { session_id: id, project_path, title: tab.title.owned(), ..Facts::default() };
-    let mut thread = Thread::linear(facts);
+    let mut thread = Thread::new(facts);
     let bubbles: Vec<&Bubble<'_>> = tab.bubbles.0.iter().filter_map(|bubble| bubble.0.as_ref()).collect();
     let last_prompt = bubbles.iter().rposition(|bubble| is_persons(bubble));
     for (place, bubble) in bubbles.iter().enumerate() {
