@@ -39,30 +39,10 @@ impl<T> Waiting<T> {
         self.first(name).and_then(|number| self.items.remove(&number))
     }
 
-    /// The first item of that name.
-    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut T> {
-        self.first(name).and_then(|number| self.items.get_mut(&number))
-    }
-
-    /// The item that came last.
-    pub(super) fn last_mut(&mut self) -> Option<&mut T> {
-        self.items.values_mut().next_back()
-    }
-
-    /// The items that are wanted, which wait no more.
-    pub(super) fn take_where(&mut self, wanted: impl Fn(&T) -> bool) -> Vec<T> {
-        self.items.extract_if(.., |_, item| wanted(item)).map(|(_, item)| item).collect()
-    }
-
     /// All items, which wait no more.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.numbers.clear();
         std::mem::take(&mut self.items).into_values()
-    }
-
-    /// Number of items.
-    pub(super) fn len(&self) -> usize {
-        self.items.len()
     }
 }
 
@@ -105,7 +85,6 @@ mod tests {
         waiting.push(["a"], 2);
         waiting.push(["b", "x"], 3);
         assert_eq!((waiting.take("a"), waiting.take("x"), waiting.take("x")), (Some(1), Some(3), None));
-        assert_eq!((waiting.get_mut("a").copied(), waiting.last_mut().copied(), waiting.len()), (Some(2), Some(2), 1));
         assert_eq!((waiting.drain().collect::<Vec<_>>(), waiting.take("a")), (vec![2], None));
     }
 

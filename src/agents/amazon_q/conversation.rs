@@ -3,14 +3,15 @@
 use serde_json::value::RawValue;
 
 use super::AGENT;
-use super::calls::{Call, Outcome};
 use super::outcome::outcome;
 use super::record::{Content, Entry, ModelInfo, Reply, Request, Results, Tangent, User};
-use super::thread::{Thread, Twin};
+use super::tools::call;
 use super::usage::usage_row;
 use crate::agents::ids::Prints;
+use crate::agents::kit::calls::{Call, Outcome};
+use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::agents::torn::Torn;
-use crate::extract::{Facts, Kind, Reject, Sink};
+use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::records::{Object, Raw, Text};
 use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
@@ -46,8 +47,8 @@ const KNOWN: [&str; 18] = [
 
 /// Reads the documents of one conversation: one as a rule, several where it was saved or loaded elsewhere.
 pub(in crate::agents) struct Conversation<'o, 's> {
-    thread: Thread<'o, 's>,
-    project: Option<String>,
+    out: &'o mut Sink<'s>,
+    thread: Thread,
     model: Option<String>,
     first_prompt: Option<String>,
     summary: Option<String>,
@@ -56,17 +57,13 @@ pub(in crate::agents) struct Conversation<'o, 's> {
 impl<'o, 's> Conversation<'o, 's> {
     /// Begins the conversation of that id; the project is the directory that it is kept under.
     pub(in crate::agents) fn new(
-        agent: &'static str,
         id: String,
         project: Option<String>,
         began: Option<i64>,
         out: &'o mut Sink<'s>,
     ) -> Self {
-        let mut thread = Thread::new(agent, id, out);
-        thread.twin = if agent == AGENT { Twin::First } else { Twin::Second };
-        thread.cwd.clone_from(&project);
-        thread.first_moment = began;
-        Self { thread, project, model: None, first_prompt: None, summary: None }
+        let facts = Facts { session_id: id, project_path: project, first_moment: began, ..Facts::default() };
+        Self { out, thread: Thread::new(facts), model: None, first_prompt: None, summary: None }
     }
 
     /// Takes what a document holds beyond those before it.
@@ -102,26 +99,38 @@ impl<'o, 's> Conversation<'o, 's> {
     /// Counts what could not be read of a document, and what is not known.
     fn tell(&mut self, document: &Torn<'_>) {
         for name in document.names().filter(|name| !KNOWN.contains(name)) {
-            self.thread.out.unknown(name);
+            self.out.unknown(name);
         }
         if let Some(error) = &document.error {
-            self.thread.out.line();
-            let line = self.thread.out.report.lines;
-            self.thread
-                .out
-                .problem(line, &format!("a torn conversation; what stands before the tear was read: {error}"));
+            self.out.line();
+            let line = self.out.report.lines;
+            self.out.problem(line, &format!("a torn conversation; what stands before the tear was read: {error}"));
         }
     }
 
     /// Completes the session.
-    pub(in crate::agents) fn finish(self) -> Result<(), Reject> {
-        self.thread.finish(Facts {
-            project_path: self.project,
-            // A title goes before a summary, and a summary of a conversation is no title.
-            title: self.first_prompt.filter(|_| self.summary.is_some()),
-            summary: self.summary,
-            ..Facts::default()
-        })
+    pub(in crate::agents) fn finish(mut self) -> Result<(), Reject> {
+        // A title takes precedence over a summary, and a summary of a conversation is no title.
+        self.thread.facts.title = self.first_prompt.filter(|_| self.summary.is_some());
+        self.thread.facts.summary = self.summary;
+        self.thread.finish(self.out)
+    }
+
+    /// Kiro CLI took over the conversations of Amazon Q with their ids. Amazon Q's record supersedes the one of Kiro CLI.
+    fn note_twin(&mut self, kind: Kind, id: &str) {
+        let twin = key(AGENT, Kind::Presence, &format!("{} of {}:{id}", kind as u8, self.thread.id()));
+        if self.out.agent() == AGENT {
+            self.out.claim(twin, false);
+        } else {
+            self.out.yields_to(kind, id, twin, None);
+        }
+    }
+
+    fn push(&mut self, id: &str, moment: Option<i64>, row: MessageRow<'_>) -> Result<(), Reject> {
+        if self.thread.message(&Position::new(id, moment), row, self.out)? {
+            self.note_twin(Kind::Message, id);
+        }
+        Ok(())
     }
 
     /// What a compaction left of the conversation before: since 2025-07-22 with what was noted of the request for it.
@@ -135,40 +144,34 @@ impl<'o, 's> Conversation<'o, 's> {
         let response = request.id.get().or(request.message.get());
         let id = match response {
             Some(id) => format!("{id}:summary"),
-            None => self.printed("summary", request.end.0, [text]),
+            None => self.thread.print("summary", request.end.0, [text]),
         };
         let model = request.model.owned().or_else(|| self.model.clone());
         let row = MessageRow {
             text: Some(text),
-            timestamp: request.end.0,
             model: model.as_deref().filter(|_| response.is_some()),
             response_id: response,
-            ..blank(Role::System, MessageKind::Compaction, &id)
+            ..blank(Role::System, MessageKind::Compaction)
         };
-        self.thread.push(row)?;
+        self.push(&id, request.end.0, row)?;
         if let Some(response) = response {
             self.push_usage(response, &request, &id)?;
         }
         Ok(())
     }
 
-    /// The id of a record that has none.
-    fn printed<'t>(&mut self, role: &str, moment: Option<i64>, said: impl IntoIterator<Item = &'t str>) -> String {
-        format!("{}#{}", self.thread.id, self.thread.prints.name(role, moment, said))
-    }
-
     fn take_entry(&mut self, json: &str) -> Result<(), Reject> {
-        self.thread.out.line();
+        self.out.line();
         let entry = match Entry::read(json) {
             Ok(entry) => entry,
             Err(error) => {
-                let line = self.thread.out.report.lines;
-                self.thread.out.problem(line, &format!("no entry of a conversation: {error}"));
+                let line = self.out.report.lines;
+                self.out.problem(line, &format!("no entry of a conversation: {error}"));
                 return Ok(());
             }
         };
         for name in &entry.unknown {
-            self.thread.out.unknown(&format!("history.{name}"));
+            self.out.unknown(&format!("history.{name}"));
         }
         let request = entry.request.0.as_ref();
         let reply = entry.reply();
@@ -177,9 +180,9 @@ impl<'o, 's> Conversation<'o, 's> {
             .or_else(|| request.and_then(|request| request.id.get().or(request.message.get())));
         let id = match own_id {
             Some(id) => id.to_owned(),
-            None => self.printed("entry", None, entry.said()),
+            None => self.thread.print("entry", None, entry.said()),
         };
-        if !self.thread.ids.is_new(Kind::Presence, &id) {
+        if !self.thread.is_new(Kind::Presence, &id) {
             return Ok(());
         }
         let none = Request::default();
@@ -204,7 +207,7 @@ impl<'o, 's> Conversation<'o, 's> {
         }
         let Some(content) = &user.content.0 else { return Ok(()) };
         for name in &content.unknown {
-            self.thread.out.unknown(&format!("content.{name}"));
+            self.out.unknown(&format!("content.{name}"));
         }
         let Content { prompt, cancelled, results, .. } = content;
         for results in [&results.0, &cancelled.0].into_iter().flatten() {
@@ -219,9 +222,10 @@ impl<'o, 's> Conversation<'o, 's> {
 
     /// The directory that the conversation is kept under is whole where that of an entry is cut.
     fn set_cwd(&mut self, cwd: &str) {
-        let whole = self.project.as_deref().filter(|path| cwd.len() >= LONGEST_CWD && path.starts_with(cwd));
+        let project = &mut self.thread.facts.project_path;
+        let whole = project.as_deref().filter(|path| cwd.len() >= LONGEST_CWD && path.starts_with(cwd));
         let cwd = whole.unwrap_or(cwd).to_owned();
-        self.project.get_or_insert_with(|| cwd.clone());
+        project.get_or_insert_with(|| cwd.clone());
         self.thread.cwd = Some(cwd);
     }
 
@@ -235,11 +239,11 @@ impl<'o, 's> Conversation<'o, 's> {
         let is_forbidding = text.starts_with("Tool use with ") && text.contains(FORBIDDEN);
         let is_automatic = is_forbidding || AUTOMATIC.iter().any(|opening| text.starts_with(opening));
         // A message that waits for its answer has no answer's id yet, but its own time.
-        let timed = user.timestamp.0.map(|moment| format!("{}:{moment}:u", self.thread.id));
-        let timed = timed.filter(|id| !self.thread.ids.has(Kind::Message, id));
+        let timed = user.timestamp.0.map(|moment| format!("{}:{moment}:u", self.thread.id()));
+        let timed = timed.filter(|id| !self.thread.has(Kind::Message, id));
         let id = timed.or_else(|| id.map(|id| format!("{id}:u")));
-        let id = id.unwrap_or_else(|| self.printed("user", None, [text]));
-        if self.thread.ids.has(Kind::Message, &id) {
+        let id = id.unwrap_or_else(|| self.thread.print("user", None, [text]));
+        if self.thread.has(Kind::Message, &id) {
             return Ok(());
         }
         let timestamp = user.timestamp.0.or(request.start.0);
@@ -247,22 +251,19 @@ impl<'o, 's> Conversation<'o, 's> {
             self.forbid(text, timestamp)?;
         }
         if !is_automatic {
-            self.thread.next_turn();
+            self.thread.begin_turn();
             self.first_prompt.get_or_insert_with(|| text.to_owned());
         }
         let kind = if is_automatic { MessageKind::Meta } else { MessageKind::Prompt };
         let attachments = i64::try_from(user.images.0.len()).unwrap_or(0);
-        let row = MessageRow { text: Some(text), timestamp, attachments, ..blank(Role::User, kind, &id) };
-        self.thread.push(row)
+        self.push(&id, timestamp, MessageRow { text: Some(text), attachments, ..blank(Role::User, kind) })
     }
 
     /// Ends the calls that the rules of the program forbade: those that the text names, else all that wait.
     fn forbid(&mut self, text: &str, ended_at: Option<i64>) -> Result<(), Reject> {
-        for call in self.thread.calls.take_named_in(text) {
-            let end = Outcome { status: Status::Error, exit_code: None, output: Some(text.into()), ended_at };
-            call.push(&self.thread.id, &end, self.thread.out)?;
-        }
-        Ok(())
+        let calls = self.thread.calls.take_mentioned(text);
+        let end = Outcome { status: Status::Error, output: Some(text.into()), ended_at, ..Outcome::default() };
+        calls.iter().try_for_each(|call| self.thread.close_call(call, &end, self.out))
     }
 
     fn take_results(&mut self, results: &Results<'_>, moment: Option<i64>, id: Option<&str>) -> Result<(), Reject> {
@@ -273,14 +274,16 @@ impl<'o, 's> Conversation<'o, 's> {
             is_error |= end.status != Status::Ok;
             let call_id = result.id.get().unwrap_or_default();
             first = first.or(result.id.get());
-            self.thread.end_call(call_id, &end)?;
+            if let Some(call) = self.thread.calls.take(call_id) {
+                self.thread.close_call(&call, &end, self.out)?;
+            }
         }
         if results.results.0.is_empty() {
             return Ok(());
         }
         let id = first.or(id).map(|id| format!("{id}:r"));
-        let id = id.unwrap_or_else(|| self.printed("tool", moment, []));
-        self.thread.push(MessageRow { timestamp: moment, is_error, ..blank(Role::Tool, MessageKind::ToolResult, &id) })
+        let id = id.unwrap_or_else(|| self.thread.print("tool", moment, []));
+        self.push(&id, moment, MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult) })
     }
 
     fn take_reply(
@@ -293,28 +296,30 @@ impl<'o, 's> Conversation<'o, 's> {
         let model = request.model.owned().or_else(|| self.model.clone());
         let row = MessageRow {
             text: reply.text.get(),
-            timestamp: request.end.0,
             model: model.as_deref(),
             response_id: response,
-            ..blank(Role::Assistant, MessageKind::Reply, id)
+            ..blank(Role::Assistant, MessageKind::Reply)
         };
-        self.thread.push(row)?;
-        for (place, call) in reply.calls.0.iter().filter_map(|call| call.0.as_ref()).enumerate() {
-            let call_id = call.id.get().map_or_else(|| format!("{id}#{place}"), str::to_owned);
-            self.thread.begin_call(Call {
-                id: call_id,
+        self.push(id, request.end.0, row)?;
+        for (place, used) in reply.calls.0.iter().filter_map(|call| call.0.as_ref()).enumerate() {
+            let call_id = used.id.get().map_or_else(|| format!("{id}#{place}"), str::to_owned);
+            let name = used.original_name.get().or(used.name.get());
+            let call = Call {
                 message_id: Some(id.to_owned()),
                 response_id: response.map(str::to_owned),
-                name: call.original_name.get().or(call.name.get()).unwrap_or("unknown").to_owned(),
-                input: asked(call.original_input, call.input),
-                started_at: request.end.0,
-                ..Call::default()
-            });
+                ..call(&call_id, name, given_input(used.original_input, used.input))
+            };
+            if self.thread.open_call(&Position::new(id, request.end.0), call) {
+                self.note_twin(Kind::ToolCall, &call_id);
+            }
         }
         Ok(())
     }
 
     fn push_usage(&mut self, response: &str, request: &Request<'_>, message: &str) -> Result<(), Reject> {
+        if !self.thread.is_new(Kind::Response, response) {
+            return Ok(());
+        }
         let row = usage_row(request, response);
         let row = UsageRow {
             message_id: Some(message),
@@ -322,17 +327,14 @@ impl<'o, 's> Conversation<'o, 's> {
             model: row.model.or(self.model.as_deref()),
             ..row.shorten()
         };
-        self.thread.push_usage(row, self.thread.place())
+        self.thread.bill(&Position::default(), row, self.thread.last_seq(), self.out)?;
+        self.note_twin(Kind::Response, response);
+        Ok(())
     }
 }
 
 /// The arguments as the model gave them: the program repairs some before it runs a tool.
-fn asked(original: Raw<'_>, repaired: Raw<'_>) -> Option<String> {
+fn given_input<'a>(original: Raw<'a>, repaired: Raw<'a>) -> Option<&'a str> {
     let given = original.json().filter(|json| *json != "{}");
-    given.or(repaired.json()).or(original.json()).map(str::to_owned)
-}
-
-/// A message with nothing in it yet.
-pub(in crate::agents) fn blank(role: Role, kind: MessageKind, id: &str) -> MessageRow<'_> {
-    MessageRow { message_id: id, role, kind, ..MessageRow::default() }
+    given.or(repaired.json()).or(original.json())
 }

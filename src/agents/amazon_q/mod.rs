@@ -1,25 +1,20 @@
 //! Amazon Q Developer CLI: its database and saved conversations. Kiro CLI, its successor, keeps them likewise.
 
-mod calls;
 mod conversation;
-mod ids;
 mod outcome;
 mod places;
 mod record;
 mod save;
 mod store;
-mod thread;
 mod tools;
 mod usage;
 
 use std::path::{Path, PathBuf};
 
-pub(super) use calls::{Call, Outcome};
-pub(super) use conversation::blank;
 pub(super) use outcome::{ended, exit_status, succeeded};
 pub(super) use places::{SAVE, STORE, add_saves, add_saves_in, add_store, is_save, is_store};
-pub(super) use thread::Thread;
-pub(super) use usage::{blank as blank_usage, tokens};
+pub(super) use tools::call;
+pub(super) use usage::blank as blank_usage;
 pub(super) use {save::extract as extract_save, store::extract as extract_store, store::sections};
 
 use super::{About, Agent, Found, Grain, Places, Records};
@@ -90,8 +85,8 @@ impl Agent for AmazonQ {
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         match source.kind {
-            STORE => extract_store(AGENT, source, out),
-            _ => extract_save(AGENT, source, out),
+            STORE => extract_store(source, out),
+            _ => extract_save(source, out),
         }
     }
 }

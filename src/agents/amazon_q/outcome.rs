@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::calls::Outcome;
 use super::record::{CommandResult, ToolResult};
+use crate::agents::kit::calls::Outcome;
 use crate::agents::kit::texts::join;
 use crate::source::records::Text;
 use crate::tables::Status;
@@ -43,7 +43,7 @@ pub(in crate::agents) fn ended(
         _ if exit_code.is_some_and(|code| code != 0) => Status::Error,
         _ => Status::Ok,
     };
-    Outcome { status, exit_code, output, ended_at }
+    Outcome { status, exit_code, output, ended_at, duration_ms: None }
 }
 
 #[cfg(test)]

@@ -7,11 +7,7 @@ use crate::source::records::Text;
 use crate::source::{Source, repair};
 
 /// Reads a saved conversation; a file that is none gives nothing.
-pub(in crate::agents) fn extract(
-    agent: &'static str,
-    source: &mut Source<'_>,
-    out: &mut Sink<'_>,
-) -> Result<(), Reject> {
+pub(in crate::agents) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(bytes) = source.document()? else {
         out.line();
         out.problem(1, "a saved conversation longer than 32 MiB is not read");
@@ -22,7 +18,7 @@ pub(in crate::agents) fn extract(
     let id: Text<'_> = document.field("conversation_id");
     let is_conversation = !document.items.is_empty() || document.names().any(|name| name == "transcript");
     let Some(id) = id.get().filter(|_| is_conversation) else { return Ok(()) };
-    let mut conversation = Conversation::new(agent, id.to_owned(), None, None, out);
+    let mut conversation = Conversation::new(id.to_owned(), None, None, out);
     conversation.read(&document)?;
     conversation.finish()
 }

@@ -86,11 +86,7 @@ pub(in crate::agents) fn sections(source: &mut Source<'_>) -> Result<Vec<Section
 }
 
 /// Reads the database, or one conversation of it.
-pub(in crate::agents) fn extract(
-    agent: &'static str,
-    source: &mut Source<'_>,
-    out: &mut Sink<'_>,
-) -> Result<(), Reject> {
+pub(in crate::agents) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let database = source.database()?;
     let survey = Survey::of(source, &database)?;
     let mut damage = Vec::new();
@@ -107,7 +103,7 @@ pub(in crate::agents) fn extract(
         }
     }
     for conversation in wanted {
-        match extract_one(agent, &database, conversation, out) {
+        match extract_one(&database, conversation, out) {
             Err(Reject::Database(error)) => damage.push(error.to_string()),
             extracted => extracted?,
         }
@@ -119,9 +115,9 @@ pub(in crate::agents) fn extract(
 }
 
 /// Reads one conversation: each of its rows alone, the newest last.
-fn extract_one(agent: &'static str, database: &Database, listed: &Listed, out: &mut Sink<'_>) -> Result<(), Reject> {
+fn extract_one(database: &Database, listed: &Listed, out: &mut Sink<'_>) -> Result<(), Reject> {
     let project = listed.rows.last().map(|row| row.directory.clone()).filter(|path| !path.is_empty());
-    let mut conversation = Conversation::new(agent, listed.id.clone(), project, listed.began, out);
+    let mut conversation = Conversation::new(listed.id.clone(), project, listed.began, out);
     let mut damage = None;
     for place in &listed.rows {
         let read = read_row(database, place, &listed.id, |bytes| {

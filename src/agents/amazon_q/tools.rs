@@ -1,5 +1,6 @@
 //! Tools of Amazon Q and Kiro: what kind each is, what a call asks for.
 
+use crate::agents::kit::calls::Call;
 use crate::agents::mcp;
 use crate::source::records::{List, Object, Text, record};
 use crate::tables::Category;
@@ -16,28 +17,22 @@ record! {
     Operation<'a> { path: Text<'a> = "path" }
 }
 
-/// What a call asks for.
-pub(in crate::agents) struct Asked {
-    pub(in crate::agents) category: Category,
-    pub(in crate::agents) server: Option<String>,
-    pub(in crate::agents) command: Option<String>,
-    pub(in crate::agents) file: Option<String>,
-}
-
-impl Asked {
-    /// Reads a tool's name and arguments.
-    pub(in crate::agents) fn of(name: &str, input: Option<&str>) -> Self {
-        let arguments: Arguments<'_> = input.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
-        let server = server(name);
-        let category = if server.is_some() { mcp::category(name) } else { category(name, arguments.command.get()) };
-        let own = |text: &Text<'_>| text.owned();
-        let operation = || arguments.operations.0.iter().find_map(|operation| own(&operation.0.as_ref()?.path));
-        Self {
-            category,
-            server: server.map(str::to_owned),
-            command: own(&arguments.command).filter(|_| category == Category::Shell),
-            file: own(&arguments.path).or_else(operation).filter(|_| category.has_file()),
-        }
+/// A call of a tool with that JSON input.
+pub(in crate::agents) fn call(id: &str, name: Option<&str>, input: Option<&str>) -> Call {
+    let name = name.unwrap_or("unknown");
+    let arguments: Arguments<'_> = input.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
+    let server = server(name);
+    let category = if server.is_some() { mcp::category(name) } else { category(name, arguments.command.get()) };
+    let operation = || arguments.operations.0.iter().find_map(|operation| operation.0.as_ref()?.path.owned());
+    Call {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        category,
+        server: server.map(str::to_owned),
+        input: input.map(str::to_owned),
+        command: arguments.command.owned().filter(|_| category == Category::Shell),
+        file: arguments.path.owned().or_else(operation).filter(|_| category.has_file()),
+        ..Call::default()
     }
 }
 
@@ -83,7 +78,7 @@ mod tests {
     #[test]
     fn calls_ask_for_one_thing() {
         let of = |name, input| {
-            let Asked { category, server, command, file } = Asked::of(name, Some(input));
+            let Call { category, server, command, file, .. } = call("", Some(name), Some(input));
             (category, server, command.or(file))
         };
         let text = |text: &str| Some(text.to_owned());

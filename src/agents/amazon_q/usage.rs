@@ -1,7 +1,6 @@
 //! Billed requests. Neither program stores tokens; Kiro has fields for them, which were null wherever they were seen.
 
 use super::record::Request;
-use crate::source::records::TokenNumber;
 use crate::tables::{UsageGrain, UsageRow};
 
 /// The row of a request, without session, message and turn.
@@ -10,19 +9,14 @@ pub(super) fn usage_row<'r>(request: &'r Request<'_>, response: &'r str) -> Usag
     UsageRow {
         timestamp: request.start.0.or(request.end.0),
         model: request.model.get(),
-        input_tokens: tokens(request.input),
-        cache_read_tokens: tokens(request.cache_read),
-        cache_write_5m_tokens: tokens(request.cache_write),
-        output_tokens: tokens(request.output),
+        input_tokens: request.input.0,
+        cache_read_tokens: request.cache_read.0,
+        cache_write_5m_tokens: request.cache_write.0,
+        output_tokens: request.output.0,
         request_id: request.id.get(),
         duration_ms: duration.filter(|ms| *ms >= 0),
         ..blank(response, UsageGrain::Response)
     }
-}
-
-/// A count of tokens, which never is negative.
-pub(in crate::agents) fn tokens(count: TokenNumber) -> Option<i64> {
-    count.0
 }
 
 /// A row of which nothing is known but its id.

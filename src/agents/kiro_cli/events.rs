@@ -4,8 +4,10 @@ use super::content::{of_kind, plain, text};
 use super::record::{Block, Event, Said, ToolResult, ToolUse};
 use super::state::State;
 use super::{AGENT, STATE};
-use crate::agents::amazon_q::{Call, Thread, blank, ended, exit_status, succeeded};
+use crate::agents::amazon_q::{call, ended, exit_status, succeeded};
+use crate::agents::kit::calls::Call;
 use crate::agents::kit::texts::join;
+use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::extract::{KeyMap, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
@@ -17,9 +19,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         return extract_state(source, out);
     }
     let state = State::beside(source);
-    let mut thread = Thread::new(AGENT, state.session_id(source.path), out);
-    thread.cwd.clone_from(&state.cwd);
-    let mut events = Events { thread, state, places: KeyMap::default() };
+    let thread = Thread::new(state.facts(source.path));
+    let mut events = Events { out, thread, state, places: KeyMap::default() };
     events.read_all(&mut source.lines()?)?;
     events.finish()
 }
@@ -34,13 +35,14 @@ fn extract_state(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reje
         out.problem(1, "no state of a session");
         return Ok(());
     };
-    let mut thread = Thread::new(AGENT, state.session_id(source.path), out);
-    state.push_usage(&mut thread, |_| None)?;
-    thread.finish(state.facts())
+    let mut thread = Thread::new(state.facts(source.path));
+    state.push_usage(&mut thread, |_| None, out)?;
+    thread.finish(out)
 }
 
 struct Events<'o, 's> {
-    thread: Thread<'o, 's>,
+    out: &'o mut Sink<'s>,
+    thread: Thread,
     state: State,
     /// Turn and place of each message.
     places: KeyMap<(Option<i64>, i64)>,
@@ -51,12 +53,12 @@ impl<'s> RecordReader<'s> for Events<'_, 's> {
     const STARTS: &'static [&'static str] = &["{\"version\"", "{\"kind\""];
 
     fn sink(&mut self) -> &mut Sink<'s> {
-        self.thread.out
+        self.out
     }
 
     fn take(&mut self, event: &Event<'_>, line: u64) -> Result<(), Reject> {
         for name in &event.unknown {
-            self.thread.out.unknown(name);
+            self.out.unknown(name);
         }
         let Some(said) = &event.data.0 else { return Ok(()) };
         let moment = said.meta.0.as_ref().and_then(|meta| meta.timestamp.0).or(event.timestamp.0);
@@ -65,76 +67,53 @@ impl<'s> RecordReader<'s> for Events<'_, 's> {
             None => {
                 let blocks = said.content.0.iter().filter_map(|block| block.0.as_ref()?.data.json());
                 let kind = event.kind.get().unwrap_or_default();
-                format!(
-                    "{}#{}",
-                    self.thread.id,
-                    self.thread.prints.name(kind, moment, blocks.chain(said.summary.get()))
-                )
+                self.thread.print(kind, moment, blocks.chain(said.summary.get()))
             }
         };
-        let at = At { id: &id, moment, line };
+        let at = Position::on_line(&id, moment, line);
         match event.kind.get().unwrap_or_default() {
-            _ if self.thread.ids.has(Kind::Message, &id) => Ok(()),
+            _ if self.thread.has(Kind::Message, &id) => Ok(()),
             "Prompt" => self.take_prompt(said, &at),
             "AssistantMessage" => self.take_reply(said, &at),
             "ToolResults" => self.take_results(said, &at),
             "Compaction" => {
                 let text = text(&said.content);
                 let text = said.summary.get().or(text.as_deref());
-                self.push(&at, MessageRow { text, ..blank(Role::System, MessageKind::Compaction, &id) })
+                self.push(&at, MessageRow { text, ..blank(Role::System, MessageKind::Compaction) })
             }
             other => {
-                self.thread.out.unknown(&format!("kind {other}"));
+                self.out.unknown(&format!("kind {other}"));
                 Ok(())
             }
         }
     }
 }
 
-/// Where an event stands.
-struct At<'e> {
-    id: &'e str,
-    /// Microseconds since 1970.
-    moment: Option<i64>,
-    line: u64,
-}
-
 impl Events<'_, '_> {
-    fn take_prompt(&mut self, said: &Said<'_>, at: &At<'_>) -> Result<(), Reject> {
-        self.thread.next_turn();
+    fn take_prompt(&mut self, said: &Said<'_>, at: &Position<'_>) -> Result<(), Reject> {
+        self.thread.begin_turn();
         let text = text(&said.content);
         let attachments = i64::try_from(of_kind(&said.content, "image").count()).unwrap_or(0);
-        self.push(
-            at,
-            MessageRow { text: text.as_deref(), attachments, ..blank(Role::User, MessageKind::Prompt, at.id) },
-        )
+        self.push(at, MessageRow { text: text.as_deref(), attachments, ..blank(Role::User, MessageKind::Prompt) })
     }
 
-    fn take_reply(&mut self, said: &Said<'_>, at: &At<'_>) -> Result<(), Reject> {
+    fn take_reply(&mut self, said: &Said<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let text = text(&said.content);
         let model = self.state.model_of(at.id).map(str::to_owned);
-        let row = MessageRow {
-            text: text.as_deref(),
-            model: model.as_deref(),
-            ..blank(Role::Assistant, MessageKind::Reply, at.id)
-        };
+        let row =
+            MessageRow { text: text.as_deref(), model: model.as_deref(), ..blank(Role::Assistant, MessageKind::Reply) };
         self.push(at, row)?;
         for (place, block) in of_kind(&said.content, "toolUse").enumerate() {
-            let call: ToolUse<'_> = read(block);
-            self.thread.begin_call(Call {
-                id: call.id.get().map_or_else(|| format!("{}#{place}", at.id), str::to_owned),
-                message_id: Some(at.id.to_owned()),
-                name: call.name.get().unwrap_or("unknown").to_owned(),
-                input: call.input.json().map(str::to_owned),
-                started_at: at.moment,
-                line: i64::try_from(at.line).ok(),
-                ..Call::default()
-            });
+            let used: ToolUse<'_> = read(block);
+            let id = used.id.get().map_or_else(|| format!("{}#{place}", at.id), str::to_owned);
+            let message_id = Some(at.id.to_owned());
+            let call = Call { message_id, ..call(&id, used.name.get(), used.input.json()) };
+            self.thread.open_call(at, call);
         }
         Ok(())
     }
 
-    fn take_results(&mut self, said: &Said<'_>, at: &At<'_>) -> Result<(), Reject> {
+    fn take_results(&mut self, said: &Said<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let mut is_error = false;
         for block in of_kind(&said.content, "toolResult") {
             let result: ToolResult<'_> = read(block);
@@ -143,23 +122,24 @@ impl Events<'_, '_> {
             let output = join(blocks().filter_map(|block| plain(block.data)));
             let end = ended(succeeded(&result.status), exit_code, output, at.moment);
             is_error |= end.status != Status::Ok;
-            self.thread.end_call(result.id.get().unwrap_or_default(), &end)?;
+            if let Some(call) = self.thread.calls.take(result.id.get().unwrap_or_default()) {
+                self.thread.close_call(&call, &end, self.out)?;
+            }
         }
-        self.push(at, MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult, at.id) })
+        self.push(at, MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult) })
     }
 
-    fn push(&mut self, at: &At<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
-        let source_line = i64::try_from(at.line).ok();
-        self.thread.push(MessageRow { timestamp: at.moment, source_line, ..row.shorten() })?;
-        self.places.insert(key(AGENT, Kind::Message, at.id), (self.thread.turn, self.thread.place()));
+    fn push(&mut self, at: &Position<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
+        self.thread.message(at, row, self.out)?;
+        self.places.insert(key(AGENT, Kind::Message, at.id), (self.thread.turn, self.thread.last_seq()));
         Ok(())
     }
 
     fn finish(mut self) -> Result<(), Reject> {
         let places = &self.places;
         let place_of = |id: &str| places.get(&key(AGENT, Kind::Message, id)).copied();
-        self.state.push_usage(&mut self.thread, place_of)?;
-        self.thread.finish(self.state.facts())
+        self.state.push_usage(&mut self.thread, place_of, self.out)?;
+        self.thread.finish(self.out)
     }
 }
 

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use super::content::{plain, text_or_blocks};
 use super::record::{Description, Folder, Line, Payload};
-use super::{AGENT, SUBAGENT, description, session_folder};
-use crate::agents::amazon_q::{Call, Outcome, Thread, blank, blank_usage};
+use super::{SUBAGENT, description, session_folder};
+use crate::agents::amazon_q::{blank_usage, call};
+use crate::agents::kit::calls::{Call, Outcome};
+use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Raw, Text};
@@ -22,23 +24,21 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let main = described.id.get().unwrap_or(named).to_owned();
     let is_subagent = source.kind == SUBAGENT;
     let id = if is_subagent { format!("{main}/{}", source.stem()) } else { main.clone() };
-    let project_path = described.folders.0.iter().find_map(|folder| path_of(*folder));
-    let mut thread = Thread::new(AGENT, id, out);
-    thread.cwd.clone_from(&project_path);
-    thread.is_sidechain = is_subagent;
-    let model = described.model.owned();
-    let mut messages = Messages { thread, model, asked: None };
-    messages.read_all(&mut source.lines()?)?;
-    messages.thread.finish(Facts {
+    let mut thread = Thread::new(Facts {
+        session_id: id,
         kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
-        project_path,
+        project_path: described.folders.0.iter().find_map(|folder| path_of(*folder)),
         title: described.title.get().filter(|_| !is_subagent).map(str::to_owned),
         parent_session_id: is_subagent.then(|| main.clone()),
         root_session_id: is_subagent.then_some(main),
         is_subagent,
         first_moment: described.created.0.filter(|_| !is_subagent),
         ..Facts::default()
-    })
+    });
+    thread.is_sidechain = is_subagent;
+    let mut messages = Messages { out, thread, model: described.model.owned(), asked: None };
+    messages.read_all(&mut source.lines()?)?;
+    messages.thread.finish(messages.out)
 }
 
 /// The path of a folder: a text, or an object that names it.
@@ -53,7 +53,8 @@ fn path_of(folder: Raw<'_>) -> Option<String> {
 }
 
 struct Messages<'o, 's> {
-    thread: Thread<'o, 's>,
+    out: &'o mut Sink<'s>,
+    thread: Thread,
     /// The session's model, for replies that name none.
     model: Option<String>,
     /// The call that a permission was asked for.
@@ -65,7 +66,7 @@ impl<'s> RecordReader<'s> for Messages<'_, 's> {
     const STARTS: &'static [&'static str] = &["{\"id\"", "{\"timestamp\"", "{\"payload\""];
 
     fn sink(&mut self) -> &mut Sink<'s> {
-        self.thread.out
+        self.out
     }
 
     fn take(&mut self, record: &Line<'_>, line: u64) -> Result<(), Reject> {
@@ -81,11 +82,11 @@ impl<'s> RecordReader<'s> for Messages<'_, 's> {
             },
             str::to_owned,
         );
-        let id = format!("{}#{own}", self.thread.id);
-        if self.thread.ids.has(Kind::Message, &id) {
+        let id = format!("{}#{own}", self.thread.id());
+        if self.thread.has(Kind::Message, &id) {
             return Ok(());
         }
-        let at = At { id: &id, moment: record.timestamp.0, line: i64::try_from(line).ok() };
+        let at = Position::on_line(&id, record.timestamp.0, line);
         match payload.kind.get().unwrap_or_default() {
             "user" => self.take_prompt(payload, &at),
             "assistant" => self.take_reply(payload, &at),
@@ -111,68 +112,52 @@ impl<'s> RecordReader<'s> for Messages<'_, 's> {
             // The system prompt, marks without content, the fill of the context.
             "session_start" | "turn_start" | "session_metadata" | "tombstone" => Ok(()),
             other => {
-                self.thread.out.unknown(&format!("payload {other}"));
+                self.out.unknown(&format!("payload {other}"));
                 Ok(())
             }
         }
     }
 }
 
-/// Where a record stands.
-struct At<'e> {
-    id: &'e str,
-    /// Microseconds since 1970.
-    moment: Option<i64>,
-    line: Option<i64>,
-}
-
 impl Messages<'_, '_> {
-    fn push(&mut self, at: &At<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
-        self.thread.push(MessageRow { timestamp: at.moment, source_line: at.line, ..row.shorten() })
+    fn push(&mut self, at: &Position<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
+        self.thread.message(at, row, self.out).map(drop)
     }
 
-    fn take_prompt(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
-        self.thread.next_turn();
+    fn take_prompt(&mut self, payload: &Payload<'_>, at: &Position<'_>) -> Result<(), Reject> {
+        self.thread.begin_turn();
         let (text, attachments) = text_or_blocks(payload.content);
-        self.push(
-            at,
-            MessageRow { text: text.as_deref(), attachments, ..blank(Role::User, MessageKind::Prompt, at.id) },
-        )
+        self.push(at, MessageRow { text: text.as_deref(), attachments, ..blank(Role::User, MessageKind::Prompt) })
     }
 
     /// Thinking is stored as `...` only.
-    fn take_reply(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
+    fn take_reply(&mut self, payload: &Payload<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let (text, _) = text_or_blocks(payload.content);
         let text = text.as_deref().filter(|text| !text.is_empty());
         let model = payload.model.owned().or_else(|| self.model.clone());
         let row = match payload.operation.get() {
-            Some("Summary") => MessageRow { text, ..blank(Role::System, MessageKind::Compaction, at.id) },
+            Some("Summary") => MessageRow { text, ..blank(Role::System, MessageKind::Compaction) },
             Some("Reasoning") => {
                 let Some(thinking) = text.filter(|text| text.trim() != "...") else { return Ok(()) };
                 MessageRow {
                     thinking: Some(thinking),
                     model: model.as_deref(),
-                    ..blank(Role::Assistant, MessageKind::Reply, at.id)
+                    ..blank(Role::Assistant, MessageKind::Reply)
                 }
             }
-            _ => MessageRow { text, model: model.as_deref(), ..blank(Role::Assistant, MessageKind::Reply, at.id) },
+            _ => MessageRow { text, model: model.as_deref(), ..blank(Role::Assistant, MessageKind::Reply) },
         };
         self.push(at, row)
     }
 
-    fn take_call(&mut self, payload: &Payload<'_>, at: &At<'_>) {
-        self.thread.begin_call(Call {
-            id: payload.call.get().unwrap_or(at.id).to_owned(),
-            message_id: self.thread.last_reply().map(str::to_owned),
-            name: payload.tool.get().unwrap_or("unknown").to_owned(),
-            input: payload.arguments.json().map(str::to_owned),
-            started_at: at.moment,
-            line: at.line,
-            ..Call::default()
-        });
+    fn take_call(&mut self, payload: &Payload<'_>, at: &Position<'_>) {
+        let id = payload.call.get().unwrap_or(at.id);
+        let message_id = self.thread.last_reply().map(str::to_owned);
+        let call = Call { message_id, ..call(id, payload.tool.get(), payload.arguments.json()) };
+        self.thread.open_call(at, call);
     }
 
-    fn take_result(&mut self, payload: &Payload<'_>, at: &At<'_>, is_synthetic: bool) -> Result<(), Reject> {
+    fn take_result(&mut self, payload: &Payload<'_>, at: &Position<'_>, is_synthetic: bool) -> Result<(), Reject> {
         let has_failed = payload.success.json() == Some("false");
         let status = match has_failed {
             true if is_synthetic => Status::Interrupted,
@@ -180,29 +165,33 @@ impl Messages<'_, '_> {
             false => Status::Ok,
         };
         let output = text_or_blocks(payload.content).0.or_else(|| plain(payload.content));
-        let end = Outcome { status, exit_code: None, output, ended_at: at.moment };
-        self.thread.end_call(payload.call.get().unwrap_or_default(), &end)?;
-        self.push(at, MessageRow { is_error: has_failed, ..blank(Role::Tool, MessageKind::ToolResult, at.id) })
+        if let Some(call) = self.thread.calls.take(payload.call.get().unwrap_or_default()) {
+            let status = if call.was_refused { Status::Rejected } else { status };
+            let end = Outcome { status, output, ended_at: at.moment, ..Outcome::default() };
+            self.thread.close_call(&call, &end, self.out)?;
+        }
+        self.push(at, MessageRow { is_error: has_failed, ..blank(Role::Tool, MessageKind::ToolResult) })
     }
 
     /// A turn's credits are no money and no tokens; the row says which model ran, and when.
-    fn take_usage(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
-        let session = &self.thread.id;
+    fn take_usage(&mut self, payload: &Payload<'_>, at: &Position<'_>) -> Result<(), Reject> {
+        let session = self.thread.id();
         let id = payload.turn.get().map_or_else(|| at.id.to_owned(), |turn| format!("{session}#{turn}"));
+        if !self.thread.is_new(Kind::Response, &id) {
+            return Ok(());
+        }
         let message = self.thread.last_reply().map(str::to_owned);
         let model = payload.model.owned().or_else(|| self.model.clone());
         let row = UsageRow {
             message_id: message.as_deref(),
             turn: self.thread.turn,
-            timestamp: at.moment,
             model: model.as_deref(),
-            source_line: at.line,
             ..blank_usage(&id, UsageGrain::Turn)
         };
-        self.thread.push_usage(row, self.thread.place())
+        self.thread.bill(at, row, self.thread.last_seq(), self.out)
     }
 
-    fn take_end(&mut self, payload: &Payload<'_>, at: &At<'_>) -> Result<(), Reject> {
+    fn take_end(&mut self, payload: &Payload<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let reason = payload.reason.get().unwrap_or("end_turn");
         let lower = reason.to_ascii_lowercase();
         let kind = match lower.as_str() {
@@ -212,12 +201,12 @@ impl Messages<'_, '_> {
             _ => MessageKind::Notice,
         };
         let is_error = kind == MessageKind::ApiError;
-        self.push(at, MessageRow { text: Some(reason), is_error, ..blank(Role::System, kind, at.id) })
+        self.push(at, MessageRow { text: Some(reason), is_error, ..blank(Role::System, kind) })
     }
 
     fn take_subagent(&mut self, payload: &Payload<'_>) {
         let Some(subagent) = payload.subagent.get() else { return };
-        let child = format!("{}/{subagent}", self.thread.id);
+        let child = format!("{}/{subagent}", self.thread.id());
         let call = match payload.call.get() {
             Some(id) => self.thread.calls.get(id),
             None => self.thread.calls.last(),
@@ -236,7 +225,7 @@ impl Messages<'_, '_> {
             None => self.thread.calls.last(),
         };
         if let Some(call) = call.filter(|_| is_refusal) {
-            call.decision = Some(Status::Rejected);
+            (call.was_refused, call.status) = (true, Status::Rejected);
         }
     }
 }

@@ -110,8 +110,8 @@ impl Agent for KiroCli {
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         match source.kind {
-            STORE => amazon_q::extract_store(AGENT, source, out),
-            SAVE => amazon_q::extract_save(AGENT, source, out),
+            STORE => amazon_q::extract_store(source, out),
+            SAVE => amazon_q::extract_save(source, out),
             EVENTS | STATE => events::extract(source, out),
             _ => messages::extract(source, out),
         }

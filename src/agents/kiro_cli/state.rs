@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::agents::amazon_q::{Thread, blank_usage, tokens};
-use crate::extract::{Facts, Reject};
+use crate::agents::amazon_q::blank_usage;
+use crate::agents::kit::thread::{Position, Thread};
+use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{List, Moment, Number, Object, Text, TokenNumber, record};
 use crate::source::{Source, repair};
 use crate::tables::{UsageGrain, UsageRow};
@@ -117,21 +118,17 @@ impl State {
         })
     }
 
-    /// The session's id: the state's, else the file's name.
-    pub(super) fn session_id(&self, path: &Path) -> String {
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        self.id.clone().unwrap_or_else(|| stem.to_owned())
-    }
-
     /// The model of the turn that a message belongs to.
     pub(super) fn model_of(&self, message: &str) -> Option<&str> {
         let turn = self.turn_of.get(message).and_then(|turn| self.turns.get(*turn));
         turn.and_then(|turn| turn.model.as_deref()).or(self.model.as_deref())
     }
 
-    /// What the state says of the session.
-    pub(super) fn facts(&self) -> Facts {
+    /// Facts of the session. If the state has no id, the name of its file is the id.
+    pub(super) fn facts(&self, path: &Path) -> Facts {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         Facts {
+            session_id: self.id.clone().unwrap_or_else(|| stem.to_owned()),
             project_path: self.cwd.clone(),
             title: self.title.clone(),
             first_moment: self.created,
@@ -139,17 +136,21 @@ impl State {
         }
     }
 
-    /// Hands on what its turns used. `place_of` tells the turn and the place of a message.
+    /// Adds the usage of the turns. `place_of` returns the turn and the `seq` of a message.
     pub(super) fn push_usage(
         &self,
-        thread: &mut Thread<'_, '_>,
+        thread: &mut Thread,
         place_of: impl Fn(&str) -> Option<(Option<i64>, i64)>,
+        out: &mut Sink<'_>,
     ) -> Result<(), Reject> {
         for turn in self.turns.iter().filter(|turn| turn.says_something()) {
             let id = match turn.messages.first() {
                 Some(id) => format!("{id}:turn"),
-                None => format!("{}#{}", thread.id, thread.prints.name("turn", turn.end, turn.model.as_deref())),
+                None => thread.print("turn", turn.end, turn.model.as_deref()),
             };
+            if !thread.is_new(Kind::Response, &id) {
+                continue;
+            }
             let last = turn.messages.iter().rev().find_map(|id| Some((id, place_of(id)?)));
             let (in_turn, place) = last.map_or((None, 0), |(_, at)| at);
             let row = UsageRow {
@@ -162,7 +163,7 @@ impl State {
                 duration_ms: turn.duration_ms,
                 ..blank_usage(&id, UsageGrain::Turn)
             };
-            thread.push_usage(row, place)?;
+            thread.bill(&Position::default(), row, place, out)?;
         }
         Ok(())
     }
@@ -175,5 +176,5 @@ fn milliseconds(duration: &Duration<'_>) -> Option<i64> {
 
 /// Counts are 0 also in turns that used tokens, so that 0 says nothing.
 fn counted(count: TokenNumber) -> Option<i64> {
-    tokens(count).filter(|count| *count > 0)
+    count.0.filter(|count| *count > 0)
 }

@@ -1,10 +1,9 @@
 //! `.chat`: the whole conversation of a workflow, written anew for each thing that is done. What several have counts once.
 
-use super::AGENT;
 use super::content::{is_meta, text_of, unwrapped};
 use super::record::{Message, Metadata};
 use super::workspace::Workspace;
-use crate::agents::amazon_q::{Thread, blank};
+use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::records::{Object, Text};
@@ -35,61 +34,65 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     let Some(id) = noted.workflow.get().or(fallback) else { return Ok(()) };
     let messages: Vec<Message<'_>> = chat.items.iter().map(|item| read(item.get(), out)).collect();
+    let workspace = Workspace::of(source, source.path.parent());
+    let mut thread = Thread::new(Facts {
+        session_id: id.to_owned(),
+        project_path: workspace.path,
+        project_hash: workspace.hash,
+        first_moment: noted.start.0,
+        ..Facts::default()
+    });
     let is_prompt = |message: &Message<'_>| {
         message.role.is("human") && text_of(message.content).0.is_some_and(|text| !is_meta(&text))
     };
     let last_prompt = messages.iter().rposition(is_prompt);
     let last_reply = messages.iter().rposition(|message| message.role.is("bot"));
-    let workspace = Workspace::of(source, source.path.parent());
-    let mut thread = Thread::new(AGENT, id.to_owned(), out);
-    thread.cwd.clone_from(&workspace.path);
     for (place, message) in messages.iter().enumerate() {
-        let timestamp = if Some(place) == last_prompt {
+        let moment = if Some(place) == last_prompt {
             noted.start.0
         } else if Some(place) == last_reply {
             noted.end.0
         } else {
             None
         };
-        // What goes before the last prompt was said in an earlier execution, whose chat knows when.
-        thread.is_copy = last_prompt.is_some_and(|last| place < last);
-        let (text, attachments) = text_of(message.content);
-        if text.is_none() && attachments == 0 {
-            continue;
-        }
-        let text = text.as_deref().unwrap_or_default();
-        let role = message.role.get().unwrap_or_default();
-        let id = format!("{}#{}", thread.id, thread.prints.name(role, None, [unwrapped(text)]));
-        let row = match message.role.get() {
-            Some("human") if is_meta(text) => {
-                MessageRow { text: Some(text), ..blank(Role::User, MessageKind::Meta, &id) }
-            }
-            Some("human") => {
-                thread.next_turn();
-                MessageRow { text: Some(unwrapped(text)), ..blank(Role::User, MessageKind::Prompt, &id) }
-            }
-            Some("bot") if is_meta(text) => {
-                MessageRow { text: Some(text), ..blank(Role::Assistant, MessageKind::Meta, &id) }
-            }
-            Some("bot") => MessageRow {
-                text: Some(text),
-                model: noted.model.get(),
-                ..blank(Role::Assistant, MessageKind::Reply, &id)
-            },
-            Some("tool") => blank(Role::Tool, MessageKind::ToolResult, &id),
-            other => {
-                thread.out.unknown(&format!("role {}", other.unwrap_or_default()));
-                continue;
-            }
-        };
-        thread.push(MessageRow { timestamp, attachments, ..row })?;
+        // An earlier execution said what comes before the last prompt. The chat of that execution knows when.
+        let is_copy = last_prompt.is_some_and(|last| place < last);
+        let at = Position { moment, is_copy, ..Position::default() };
+        take(message, at, noted.model.get(), &mut thread, out)?;
     }
-    thread.finish(Facts {
-        project_path: workspace.path,
-        project_hash: workspace.hash,
-        first_moment: noted.start.0,
-        ..Facts::default()
-    })
+    thread.finish(out)
+}
+
+fn take(
+    message: &Message<'_>,
+    at: Position<'_>,
+    model: Option<&str>,
+    thread: &mut Thread,
+    out: &mut Sink<'_>,
+) -> Result<(), Reject> {
+    let (text, attachments) = text_of(message.content);
+    if text.is_none() && attachments == 0 {
+        return Ok(());
+    }
+    let text = text.as_deref().unwrap_or_default();
+    let role = message.role.get().unwrap_or_default();
+    let id = thread.print(role, None, [unwrapped(text)]);
+    let is_meta = is_meta(text);
+    let row = match role {
+        "human" if is_meta => MessageRow { text: Some(text), ..blank(Role::User, MessageKind::Meta) },
+        "human" => {
+            thread.begin_turn();
+            MessageRow { text: Some(unwrapped(text)), ..blank(Role::User, MessageKind::Prompt) }
+        }
+        "bot" if is_meta => MessageRow { text: Some(text), ..blank(Role::Assistant, MessageKind::Meta) },
+        "bot" => MessageRow { text: Some(text), model, ..blank(Role::Assistant, MessageKind::Reply) },
+        "tool" => blank(Role::Tool, MessageKind::ToolResult),
+        other => {
+            out.unknown(&format!("role {other}"));
+            return Ok(());
+        }
+    };
+    thread.message(&Position { id: &id, ..at }, MessageRow { attachments, ..row }, out).map(drop)
 }
 
 /// A message; one that cannot be read is empty, so that those behind it keep their places.

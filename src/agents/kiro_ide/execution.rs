@@ -3,8 +3,10 @@
 use super::content::{text_of, unwrapped};
 use super::record::{Action, Context, Input, InputData, Output, Tool};
 use super::workspace::Workspace;
-use super::{AGENT, answered, asked};
-use crate::agents::amazon_q::{Call, Outcome, Thread, blank};
+use super::{answered, asked};
+use crate::agents::amazon_q::call;
+use crate::agents::kit::calls::{Call, Outcome};
+use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::records::{Moment, Object, Text};
@@ -34,24 +36,23 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let workspace: Object<Context<'_>> = log.field("workspaceContext");
     let named = workspace.0.and_then(|workspace| workspace.cwd.owned());
     let workspace = Workspace::of(source, source.path.ancestors().nth(2));
-    let folder = named.or(workspace.path);
-    let mut thread = Thread::new(AGENT, session.to_owned(), out);
-    thread.cwd.clone_from(&folder);
     let work = Work { execution, start: log.field::<Moment>("startTime").0, end: log.field::<Moment>("endTime").0 };
-    work.take_prompt(&log, &mut thread)?;
-    for (place, item) in log.items.iter().enumerate() {
-        match serde_json::from_str(item.get()) {
-            Ok(action) => work.take(&action, place + 1 == log.items.len(), &mut thread)?,
-            Err(error) => thread.out.problem(1, &format!("nothing that was done: {error}")),
-        }
-    }
-    work.take_status(&log.field::<Text<'_>>("status"), &mut thread)?;
-    thread.finish(Facts {
-        project_path: folder,
+    let mut thread = Thread::new(Facts {
+        session_id: session.to_owned(),
+        project_path: named.or(workspace.path),
         project_hash: workspace.hash,
         first_moment: work.start,
         ..Facts::default()
-    })
+    });
+    work.take_prompt(&log, &mut thread, out)?;
+    for (place, item) in log.items.iter().enumerate() {
+        match serde_json::from_str(item.get()) {
+            Ok(action) => work.take(&action, place + 1 == log.items.len(), &mut thread, out)?,
+            Err(error) => out.problem(1, &format!("nothing that was done: {error}")),
+        }
+    }
+    work.take_status(&log.field::<Text<'_>>("status"), &mut thread, out)?;
+    thread.finish(out)
 }
 
 /// What is known of the work that a log tells of.
@@ -63,7 +64,7 @@ struct Work<'j> {
 
 impl Work<'_> {
     /// The prompts so far are there, so that their number is the turn.
-    fn take_prompt(&self, log: &Torn<'_>, thread: &mut Thread<'_, '_>) -> Result<(), Reject> {
+    fn take_prompt(&self, log: &Torn<'_>, thread: &mut Thread, out: &mut Sink<'_>) -> Result<(), Reject> {
         let input: Object<Input<'_>> = log.field("input");
         let InputData { messages, prompt, .. } = input.0.and_then(|input| input.data.0).unwrap_or_default();
         thread.turn = Some(i64::try_from(messages.0.len()).unwrap_or(1).max(1));
@@ -71,16 +72,12 @@ impl Work<'_> {
         let (text, attachments) = text_of(last.unwrap_or(prompt));
         let Some(text) = text.or_else(|| text_of(prompt).0) else { return Ok(()) };
         let id = format!("{}:prompt", self.execution);
-        thread.out.claim(asked(self.execution), false);
-        thread.push(MessageRow {
-            text: Some(unwrapped(&text)),
-            timestamp: self.start,
-            attachments,
-            ..blank(Role::User, MessageKind::Prompt, &id)
-        })
+        out.claim(asked(self.execution), false);
+        let row = MessageRow { text: Some(unwrapped(&text)), attachments, ..blank(Role::User, MessageKind::Prompt) };
+        thread.message(&Position::new(&id, self.start), row, out).map(drop)
     }
 
-    fn take(&self, action: &Action<'_>, is_last: bool, thread: &mut Thread<'_, '_>) -> Result<(), Reject> {
+    fn take(&self, action: &Action<'_>, is_last: bool, thread: &mut Thread, out: &mut Sink<'_>) -> Result<(), Reject> {
         let output: Output<'_> =
             action.output.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
         let own = action.id.get().map_or_else(
@@ -99,34 +96,26 @@ impl Work<'_> {
             Some("say") => {
                 let timestamp = action.emitted.0.or(self.end.filter(|_| is_last));
                 if thread.last_reply().is_none() {
-                    thread.out.claim(answered(self.execution), false);
+                    out.claim(answered(self.execution), false);
                 }
-                thread.push(MessageRow {
-                    text: output.text.get(),
-                    timestamp,
-                    ..blank(Role::Assistant, MessageKind::Reply, &id)
-                })
+                let row = MessageRow { text: output.text.get(), ..blank(Role::Assistant, MessageKind::Reply) };
+                thread.message(&Position::new(&id, timestamp), row, out).map(drop)
             }
-            Some(kind) if !thread.ids.has(Kind::ToolCall, &id) => {
-                thread.begin_call(Call {
-                    id: id.clone(),
+            Some(kind) if thread.is_new(Kind::ToolCall, &id) => {
+                let call = Call {
                     message_id: thread.last_reply().map(str::to_owned),
-                    name: name_of(kind, action),
-                    input: action.input.json().map(str::to_owned),
                     started_at: action.emitted.0,
-                    ..Call::default()
-                });
-                if let Some(end) = outcome(action, output) {
-                    thread.end_call(&id, &end)?;
-                }
-                Ok(())
+                    ..call(&id, Some(&name_of(kind, action)), action.input.json())
+                };
+                let call = thread.number_call(&Position::new(&id, None), call);
+                thread.close_call(&call, &outcome(action, output), out)
             }
             Some(_) => Ok(()),
         }
     }
 
     /// How the work ended, when not well.
-    fn take_status(&self, status: &Text<'_>, thread: &mut Thread<'_, '_>) -> Result<(), Reject> {
+    fn take_status(&self, status: &Text<'_>, thread: &mut Thread, out: &mut Sink<'_>) -> Result<(), Reject> {
         let kind = match status.get() {
             Some("aborted" | "cancelled" | "canceled") => MessageKind::Abort,
             Some("failed" | "error") => MessageKind::ApiError,
@@ -134,7 +123,8 @@ impl Work<'_> {
         };
         let id = format!("{}:end", self.execution);
         let is_error = kind == MessageKind::ApiError;
-        thread.push(MessageRow { text: status.get(), timestamp: self.end, is_error, ..blank(Role::System, kind, &id) })
+        let row = MessageRow { text: status.get(), is_error, ..blank(Role::System, kind) };
+        thread.message(&Position::new(&id, self.end), row, out).map(drop)
     }
 }
 
@@ -148,7 +138,7 @@ fn name_of(kind: &str, action: &Action<'_>) -> String {
 }
 
 /// How a call ended, by its state; one without a state has ended when something came of it.
-fn outcome<'t>(action: &Action<'t>, output: Output<'t>) -> Option<Outcome<'t>> {
+fn outcome<'t>(action: &Action<'t>, output: Output<'t>) -> Outcome<'t> {
     let state = action.state.get().map(str::to_ascii_lowercase);
     let says = |words: &[&str]| state.as_deref().is_some_and(|state| words.iter().any(|word| state.contains(word)));
     let exit_code = output.exit_code.0;
@@ -158,8 +148,8 @@ fn outcome<'t>(action: &Action<'t>, output: Output<'t>) -> Option<Outcome<'t>> {
         () if says(&["abort", "cancel", "interrupt"]) => Status::Interrupted,
         () if says(&["succe", "accept", "complete"]) => Status::Ok,
         () if state.is_none() && action.output.json().is_some() => Status::Ok,
-        () => return None,
+        () => return Outcome::default(),
     };
     let text = output.text.0.or(action.output.json().map(Into::into));
-    Some(Outcome { status, exit_code, output: text, ended_at: action.ended.0 })
+    Outcome { status, exit_code, output: text, ended_at: action.ended.0, duration_ms: None }
 }

@@ -4,8 +4,8 @@
 use super::content::{text_of, unwrapped};
 use super::record::Entry;
 use super::{AGENT, answered, asked};
-use crate::agents::amazon_q::{Thread, blank};
 use crate::agents::kit::texts::join;
+use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::Text;
@@ -31,30 +31,29 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         out.note(NoteField::Title, session_key(AGENT, &session), 0, title);
     }
     let folder: Text<'_> = document.field("workspaceDirectory");
-    let folder = folder.owned();
-    let mut thread = Thread::new(AGENT, session, out);
-    thread.cwd.clone_from(&folder);
-    let mut entries = Entries { thread, prompts: Vec::new() };
+    let facts = Facts { session_id: session, project_path: folder.owned(), ..Facts::default() };
+    let mut entries = Entries { out, thread: Thread::new(facts), prompts: Vec::new() };
     for item in &document.items {
-        entries.thread.out.line();
+        entries.out.line();
         match serde_json::from_str(item.get()) {
             Ok(entry) => entries.take(&entry)?,
             Err(error) => {
-                let line = entries.thread.out.report.lines;
-                entries.thread.out.problem(line, &format!("no entry of a session: {error}"));
+                let line = entries.out.report.lines;
+                entries.out.problem(line, &format!("no entry of a session: {error}"));
             }
         }
     }
     if let Some(error) = &document.error {
-        entries.thread.out.line();
-        let line = entries.thread.out.report.lines;
-        entries.thread.out.problem(line, &format!("a torn session; what stands before the tear was read: {error}"));
+        entries.out.line();
+        let line = entries.out.report.lines;
+        entries.out.problem(line, &format!("a torn session; what stands before the tear was read: {error}"));
     }
-    entries.thread.finish(Facts { project_path: folder, ..Facts::default() })
+    entries.thread.finish(entries.out)
 }
 
 struct Entries<'o, 's> {
-    thread: Thread<'o, 's>,
+    out: &'o mut Sink<'s>,
+    thread: Thread,
     /// Ids of prompts whose answer is not there yet.
     prompts: Vec<String>,
 }
@@ -68,33 +67,37 @@ impl Entries<'_, '_> {
             let said = [text.as_deref(), entry.execution.get()].into_iter().flatten();
             self.thread.prints.name(message.role.get().unwrap_or_default(), None, said)
         });
-        let id = format!("{}#{own}", self.thread.id);
-        if self.thread.ids.has(Kind::Message, &id) {
+        let id = format!("{}#{own}", self.thread.id());
+        if self.thread.has(Kind::Message, &id) {
             return Ok(());
         }
+        let at = Position::new(&id, None);
         match message.role.get() {
             Some("user") => {
-                self.thread.next_turn();
+                self.thread.begin_turn();
                 let text = text.as_deref().map(unwrapped);
-                self.thread.push(MessageRow { text, attachments, ..blank(Role::User, MessageKind::Prompt, &id) })?;
+                let row = MessageRow { text, attachments, ..blank(Role::User, MessageKind::Prompt) };
+                self.thread.message(&at, row, self.out)?;
                 self.prompts.push(id);
             }
             Some("assistant") => {
                 let completions =
                     || join(entry.prompts.0.iter().filter_map(|log| log.0.as_ref()?.completion.0.clone()));
                 let text = text.or_else(completions);
-                self.thread
-                    .push(MessageRow { text: text.as_deref(), ..blank(Role::Assistant, MessageKind::Reply, &id) })?;
+                let row = MessageRow { text: text.as_deref(), ..blank(Role::Assistant, MessageKind::Reply) };
+                self.thread.message(&at, row, self.out)?;
                 if let Some(execution) = entry.execution.get() {
-                    self.thread.out.yields_to(Kind::Message, &id, answered(execution), None);
+                    self.out.yields_to(Kind::Message, &id, answered(execution), None);
                     for prompt in self.prompts.drain(..) {
-                        self.thread.out.yields_to(Kind::Message, &prompt, asked(execution), None);
+                        self.out.yields_to(Kind::Message, &prompt, asked(execution), None);
                     }
                 }
                 self.prompts.clear();
             }
-            Some("tool") => self.thread.push(blank(Role::Tool, MessageKind::ToolResult, &id))?,
-            other => self.thread.out.unknown(&format!("role {}", other.unwrap_or_default())),
+            Some("tool") => {
+                self.thread.message(&at, blank(Role::Tool, MessageKind::ToolResult), self.out)?;
+            }
+            other => self.out.unknown(&format!("role {}", other.unwrap_or_default())),
         }
         Ok(())
     }

@@ -1,4 +1,6 @@
 //! Jobs that most agents share.
 
+pub(super) mod calls;
 pub(super) mod facts;
 pub(super) mod texts;
+pub(super) mod thread;

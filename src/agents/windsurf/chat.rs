@@ -7,8 +7,8 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::{AGENT, folder};
-use crate::agents::amazon_q::{Thread, blank};
 use crate::agents::ids::Prints;
+use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::agents::torn::Torn;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::{List, Moment, Object, Text, record};
@@ -94,8 +94,9 @@ fn extract_one(
             return Ok(());
         }
     };
-    let mut thread = Thread::new(AGENT, id, out);
-    thread.cwd = folder.map(str::to_owned);
+    let project_path = folder.map(str::to_owned);
+    let facts = Facts { session_id: id, project_path, title: tab.title.owned(), ..Facts::default() };
+    let mut thread = Thread::new(facts);
     let bubbles: Vec<&Bubble<'_>> = tab.bubbles.0.iter().filter_map(|bubble| bubble.0.as_ref()).collect();
     let last_prompt = bubbles.iter().rposition(|bubble| is_persons(bubble));
     for (place, bubble) in bubbles.iter().enumerate() {
@@ -104,15 +105,15 @@ fn extract_one(
         let (role, kind) =
             if is_persons { (Role::User, MessageKind::Prompt) } else { (Role::Assistant, MessageKind::Reply) };
         // Its place is another's once the person takes the tab back and goes on otherwise.
-        let id = format!("{}:{}", thread.id, thread.prints.name(role.as_str(), None, [&*text]));
+        let id = format!("{}:{}", thread.facts.session_id, thread.prints.name(role.as_str(), None, [&*text]));
         if is_persons {
-            thread.next_turn();
+            thread.begin_turn();
         }
-        let row = blank(role, kind, &id);
         let timestamp = tab.sent.0.filter(|_| Some(place) == last_prompt);
-        thread.push(MessageRow { text: Some(&text), timestamp, ..row })?;
+        let row = MessageRow { text: Some(&text), ..blank(role, kind) };
+        thread.message(&Position::new(&id, timestamp), row, out)?;
     }
-    thread.finish(Facts { project_path: folder.map(str::to_owned), title: tab.title.owned(), ..Facts::default() })
+    thread.finish(out)
 }
 
 impl Bubble<'_> {

@@ -1,0 +1,131 @@
+//! Tool calls: the row of each, and those that wait for their results.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::extract::{Reject, Sink};
+use crate::tables::{Category, Status, ToolCallRow};
+
+/// A call as made.
+#[derive(Default)]
+pub(in crate::agents) struct Call {
+    /// Id of the row.
+    pub(in crate::agents) id: String,
+    pub(in crate::agents) seq: i64,
+    pub(in crate::agents) message_id: Option<String>,
+    pub(in crate::agents) response_id: Option<String>,
+    pub(in crate::agents) turn: Option<i64>,
+    pub(in crate::agents) name: String,
+    pub(in crate::agents) category: Category,
+    pub(in crate::agents) server: Option<String>,
+    /// JSON.
+    pub(in crate::agents) input: Option<String>,
+    pub(in crate::agents) command: Option<String>,
+    pub(in crate::agents) file: Option<String>,
+    /// Status if no result comes.
+    pub(in crate::agents) status: Status,
+    /// True if a record before the result says that the person refused the call.
+    pub(in crate::agents) was_refused: bool,
+    /// Microseconds since 1970.
+    pub(in crate::agents) started_at: Option<i64>,
+    pub(in crate::agents) duration_ms: Option<i64>,
+    /// Session of the subagent that it started.
+    pub(in crate::agents) child: Option<String>,
+    pub(in crate::agents) is_sidechain: bool,
+    pub(in crate::agents) is_copy: bool,
+    /// Line of the source, from 1.
+    pub(in crate::agents) line: Option<i64>,
+}
+
+/// How a call ended.
+#[derive(Default)]
+pub(in crate::agents) struct Outcome<'t> {
+    pub(in crate::agents) status: Status,
+    pub(in crate::agents) exit_code: Option<i64>,
+    pub(in crate::agents) output: Option<Cow<'t, str>>,
+    /// Microseconds since 1970.
+    pub(in crate::agents) ended_at: Option<i64>,
+    /// The call's own duration applies if this is absent.
+    pub(in crate::agents) duration_ms: Option<i64>,
+}
+
+impl Call {
+    /// Adds the row of the call.
+    pub(in crate::agents) fn push(&self, session: &str, end: &Outcome<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let row = ToolCallRow {
+            session_id: session,
+            seq: self.seq,
+            call_id: &self.id,
+            message_id: self.message_id.as_deref(),
+            response_id: self.response_id.as_deref(),
+            turn: self.turn,
+            name: &self.name,
+            category: self.category,
+            mcp_server: self.server.as_deref(),
+            input: self.input.as_deref(),
+            command: self.command.as_deref(),
+            file_path: self.file.as_deref(),
+            status: end.status,
+            exit_code: end.exit_code,
+            output: end.output.as_deref(),
+            started_at: self.started_at,
+            ended_at: end.ended_at,
+            duration_ms: end.duration_ms.or(self.duration_ms),
+            child_session_id: self.child.as_deref(),
+            is_sidechain: self.is_sidechain,
+            source_line: self.line,
+            ..ToolCallRow::default()
+        };
+        out.tool_call(row, self.is_copy)
+    }
+}
+
+/// The calls of a session that have no result yet.
+#[derive(Default)]
+pub(in crate::agents) struct Calls {
+    /// By `seq`.
+    open: BTreeMap<i64, Call>,
+    /// By id; also of calls that are no longer open.
+    seqs: HashMap<String, i64>,
+}
+
+impl Calls {
+    /// Above this number of open calls, a text is not searched for their names.
+    const MAX_SEARCHED: usize = 1000;
+
+    /// Adds a call.
+    pub(super) fn open(&mut self, call: Call) {
+        self.seqs.insert(call.id.clone(), call.seq);
+        self.open.insert(call.seq, call);
+    }
+
+    /// Removes the call of that id, because its result came.
+    pub(in crate::agents) fn take(&mut self, id: &str) -> Option<Call> {
+        self.seqs.remove(id).and_then(|seq| self.open.remove(&seq))
+    }
+
+    /// Returns the open call of that id.
+    pub(in crate::agents) fn get(&mut self, id: &str) -> Option<&mut Call> {
+        self.seqs.get(id).and_then(|seq| self.open.get_mut(seq))
+    }
+
+    /// Returns the newest open call.
+    pub(in crate::agents) fn last(&mut self) -> Option<&mut Call> {
+        self.open.values_mut().next_back()
+    }
+
+    /// Removes the open calls that a text mentions, or all if it mentions none.
+    pub(in crate::agents) fn take_mentioned(&mut self, text: &str) -> Vec<Call> {
+        let is_mentioned = |call: &Call| text.contains(&call.name) || text.contains(&call.id);
+        if self.open.len() <= Self::MAX_SEARCHED && self.open.values().any(is_mentioned) {
+            return self.open.extract_if(.., |_, call| is_mentioned(call)).map(|(_, call)| call).collect();
+        }
+        std::mem::take(&mut self.open).into_values().collect()
+    }
+
+    /// Pushes the calls that got no result.
+    pub(in crate::agents) fn push_pending(&self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let pending = |call: &Call| Outcome { status: call.status, ..Outcome::default() };
+        self.open.values().try_for_each(|call| call.push(session, &pending(call), out))
+    }
+}

@@ -1,0 +1,191 @@
+//! One conversation: gives each record its number, turn and parent.
+
+use super::calls::{Call, Calls, Outcome};
+use super::facts::keep_earlier;
+use crate::agents::ids::Prints;
+use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
+use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
+
+/// A session while its records are read.
+#[derive(Default)]
+pub(in crate::agents) struct Thread {
+    pub(in crate::agents) facts: Facts,
+    pub(in crate::agents) calls: Calls,
+    /// Names records that have no id.
+    pub(in crate::agents) prints: Prints,
+    pub(in crate::agents) cwd: Option<String>,
+    pub(in crate::agents) is_sidechain: bool,
+    /// From 1; none before the first prompt.
+    pub(in crate::agents) turn: Option<i64>,
+    /// Number of the next record.
+    pub(in crate::agents) seq: i64,
+    /// Id of the last message, which the next one follows.
+    before: Option<String>,
+    reply: Option<String>,
+    ids: KeySet,
+    has_rows: bool,
+}
+
+/// A record's id, and where and when it was written.
+#[derive(Clone, Copy, Default)]
+pub(in crate::agents) struct Position<'r> {
+    pub(in crate::agents) id: &'r str,
+    /// Microseconds since 1970.
+    pub(in crate::agents) moment: Option<i64>,
+    /// Line of the source, from 1.
+    pub(in crate::agents) line: Option<i64>,
+    /// True if the record was copied from another session.
+    pub(in crate::agents) is_copy: bool,
+}
+
+impl<'r> Position<'r> {
+    pub(in crate::agents) fn new(id: &'r str, moment: Option<i64>) -> Self {
+        Self { id, moment, ..Self::default() }
+    }
+
+    pub(in crate::agents) fn on_line(id: &'r str, moment: Option<i64>, line: u64) -> Self {
+        Self { line: i64::try_from(line).ok(), ..Self::new(id, moment) }
+    }
+}
+
+impl Thread {
+    /// A session whose messages follow each other, in the folder of its project.
+    pub(in crate::agents) fn new(facts: Facts) -> Self {
+        Self { cwd: facts.project_path.clone(), facts, ..Self::default() }
+    }
+
+    pub(in crate::agents) fn id(&self) -> &str {
+        &self.facts.session_id
+    }
+
+    pub(in crate::agents) fn begin_turn(&mut self) {
+        self.turn = Some(self.turn.unwrap_or(0) + 1);
+        self.reply = None;
+    }
+
+    /// Number of the last record.
+    pub(in crate::agents) fn last_seq(&self) -> i64 {
+        (self.seq - 1).max(0)
+    }
+
+    /// Id of the last reply of the turn.
+    pub(in crate::agents) fn last_reply(&self) -> Option<&str> {
+        self.reply.as_deref()
+    }
+
+    /// Notes an id. True if the session did not have it.
+    pub(in crate::agents) fn is_new(&mut self, kind: Kind, id: &str) -> bool {
+        self.ids.insert(key("", kind, id))
+    }
+
+    /// True if the session has the id.
+    pub(in crate::agents) fn has(&self, kind: Kind, id: &str) -> bool {
+        self.ids.contains(&key("", kind, id))
+    }
+
+    /// The id of a record that has none, unique over all sessions.
+    pub(in crate::agents) fn print<'t>(
+        &mut self,
+        role: &str,
+        moment: Option<i64>,
+        said: impl IntoIterator<Item = &'t str>,
+    ) -> String {
+        format!("{}#{}", self.facts.session_id, self.prints.name(role, moment, said))
+    }
+
+    /// Adds a message. Its row holds what differs between messages. False if the session has the message.
+    pub(in crate::agents) fn message(
+        &mut self,
+        at: &Position<'_>,
+        row: MessageRow<'_>,
+        out: &mut Sink<'_>,
+    ) -> Result<bool, Reject> {
+        if !self.is_new(Kind::Message, at.id) {
+            return Ok(false);
+        }
+        keep_earlier(&mut self.facts.first_moment, at.moment);
+        if row.kind == MessageKind::Reply {
+            self.reply = Some(at.id.to_owned());
+        }
+        let row = MessageRow {
+            session_id: &self.facts.session_id,
+            seq: self.seq,
+            message_id: at.id,
+            parent_id: self.before.as_deref(),
+            turn: self.turn,
+            timestamp: at.moment,
+            cwd: row.cwd.or(self.cwd.as_deref()),
+            is_sidechain: self.is_sidechain,
+            source_line: at.line,
+            ..row.shorten()
+        };
+        out.message(row, at.is_copy)?;
+        self.seq += 1;
+        self.has_rows = true;
+        self.before = Some(at.id.to_owned());
+        Ok(true)
+    }
+
+    /// Adds a billed response; `seq` is that of its message.
+    pub(in crate::agents) fn bill(
+        &mut self,
+        at: &Position<'_>,
+        row: UsageRow<'_>,
+        seq: i64,
+        out: &mut Sink<'_>,
+    ) -> Result<(), Reject> {
+        self.has_rows = true;
+        let row = UsageRow {
+            session_id: &self.facts.session_id,
+            timestamp: row.timestamp.or(at.moment),
+            is_sidechain: self.is_sidechain,
+            source_line: at.line,
+            ..row.shorten()
+        };
+        out.usage(row, seq, at.is_copy)
+    }
+
+    /// Opens a call, which waits for its result. False if the session has the call.
+    pub(in crate::agents) fn open_call(&mut self, at: &Position<'_>, call: Call) -> bool {
+        let is_new = self.is_new(Kind::ToolCall, &call.id);
+        if is_new {
+            let call = Call { started_at: at.moment, ..self.number_call(at, call) };
+            self.calls.open(call);
+        }
+        is_new
+    }
+
+    /// Numbers a call that is not opened, because its result is known.
+    pub(in crate::agents) fn number_call(&mut self, at: &Position<'_>, call: Call) -> Call {
+        self.has_rows = true;
+        self.seq += 1;
+        let (seq, turn, is_sidechain) = (self.seq - 1, self.turn, self.is_sidechain);
+        Call { seq, turn, is_sidechain, line: at.line, is_copy: at.is_copy, ..call }
+    }
+
+    /// Adds a call that ended.
+    pub(in crate::agents) fn close_call(
+        &self,
+        call: &Call,
+        end: &Outcome<'_>,
+        out: &mut Sink<'_>,
+    ) -> Result<(), Reject> {
+        call.push(&self.facts.session_id, end, out)
+    }
+
+    /// Completes the session. A session without rows leaves nothing.
+    pub(in crate::agents) fn finish(self, out: &mut Sink<'_>) -> Result<(), Reject> {
+        self.calls.push_pending(&self.facts.session_id, out)?;
+        if !self.has_rows {
+            out.discard_session();
+            return Ok(());
+        }
+        out.claim(session_key(out.agent(), &self.facts.session_id), false);
+        out.end_session(self.facts)
+    }
+}
+
+/// A message of which nothing else is known.
+pub(in crate::agents) fn blank<'r>(role: Role, kind: MessageKind) -> MessageRow<'r> {
+    MessageRow { role, kind, ..MessageRow::default() }
+}
