@@ -1,10 +1,14 @@
 //! The key of a tool call's request: equal for equal arguments, whatever their order and spacing.
 
 use std::borrow::Cow;
+use std::fmt::{self, Formatter};
+
+use serde::Deserializer as _;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::hashing::Pieces;
 use crate::source::records::Fields;
-use crate::source::unescape;
 
 /// Arguments that only describe the call in other words.
 const DESCRIBED: [&str; 5] = ["command", "cmd", "script", "code", "prompt"];
@@ -35,8 +39,7 @@ pub(super) fn input_key(tool: &str, input: &str) -> u64 {
 pub(crate) struct Request<'j>(Vec<(Cow<'j, str>, &'j str)>);
 
 impl<'j> Request<'j> {
-    /// Parses the arguments if the JSON is an object. The JSON is valid, so only the beginnings and ends of entries are
-    /// searched.
+    /// Parses the arguments if the JSON is an object.
     pub(crate) fn of(json: &'j str) -> Option<Self> {
         entries(json).map(Self)
     }
@@ -59,86 +62,36 @@ const MAX_ENTRIES: usize = 10_000;
 
 /// Returns the entries of a JSON object with their raw values, or `None` if the text is no object or has too many.
 fn entries(json: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
-    let mut scan = Scan { bytes: json.as_bytes(), at: 0 };
-    let mut entries = Vec::new();
-    scan.expect(b'{')?;
-    if scan.expect(b'}').is_none() {
-        loop {
-            let key = scan.value()?;
-            scan.expect(b':')?;
-            let value = scan.value()?;
-            entries.push((unescape(json.get(key)?)?, json.get(value)?));
+    let mut parser = serde_json::Deserializer::from_str(json);
+    let entries = parser.deserialize_map(Entries).ok()?;
+    parser.end().ok().map(|()| entries)
+}
+
+/// Reads the entries of an object.
+struct Entries;
+
+impl<'j> Visitor<'j> for Entries {
+    type Value = Vec<(Cow<'j, str>, &'j str)>;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'j>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((key, value)) = map.next_entry::<Key<'j>, &'j RawValue>()? {
+            entries.push((key.0, value.get()));
             if entries.len() > MAX_ENTRIES {
-                return None;
-            }
-            if scan.expect(b',').is_none() {
-                break scan.expect(b'}')?;
+                return Err(A::Error::custom("too many arguments"));
             }
         }
-    }
-    scan.skip_space();
-    (scan.at == json.len()).then_some(entries)
-}
-
-/// A position in a JSON text.
-struct Scan<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Scan<'_> {
-    fn skip_space(&mut self) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    }
-
-    /// Skips a sign, if it comes next.
-    fn expect(&mut self, sign: u8) -> Option<()> {
-        self.skip_space();
-        (*self.bytes.get(self.at)? == sign).then(|| self.at += 1)
-    }
-
-    /// Skips the next value, and returns it.
-    fn value(&mut self) -> Option<std::ops::Range<usize>> {
-        self.skip_space();
-        let from = self.at;
-        let mut depth = 0_usize;
-        loop {
-            match self.bytes.get(self.at)? {
-                b'"' => self.skip_text()?,
-                b'{' | b'[' => (depth, self.at) = (depth + 1, self.at + 1),
-                b'}' | b']' if depth > 0 => (depth, self.at) = (depth - 1, self.at + 1),
-                b':' | b',' | b' ' | b'\n' | b'\r' | b'\t' if depth > 0 => self.at += 1,
-                _ => self.skip_word()?,
-            }
-            if depth == 0 {
-                return Some(from..self.at);
-            }
-        }
-    }
-
-    /// Skips a quoted text. A quote is part of the text after an odd number of backslashes. Most backslashes of a text
-    /// come before other letters, and need no check.
-    fn skip_text(&mut self) -> Option<()> {
-        let from = self.at + 1;
-        let text = self.bytes.get(from..)?;
-        let is_end = |at: &usize| {
-            let before = text.get(..*at).unwrap_or_default();
-            before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0
-        };
-        let end = memchr::memchr_iter(b'"', text).find(is_end)?;
-        self.at = from + end + 1;
-        Some(())
-    }
-
-    /// Skips a number, or `true`, `false` or `null`.
-    fn skip_word(&mut self) -> Option<()> {
-        let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-        let length = self.bytes.get(self.at..)?.iter().take_while(is_part).count();
-        self.at += length;
-        (length > 0).then_some(())
+        Ok(entries)
     }
 }
+
+/// A key, borrowed if it has no escapes.
+#[derive(serde::Deserialize)]
+struct Key<'j>(#[serde(borrow)] Cow<'j, str>);
 
 #[cfg(test)]
 mod tests {
