@@ -9,14 +9,23 @@ use rayon::prelude::*;
 use super::balance::{self, Balance};
 use super::group::{NewPart, Outcome, SessionOut};
 use super::plan::Plan;
-use super::policy::Policy;
 use super::read::Read;
-use super::{Shared, projects, report, resolve, sessions};
+use super::{Run, Shared, projects, report, resolve, sessions};
 use crate::error::{Error, Result};
 use crate::lake::commit::Step;
 use crate::lake::layout::{Layout, PartName};
-use crate::lake::manifest::{Manifest, PartEntry, SourceEntry};
+use crate::lake::ledger::Ledger;
+use crate::lake::manifest::{Manifest, PartEntry, SessionEntry, SourceEntry};
 use crate::tables::{LAKE_TABLES, SESSIONS, SourceState};
+
+/// What a pass wrote, for the new manifest.
+pub(super) struct Staged {
+    parts: Vec<(NewPart, Vec<SessionEntry>)>,
+    ledger: Ledger,
+    project_paths: BTreeSet<String>,
+    reads: Vec<Read>,
+    written: report::Written,
+}
 
 /// Everything that a commit needs.
 pub(super) struct Finished {
@@ -26,14 +35,8 @@ pub(super) struct Finished {
     pub(super) written: report::Written,
 }
 
-/// Writes the sessions' files and the new manifest, and lists the steps of the commit.
-pub(super) fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -> Result<Finished> {
-    let mut manifest = shared.manifest.clone();
-    manifest.generation += 1;
-    // A run that reads only a part of the sources leaves the others for a later run with the new policy.
-    if manifest.policy.is_empty() || shared.run.options.looks_at_everything() {
-        manifest.policy = Policy::of(shared.run.options).stored();
-    }
+/// Writes the sessions' files.
+pub(super) fn write_sessions(shared: &mut Shared<'_>, outcomes: Vec<Outcome>) -> Result<Staged> {
     let mut notes = resolve::session_notes(shared);
     let mut parts: Vec<NewPart> = Vec::new();
     let mut reads: Vec<Read> = Vec::new();
@@ -49,26 +52,36 @@ pub(super) fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -
     }
     reads.sort_by(|a, b| a.planned.name.cmp(&b.planned.name));
     reads.dedup_by(|a, b| a.planned.name == b.planned.name);
-    manifest.ledger = balance::settled(shared, &parts)?;
-    projects::tell(&mut manifest, &parts, &mut notes);
+    let ledger = balance::settled(shared, &parts)?;
+    let project_paths = projects::tell(shared.manifest, &parts, &mut notes);
     let touched: HashSet<PartName> = parts.iter().map(|part| part.name.clone()).collect();
     parts.extend(parts_with_new_notes(shared, &notes, &touched));
     parts.sort_by(|a, b| a.name.cmp(&b.name));
-    let mut steps = Vec::new();
     let mut written = report::Written::default();
     for part in &parts {
         written.add_new_sessions(part);
     }
     // Freed first: the sessions' rows and the manifest are built in the memory of millions of claims.
-    let spent = std::mem::take(&mut *shared.owners());
-    let write = || parts.par_iter_mut().map(|part| sessions::write(shared, part, &notes)).collect::<Result<Vec<_>>>();
-    let (sessions, ()) = rayon::join(write, || drop(spent));
-    let sessions = sessions?;
-    for (mut part, (file, entries)) in parts.into_iter().zip(sessions) {
-        if let Some(slot) = part.files.first_mut() {
-            *slot = file;
-        }
-        place_part(shared, part, entries, &mut manifest, &mut steps, &mut written)?;
+    let spent = (std::mem::take(&mut shared.owners), std::mem::take(&mut shared.old));
+    let shared: &Shared<'_> = shared;
+    let write = || parts.into_par_iter().map(|part| sessions::write(shared, part, &notes)).collect::<Result<Vec<_>>>();
+    let (parts, ()) = rayon::join(write, || drop(spent));
+    Ok(Staged { parts: parts?, ledger, project_paths, reads, written })
+}
+
+/// Brings the manifest up to date with what was written, and lists the steps of the commit. It takes the old manifest,
+/// because two of them would need much memory.
+pub(super) fn finish(run: Run<'_>, plan: &Plan, mut manifest: Manifest, staged: Staged) -> Result<Finished> {
+    let Staged { parts, ledger, project_paths, reads, mut written } = staged;
+    manifest.generation += 1;
+    // A run that reads only a part of the sources leaves the others for a later run with the new policy.
+    if manifest.policy.is_empty() || run.options.looks_at_everything() {
+        manifest.policy = run.policy.stored();
+    }
+    (manifest.ledger, manifest.project_paths) = (ledger, project_paths);
+    let mut steps = Vec::new();
+    for (part, entries) in parts {
+        place_part(run.layout, part, entries, &mut manifest, &mut steps, &mut written)?;
     }
     for name in &plan.vanished {
         if let Some(entry) = manifest.sources.get_mut(name) {
@@ -76,8 +89,7 @@ pub(super) fn finish(shared: &Shared<'_>, plan: &Plan, outcomes: Vec<Outcome>) -
         }
     }
     for read in &reads {
-        let entry = source_entry(shared, read);
-        manifest.sources.insert(read.planned.name.to_string(), entry);
+        manifest.sources.insert(read.planned.name.to_string(), source_entry(run.now, read));
     }
     count_rows(&mut manifest);
     Ok(Finished { steps, manifest, reads, written })
@@ -110,15 +122,15 @@ fn parts_with_new_notes(shared: &Shared<'_>, notes: &sessions::AllNotes, touched
 }
 
 fn place_part(
-    shared: &Shared<'_>,
+    layout: &Layout,
     part: NewPart,
-    sessions: Vec<crate::lake::manifest::SessionEntry>,
+    sessions: Vec<SessionEntry>,
     manifest: &mut Manifest,
     steps: &mut Vec<Step>,
     written: &mut report::Written,
 ) -> Result<()> {
     let relative = |path: &std::path::Path| {
-        path.strip_prefix(shared.run.layout.root())
+        path.strip_prefix(layout.root())
             .map(|path| path.to_string_lossy().into_owned())
             .map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
     };
@@ -154,7 +166,7 @@ fn place_part(
     Ok(())
 }
 
-fn source_entry(shared: &Shared<'_>, read: &Read) -> SourceEntry {
+fn source_entry(now: i64, read: &Read) -> SourceEntry {
     let report = &read.report;
     let list = |pairs: Vec<(String, u64)>| {
         let texts: Vec<String> = pairs.into_iter().map(|(name, count)| format!("{name}: {count}")).collect();
@@ -174,7 +186,7 @@ fn source_entry(shared: &Shared<'_>, read: &Read) -> SourceEntry {
         unknown: list(report.unknown.clone().into_iter().collect()),
         redactions: list(report.redactions.iter().map(|(kind, count)| (kind.to_owned(), count)).collect()),
         rows: [0; 4],
-        extracted_at: shared.run.now,
+        extracted_at: now,
         llrem_version: env!("CARGO_PKG_VERSION").to_owned(),
         notes: read.notes.clone(),
         extent: read.extent.clone(),

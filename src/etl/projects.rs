@@ -27,9 +27,10 @@ pub(super) fn add_new(outcomes: &[Outcome], known: &mut BTreeSet<String>) -> Vec
     folders
 }
 
-/// Adds the paths of new sessions to the known ones, and sets each session's project.
-pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNotes) {
-    manifest.project_paths.extend(new.iter().flat_map(|part| &part.projects).cloned());
+/// Sets the project of sessions that know only its hash. Returns all known paths, with those of new sessions.
+pub(super) fn tell(manifest: &Manifest, new: &[NewPart], notes: &mut AllNotes) -> BTreeSet<String> {
+    let named = new.iter().flat_map(|part| &part.projects);
+    let known: BTreeSet<String> = manifest.project_paths.iter().chain(named).cloned().collect();
     let written = new.iter().flat_map(|part| part.sessions.iter().map(move |session| (&part.name, &session.entry)));
     let replaced: HashSet<&PartName> = new.iter().map(|part| &part.name).collect();
     let kept = manifest.parts.iter().filter(|(name, _)| !replaced.contains(name));
@@ -37,9 +38,9 @@ pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNote
     let mut nameless: Vec<(&PartName, &SessionEntry)> = written.chain(kept).collect();
     nameless.retain(|(_, entry)| entry.project_hash.is_some());
     if nameless.is_empty() {
-        return;
+        return known;
     }
-    let hashed = manifest.project_paths.iter().map(|path| (hash_of(path), path));
+    let hashed = known.iter().map(|path| (hash_of(path), path));
     let paths: HashMap<String, &String> = hashed.flat_map(|(hash, path)| [(cut(&hash), path), (hash, path)]).collect();
     for (part, entry) in nameless {
         let path = entry.project_hash.as_ref().and_then(|hash| paths.get(hash));
@@ -48,6 +49,7 @@ pub(super) fn tell(manifest: &mut Manifest, new: &[NewPart], notes: &mut AllNote
             said.project_path = Some((*path).clone());
         }
     }
+    known
 }
 
 /// Returns the first half of a hash, which Kiro IDE uses as the name of a workspace's folder.

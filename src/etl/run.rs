@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::damaged::Damaged;
 use super::dry_run::dry_run;
-use super::finish::{Finished, finish};
+use super::finish::{finish, write_sessions};
 use super::fold::{FoldLimits, fold};
 use super::open::{open_manifest, refuse_others};
 use super::pass::Pass;
@@ -22,7 +22,6 @@ use crate::lake::layout::Layout;
 use crate::lake::lock::Lock;
 use crate::lake::manifest::Manifest;
 use crate::lake::suspects::{Breadcrumbs, Suspects};
-use crate::lake::syncer::Syncer;
 use crate::lake::{RunRecord, append_run, commit, fs};
 use crate::pricing::PriceTable;
 use crate::shown;
@@ -130,7 +129,7 @@ fn run_pass(run: Run<'_>, mut manifest: Manifest, record: &mut RunRecord) -> Res
     let has_news = !plan.changed.is_empty() || !plan.vanished.is_empty() || manifest.generation == 0;
     let has_work = has_news || !damaged.parts.is_empty() || is_outdated(&manifest) || settles_policy(run, &manifest);
     let summary = if has_work {
-        read_and_commit(run, &manifest, &mut plan, &damaged, own_prices, record)?
+        read_and_commit(run, manifest, &mut plan, &damaged, own_prices, record)?
     } else {
         fold(run.layout, &mut manifest, run.now, &FoldLimits::LATER)?;
         report::summary(run, &plan, &[], &manifest)
@@ -142,38 +141,31 @@ fn run_pass(run: Run<'_>, mut manifest: Manifest, record: &mut RunRecord) -> Res
 /// Reads the sources of the plan, writes their rows, commits them, and folds small files.
 fn read_and_commit(
     run: Run<'_>,
-    manifest: &Manifest,
+    manifest: Manifest,
     plan: &mut Plan,
     damaged: &Damaged,
     own_prices: Option<PriceTable>,
     record: &mut RunRecord,
 ) -> Result<Summary> {
-    let (shared, groups) = prepare(run, manifest, plan, damaged, own_prices)?;
+    let limits = if manifest.generation == 0 { &FoldLimits::AT_FIRST } else { &FoldLimits::LATER };
+    let (mut shared, groups) = prepare(run, &manifest, plan, damaged, own_prices)?;
     let outcomes = process_until_settled(&shared, plan, groups)?;
     record.sources_seen = count(plan.found.len());
     run.progress.stage("committing");
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
-    let mut finished = finish(&shared, plan, outcomes).map_err(with_need(&shared, bytes_read))?;
+    let staged = write_sessions(&mut shared, outcomes).map_err(with_need(&shared, bytes_read))?;
+    let Shared { syncer, .. } = shared;
+    let mut finished = finish(run, plan, manifest, staged)?;
     finished.steps.extend(damaged.removals(&finished.steps));
     check_interrupt()?;
     run.breadcrumbs.clear();
-    let Shared { syncer, old, .. } = shared;
-    commit_while_freeing(run.layout, syncer, &mut finished, old)?;
+    commit::commit(run.layout, syncer, finished.steps, &finished.manifest)?;
     report::count_problems(record, &finished.reads);
-    let limits = if manifest.generation == 0 { &FoldLimits::AT_FIRST } else { &FoldLimits::LATER };
     tidy(run.layout, &mut finished.manifest, run.now, limits).map_err(Error::after_commit(run.layout.root()))?;
     let mut summary = report::summary(run, plan, &finished.reads, &finished.manifest);
     finished.written.add_to(&mut summary);
     summary.bytes_read = bytes_read;
     Ok(summary)
-}
-
-/// Frees the memory of millions of claims while the commit waits for the disk.
-fn commit_while_freeing(layout: &Layout, syncer: Syncer, finished: &mut Finished, spent: impl Send) -> Result<()> {
-    let steps = std::mem::take(&mut finished.steps);
-    let commit = || commit::commit(layout, syncer, steps, &finished.manifest);
-    let (committed, ()) = rayon::join(commit, || drop(spent));
-    committed
 }
 
 /// Folds small files after the commit. If it fails, the new rows stay in the lake.

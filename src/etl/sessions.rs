@@ -13,18 +13,13 @@ use crate::extract::Facts;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::SessionEntry;
 use crate::lake::part::{self, PartWriter};
-use crate::lake::table_writer::StagedFile;
 use crate::tables::{SESSIONS, SessionColumns, SessionKind, SessionRow, Sessions};
 
 /// Notes of other sources, by agent and session.
 pub(super) type AllNotes = BTreeMap<(String, String), SessionNotes>;
 
-/// Writes the sessions' file of a part. Returns the file and the sessions' entries for the manifest.
-pub(super) fn write(
-    shared: &Shared<'_>,
-    part: &mut NewPart,
-    notes: &AllNotes,
-) -> Result<(Option<StagedFile>, Vec<SessionEntry>)> {
+/// Writes the sessions' file of a part. Returns the part with the file, and the sessions' entries for the manifest.
+pub(super) fn write(shared: &Shared<'_>, mut part: NewPart, notes: &AllNotes) -> Result<(NewPart, Vec<SessionEntry>)> {
     let (mut old, mut new) = (SessionRows::new(), SessionRows::new());
     if part.sessions.iter().any(|session| !session.is_new) {
         old = old_rows(shared, &part.name)?;
@@ -43,8 +38,9 @@ pub(super) fn write(
     }
     let mut writer = PartWriter::new(&shared.run.layout.staging(), &shared.stage_name(), &shared.syncer);
     writer.write(0, &rows.finish()?)?;
-    let [file, ..] = writer.finish()?;
-    Ok((file, entries))
+    let ([of_sessions, ..], [staged, ..]) = (&mut part.files, writer.finish()?);
+    *of_sessions = staged;
+    Ok((part, entries))
 }
 
 /// Adds notes of other sources to the row of a session. A title of its own source stays; a title that comes from a
