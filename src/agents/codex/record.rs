@@ -28,20 +28,8 @@ record! {
         cwd: Text<'a> = "cwd",
         model: Text<'a> = "model",
         version: Text<'a> = "cli_version" | "version",
-        calls: List<Object<SimpleCall<'a>>> = "tool_calls",
-        usage: Object<Tokens<'a>> = "usage" | "token_usage",
-        exit_code: Number = "exit_code",
-        duration_ms: Fraction = "duration_ms",
-        success: Raw<'a> = "success",
     }
     ignores ["instructions", "metadata", "phase", "end_turn", "originator", "source", "model_provider"]
-
-    /// A call of the simplified form.
-    SimpleCall<'a> {
-        id: Text<'a> = "id" | "call_id",
-        name: Text<'a> = "name",
-        arguments: Raw<'a> = "arguments" | "input",
-    }
 
     /// What a thread is: the first one of a file is the file's own.
     Meta<'a> {

@@ -6,7 +6,6 @@ mod events;
 mod ids;
 mod meta;
 mod replies;
-mod simple;
 mod usage;
 mod users;
 
@@ -240,7 +239,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         }
     }
 
-    /// Takes a line without an envelope: 0.2 to 0.31, or the simplified form.
+    /// Takes a line without an envelope: 0.2 to 0.31.
     fn take_bare(&mut self, spot: Spot, kind: &str, line: &Line<'_>) -> Result<(), Reject> {
         if line.record_type.get().is_some() {
             return Ok(());
@@ -251,7 +250,6 @@ impl<'o, 'a> Rollout<'o, 'a> {
                 Ok(())
             }
             kind if ITEMS.contains(&kind) => self.take_item(spot, &item_of(line)),
-            "metadata" | "user_turn" | "agent_response" | "tool_result" => self.take_simple(spot, kind, line),
             kind => {
                 self.out.unknown(&format!("record {kind}"));
                 Ok(())

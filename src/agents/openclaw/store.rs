@@ -217,7 +217,18 @@ impl Reader<'_, '_> {
 
 /// The sessions as nodes (what they are called) and windows (one a session, several a node) list them.
 fn members(database: &Database) -> Result<Vec<Member>, Reject> {
-    let mut nodes: BTreeMap<String, Member> = BTreeMap::new();
+    let nodes = nodes(database)?;
+    let mut members = windows(database, &nodes)?;
+    members.sort_by_key(|member| member.began);
+    let in_windows: BTreeSet<&String> = members.iter().map(|member| &member.session_id).collect();
+    let alone: Vec<Member> = nodes.into_values().filter(|node| !in_windows.contains(&node.session_id)).collect();
+    members.extend(alone);
+    Ok(members)
+}
+
+/// Returns the nodes by their keys, each with its present session.
+fn nodes(database: &Database) -> Result<BTreeMap<String, Member>, Reject> {
+    let mut nodes = BTreeMap::new();
     let columns = [
         "session_key",
         "current_session_id",
@@ -234,27 +245,20 @@ fn members(database: &Database) -> Result<Vec<Member>, Reject> {
         let entry = entry.unwrap_or_default();
         let entry = repair(entry.as_bytes());
         let listed: Listed<'_> = serde_json::from_str(&entry).unwrap_or_default();
-        let member = listed.member(&key);
-        nodes.insert(
-            key,
-            Member {
-                session_id: current.unwrap_or(member.session_id),
-                title: label.or(display).or(member.title),
-                spawned_by: spawned_by.or(member.spawned_by),
-                parent_key: parent_key.or(member.parent_key),
-                forked_from: fork_source,
-                ..Member {
-                    session_id: String::new(),
-                    title: None,
-                    spawned_by: None,
-                    parent_key: None,
-                    forked_from: None,
-                    ..member
-                }
-            },
-        );
+        let mut node = listed.member(&key);
+        node.session_id = current.unwrap_or(node.session_id);
+        node.title = label.or(display).or(node.title);
+        node.spawned_by = spawned_by.or(node.spawned_by);
+        node.parent_key = parent_key.or(node.parent_key);
+        node.forked_from = fork_source;
+        nodes.insert(key, node);
     })?;
-    let mut members: Vec<Member> = Vec::new();
+    Ok(nodes)
+}
+
+/// Returns the sessions that the windows of nodes had.
+fn windows(database: &Database, nodes: &BTreeMap<String, Member>) -> Result<Vec<Member>, Reject> {
+    let mut members = Vec::new();
     let columns = [
         "session_key",
         "session_id",
@@ -268,25 +272,20 @@ fn members(database: &Database) -> Result<Vec<Member>, Reject> {
     each_row(database, WINDOWS, &columns, |texts| {
         let [key, session, created, reason, previous, spawned_by, parent_key, started] = texts;
         let (Some(key), Some(session_id)) = (key, session) else { return };
-        let node = nodes.get(&key).cloned().unwrap_or_else(|| Member { key: key.clone(), ..Member::default() });
-        let is_fork = reason.as_deref() == Some("fork");
+        let mut member = nodes.get(&key).cloned().unwrap_or_else(|| Member { key, ..Member::default() });
         let moment = |text: Option<String>| text?.parse().ok().and_then(crate::time::from_epoch);
+        let is_fork = reason.as_deref() == Some("fork");
         // The programs' sessions are those of the node's present session alone.
-        let programs = if node.session_id == session_id { node.programs.clone() } else { BTreeMap::new() };
-        members.push(Member {
-            began: moment(created).or_else(|| moment(started)),
-            spawned_by: spawned_by.or(node.spawned_by),
-            parent_key: parent_key.or(node.parent_key),
-            forked_from: node.forked_from.or(previous).filter(|origin| is_fork && *origin != session_id),
-            session_id,
-            programs,
-            ..Member { spawned_by: None, parent_key: None, forked_from: None, ..node }
-        });
+        if member.session_id != session_id {
+            member.programs = BTreeMap::new();
+        }
+        member.began = moment(created).or_else(|| moment(started));
+        member.spawned_by = spawned_by.or(member.spawned_by);
+        member.parent_key = parent_key.or(member.parent_key);
+        member.forked_from = member.forked_from.or(previous).filter(|origin| is_fork && *origin != session_id);
+        member.session_id = session_id;
+        members.push(member);
     })?;
-    members.sort_by_key(|member| member.began);
-    let in_windows: BTreeSet<&String> = members.iter().map(|member| &member.session_id).collect();
-    let alone: Vec<Member> = nodes.into_values().filter(|node| !in_windows.contains(&node.session_id)).collect();
-    members.extend(alone);
     Ok(members)
 }
 

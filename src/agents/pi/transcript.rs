@@ -197,20 +197,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             message.role.is("assistant")
                 && (self.dialect.writer)(message, &self.known) == super::dialect::Writer::Program
         });
-        let is_beside = is_of_program || entry.append_mode.is("side");
-        let parent = self.parent_of(kind, entry);
-        // Only what is said below a setting at the root leaves the branch before it.
-        let is_unsaid = message.is_none() && !matches!(kind, "compaction" | "branch_summary");
-        let is_at_root = match &parent {
-            Parent::Root => true,
-            Parent::Entry(above) => self.unsaid_roots.contains(above),
-            Parent::Before => false,
-        };
-        let begins = is_unsaid && is_at_root;
-        if let Some(entry_key) = entry_key.filter(|_| begins) {
-            self.unsaid_roots.insert(entry_key);
-        }
-        self.tree.add(entry_key, &parent, is_beside || begins, !matches!(kind, "label" | "custom"));
+        self.add_to_tree(kind, entry, entry_key, is_of_program || entry.append_mode.is("side"));
         let weak = self.known.forked_at.is_some_and(|forked| timestamp.is_some_and(|moment| moment < forked));
         let spot = Spot { entry, number, id, timestamp, weak };
         match (kind, message) {
@@ -247,6 +234,22 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Adds an entry below its parent. Only what is said below a setting at the root leaves the branch before it.
+    fn add_to_tree(&mut self, kind: &str, entry: &Entry<'_>, entry_key: Option<u64>, is_beside: bool) {
+        let parent = self.parent_of(kind, entry);
+        let is_unsaid = entry.message.0.is_none() && !matches!(kind, "compaction" | "branch_summary");
+        let is_at_root = match &parent {
+            Parent::Root => true,
+            Parent::Entry(above) => self.unsaid_roots.contains(above),
+            Parent::Before => false,
+        };
+        let begins = is_unsaid && is_at_root;
+        if let Some(entry_key) = entry_key.filter(|_| begins) {
+            self.unsaid_roots.insert(entry_key);
+        }
+        self.tree.add(entry_key, &parent, is_beside || begins, !matches!(kind, "label" | "custom"));
     }
 
     /// The entry's id with its moment, because eight digits are not unique, and forks copy both. Without an id (before

@@ -1,12 +1,9 @@
 //! Completes the word at the cursor.
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::Token;
-
 use super::commands::{COMMANDS, Offers, declared};
 use super::tokens::{End, Tokens};
 use crate::query::canned::Canned;
-use crate::tables::{LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES, TableDef};
+use crate::tables::{LAKE_TABLES, PARTITION_COLUMNS, STATE_TABLES};
 
 /// Keywords that are completed. The engine knows many more that nobody types here.
 const KEYWORDS: [&str; 73] = [
@@ -87,26 +84,27 @@ const KEYWORDS: [&str; 73] = [
 
 /// Every name that can be completed.
 pub(super) struct Names {
-    tables: Vec<Table>,
+    tables: Vec<&'static str>,
+    columns: Vec<&'static str>,
     functions: Vec<String>,
     queries: Vec<(String, Vec<String>)>,
-}
-
-struct Table {
-    name: &'static str,
-    columns: Vec<&'static str>,
 }
 
 impl Names {
     /// Collects the declared tables, the engine's functions, and the canned queries.
     pub(super) fn new(functions: Vec<String>, queries: &[Canned]) -> Self {
-        let stored = LAKE_TABLES.into_iter().map(|table| Table::of(table, true));
-        let state = STATE_TABLES.into_iter().map(|table| Table::of(table, false));
+        let tables = || LAKE_TABLES.into_iter().chain(STATE_TABLES);
+        let columns = tables().flat_map(|table| table.columns).map(|column| column.name);
         let queries = queries.iter().map(|query| {
             let parameters = query.parameters.iter().map(|parameter| parameter.name.clone());
             (query.name.clone(), parameters.collect())
         });
-        Self { tables: stored.chain(state).collect(), functions, queries: queries.collect() }
+        Self {
+            tables: tables().map(|table| table.name).collect(),
+            columns: columns.chain(PARTITION_COLUMNS.iter().map(|(name, _)| *name)).collect(),
+            functions,
+            queries: queries.collect(),
+        }
     }
 
     /// Returns the beginning of the word at the cursor, and its completions, the most likely first.
@@ -126,7 +124,7 @@ impl Names {
             .rfind(|letter: char| !is_of_word(letter))
             .map_or(0, |at| at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8));
         let word = before.get(start..).unwrap_or_default();
-        let mut found = self.sql(&Surroundings::of(text, start, self), word);
+        let mut found = self.sql(before.get(..start).unwrap_or_default().trim_end(), word);
         found.retain(|name| starts_with(name, word));
         (start, distinct(found))
     }
@@ -137,12 +135,11 @@ impl Names {
         let start = from + typed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let word = before.get(start..).unwrap_or_default();
         let earlier: Vec<&str> = before.get(from..start).unwrap_or_default().split_whitespace().collect();
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let mut found = match (earlier.as_slice(), earlier.first().and_then(|name| declared(name))) {
             ([], _) => COMMANDS.iter().flat_map(|declared| owned(declared.names)).collect(),
             ([_], Some(command)) => match command.offers {
                 Offers::Nothing => Vec::new(),
-                Offers::Tables => self.tables.iter().map(|table| table.name.to_owned()).collect(),
+                Offers::Tables => owned(&self.tables),
                 Offers::Queries => self.queries.iter().map(|(name, _)| name.clone()).collect(),
                 Offers::Words(words) => owned(words),
             },
@@ -156,170 +153,27 @@ impl Names {
         (start, found)
     }
 
-    fn sql(&self, around: &Surroundings<'_>, word: &str) -> Vec<String> {
-        let columns = |tables: &[&Table]| -> Vec<String> {
-            tables.iter().flat_map(|table| &table.columns).map(|name| (*name).to_owned()).collect()
-        };
-        let tables = || self.tables.iter().map(|table| table.name.to_owned());
-        let functions = || self.functions.iter().map(|name| format!("{name}("));
-        match &around.place {
-            Place::Column(table) => columns(&table.map_or(Vec::new(), |table| vec![table])),
-            Place::Table if word.is_empty() => tables().collect(),
-            Place::Table => tables().chain(functions()).chain(keywords(word)).collect(),
-            Place::Anywhere if word.is_empty() => columns(&around.named),
-            Place::Anywhere => {
-                let others: Vec<&Table> = self.tables.iter().collect();
-                let named = columns(&around.named).into_iter();
-                let known = named.chain(keywords(word)).chain(functions()).chain(tables());
-                known.chain(columns(&others)).collect()
-            }
+    /// Returns names for a word of SQL, which the text before it limits.
+    fn sql(&self, before: &str, word: &str) -> Vec<String> {
+        let functions = self.functions.iter().map(|name| format!("{name}("));
+        let last = before.rsplit(|letter| !is_of_word(letter)).next().unwrap_or_default();
+        if before.ends_with('.') {
+            return owned(&self.columns);
         }
-    }
-
-    fn table(&self, name: &str) -> Option<&Table> {
-        self.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
-    }
-}
-
-impl Table {
-    fn of(table: &TableDef, partitioned: bool) -> Self {
-        let partitions = PARTITION_COLUMNS.iter().map(|(name, _)| *name).filter(|_| partitioned);
-        Self { name: table.name, columns: partitions.chain(table.columns.iter().map(|column| column.name)).collect() }
-    }
-}
-
-/// The statement around a word.
-struct Surroundings<'a> {
-    /// The tables of its `from` and `join` clauses, in order.
-    named: Vec<&'a Table>,
-    /// The kind of the word.
-    place: Place<'a>,
-}
-
-enum Place<'a> {
-    /// A table, after `from` or `join`.
-    Table,
-    /// A column of this table, if it is known, after its name and a `.`.
-    Column(Option<&'a Table>),
-    /// Anything.
-    Anywhere,
-}
-
-impl<'a> Surroundings<'a> {
-    /// Analyses the statement around the word that begins at `start`.
-    fn of(text: &str, start: usize, names: &'a Names) -> Self {
-        let all = Tokens::of(text).tokens;
-        let is_end = |token: &Token| *token == Token::SemiColon;
-        let begin = all.iter().rposition(|(token, place)| is_end(token) && place.end <= start).map_or(0, |at| at + 1);
-        let statement = all.iter().skip(begin).take_while(|(token, place)| !is_end(token) || place.end <= start);
-        let mut reading = Reading::default();
-        let mut place = None;
-        for (token, at) in statement.filter(|(token, _)| !matches!(token, Token::Whitespace(_))) {
-            if at.start >= start && place.is_none() {
-                place = Some(reading.state);
-            }
-            reading.take(token, names);
+        if ["from", "join"].iter().any(|keyword| last.eq_ignore_ascii_case(keyword)) {
+            let functions = functions.filter(|_| !word.is_empty());
+            return owned(&self.tables).into_iter().chain(functions).collect();
         }
-        let place = match place.unwrap_or(reading.state) {
-            State::Table => Place::Table,
-            State::Qualified => Place::Column(qualifier(text, start).and_then(|name| reading.meant(&name, names))),
-            _ => Place::Anywhere,
-        };
-        Self { named: reading.named.into_iter().map(|(table, _)| table).collect(), place }
+        if word.is_empty() {
+            return Vec::new();
+        }
+        let words = keywords(word).chain(functions).chain(owned(&self.tables));
+        words.chain(owned(&self.columns)).collect()
     }
 }
 
-/// Returns the name before the `.` that precedes the word.
-fn qualifier(text: &str, start: usize) -> Option<String> {
-    let before = text.get(..start)?.trim_end().strip_suffix('.')?.trim_end();
-    Some(before.rsplit(|letter| !is_of_word(letter)).next()?.to_owned())
-}
-
-/// State while a statement is read word by word.
-#[derive(Default)]
-struct Reading<'a> {
-    state: State,
-    /// Tables with their aliases.
-    named: Vec<(&'a Table, Option<String>)>,
-    reads_tables: bool,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
-    #[default]
-    Other,
-    /// A table comes next.
-    Table,
-    /// After a table; its alias may follow.
-    Alias,
-    /// After a `.`.
-    Qualified,
-}
-
-impl<'a> Reading<'a> {
-    fn take(&mut self, token: &Token, names: &'a Names) {
-        self.state = match token {
-            Token::Period => State::Qualified,
-            Token::Comma if self.reads_tables => State::Table,
-            Token::Word(word) if matches!(word.keyword, Keyword::FROM | Keyword::JOIN) => {
-                self.reads_tables = true;
-                State::Table
-            }
-            Token::Word(word) if self.state == State::Table => match names.table(&word.value) {
-                Some(table) => {
-                    self.named.push((table, None));
-                    State::Alias
-                }
-                None => State::Other,
-            },
-            Token::Word(word) if self.state == State::Alias && word.keyword == Keyword::AS => State::Alias,
-            Token::Word(word) if self.state == State::Alias && !is_clause(word.keyword) => {
-                if let Some((_, alias)) = self.named.last_mut() {
-                    *alias = Some(word.value.clone());
-                }
-                State::Other
-            }
-            Token::Word(word) => {
-                self.reads_tables &= !is_clause(word.keyword);
-                State::Other
-            }
-            _ => State::Other,
-        };
-    }
-
-    fn meant(&self, name: &str, names: &'a Names) -> Option<&'a Table> {
-        let alias =
-            self.named.iter().find(|(_, alias)| alias.as_deref().is_some_and(|alias| alias.eq_ignore_ascii_case(name)));
-        alias.map(|(table, _)| *table).or_else(|| names.table(name))
-    }
-}
-
-/// True if the word begins a clause that names no table, or a join's condition.
-fn is_clause(keyword: Keyword) -> bool {
-    use Keyword as K;
-    matches!(
-        keyword,
-        K::SELECT
-            | K::WHERE
-            | K::GROUP
-            | K::ORDER
-            | K::HAVING
-            | K::LIMIT
-            | K::OFFSET
-            | K::ON
-            | K::USING
-            | K::UNION
-            | K::EXCEPT
-            | K::INTERSECT
-            | K::WINDOW
-            | K::JOIN
-            | K::LEFT
-            | K::RIGHT
-            | K::FULL
-            | K::INNER
-            | K::CROSS
-            | K::NATURAL
-    )
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// Returns keywords in the case of the typed word.
@@ -364,32 +218,16 @@ mod tests {
     }
 
     #[test]
-    fn tables_behind_from_and_join() {
+    fn names_of_tables_columns_and_functions() {
         let all = ["sessions", "messages", "tool_calls", "usage", "sources", "runs", "prices", "findings"];
         assert_eq!(at("select * from |"), all);
         assert_eq!(at("select * from usa|"), ["usage"]);
-        assert_eq!(at("select * from usage u join ses|"), ["sessions"]);
-        assert_eq!(at("select * from usage, to|"), ["tool_calls"]);
         assert_eq!(at("select * from gen|"), ["generate_series("]);
-    }
-
-    #[test]
-    fn columns_of_the_named_tables_come_first() {
-        assert_eq!(at("select mod| from usage"), ["model", "model_key", "models", "modified_at"]);
-        assert_eq!(at("select * from prices where mod|"), ["model", "models", "model_key", "modified_at"]);
-        assert_eq!(at("select | from runs")[..2], ["started_at", "ended_at"]);
-        assert_eq!(at("select 1 from usage; select |"), [""; 0]);
-        assert_eq!(at("select valid| ; select 1 from usage"), ["valid_from", "valid_until"]);
-        assert!(at("select mach| from usage").contains(&"machine".to_owned()));
-    }
-
-    #[test]
-    fn columns_of_a_table_by_its_name_or_other_name() {
-        assert_eq!(at("select u.mod| from usage as u join sessions s on true"), ["model", "model_key"]);
-        assert_eq!(at("select s.mod| from usage as u join sessions s on true"), ["models"]);
-        assert_eq!(at("select prices.th|"), ["threshold"]);
-        assert_eq!(at("select nobody.mod| from usage"), [""; 0]);
-        assert_eq!(at("select u.| from runs u where 1 = 1").len(), crate::tables::RUNS.columns.len());
+        assert_eq!(at("select mod| from usage"), ["models", "model", "model_key", "modified_at"]);
+        assert_eq!(at("select mach| from usage"), ["machine"]);
+        assert_eq!(at("select u.se| from usage u"), ["session_id", "seq", "service_tier", "sessions", "severity"]);
+        assert_eq!(at("select * from usage u join ses|"), ["sessions"]);
+        assert_eq!(at("select |"), [""; 0]);
     }
 
     #[test]
@@ -398,7 +236,6 @@ mod tests {
         assert_eq!(at("SEL|"), ["SELECT"]);
         assert_eq!(at("select cou|"), ["count("]);
         assert_eq!(at("select * from usage wher|"), ["where"]);
-        assert_eq!(at("|"), [""; 0]);
     }
 
     #[test]
