@@ -10,8 +10,8 @@ use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::FileEntry;
 use crate::lake::part;
 use crate::tables::{
-    LAKE_TABLES, MessageColumns, MessageRow, Messages, ToolCallColumns, ToolCallRow, ToolCalls, Usage, UsageColumns,
-    UsageRow,
+    LAKE_TABLES, MessageColumns, MessageRow, Messages, PerRecordTable, PerTable, ToolCallColumns, ToolCallRow,
+    ToolCalls, Usage, UsageColumns, UsageRow,
 };
 
 /// The old rows of a session that stay. The flag is true if the agent was just found to have dropped them.
@@ -42,7 +42,7 @@ impl Carry {
 /// The part of the lake that a rebuilt session keeps.
 pub(super) struct Carried {
     /// The rows that stay: messages, tool calls, usage.
-    pub(super) rows: [RecordBatch; 3],
+    pub(super) rows: PerRecordTable<RecordBatch>,
     /// The turn of every record that had one. A source may still have a record and no longer have its prompt.
     pub(super) turns: KeyMap<i64>,
 }
@@ -52,7 +52,7 @@ pub(super) fn rows(
     layout: &Layout,
     machine: &str,
     name: &PartName,
-    files: &[Option<FileEntry>; 4],
+    files: &PerTable<Option<FileEntry>>,
     carries: &HashMap<String, Carry>,
     now: i64,
 ) -> Result<HashMap<String, Carried>> {

@@ -16,7 +16,7 @@ use crate::lake::commit::Step;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::ledger::Ledger;
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry, SourceEntry};
-use crate::tables::{LAKE_TABLES, SESSIONS, SourceState};
+use crate::tables::{LAKE_TABLES, PerTable, SESSIONS, SourceState};
 
 /// What a pass wrote, for the new manifest.
 pub(super) struct Staged {
@@ -195,7 +195,7 @@ fn source_entry(now: i64, read: &Read) -> SourceEntry {
 
 /// Counts the rows of each source. A session's rows count for the source with most of its records.
 fn count_rows(manifest: &mut Manifest) {
-    let mut counts: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, PerTable<u64>> = BTreeMap::new();
     for session in manifest.parts.values().flat_map(|part| &part.sessions) {
         let Some(source) = session.sources.first() else { continue };
         let [messages, tool_calls, usage] = session.rows;

@@ -20,7 +20,7 @@ use crate::lake::manifest::{FileEntry, Manifest, PartEntry, SessionEntry};
 use crate::lake::part::{self, PartWriter};
 use crate::lake::syncer::Syncer;
 use crate::lake::table_writer::StagedFile;
-use crate::tables::{LAKE_TABLES, SESSIONS, SessionColumns, SessionRow, Sessions};
+use crate::tables::{LAKE_TABLES, PerTable, SESSIONS, SessionColumns, SessionRow, Sessions};
 
 /// Limits of a folded part.
 pub(super) struct FoldLimits {
@@ -125,7 +125,7 @@ struct Folded {
     name: PartName,
     bin: Vec<PartName>,
     sessions: Vec<SessionEntry>,
-    files: [Option<StagedFile>; 4],
+    files: PerTable<Option<StagedFile>>,
     /// Its claims, relative to the lake.
     claims: String,
 }
@@ -183,7 +183,7 @@ impl Folding<'_> {
             self.steps.push(Step::Remove { path: Layout::claims(old) });
         }
         self.steps.push(Step::Place { from: claims, to: Layout::claims(&name) });
-        let mut entries: [Option<FileEntry>; 4] = [const { None }; 4];
+        let mut entries: PerTable<Option<FileEntry>> = [const { None }; 4];
         for ((place, staged), entry) in files.into_iter().enumerate().zip(&mut entries) {
             let folder = self.exchanged.entry((place, name.agent.clone(), name.month.clone())).or_default();
             folder.1.extend(bin.iter().chain([&name]).cloned());

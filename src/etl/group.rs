@@ -24,7 +24,7 @@ use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
 use crate::lake::part::PartWriter;
 use crate::lake::table_writer::StagedFile;
 use crate::source::name_of;
-use crate::tables::Sessions;
+use crate::tables::{PerTable, Sessions};
 
 /// Bytes of sources whose sessions share a part: enough for few files, but few enough to rewrite one quickly.
 pub(super) const PART_WEIGHT: u64 = 16 << 20;
@@ -78,7 +78,7 @@ pub(super) struct Outcome {
 pub(super) struct NewPart {
     pub(super) name: PartName,
     /// Messages, tool calls, usage, and the sessions' file, which is written last.
-    pub(super) files: [Option<StagedFile>; 4],
+    pub(super) files: PerTable<Option<StagedFile>>,
     pub(super) claims: std::path::PathBuf,
     pub(super) claims_bytes: u64,
     pub(super) sessions: Vec<SessionOut>,

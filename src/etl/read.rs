@@ -16,7 +16,7 @@ use crate::identity::{KeySet, Reading, Record, Replica};
 use crate::lake::manifest::FATAL;
 use crate::source::records::take_out_of_range;
 use crate::source::{Extent, Fingerprint, RunCache, Scope, Source};
-use crate::tables::SourceState;
+use crate::tables::{PerRecordTable, SourceState};
 use crate::time::now;
 
 /// Sources from this size on are streamed: they are read twice, for claims and then for rows, and never held in memory.
@@ -140,7 +140,7 @@ pub(super) struct ReadSession {
     pub(super) replica: Replica,
     pub(super) facts: Facts,
     /// Messages, tool calls and usage; `None` if they are to be streamed.
-    pub(super) rows: Option<[Chunk; 3]>,
+    pub(super) rows: Option<PerRecordTable<Chunk>>,
     /// Facts that streaming needs in advance.
     foreseen: Foreseen,
     /// Number of its records.
@@ -318,7 +318,7 @@ impl ReadSession {
     pub(super) fn each_chunk(
         &mut self,
         shared: &Shared<'_>,
-        mut take: impl FnMut([Chunk; 3]) -> Result<()>,
+        mut take: impl FnMut(PerRecordTable<Chunk>) -> Result<()>,
     ) -> Result<()> {
         if let Some(chunks) = self.rows.take() {
             return take(chunks);
@@ -343,7 +343,7 @@ impl ReadSession {
     }
 }
 
-fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&[Chunk; 3]>) -> u64 {
+fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&PerRecordTable<Chunk>>) -> u64 {
     let mut hasher = Xxh3::new();
     // Two sources of a session that swap their content have changed.
     hasher.update(replica.source.as_bytes());

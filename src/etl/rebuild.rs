@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::extract::{Chunk, Facts};
 use crate::identity::{KeyMap, KeySet, Kind, Record, Replica, Seen, absorb, forget_held, key, session_key};
 use crate::lake::layout::PartName;
-use crate::tables::{LAKE_TABLES, MESSAGES, TOOL_CALLS, ToolCallColumns, UsageColumns};
+use crate::tables::{LAKE_TABLES, MESSAGES, PerRecordTable, TOOL_CALLS, ToolCallColumns, UsageColumns};
 
 /// A session that is being rebuilt.
 pub(super) struct Rebuilt {
@@ -193,7 +193,7 @@ impl Rebuilt {
     }
 
     /// Forgets the records whose rows were in lost files. `rows` are the rows of the lake that could be read.
-    pub(super) fn forget_lost(&mut self, agent: &str, rows: Option<&[RecordBatch; 3]>) {
+    pub(super) fn forget_lost(&mut self, agent: &str, rows: Option<&PerRecordTable<RecordBatch>>) {
         let mut places = [HashSet::new(), HashSet::new()];
         let mut responses = KeySet::default();
         if let Some([messages, tool_calls, usage]) = rows {
@@ -281,11 +281,11 @@ impl Rebuilt {
         shared: &Shared<'_>,
         agent: &str,
         carried: Option<Carried>,
-        mut take: impl FnMut(&[RecordBatch; 3]) -> Result<()>,
+        mut take: impl FnMut(&PerRecordTable<RecordBatch>) -> Result<()>,
     ) -> Result<Totals> {
         let mut totals = Totals::default();
         let is_simple = self.sources.len() == 1 && carried.is_none();
-        let mut gathered: Vec<(usize, [RecordBatch; 3])> = Vec::new();
+        let mut gathered: Vec<(usize, PerRecordTable<RecordBatch>)> = Vec::new();
         let mut turns = Turns::default();
         for (number, source) in self.sources.iter_mut().enumerate() {
             let owned = Owned::of(source);
@@ -336,10 +336,10 @@ impl Owned {
 
 fn own_rows(
     shared: &Shared<'_>,
-    mut chunks: [Chunk; 3],
+    mut chunks: PerRecordTable<Chunk>,
     owned: &Owned,
     places: &HashMap<i64, i64>,
-) -> Result<[RecordBatch; 3]> {
+) -> Result<PerRecordTable<RecordBatch>> {
     if !owned.has_all {
         for chunk in &mut chunks {
             chunk.retain(|key| owned.keys.contains(&key))?;
@@ -358,8 +358,8 @@ fn own_rows(
 pub(super) fn with_news(
     shared: &Shared<'_>,
     agent: &str,
-    [messages, tool_calls, usage]: [RecordBatch; 3],
-) -> Result<[RecordBatch; 3]> {
+    [messages, tool_calls, usage]: PerRecordTable<RecordBatch>,
+) -> Result<PerRecordTable<RecordBatch>> {
     let columns = ToolCallColumns::of(&tool_calls);
     let calls = (0..tool_calls.num_rows()).map(|row| key(agent, Kind::ToolCall, columns.call_id(row)));
     let calls = Chunk { keys: calls.collect(), batch: tool_calls.clone() };
@@ -381,8 +381,8 @@ fn placed(batch: RecordBatch, table: &crate::tables::TableDef, places: &HashMap<
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
-fn in_order(gathered: Vec<(usize, [RecordBatch; 3])>) -> Result<[RecordBatch; 3]> {
-    let mut tables: [Vec<RecordBatch>; 3] = Default::default();
+fn in_order(gathered: Vec<(usize, PerRecordTable<RecordBatch>)>) -> Result<PerRecordTable<RecordBatch>> {
+    let mut tables: PerRecordTable<Vec<RecordBatch>> = Default::default();
     for (_, batches) in gathered {
         tables.iter_mut().zip(batches).for_each(|(table, batch)| table.push(batch));
     }

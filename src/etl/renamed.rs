@@ -12,7 +12,7 @@ use super::read::ReadSession;
 use crate::error::Result;
 use crate::identity::{KeyMap, KeySet, Kind, Reading, Record, key};
 use crate::lake::layout::PartName;
-use crate::tables::{MessageColumns, ToolCallColumns, UsageColumns};
+use crate::tables::{MessageColumns, PerRecordTable, ToolCallColumns, UsageColumns};
 
 /// Marks, for each session that was read, the records of the lake that its sources now hold under other ids. Equal
 /// records are renamed as often as the sources hold them. Sources that are too large for memory are not compared.
@@ -84,7 +84,10 @@ fn new_records(shared: &Shared<'_>, agent: &str, session: &str, reads: &[ReadSes
 
 /// Returns the key of each record and a hash of its content. The hash excludes what may be added later and what depends
 /// on other records.
-fn records(agent: &str, [messages, tool_calls, usage]: &[RecordBatch; 3]) -> impl Iterator<Item = (u64, u64)> {
+fn records(
+    agent: &str,
+    [messages, tool_calls, usage]: &PerRecordTable<RecordBatch>,
+) -> impl Iterator<Item = (u64, u64)> {
     let columns = MessageColumns::of(messages);
     let messages = (0..messages.num_rows()).map(move |row| {
         let said = (columns.role(row), columns.timestamp(row), columns.text(row), columns.thinking(row));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 
-use crate::tables::{MessageColumns, MessageKind, Status, ToolCallColumns, UsageColumns, UsageGrain};
+use crate::tables::{MessageColumns, MessageKind, PerRecordTable, Status, ToolCallColumns, UsageColumns, UsageGrain};
 
 /// Longest time between two records that counts as active. Microseconds.
 const ACTIVE_GAP: i64 = 5 * 60 * 1_000_000;
@@ -47,7 +47,7 @@ pub(super) struct Totals {
 
 impl Totals {
     /// Adds rows of messages, tool calls and usage.
-    pub(super) fn add(&mut self, [messages, tool_calls, usage]: &[RecordBatch; 3]) {
+    pub(super) fn add(&mut self, [messages, tool_calls, usage]: &PerRecordTable<RecordBatch>) {
         let columns = MessageColumns::of(messages);
         (0..messages.num_rows()).for_each(|row| self.add_message(&columns, row));
         let columns = ToolCallColumns::of(tool_calls);

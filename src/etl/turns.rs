@@ -10,7 +10,7 @@ use arrow::datatypes::Int64Type;
 use crate::error::Result;
 use crate::extract::Chunk;
 use crate::identity::Kind;
-use crate::tables::{MESSAGES, MessageColumns, MessageKind, TOOL_CALLS, TableDef, USAGE, UsageColumns};
+use crate::tables::{MESSAGES, MessageColumns, MessageKind, PerRecordTable, TOOL_CALLS, TableDef, USAGE, UsageColumns};
 
 /// Number of the lake among the sources, for rows that only the lake has.
 pub(super) const LAKE: usize = usize::MAX;
@@ -46,14 +46,19 @@ impl Turns {
     /// Adds the turns of a source, including those of copies; the most important source comes first. `places` are the
     /// new places of its records; a superseded record has none. A turn that shares a record with a turn of an earlier
     /// source is the same turn.
-    pub(super) fn take(&mut self, source: usize, [messages, calls, _]: &[Chunk; 3], places: &HashMap<i64, i64>) {
+    pub(super) fn take(
+        &mut self,
+        source: usize,
+        [messages, calls, _]: &PerRecordTable<Chunk>,
+        places: &HashMap<i64, i64>,
+    ) {
         let records = turns_of(&messages.batch, &MESSAGES).chain(turns_of(&calls.batch, &TOOL_CALLS));
         let records = records.filter_map(|(own, turn)| Some((turn?, *places.get(&own)?)));
         self.recognise(source, &records.collect::<Vec<_>>());
     }
 
     /// Adds the rows of a source that the session has, with their places. The lake's rows come after all others.
-    pub(super) fn keep(&mut self, source: usize, [messages, calls, _]: &[RecordBatch; 3]) {
+    pub(super) fn keep(&mut self, source: usize, [messages, calls, _]: &PerRecordTable<RecordBatch>) {
         let columns = MessageColumns::of(messages);
         let is_prompt = |row: usize| matches!(columns.kind(row), MessageKind::Prompt | MessageKind::Command);
         if source == LAKE {
@@ -165,7 +170,7 @@ impl Numbers {
     /// that a record has in the lake; a record keeps it if its source no longer has the prompt.
     pub(super) fn apply(
         &self,
-        gathered: &mut [(usize, [RecordBatch; 3])],
+        gathered: &mut [(usize, PerRecordTable<RecordBatch>)],
         knew: impl Fn(Kind, &str) -> Option<i64>,
     ) -> Result<()> {
         let has_lost = self.begun.values().any(Option::is_some);

@@ -9,7 +9,7 @@ use arrow::buffer::BooleanBuffer;
 use super::{Chunk, Rows};
 use crate::error::Result;
 use crate::identity::{Fact, KeyMap, KeySet, Record, Replica, ResponseCopy, Yield};
-use crate::tables::{MESSAGES, Messages, SessionKind, TOOL_CALLS, ToolCalls, Usage};
+use crate::tables::{MESSAGES, Messages, PerRecordTable, SessionKind, TOOL_CALLS, ToolCalls, Usage};
 
 /// A source's facts about a session. Texts that are derived from the session's own rows are not here.
 #[derive(Debug, Clone, Default)]
@@ -169,7 +169,7 @@ impl SessionRows {
     }
 
     /// Returns the rows in memory, in `seq` order: messages, tool calls, usage.
-    pub fn finish(&mut self) -> Result<[Chunk; 3]> {
+    pub fn finish(&mut self) -> Result<PerRecordTable<Chunk>> {
         let mut messages = self.messages.finish(Messages::finish)?;
         if !self.abandoned.is_empty() {
             messages.batch = with_abandoned(&messages.batch, self.places.as_deref(), &self.abandoned)?;
@@ -184,7 +184,7 @@ impl SessionRows {
     }
 
     /// Like [`Self::finish`], for a session that continues: rows wait while others may still come before them.
-    pub fn hand_on(&mut self) -> Result<[Chunk; 3]> {
+    pub fn hand_on(&mut self) -> Result<PerRecordTable<Chunk>> {
         let limit = if self.has_ended { i64::MAX } else { self.highest - WINDOW };
         let messages = self.messages.finish(Messages::finish)?;
         let tool_calls = self.tool_calls.finish(ToolCalls::finish)?;

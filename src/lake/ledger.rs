@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::identity::{Kind, Record};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::PartEntry;
-use crate::tables::LAKE_TABLES;
+use crate::tables::{LAKE_TABLES, PerRecordTable};
 
 /// Number of records, and the sum of their keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub(crate) struct Sum {
 
 /// Sums of messages, tool calls and usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sums([Sum; 3]);
+pub(crate) struct Sums(PerRecordTable<Sum>);
 
 impl Sums {
     /// Counts the owned records.

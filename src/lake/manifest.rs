@@ -11,7 +11,7 @@ use super::ledger::Ledger;
 use crate::error::{Error, Result};
 use crate::extract::{Facts, Note};
 use crate::source::{Extent, Fingerprint};
-use crate::tables::SourceState;
+use crate::tables::{PerRecordTable, PerTable, SourceState};
 
 /// Newest layout version, which this llrem writes. It reads all versions up to it.
 pub(crate) const VERSION: u32 = 1;
@@ -60,7 +60,7 @@ pub(crate) struct SourceEntry {
     pub(crate) unknown: Option<String>,
     pub(crate) redactions: Option<String>,
     /// Rows in sessions, messages, `tool_calls` and usage.
-    pub(crate) rows: [u64; 4],
+    pub(crate) rows: PerTable<u64>,
     pub(crate) extracted_at: i64,
     pub(crate) llrem_version: String,
     /// Notes on other sources' sessions.
@@ -83,7 +83,7 @@ pub(crate) struct PartEntry {
     /// The sessions, in the order of their rows.
     pub(crate) sessions: Vec<SessionEntry>,
     /// The files, in the order of `tables::LAKE_TABLES`; `None` if the part has no rows.
-    pub(crate) files: [Option<FileEntry>; 4],
+    pub(crate) files: PerTable<Option<FileEntry>>,
 }
 
 impl PartEntry {
@@ -112,7 +112,7 @@ pub(crate) struct SessionEntry {
     /// SHA-256 of its project's path, if its own source gives only that.
     pub(crate) project_hash: Option<String>,
     /// Rows in messages, `tool_calls` and usage.
-    pub(crate) rows: [u64; 3],
+    pub(crate) rows: PerRecordTable<u64>,
 }
 
 impl SessionEntry {

@@ -15,7 +15,7 @@ use super::stored::{self, StoredFile};
 use super::syncer::Syncer;
 use super::table_writer::{StagedFile, TableWriter};
 use crate::error::{Error, Result};
-use crate::tables::{LAKE_TABLES, TableDef, blank_column};
+use crate::tables::{LAKE_TABLES, PerTable, TableDef, blank_column};
 
 /// Most rows that are read at a time.
 const READ_ROWS: usize = 1024;
@@ -25,7 +25,7 @@ pub struct PartWriter<'s> {
     folder: PathBuf,
     stem: String,
     syncer: &'s Syncer,
-    tables: [Option<TableWriter>; 4],
+    tables: PerTable<Option<TableWriter>>,
     is_side_by_side: bool,
 }
 
@@ -83,7 +83,7 @@ impl<'s> PartWriter<'s> {
     }
 
     /// Completes the files, and passes them to the syncer.
-    pub fn finish(self) -> Result<[Option<StagedFile>; 4]> {
+    pub fn finish(self) -> Result<PerTable<Option<StagedFile>>> {
         let Self { tables, syncer, is_side_by_side, .. } = self;
         let mut staged = [const { None }; 4];
         let finish = |(slot, table): (&mut Option<StagedFile>, Option<TableWriter>)| -> Result<()> {

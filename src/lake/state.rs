@@ -13,7 +13,7 @@ use super::layout::{Layout, STATE};
 use super::manifest::{Manifest, SourceEntry};
 use crate::error::Result;
 use crate::extract::Report;
-use crate::tables::{RunRow, Runs, SourceRow, SourceState, Sources};
+use crate::tables::{PerTable, RunRow, Runs, SourceRow, SourceState, Sources};
 
 pub(super) fn sources(manifest: &Manifest) -> Result<RecordBatch> {
     let mut rows = Sources::default();
@@ -115,7 +115,7 @@ pub struct RunRecord {
     /// Bytes written.
     pub bytes_written: i64,
     /// Rows written: sessions, messages, tool calls, usage.
-    pub rows: [i64; 4],
+    pub rows: PerTable<i64>,
     /// Problems found.
     pub problems: i64,
     /// Exit code.

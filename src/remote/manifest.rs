@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::{PartEntry, SessionEntry};
-use crate::tables::LAKE_TABLES;
+use crate::tables::{LAKE_TABLES, PerRecordTable};
 use crate::{Error, Result};
 
 /// Newest layout version of manifests, which this llrem writes. It reads all versions up to it.
@@ -53,7 +53,7 @@ pub(crate) struct MachineManifest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RemotePart {
     /// Rows in messages, `tool_calls` and usage of each session, by the hash of its id; upper bounds.
-    pub(crate) sessions: BTreeMap<u64, [u64; 3]>,
+    pub(crate) sessions: BTreeMap<u64, PerRecordTable<u64>>,
     /// True if there may be rows of other sessions.
     pub(crate) has_others: bool,
     /// The files, in the order of `LAKE_TABLES`.
@@ -136,9 +136,9 @@ impl MachineManifest {
 impl RemotePart {
     /// True if rows would leave the part if it became the lake's part.
     pub(crate) fn loses(&self, part: Option<&PartEntry>) -> bool {
-        let kept: BTreeMap<u64, [u64; 3]> =
+        let kept: BTreeMap<u64, PerRecordTable<u64>> =
             part.map(|part| part.sessions.iter().map(rows_of).collect()).unwrap_or_default();
-        let is_lost = |(id, rows): (&u64, &[u64; 3])| {
+        let is_lost = |(id, rows): (&u64, &PerRecordTable<u64>)| {
             // A session without such rows may still have its row in `sessions`.
             kept.get(id).is_none_or(|kept| rows.iter().zip(kept).any(|(rows, kept)| kept < rows))
         };
@@ -162,7 +162,7 @@ impl RemotePart {
     }
 }
 
-fn rows_of(session: &SessionEntry) -> (u64, [u64; 3]) {
+fn rows_of(session: &SessionEntry) -> (u64, PerRecordTable<u64>) {
     (xxhash_rust::xxh3::xxh3_64(session.id.as_bytes()), session.rows)
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn file_key(machine: &str, (part, place): &FileKey) -> String {
 mod tests {
     use super::*;
 
-    fn part(sessions: &[(&str, [u64; 3])]) -> PartEntry {
+    fn part(sessions: &[(&str, PerRecordTable<u64>)]) -> PartEntry {
         let sessions = sessions.iter().map(|(id, rows)| SessionEntry {
             id: (*id).to_owned(),
             rows: *rows,

@@ -27,8 +27,14 @@ pub use vocabulary::{
     Unlisted, UsageGrain, Vocabulary,
 };
 
+/// One value for each of [`LAKE_TABLES`], in their order.
+pub type PerTable<T> = [T; 4];
+
+/// One value for each table of a session's records: messages, tool calls, usage.
+pub type PerRecordTable<T> = [T; 3];
+
 /// The tables that the lake stores as Parquet, in the order in which a session is written.
-pub static LAKE_TABLES: [&TableDef; 4] = [&SESSIONS, &MESSAGES, &TOOL_CALLS, &USAGE];
+pub static LAKE_TABLES: PerTable<&TableDef> = [&SESSIONS, &MESSAGES, &TOOL_CALLS, &USAGE];
 
 /// The tables that `llrem sql` computes when a query names them: from the lake's state, the price table or the detectors.
 pub static STATE_TABLES: [&TableDef; 4] = [&SOURCES, &RUNS, &PRICES, &FINDINGS];

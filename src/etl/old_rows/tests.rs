@@ -5,7 +5,7 @@ use super::*;
 use crate::lake::fs;
 use crate::lake::manifest::SessionEntry;
 use crate::lake::syncer::Syncer;
-use crate::tables::{MESSAGES, MessageRow, Messages, ToolCallRow, ToolCalls, Usage, UsageRow};
+use crate::tables::{MESSAGES, MessageRow, Messages, PerRecordTable, ToolCallRow, ToolCalls, Usage, UsageRow};
 
 const MACHINE: &str = "bench";
 
@@ -13,7 +13,7 @@ const MACHINE: &str = "bench";
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Session {
     number: u32,
-    rows: [u64; 3],
+    rows: PerRecordTable<u64>,
     version: i64,
 }
 

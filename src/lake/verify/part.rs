@@ -18,7 +18,7 @@ use crate::lake::claims;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::ledger::{Ledger, Sums};
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry};
-use crate::tables::{LAKE_TABLES, SESSIONS, TableDef};
+use crate::tables::{LAKE_TABLES, PerRecordTable, SESSIONS, TableDef};
 
 /// Most rows that are read at a time.
 const BATCH_ROWS: usize = 8192;
@@ -106,7 +106,7 @@ impl<'c> Check<'c> {
     fn tallies(&mut self) -> Result<HashMap<&'c str, Tally>> {
         let mut tallies = HashMap::new();
         let mut places: HashSet<(usize, i64)> = HashSet::new();
-        let mut counts: HashMap<&'c str, [u64; 3]> = HashMap::new();
+        let mut counts: HashMap<&'c str, PerRecordTable<u64>> = HashMap::new();
         for (place, table) in LAKE_TABLES.into_iter().skip(1).enumerate() {
             let Some(path) = self.file(table) else { continue };
             let mut order = Order::default();
@@ -141,7 +141,7 @@ impl<'c> Check<'c> {
         for entry in &self.part.sessions {
             let found = counts.get(entry.id.as_str()).copied().unwrap_or_default();
             if found != entry.rows {
-                let shown = |[messages, calls, usage]: [u64; 3]| {
+                let shown = |[messages, calls, usage]: PerRecordTable<u64>| {
                     format!("{messages} messages, {calls} tool calls, {usage} usage rows")
                 };
                 self.say(&entry.id, &format!("has {}, the manifest says {}", shown(found), shown(entry.rows)));
