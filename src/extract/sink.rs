@@ -165,6 +165,11 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// Counts the unknown fields of a record, with a text before each name.
+    pub fn unknown_fields(&mut self, what: &str, fields: &[String]) {
+        fields.iter().for_each(|field| self.unknown(&format!("{what}{field}")));
+    }
+
     /// Adds a note about a row of any source.
     pub fn note(&mut self, field: NoteField, key: u64, rank: i64, text: &str) {
         let text = match field {

@@ -125,9 +125,7 @@ impl<'a> RecordReader<'a> for Rollout<'_, 'a> {
     }
 
     fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
-        for field in &line.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &line.unknown);
         let spot = Spot { number, moment: line.timestamp.0.or(self.moment) };
         let kind = line.kind.get().unwrap_or_default();
         let mut spare = String::new();

@@ -67,9 +67,7 @@ impl<'a> RecordReader<'a> for Capture<'_, 'a, '_> {
             self.out.unknown(&format!("record {kind}"));
             return Ok(());
         }
-        for field in &line.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &line.unknown);
         if let Some(session) = line.session.get().filter(|session| self.session_id.as_deref() != Some(*session)) {
             self.session_id = Some(session.to_owned());
         }

@@ -102,9 +102,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
     }
 
     fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
-        for field in &line.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &line.unknown);
         match line.kind.get().unwrap_or_default() {
             "session_start" => self.take_start(line),
             "message" => return self.take_message(line, number),

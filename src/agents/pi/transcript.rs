@@ -107,9 +107,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
     }
 
     fn take(&mut self, entry: &Entry<'_>, number: u64) -> Result<(), Reject> {
-        for field in &entry.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &entry.unknown);
         match entry.kind.get().unwrap_or_default() {
             "session" => {
                 self.take_header(entry);

@@ -10,9 +10,7 @@ use crate::tables::SessionKind;
 
 impl Rollout<'_, '_> {
     pub(super) fn take_meta(&mut self, spot: Spot, meta: &Meta<'_>) -> Result<(), Reject> {
-        for field in &meta.unknown {
-            self.out.unknown(&format!("session_meta field {field}"));
-        }
+        self.out.unknown_fields("session_meta field ", &meta.unknown);
         let id = meta.id.get().unwrap_or_default();
         let is_own = if self.has_meta { id == self.session } else { spot.number == 1 || id == self.session };
         if !is_own {

@@ -42,9 +42,7 @@ impl Rollout<'_, '_> {
 
     /// The record of one response, which names the thread that it is of.
     pub(super) fn take_record(&mut self, spot: Spot, record: &UsageRecord<'_>) -> Result<(), Reject> {
-        for field in &record.unknown {
-            self.out.unknown(&format!("token_usage_record field {field}"));
-        }
+        self.out.unknown_fields("token_usage_record field ", &record.unknown);
         if let Some(thread) = record.thread.get() {
             self.lineage.named(thread == self.session);
             if thread != self.session {

@@ -23,9 +23,7 @@ impl Transcript<'_, '_> {
         let raw_id = line.id.get().or(message.id.get());
         let Some(id) = self.new_id(raw_id, line) else { return Ok(()) };
         self.has_message = true;
-        for field in &message.unknown {
-            self.out.unknown(&format!("message field {field}"));
-        }
+        self.out.unknown_fields("message field ", &message.unknown);
         match message.role.get().unwrap_or_default() {
             "assistant" => self.take_reply(line, number, message, &id)?,
             role => {

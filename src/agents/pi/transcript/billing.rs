@@ -72,9 +72,7 @@ impl Transcript<'_, '_> {
     }
 
     fn count_unknown(&mut self, usage: &Usage<'_>) {
-        for field in &usage.unknown {
-            self.out.unknown(&format!("usage field {field}"));
-        }
+        self.out.unknown_fields("usage field ", &usage.unknown);
     }
 
     fn usage_row<'r>(&self, spot: &'r Spot<'_, '_>, response_id: &'r str, billed: Billed) -> UsageRow<'r> {

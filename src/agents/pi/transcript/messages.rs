@@ -9,9 +9,7 @@ use crate::tables::{MessageKind, MessageRow, Role};
 
 impl Transcript<'_, '_> {
     pub(super) fn take_message(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
-        for field in &message.unknown {
-            self.out.unknown(&format!("message field {field}"));
-        }
+        self.out.unknown_fields("message field ", &message.unknown);
         match message.role.get().unwrap_or_default() {
             "user" => self.take_user(spot, message),
             "assistant" => self.take_assistant(spot, message),
