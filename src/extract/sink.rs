@@ -167,7 +167,9 @@ impl<'a> Sink<'a> {
 
     /// Counts the unknown fields of a record, with a text before each name.
     pub fn unknown_fields(&mut self, what: &str, fields: &[String]) {
-        fields.iter().for_each(|field| self.unknown(&format!("{what}{field}")));
+        for field in fields {
+            self.unknown(&format!("{what}{field}"));
+        }
     }
 
     /// Adds a note about a row of any source.

@@ -50,6 +50,11 @@ pub(in crate::agents) struct Outcome<'t> {
 }
 
 impl Call {
+    /// A call of a tool.
+    pub(in crate::agents) fn of_tool(name: &str, category: Category, server: Option<&str>) -> Self {
+        Self { name: name.to_owned(), category, server: server.map(str::to_owned), ..Self::default() }
+    }
+
     /// Adds the row of the call.
     pub(in crate::agents) fn push(&self, session: &str, end: &Outcome<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let row = ToolCallRow {

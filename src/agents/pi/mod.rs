@@ -15,7 +15,7 @@ use crate::extract::{Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 
-pub(super) use dialect::{Dialect, Writer, plain};
+pub(super) use dialect::{Dialect, PLAIN, Writer};
 pub(super) use record::{Entry, Message};
 pub(super) use transcript::{Known, Transcript, session_of_stem};
 
@@ -32,8 +32,6 @@ static ABOUT: About = About {
     retention_days: None,
     parser_version: 6,
 };
-
-static DIALECT: Dialect = plain("pi");
 
 /// What all agents record that write pi's lines.
 pub(super) const RECORDS: Records = Records {
@@ -83,7 +81,7 @@ impl Agent for Pi {
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        extract(&DIALECT, source, out)
+        extract(&PLAIN, source, out)
     }
 }
 

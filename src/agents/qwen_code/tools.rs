@@ -11,8 +11,7 @@ use crate::tables::{Category, Status};
 
 /// A call of a tool.
 pub(super) fn call(name: &str) -> Call {
-    let server = server(name).map(str::to_owned);
-    Call { name: name.to_owned(), category: category(name), server, ..Call::default() }
+    Call::of_tool(name, category(name), server(name))
 }
 
 fn category(name: &str) -> Category {
