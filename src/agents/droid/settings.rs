@@ -117,9 +117,8 @@ impl Total {
     }
 
     /// The row of a total, without what it does not tell.
-    pub(super) fn row<'r>(&self, session_id: &'r str, response_id: &'r str) -> UsageRow<'r> {
+    pub(super) fn row<'r>(&self, response_id: &'r str) -> UsageRow<'r> {
         UsageRow {
-            session_id,
             response_id,
             input_tokens: self.input,
             cache_read_tokens: self.cache_read,
