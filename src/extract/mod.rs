@@ -6,8 +6,10 @@ mod hashing;
 mod likeness;
 mod notes;
 mod repeated;
+mod repository;
 mod rows;
 mod session;
+mod shell;
 mod sink;
 
 use std::collections::BTreeMap;

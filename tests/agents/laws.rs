@@ -39,10 +39,23 @@ pub(crate) fn assert_consistent(rows: &Rows, what: &str) {
             ("aborts", with(&messages, "kind", "abort")),
             ("tool_errors", with(&calls, "status", "error")),
             ("tool_rejections", with(&calls, "status", "rejected")),
+            ("commits", calls.iter().filter_map(|row| row["commit_sha"].as_str()).collect::<BTreeSet<_>>().len()),
         ];
         for (column, count) in counts {
             assert_eq!(session[column].as_u64(), Some(count as u64), "{what}: {column} of {id}");
         }
+        let opens =
+            |row: &&Value| row["git_operations"].as_array().is_some_and(|names| names.contains(&"pr_create".into()));
+        let mut opened: Vec<&Value> =
+            calls.iter().filter(opens).filter(|row| row["pull_request"].is_string()).collect();
+        opened.sort_by_key(|row| row["seq"].as_i64());
+        let mut urls: Vec<&Value> = Vec::new();
+        for url in opened.iter().map(|row| &row["pull_request"]) {
+            if !urls.contains(&url) {
+                urls.push(url);
+            }
+        }
+        assert_eq!(session["pull_requests"].as_array().unwrap().iter().collect::<Vec<_>>(), urls, "{what}: of {id}");
         let sums = [
             ("input_tokens", sum(&["input_tokens"])),
             ("cache_read_tokens", sum(&["cache_read_tokens"])),
