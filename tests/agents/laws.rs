@@ -114,6 +114,26 @@ fn sessions_sum_up_their_rows_and_records_are_there_once() {
     }
 }
 
+/// Claude Code names the commits of some calls itself.
+#[test]
+fn commits_that_the_agent_names_are_found() {
+    let case = Case::of("claude-code").into_iter().find(|case| case.name.ends_with("git-operations")).unwrap();
+    let home = Home::of(&case);
+    let text = std::fs::read_to_string(&home.sources()[0].path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let named: Vec<_> = lines
+        .filter(|line| line["toolUseResult"]["gitOperation"]["commit"].is_object())
+        .map(|line| {
+            [&line["message"]["content"][0]["tool_use_id"], &line["toolUseResult"]["gitOperation"]["commit"]["sha"]]
+                .map(Value::to_string)
+        })
+        .collect();
+    let calls = Built::full(&home).rows().values("tool_calls");
+    let found = calls.iter().filter(|call| call["commit_sha"].is_string());
+    let found: Vec<_> = found.map(|call| [&call["call_id"], &call["commit_sha"]].map(Value::to_string)).collect();
+    assert_eq!(found, named);
+}
+
 #[test]
 fn extracting_twice_gives_the_same_bytes_and_writes_nothing() {
     for case in Case::all() {
