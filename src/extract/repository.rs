@@ -118,13 +118,13 @@ fn of_command<'a>(command: &'a str, output: &'a str, is_success: bool) -> Change
     let steps: Vec<Step<'_, '_>> = steps.into_iter().filter(|step| step.happened(&evidence, is_success)).collect();
     let has = |is_wanted: fn(Operation) -> bool| steps.iter().any(|step| is_wanted(step.operation));
     let commit = evidence.commit.filter(|_| has(Operation::commits));
-    let push = evidence.push.filter(|_| has(|operation| operation == Push)).flatten();
-    let rebase = evidence.rebase.filter(|_| has(|operation| operation == Rebase)).flatten();
+    let push = evidence.push.filter(|_| has(|operation| operation == Push));
+    let rebase = evidence.rebase.filter(|_| has(|operation| operation == Rebase));
     let touched = steps.iter().rev().find(|step| step.operation.is_on_pull_request());
     Changes {
         operations: steps.iter().map(|step| step.operation.name()).collect(),
         commit_sha: commit.map(|(sha, _)| sha),
-        git_branch: commit.and_then(|(_, branch)| branch).or(push).or(rebase),
+        git_branch: commit.and_then(|(_, branch)| branch).or(push).or(rebase).filter(|branch| !branch.is_empty()),
         pull_request: touched.and_then(|step| step.pull_request(&evidence)),
     }
 }
@@ -302,10 +302,10 @@ fn glab(verb: &str, _: &[&str]) -> Option<Operation> {
 struct Evidence<'a> {
     /// The last commit: its hash and branch.
     commit: Option<(&'a str, Option<&'a str>)>,
-    /// The branch of the last push, if it names one.
-    push: Option<Option<&'a str>>,
-    /// The branch of the last rebase, if it names one.
-    rebase: Option<Option<&'a str>>,
+    /// The branch of the last push; empty if it names none.
+    push: Option<&'a str>,
+    /// The branch of the last rebase; empty if it names none.
+    rebase: Option<&'a str>,
     is_merged: bool,
     /// True if a commit, merge, rebase or push found nothing to do, stopped or was refused.
     is_unchanged: bool,
@@ -335,7 +335,8 @@ impl<'a> Evidence<'a> {
                 evidence.push = Some(branch);
             }
             if let Some((_, reference)) = line.split_once("Successfully rebased and updated ") {
-                evidence.rebase = Some(reference.trim_end_matches('.').strip_prefix("refs/heads/"));
+                let branch = reference.trim_end_matches('.').strip_prefix("refs/heads/");
+                evidence.rebase = Some(branch.unwrap_or_default());
             }
             evidence.note(line);
             if let Some(url) = pull_request_in(line) {
@@ -384,12 +385,13 @@ fn commit_in(line: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// Reads ` * [new branch] fix -> fix` and `4be1c02..030d80d  main -> main`: the branch, if it is one.
-fn pushed_in(line: &str, is_push: bool) -> Option<Option<&str>> {
+/// Reads ` * [new branch] fix -> fix` and `4be1c02..030d80d  main -> main`: the branch; empty for a tag and for
+/// a deletion.
+fn pushed_in(line: &str, is_push: bool) -> Option<&str> {
     let line = line.trim_start();
     let (flag, rest) = line.split_once(' ').filter(|(flag, _)| matches!(*flag, "*" | "+" | "-")).unwrap_or(("", line));
     if flag == "-" && rest.starts_with("[deleted]") {
-        return Some(None);
+        return Some("");
     }
     let (left, right) = rest.split_once(" -> ")?;
     let (from, to) = (left.split_whitespace().next_back()?, right.split_whitespace().next()?);
@@ -401,7 +403,7 @@ fn pushed_in(line: &str, is_push: bool) -> Option<Option<&str>> {
         return None;
     }
     let branch = if from == "HEAD" { to } else { from };
-    Some(Some(branch.trim_start_matches("refs/heads/")).filter(|_| !is_tag))
+    Some(if is_tag { "" } else { branch.trim_start_matches("refs/heads/") })
 }
 
 fn is_hex(text: &str) -> bool {
