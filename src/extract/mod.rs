@@ -1,6 +1,7 @@
 //! Receives rows from extractors: redacts, prices and claims them, and collects them into Arrow batches.
 
 mod arguments;
+mod closing;
 mod fullness;
 mod hashing;
 mod likeness;
@@ -11,6 +12,7 @@ mod rows;
 mod session;
 mod shell;
 mod sink;
+mod test_runs;
 
 use std::collections::BTreeMap;
 use std::io;

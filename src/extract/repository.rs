@@ -366,7 +366,7 @@ impl<'a> Evidence<'a> {
 }
 
 /// Splits an output into lines. In an output that is JSON, its texts are lines.
-fn lines(output: &str) -> impl Iterator<Item = &str> {
+pub(super) fn lines(output: &str) -> impl Iterator<Item = &str> {
     let is_json = output.starts_with('{') || output.starts_with("[{");
     let texts = output.split(move |letter| matches!(letter, '\n' | '\r') || (is_json && letter == '"'));
     let lines = texts.flat_map(move |text| text.split(if is_json { "\\n" } else { "\n" }));

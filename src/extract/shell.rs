@@ -25,6 +25,20 @@ pub(super) struct Program<'c> {
     pub(super) arguments: Vec<&'c str>,
     /// True if it is part of a list with `||`: the exit code does not say whether it ran and succeeded.
     pub(super) is_optional: bool,
+    /// What joins it to the next program.
+    pub(super) joint: Joint,
+}
+
+/// What stands between two programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joint {
+    And,
+    Or,
+    Pipe,
+    /// A semicolon, a new line or a single `&`.
+    Then,
+    /// The second one does not exist.
+    End,
 }
 
 /// Returns the programs that a command line runs, in order.
@@ -68,7 +82,8 @@ impl<'c> Program<'c> {
                 is_wrapped = true;
                 continue;
             }
-            return Some(Self { name, arguments: words.copied().collect(), is_optional: false });
+            let arguments = words.copied().collect();
+            return Some(Self { name, arguments, is_optional: false, joint: Joint::End });
         }
     }
 
@@ -154,7 +169,7 @@ impl<'c> Scan<'c> {
             }
         }
         while !self.frames.is_empty() {
-            self.end_command();
+            self.end_command(Joint::End);
             self.frames.pop();
         }
     }
@@ -184,7 +199,7 @@ impl<'c> Scan<'c> {
     }
 
     fn end_and_close(&mut self) {
-        self.end_command();
+        self.end_command(Joint::Then);
         self.close();
     }
 
@@ -274,18 +289,24 @@ impl<'c> Scan<'c> {
     }
 
     fn separator(&mut self, byte: u8) {
-        self.end_command();
         let is_double = self.byte(1) == Some(byte);
+        let joint = match (byte, is_double) {
+            (b'|', true) => Joint::Or,
+            (b'|', false) => Joint::Pipe,
+            (b'&', true) => Joint::And,
+            _ => Joint::Then,
+        };
+        self.end_command(joint);
         self.at += if is_double && byte != b'\n' { 2 } else { 1 };
         let programs = self.programs.len();
         if let Some(frame) = self.frames.last_mut() {
-            match (byte, is_double) {
-                (b'|', true) => {
+            match joint {
+                Joint::Or => {
                     self.programs.iter_mut().skip(frame.list).for_each(|program| program.is_optional = true);
                     (frame.list, frame.is_optional) = (programs, true);
                 }
-                (b'|', false) | (b'&', true) => {}
-                _ => (frame.list, frame.is_optional) = (programs, false),
+                Joint::Pipe | Joint::And => {}
+                Joint::Then | Joint::End => (frame.list, frame.is_optional) = (programs, false),
             }
         }
         if byte == b'\n' {
@@ -305,13 +326,13 @@ impl<'c> Scan<'c> {
         frame.words.extend(word);
     }
 
-    fn end_command(&mut self) {
+    fn end_command(&mut self, joint: Joint) {
         self.take_word();
         let Some(frame) = self.frames.last_mut() else { return };
         let words = std::mem::take(&mut frame.words);
         let is_optional = frame.is_optional;
         if frame.opening != Opening::Quote {
-            self.programs.extend(Program::of(&words).map(|program| Program { is_optional, ..program }));
+            self.programs.extend(Program::of(&words).map(|program| Program { is_optional, joint, ..program }));
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::columns::{Bool, I64, Opt, Str, StrList, Ts, lake_table};
-use super::vocabulary::{Category, Status};
+use super::vocabulary::{Category, Status, TestOutcome};
 
 lake_table! {
     /// One row for each tool call, with its result.
@@ -56,6 +56,12 @@ lake_table! {
         git_branch: Opt<Str> [Place, Words],
         /// URL of the pull or merge request that the call opened, changed, merged, closed or commented on.
         pull_request: Opt<Str> [Place, Rare],
+        /// How the tests ended that the call ran: as the runner says, else by the exit code. Null if it ran none.
+        test_outcome: Opt<TestOutcome> [Name, Words],
+        /// Tests that passed, if the runner says how many. Count.
+        tests_passed: Opt<I64> [Fact, Plain],
+        /// Tests that failed or broke, if the runner says how many. Count.
+        tests_failed: Opt<I64> [Fact, Plain],
         /// When the call was made.
         started_at: Opt<Ts> [Fact, Deltas],
         /// When the result was recorded.
