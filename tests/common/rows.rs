@@ -6,7 +6,7 @@ use std::path::Path;
 
 use arrow::array::RecordBatch;
 use llrem::lake::Lake;
-use llrem::tables::LAKE_TABLES;
+use llrem::tables::{LAKE_TABLES, Status, Vocabulary};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
@@ -56,13 +56,31 @@ impl Rows {
     }
 }
 
-/// Tokens by model and kind, as the independent count has them.
+/// What a home holds: tokens by model, and the numbers of `messages` and `tool_calls` by kind and status.
 pub type Count = BTreeMap<String, BTreeMap<String, i64>>;
 
 pub const TOKENS: [&str; 5] =
     ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"];
 
-pub fn tokens_by_model(usage: &[Value]) -> Count {
+/// Kinds of messages that the independent count has.
+const MESSAGES: [&str; 2] = ["prompt", "reply"];
+
+impl Rows {
+    /// Counts the rows. A script that counts only tokens is compared without the rest.
+    pub fn count_as(&self, script: &Count) -> Count {
+        let mut count = tokens_by_model(&self.values("usage"));
+        for (table, column, texts) in [("messages", "kind", &MESSAGES[..]), ("tool_calls", "status", Status::TEXTS)] {
+            if script.contains_key(table) {
+                let rows = self.values(table);
+                let with = |text| rows.iter().filter(|row| row[column] == text).count() as i64;
+                count.insert(table.to_owned(), texts.iter().map(|text| ((*text).to_owned(), with(*text))).collect());
+            }
+        }
+        count
+    }
+}
+
+fn tokens_by_model(usage: &[Value]) -> Count {
     let mut count = Count::new();
     for row in usage {
         let model = count.entry(row["model"].as_str().unwrap_or("null").to_owned()).or_default();
