@@ -9,6 +9,7 @@ called "null".
 """
 import collections
 import concurrent.futures
+import itertools
 import json
 import math
 import os
@@ -38,10 +39,16 @@ def transcripts(root):
             if extension != ".jsonl":
                 continue
             is_agent = stem.startswith("agent-")
-            beside = len(inside) == 1 and inside[0] != "." and (is_agent or UUID.fullmatch(stem))
+            path = os.path.join(folder, name)
+            beside = len(inside) == 1 and inside[0] != "."
             below = "subagents" in inside and is_agent
-            if beside or below:
-                yield os.path.join(folder, name)
+            if below or beside and (is_agent or UUID.fullmatch(stem) or stem != "resume-head" and has_messages(path)):
+                yield path
+
+
+def has_messages(path):
+    """Whether one of the first lines is a message: a session whose name is not a UUID."""
+    return any({"sessionId", "uuid", "parentUuid"} <= record.keys() for record in itertools.islice(records_of(path), 50))
 
 
 # ---------------------------------------------------------------- lines
