@@ -6,7 +6,7 @@ use std::path::Path;
 
 use arrow::array::RecordBatch;
 use llrem::lake::Lake;
-use llrem::tables::{LAKE_TABLES, Status, Vocabulary};
+use llrem::tables::LAKE_TABLES;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
@@ -62,18 +62,15 @@ pub type Count = BTreeMap<String, BTreeMap<String, i64>>;
 pub const TOKENS: [&str; 5] =
     ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"];
 
-/// Kinds of messages that the independent count has.
-const MESSAGES: [&str; 2] = ["prompt", "reply"];
-
 impl Rows {
-    /// Counts the rows. A script that counts only tokens is compared without the rest.
+    /// Counts the tokens, and of messages and tool calls what the script counts.
     pub fn count_as(&self, script: &Count) -> Count {
         let mut count = tokens_by_model(&self.values("usage"));
-        for (table, column, texts) in [("messages", "kind", &MESSAGES[..]), ("tool_calls", "status", Status::TEXTS)] {
-            if script.contains_key(table) {
+        for (table, column) in [("messages", "kind"), ("tool_calls", "status")] {
+            if let Some(counted) = script.get(table) {
                 let rows = self.values(table);
-                let with = |text| rows.iter().filter(|row| row[column] == text).count() as i64;
-                count.insert(table.to_owned(), texts.iter().map(|text| ((*text).to_owned(), with(*text))).collect());
+                let with = |text: &str| rows.iter().filter(|row| row[column] == text).count() as i64;
+                count.insert(table.to_owned(), counted.keys().map(|text| (text.clone(), with(text))).collect());
             }
         }
         count

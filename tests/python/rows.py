@@ -6,9 +6,9 @@ KINDS = ("prompt", "reply")
 STATUSES = ("ok", "error", "rejected", "interrupted", "pending")
 
 
-def counted(kinds, statuses):
-    """Numbers of messages by kind and of tool calls by status. Other kinds of messages are not counted."""
-    kinds, statuses = collections.Counter(kinds), collections.Counter(statuses)
+def counted(found, statuses, kinds=KINDS):
+    """Numbers of messages of some kinds, and of tool calls by status."""
+    found, statuses = collections.Counter(found), collections.Counter(statuses)
     assert set(statuses) <= set(STATUSES), statuses
-    return {"messages": {kind: kinds[kind] for kind in KINDS},
+    return {"messages": {kind: found[kind] for kind in kinds},
             "tool_calls": {status: statuses[status] for status in STATUSES}}
