@@ -220,7 +220,7 @@ def is_session(path):
 # ---------------------------------------------------------------- messages and tool calls
 
 REJECTED = re.compile(r"(rejected|denied|cancelled|canceled) by (the )?user|User (rejected|denied|cancelled|canceled)", re.I)
-STOPPED = re.compile(r"(Request|Tool|Command|Execution).{0,20} (was )?(interrupted|aborted)", re.I)
+STOPPED = re.compile(r"(?:Error: )?(Request|Tool|Command|Execution).{0,20} (was )?(interrupted|aborted)", re.I)
 
 
 def blocks(message):
@@ -237,14 +237,15 @@ def kind(message):
     others = [block for block in found if block.get("type") in ("image", "document")]
     is_hidden = message.get("visibility") in ("user_only", "llm_only") or text(message.get("hookEventName"))
     has_results = any(block.get("type") == "tool_result" for block in found)
-    is_prompt = message.get("role") == "user" and not is_hidden and (typed or others and not has_results)
-    return "prompt" if is_prompt and not typed.startswith(("Request interrupted", "[Request interrupted")) else "other"
+    is_typed = message.get("role") != "system" and not is_hidden and (typed or others and not has_results)
+    is_programs = typed.startswith(("Request interrupted", "[Request interrupted", "BYOK Error:"))
+    return "prompt" if is_typed and not is_programs else "other"
 
 
 def ended(said, is_error):
     """How a call ended, by its result."""
-    code = re.search(r'\(exit code: (-?\d+)\)|"exitCode": ?(-?\d+)', said)
-    failed = is_error is True or is_error is None and said.startswith("Error:") or code and int(code[1] or code[2])
+    code = re.search(r'(?:\(exit code:|"exitCode":|\[Process exited with code) ?(-?\d+)', said)
+    failed = is_error is True or is_error is None and said.startswith("Error:") or code and int(code[1])
     if failed and REJECTED.search(said[:300]):
         return "rejected"
     return "interrupted" if failed and STOPPED.match(said) else "error" if failed else "ok"
@@ -277,20 +278,23 @@ class Spoken:
                     call = opened[block.get("id")] = identity, at
                     self.calls.setdefault(call, "pending")
                 elif block.get("type") == "tool_result":
-                    call = opened.get(block.get("tool_use_id"), (identity, at))
+                    name = text(block.get("tool_use_id"))
+                    call = opened.get(name, (identity, at)) if name else (identity, at)
                     if self.calls.get(call, "pending") == "pending":
                         self.calls[call] = ended(shown(block.get("content")), block.get("is_error"))
 
     def capture(self, path):
-        session = os.path.basename(path)[:-len(".jsonl")]
+        session, answered = os.path.basename(path)[:-len(".jsonl")], False
         for place, record in enumerate(records(path)):
             session = text(record.get("session_id")) or text(record.get("sessionId")) or session
             if session in self.sessions:
                 continue
-            name = text(record.get("id")) or text(record.get("toolCallId"))
-            identity = session, name or place
+            identity = session, text(record.get("toolCallId")) or text(record.get("id")) or (path, place)
             if record.get("type") == "message":
                 self.kinds[identity] = {"user": "prompt", "assistant": "reply"}.get(record.get("role"), "other")
+                answered = record.get("role") == "assistant"
+            elif record.get("type") == "completion" and text(record.get("finalText")) and not answered:
+                self.kinds[identity] = "reply"
             elif record.get("type") == "tool_call":
                 self.calls.setdefault(identity, "pending")
             elif record.get("type") == "tool_result" and self.calls.get(identity, "pending") == "pending":

@@ -84,8 +84,10 @@ def ended(record, response, decision):
     told = record.get("toolCallResult") if isinstance(record.get("toolCallResult"), dict) else {}
     answer = response.get("response") if isinstance(response.get("response"), dict) else {}
     said = json.dumps([answer, told.get("resultDisplay")], ensure_ascii=False)
+    if decision == "reject":
+        return "rejected"
     if told.get("status") == "cancelled":
-        return "rejected" if decision == "reject" or re.search(r"User (denied|declined|rejected|did not allow)", said) else "interrupted"
+        return "rejected" if re.search(r"User (denied|declined|rejected|did not allow)", said) else "interrupted"
     if told.get("status") == "error" or not told.get("status") and "error" in answer:
         return "error"
     code = re.search(r"Exit Code: (-?\d+)", said)
@@ -110,7 +112,7 @@ def spoken(paths):
             for place, part in enumerate(parts(record)):
                 call, answer = part.get("functionCall"), part.get("functionResponse")
                 if isinstance(call, dict) and record.get("type") == "assistant":
-                    key = opened[call.get("id") or call.get("name")] = identity, place
+                    key = opened[call.get("id") or call.get("name")] = identity[0], call.get("id") or (number, place)
                     calls.setdefault(key, "pending")
                 elif isinstance(answer, dict) and record.get("type") == "tool_result":
                     name = answer.get("id") or answer.get("name")
