@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Count the requests and turns that Kiro CLI noted below a home folder, once each, and the tokens of those that have any.
+"""Count the requests and turns that Kiro CLI noted below a home folder, once each, with their tokens; and messages and
+tool calls.
 
     count_kiro_cli.py HOME
 
-An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
-Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+An independent judge of llrem's rows: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...}, "tool_calls": {...}}; a missing model is
+called "null".
 The first engine's conversations are Amazon Q's: see count_amazon_q.py.
 """
 import glob
@@ -70,6 +72,51 @@ def third_engine(sessions):
                     yield (path, own), text(described.get("modelId")) or "null", {}
 
 
+def second_spoken(sessions, spoken):
+    """Messages and calls in the lines of the second engine."""
+    for path in sorted(glob.glob(os.path.join(glob.escape(sessions), "*.jsonl")) +
+                       glob.glob(os.path.join(glob.escape(sessions), "cli", "*.jsonl"))):
+        for number, line in lines(path):
+            data = mapping(line.get("data"))
+            name = text(data.get("message_id")) or (path, number)
+            spoken.kinds.setdefault(name, {"Prompt": "prompt", "AssistantMessage": "reply"}.get(line.get("kind"), "other"))
+            for part in data.get("content") or ():
+                inner = mapping(mapping(part).get("data"))
+                call = path, text(inner.get("toolUseId")) or number
+                if mapping(part).get("kind") == "toolUse":
+                    spoken.calls.setdefault(call, "pending")
+                elif mapping(part).get("kind") == "toolResult" and spoken.calls.get(call, "pending") == "pending":
+                    failed = str(inner.get("status")).lower() == "error"
+                    codes = [mapping(mapping(one).get("data")).get("exit_status", "0") for one in inner.get("content") or ()]
+                    spoken.calls[call] = "error" if failed or any(not str(code).endswith("0") for code in codes) else "ok"
+
+
+def third_spoken(sessions, spoken):
+    """Messages and calls in the lines of the third engine."""
+    for folder in sorted(glob.glob(os.path.join(glob.escape(sessions), "*", "sess_*"))):
+        main = os.path.join(folder, "messages.jsonl")
+        paths = [main] + sorted(glob.glob(os.path.join(glob.escape(folder), "sub-executions", "*.jsonl")))
+        for path in paths if os.path.isfile(main) else ():
+            refused = set()
+            for number, line in lines(path):
+                payload = mapping(line.get("payload"))
+                kind, call = payload.get("type"), (path, text(payload.get("toolCallId")) or number)
+                name = text(line.get("id")) or number
+                if kind == "user":
+                    spoken.kinds[path, name] = "prompt"
+                elif kind == "assistant":
+                    spoken.kinds[path, name] = "other" if payload.get("operationType") == "Summary" else "reply"
+                elif kind == "tool_call":
+                    spoken.calls.setdefault(call, "rejected" if call in refused else "pending")
+                elif kind == "interaction_resolved" and "reject" in str(payload.get("selectedOption")).lower():
+                    refused.add(call)
+                    spoken.calls[call] = "rejected"
+                elif kind == "tool_result" and call not in refused:
+                    made_up = str(line.get("id")).endswith("-result-synthetic")
+                    failed = payload.get("success") is False
+                    spoken.calls[call] = "interrupted" if made_up and failed else "error" if failed else "ok"
+
+
 def calls(home):
     for conversation in count_amazon_q.conversations(home, "kiro-cli", ("kiro",)):
         if text(conversation.get("conversation_id")):
@@ -82,4 +129,9 @@ def calls(home):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    count_amazon_q.show(calls(sys.argv[1]))
+    spoken = count_amazon_q.Spoken()
+    for conversation in count_amazon_q.conversations(sys.argv[1], "kiro-cli", ("kiro",)):
+        spoken.add(conversation)
+    second_spoken(os.path.join(sys.argv[1], ".kiro", "sessions"), spoken)
+    third_spoken(os.path.join(sys.argv[1], ".kiro", "sessions"), spoken)
+    count_amazon_q.show(calls(sys.argv[1]), spoken)
