@@ -185,13 +185,16 @@ class Spoken:
         self.kinds, self.calls = {}, {}
 
     def add(self, conversation):
-        name = text(conversation.get("conversation_id"))
+        name, made = text(conversation.get("conversation_id")), []
         for place, (user, assistant, request) in enumerate(turns(conversation) if name else ()):
             content = mapping(user.get("content"))
             at = user.get("timestamp") or request.get("request_start_timestamp_ms") or place
             for kind in ("Prompt", "CancelledToolUses", "ToolUseResults"):
                 inner = mapping(content.get(kind))
                 prompt = text(inner.get("prompt"))
+                if prompt and FORBIDDEN in prompt:
+                    last = [call for call in made if self.calls[call] == "pending"]
+                    self.calls.update((call, "error") for call in last)
                 if prompt:
                     is_programs = prompt.startswith(PROGRAMS) or FORBIDDEN in prompt
                     self.kinds[name, at, prompt] = "other" if is_programs else "prompt"
@@ -199,13 +202,15 @@ class Spoken:
                     call = name, text(mapping(result).get("tool_use_id"))
                     if call[1] and self.calls.get(call, "pending") == "pending":
                         self.calls[call] = ended(result)
+            made = []
             for kind in ("Response", "ToolUse"):
                 if isinstance(assistant.get(kind), dict):
                     reply = assistant[kind]
                     identity = text(reply.get("message_id")) or text(request.get("request_id")) or place
                     self.kinds[name, identity, "reply"] = "reply"
                     for call in reply.get("tool_uses") or ():
-                        self.calls.setdefault((name, text(mapping(call).get("id"))), "pending")
+                        made.append((name, text(mapping(call).get("id"))))
+                        self.calls.setdefault(made[-1], "pending")
 
     def counted(self):
         return rows.counted(self.kinds.values(), self.calls.values())
