@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count the tokens of every request that Kilo Code recorded below a home folder, once each.
+"""Count the tokens, messages and tool calls that Kilo Code recorded below a home folder, once each.
 
     count_kilo_code.py HOME
 
@@ -13,10 +13,15 @@ import count_cline
 import count_opencode
 
 
+EXTENSION = ("kilocode.kilo-code",)
+
+
 def total(home):
-    result = count_cline.by_model(count_cline.total(home, ("kilocode.kilo-code",), (), 1762905600000))
-    for model, counted in count_opencode.total(count_opencode.read_data(home, "kilo")).items():
-        row = result.setdefault(model, dict.fromkeys(counted, 0))
+    result = count_cline.by_model(count_cline.total(home, EXTENSION, (), 1762905600000))
+    result |= count_cline.spoken(count_cline.roots_of(home, EXTENSION, ()))
+    data = count_opencode.read_data(home, "kilo")
+    for name, counted in (count_opencode.total(data) | count_opencode.spoken(data)).items():
+        row = result.setdefault(name, dict.fromkeys(counted, 0))
         for kind, number in counted.items():
             row[kind] = row.get(kind, 0) + number
     return result
