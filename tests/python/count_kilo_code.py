@@ -6,7 +6,9 @@
 Its files are Cline's until 5: see count_cline.py. Since 4.119.0, of 2025-11-12, a request's input is the whole prompt. From 7 on
 its stores are OpenCode's: see count_opencode.py. What was moved there has no tokens.
 """
+import glob
 import json
+import os
 import sys
 
 import count_cline
@@ -18,9 +20,11 @@ EXTENSION = ("kilocode.kilo-code",)
 
 def total(home):
     result = count_cline.by_model(count_cline.total(home, EXTENSION, (), 1762905600000))
-    result |= count_cline.spoken(count_cline.roots_of(home, EXTENSION, ()))
+    roots = count_cline.roots_of(home, EXTENSION, ())
+    result |= count_cline.spoken(roots)
+    tasks = {os.path.basename(path) for root in roots for path in glob.glob(os.path.join(glob.escape(root), "tasks", "*"))}
     data = count_opencode.read_data(home, "kilo")
-    for name, counted in (count_opencode.total(data) | count_opencode.spoken(data)).items():
+    for name, counted in (count_opencode.total(data) | count_opencode.spoken(data, tasks)).items():
         row = result.setdefault(name, dict.fromkeys(counted, 0))
         for kind, number in counted.items():
             row[kind] = row.get(kind, 0) + number

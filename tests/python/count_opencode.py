@@ -76,7 +76,7 @@ def moment(value):
 class Session:
     def __init__(self, name, version=None, created=None):
         self.name, self.version, self.created = name, version, created
-        self.messages = {}
+        self.messages, self.slug = {}, None
 
     def order(self):
         return (self.created or 0, self.name)
@@ -165,7 +165,8 @@ def read_database(home, path):
             for row in connection.execute(f"SELECT * FROM {table}") if table in tables else []:
                 keys = row.keys()
                 version = row["version"].decode() if "version" in keys else None
-                home.session(row["id"].decode(), version, moment(row["time_created"]))
+                session = home.session(row["id"].decode(), version, moment(row["time_created"]))
+                session.slug = row["slug"].decode() if "slug" in keys and row["slug"] else session.slug
                 if "fork_boundary" in keys and row["fork_session_id"] is not None:
                     copied[row["id"].decode()] = row["fork_session_id"].decode(), row["fork_boundary"]
         parts = {}
@@ -301,7 +302,7 @@ def kind(data, parts, before):
     types = [part.get("type") for part in parts]
     texts = [part for part in parts if part.get("type") == "text"]
     if data.get("role") not in (None, "assistant", "shell"):  # a role that is not known is the person's
-        is_program = texts and all(part.get("synthetic") is True for part in texts)
+        is_program = all(part.get("synthetic") is True for part in texts) if texts else "tool" in types
         is_again = before is not None and before == said(data, parts)
         return "other" if is_program or is_again or "compaction" in types or "subtask" in types else "prompt"
     if data.get("role") != "assistant" or data.get("summary") is True:
@@ -349,8 +350,8 @@ def go_messages(connection):
     return kinds, list(calls.values())
 
 
-def spoken(home):
-    """Kinds of messages and statuses of calls. What a fork copied is its origin's."""
+def spoken(home, tasks=()):
+    """Kinds of messages and statuses of calls. What a fork copied is its origin's; what Kilo Code moved here, its task's."""
     owners, kinds, statuses = {}, list(home.kinds), list(home.statuses)
     for session in sorted(home.sessions.values(), key=Session.order):
         before, compacted = None, False
@@ -359,9 +360,12 @@ def spoken(home):
             answers = {"step-start", "step-finish", "tool", "reasoning"} & {part.get("type") for part in found}
             data = {"role": "assistant" if answers else "user", **data} if found else data
             created = moment(child(data, "time").get("created"))
-            print_of = created, data.get("role"), data.get("modelID"), number(data.get("cost")), said(data, found)
-            if created and owners.setdefault(print_of, session.name) != session.name:
+            model, cost = data.get("modelID") or child(data, "model").get("modelID"), number(data.get("cost"))
+            earlier = owners.setdefault((created, data.get("role"), model, said(data, found)), [])
+            is_copy = any(other != session.name and cost in (None, 0, paid) for other, paid in earlier)
+            if created and is_copy or session.slug in tasks and model == "legacy":
                 continue
+            earlier.append((session.name, cost))
             one = kind(data, found, before if compacted else None)
             compacted = compacted or any(part.get("type") == "compaction" for part in found)
             if one == "prompt":
