@@ -10,7 +10,7 @@ use crate::source::{name_of, text_of};
 /// What a folder holds under one name.
 pub(super) struct Entry {
     pub(super) path: PathBuf,
-    /// Whether it is a folder, or a link to one.
+    /// True if it is a folder, or a link to one.
     pub(super) is_folder: bool,
     /// Its name in ASCII, where it is no UTF-8.
     told: Option<String>,

@@ -13,7 +13,7 @@ pub(super) fn category(name: &str) -> Category {
     if drives_browser(name) { Category::Browser } else { Category::Mcp }
 }
 
-/// Whether a name is that of a server or tool that works a browser.
+/// Returns true if a name is that of a server or tool that works a browser.
 pub(super) fn drives_browser(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["playwright", "puppeteer", "chrome", "browser"].iter().any(|word| name.contains(word))

@@ -56,7 +56,8 @@ pub trait Agent: Sync {
         self.about().retention_days
     }
 
-    /// Whether a file that was named with `--source` is one of this agent's, and of which kind, by its name alone.
+    /// Returns true if a file that was named with `--source` is one of this agent's, and of which kind, by its name
+    /// alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
 
     /// What a file is that is said to be this agent's, wherever it lies.
@@ -75,18 +76,19 @@ pub trait Agent: Sync {
         Vec::new()
     }
 
-    /// True if the agent only appends to its files, and its records are named by their lines: it never removes a record.
+    /// Returns true if the agent only appends to its files, and its records are named by their lines: it never removes
+    /// a record.
     fn only_appends(&self) -> bool {
         false
     }
 
-    /// Whether sources of a kind hold one session each and are read from beginning to end, so that a large one can be
-    /// read twice instead of being held in memory.
+    /// Returns true if sources of a kind hold one session each and are read from beginning to end, so that a large one
+    /// can be read twice instead of being held in memory.
     fn streams(&self, _kind: &str) -> bool {
         false
     }
 
-    /// Whether a source holds many sessions and is read section by section, each when it has changed.
+    /// Returns true if a source holds many sessions and is read section by section, each when it has changed.
     fn has_sections(&self, _path: &Path, _kind: &str) -> bool {
         false
     }
@@ -197,7 +199,7 @@ pub struct About {
 }
 
 impl About {
-    /// Whether it keeps files in the projects that it works on.
+    /// Returns true if it keeps files in the projects that it works on.
     pub fn keeps_files_in_projects(&self) -> bool {
         self.paths.iter().any(|path| path.starts_with("<project>"))
     }
@@ -208,7 +210,7 @@ impl About {
         first.filter(|folder| folder.starts_with('.') && !SHARED_FOLDERS.contains(folder))
     }
 
-    /// Whether a file may be this agent's: the innermost folder of some agent's that it lies in is this one's.
+    /// Returns true if a file may be this agent's: the innermost folder of some agent's that it lies in is this one's.
     fn may_have(&self, path: &Path) -> bool {
         innermost_folder(path).is_none_or(|folder| self.owns(&folder)) || self.keeps_files_in_projects()
     }
@@ -282,7 +284,7 @@ impl Places {
         }
     }
 
-    /// Whether a folder that some setting names is looked into: below a given home only what lies there.
+    /// Returns true if a folder that some setting names is looked into: below a given home only what lies there.
     pub fn includes(&self, folder: &Path) -> bool {
         let is_plain = folder.is_absolute() && !folder.components().any(|part| part == Component::ParentDir);
         is_plain && (self.environment.is_some() || folder.starts_with(&self.home))
@@ -320,8 +322,8 @@ impl Found {
         self.sources.push(FoundSource { path, kind });
     }
 
-    /// Whether a link to a folder is followed: each folder is come to by one link only, and by none that lies in it, so that
-    /// no loop of links has no end.
+    /// Returns true if a link to a folder is followed: each folder is come to by one link only, and by none that lies
+    /// in it, so that no loop of links has no end.
     fn follows(&mut self, link: &Path) -> bool {
         let Ok(folder) = link.canonicalize() else { return false };
         let is_loop =

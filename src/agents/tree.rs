@@ -19,7 +19,7 @@ struct Node {
     above: Option<u32>,
     /// Place of the message row that the entry became, and the row's id.
     row: Option<(u32, Box<str>)>,
-    /// Whether the conversation never went through it: what OpenClaw writes beside its thread.
+    /// True if the conversation never went through it: what OpenClaw writes beside its thread.
     is_beside: bool,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Whether there is an entry of that key.
+    /// Returns true if there is an entry of that key.
     pub(super) fn has(&self, key: u64) -> bool {
         self.places.contains_key(&key)
     }
 
-    /// Whether the last entry has that key.
+    /// Returns true if the last entry has that key.
     pub(super) fn is_last(&self, key: u64) -> bool {
         self.places.get(&key).is_some_and(|place| self.last == Some(*place))
     }

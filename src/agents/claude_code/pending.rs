@@ -274,7 +274,7 @@ impl PendingCalls {
         self.calls.insert(name, call)
     }
 
-    /// Whether the result of a call has come.
+    /// Returns true if the result of a call has come.
     pub(super) fn is_answered(&self, key: u64) -> bool {
         self.answered.contains(&key)
     }

@@ -202,7 +202,7 @@ impl Response {
         }
     }
 
-    /// Whether the lines so far are a side question's copy of what the line says.
+    /// Returns true if the lines so far are a side question's copy of what the line says.
     fn replays(&self, line: &Line<'_>) -> bool {
         self.is_sidechain && !line.is_sidechain.0 && self.is_of_other_request(line)
     }

@@ -55,7 +55,7 @@ impl<'a> UserText<'a> {
         Self { role: Role::User, kind, text, attachments }
     }
 
-    /// Whether the person asks for something here.
+    /// Returns true if the person asks for something here.
     pub(super) fn begins_turn(&self) -> bool {
         matches!(self.kind, MessageKind::Prompt | MessageKind::Command)
     }

@@ -64,7 +64,7 @@ impl<'t> Alignment<'t> {
     }
 }
 
-/// Whether an event goes before a message.
+/// Returns true if an event goes before a message.
 pub(super) fn goes_before(event: &Event, place: Place, request: Option<usize>) -> bool {
     match (event.index, place.at) {
         (Some(index), _) => index < place.index,

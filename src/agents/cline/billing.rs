@@ -10,7 +10,7 @@ use super::timeline::{Event, Request, Timeline, Total, moment};
 use crate::extract::{Kind, Reject};
 use crate::tables::{MessageKind, Role, UsageGrain};
 
-/// Hands on what a timeline tells, in its order, along with a task's messages.
+/// Emits what a timeline tells, in its order, along with a task's messages.
 pub(super) struct Billing<'t> {
     dialect: &'static Dialect,
     companion: &'t Companion,
@@ -29,12 +29,12 @@ impl<'t> Billing<'t> {
         Self { dialect, companion, timeline, alignment: Alignment::new(timeline), billed: 0, noted: 0 }
     }
 
-    /// Whether any event is a compaction, so that what the history tells of it is its summary.
+    /// Returns true if any event is a compaction, so that what the history tells of it is its summary.
     pub(super) fn tells_compactions(&self) -> bool {
         self.timeline.events.iter().any(|event| event.kind == MessageKind::Compaction)
     }
 
-    /// Whether any request told its tokens, so that what the history tells of them is left aside.
+    /// Returns true if any request told its tokens, so that what the history tells of them is left aside.
     pub(super) fn has_tokens(&self) -> bool {
         self.timeline.has_tokens()
     }
@@ -67,7 +67,7 @@ impl<'t> Billing<'t> {
         (model, request.provider.as_deref().or_else(|| used()?.provider.as_deref()))
     }
 
-    /// Hands on the events before a message.
+    /// Emits the events before a message.
     pub(super) fn note_before(
         &mut self,
         rows: &mut Rows<'_, '_>,
@@ -83,7 +83,7 @@ impl<'t> Billing<'t> {
         Ok(())
     }
 
-    /// Hands on the events of the rows before one.
+    /// Emits the events of the rows before one.
     pub(super) fn note_before_row(&mut self, rows: &mut Rows<'_, '_>, place: u64) -> Result<(), Reject> {
         while let Some(event) = self.timeline.events.get(self.noted).filter(|event| event.place < place) {
             self.note(rows, event)?;
@@ -195,7 +195,7 @@ impl<'t> Billing<'t> {
         Ok(())
     }
 
-    /// Hands on all that is left.
+    /// Emits all that is left.
     pub(super) fn finish(mut self, rows: &mut Rows<'_, '_>, model: Option<&str>) -> Result<(), Reject> {
         self.note_before_row(rows, u64::MAX)?;
         if let Some(last) = self.timeline.requests.len().checked_sub(1) {

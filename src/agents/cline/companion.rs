@@ -113,7 +113,7 @@ impl Companion {
         self.versions.last().map(|(_, version)| version.as_str())
     }
 
-    /// Whether the version that ran at a moment was built on the SDK: 4.0.0, and all since 4.1.
+    /// Returns true if the version that ran at a moment was built on the SDK: 4.0.0, and all since 4.1.
     pub(super) fn is_sdk_build(&self, at: i64) -> bool {
         let version = self.versions.get(self.versions_since.place(at).unwrap_or(0));
         let mut numbers = version.map(|(_, version)| version.as_str()).unwrap_or_default().split(['.', '-']);

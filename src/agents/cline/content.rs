@@ -78,18 +78,18 @@ const WRITTEN: [&str; 5] = [
     "# task_progress",
 ];
 
-/// Whether the extension wrote it rather than the person.
+/// Returns true if the extension wrote it rather than the person.
 pub(super) fn is_written(text: &str) -> bool {
     let text = text.trim_start();
     WRITTEN.iter().any(|opening| text.starts_with(opening))
 }
 
-/// Whether a text stands for the history before a compaction.
+/// Returns true if a text stands for the history before a compaction.
 pub(super) fn is_continuation(text: &str) -> bool {
     text.trim_start().starts_with("This session is being continued from a previous conversation")
 }
 
-/// Whether a text says that what goes before was done by an extension that is not built on the SDK.
+/// Returns true if a text says that what goes before was done by an extension that is not built on the SDK.
 pub(super) fn tells_resumption(text: &str) -> bool {
     ["[cline-legacy-resume-warning:v1]", "Warning: this is a legacy conversation"]
         .iter()
@@ -97,7 +97,7 @@ pub(super) fn tells_resumption(text: &str) -> bool {
 }
 
 impl Content<'_> {
-    /// Whether a block says that what goes before was a task of the extension.
+    /// Returns true if a block says that what goes before was a task of the extension.
     pub(super) fn tells_resumption(&self) -> bool {
         self.0.iter().filter_map(|block| block.text.get()).any(tells_resumption)
     }

@@ -12,7 +12,7 @@ pub(in crate::agents) struct Dialect {
     pub(in crate::agents) storage_setting: Option<&'static str>,
     /// What stands in tasks of this extension and of no other, whose folders say by no name whose they are.
     pub(in crate::agents) signs: Signs,
-    /// Whether tasks that lie elsewhere, and say by no name whose they are, are this extension's.
+    /// True if tasks that lie elsewhere, and say by no name whose they are, are this extension's.
     pub(in crate::agents) takes_nameless: bool,
     /// Since when `tokensIn` is the whole prompt, whatever the provider. Milliseconds since 1970.
     pub(in crate::agents) whole_prompt_since: Option<i64>,
@@ -27,7 +27,8 @@ pub(in crate::agents) struct Signs {
 }
 
 impl Dialect {
-    /// Whether it is Cline itself, which tells the provider of each request but has no one meaning of `tokensIn`.
+    /// Returns true if it is Cline itself, which tells the provider of each request but has no one meaning of
+    /// `tokensIn`.
     pub(super) fn is_cline(&self) -> bool {
         self.whole_prompt_since.is_none()
     }

@@ -50,7 +50,7 @@ type Element = (&'static str, String);
 #[derive(Default)]
 struct Heard<'m> {
     text: Option<Cow<'m, str>>,
-    /// Whether the person typed it.
+    /// True if the person typed it.
     is_typed: bool,
     has_results: bool,
 }
@@ -376,7 +376,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         }
     }
 
-    /// Whether the message is a copy of what a task's own folder has.
+    /// Returns true if the message is a copy of what a task's own folder has.
     fn is_copy(&self, place: Place) -> bool {
         matches!(&self.form, Form::Session(session) if session.replays(place.index))
     }

@@ -13,7 +13,7 @@ pub(super) struct Tally {
     /// Items that could not be read, and the tear.
     bad: u64,
     first_bad: Option<(u64, String)>,
-    /// Whether the document was read to its end; not when there was nothing.
+    /// True if the document was read to its end; not when there was nothing.
     pub(super) is_whole: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::tables::{SessionKind, UsageGrain};
 /// What is known of a session before its messages are made rows.
 pub(super) struct Session<'f> {
     survey: &'f Survey,
-    /// Whether the session went on with a task, and is torn before it says where.
+    /// True if the session went on with a task, and is torn before it says where.
     is_torn_copy: bool,
     pub(super) model: Option<String>,
     pub(super) provider: Option<String>,
@@ -45,7 +45,7 @@ struct Run {
 }
 
 impl Session<'_> {
-    /// Whether a message is a copy of one of a task that the session went on with.
+    /// Returns true if a message is a copy of one of a task that the session went on with.
     pub(super) fn replays(&self, index: i64) -> bool {
         self.survey.replayed_to.map_or(self.is_torn_copy, |end| index < end)
     }

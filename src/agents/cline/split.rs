@@ -25,7 +25,7 @@ pub(super) struct Circumstances<'a> {
     pub(super) protocol: Option<&'a str>,
     /// When it was made. Milliseconds since 1970.
     pub(super) at: i64,
-    /// Whether the extension was built on the SDK, which takes the caches out itself.
+    /// True if the extension was built on the SDK, which takes the caches out itself.
     pub(super) is_sdk_build: bool,
 }
 
@@ -44,7 +44,7 @@ impl Told {
         Split { input, cache_read, cache_write }
     }
 
-    /// Whether nothing tells if the caches are within the input or beside it.
+    /// Returns true if nothing tells if the caches are within the input or beside it.
     pub(super) fn is_guess(self, dialect: &Dialect, of: &Circumstances<'_>) -> bool {
         let caches = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
         let is_told = match dialect.whole_prompt_since {

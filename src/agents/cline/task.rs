@@ -101,7 +101,7 @@ fn metadata_alone(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Compani
     Ok(companion)
 }
 
-/// Hands on the totals of a task whose requests tell no tokens; alone they are where the rows are missing which the
+/// Emits the totals of a task whose requests tell no tokens; alone they are where the rows are missing which the
 /// person saw.
 fn sum_up(
     dialect: &'static Dialect,

@@ -29,7 +29,7 @@ pub(super) struct Timeline {
     /// Folder, where a request tells it.
     pub(super) folder: Option<String>,
     pub(super) tally: Tally,
-    /// Whether rows say after which message of the model's history they were written.
+    /// True if rows say after which message of the model's history they were written.
     pub(super) has_indices: bool,
     /// Place of the last row of each moment and name: it replaces those before it.
     last: HashMap<(i64, u64), u64>,
@@ -69,7 +69,7 @@ pub(super) struct Request {
     pub(super) model: Option<String>,
     pub(super) provider: Option<String>,
     pub(super) protocol: Option<String>,
-    /// Whether the model was seen to answer.
+    /// True if the model was seen to answer.
     pub(super) is_answered: bool,
     /// Sums of removed requests before it.
     pub(super) removals: usize,
@@ -118,7 +118,7 @@ pub(super) fn name_of<'s>(shown: &'s Shown<'_>) -> &'s str {
     shown.say.get().or(shown.ask.get()).unwrap_or("without a type")
 }
 
-/// Whether the model's answer is in it.
+/// Returns true if the model's answer is in it.
 fn is_reply(name: &str) -> bool {
     matches!(
         name,
@@ -193,13 +193,13 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Whether no later row replaces this one.
+    /// Returns true if no later row replaces this one.
     pub(super) fn is_current(&self, shown: &Shown<'_>, place: u64) -> bool {
         let key = shown.at.0.map(|at| (at, xxh3_64(name_of(shown).as_bytes())));
         key.is_none_or(|key| self.last.get(&key).is_none_or(|last| *last == place))
     }
 
-    /// Whether any request told its tokens.
+    /// Returns true if any request told its tokens.
     pub(super) fn has_tokens(&self) -> bool {
         self.requests.iter().any(Request::is_billed)
     }
@@ -380,7 +380,7 @@ impl Request {
         self.protocol = info.protocol.owned().or(self.protocol.take());
     }
 
-    /// Whether it tells any number; what does not is still running, or died before.
+    /// Returns true if it tells any number; what does not is still running, or died before.
     pub(super) fn is_billed(&self) -> bool {
         let Told { input, cache_read, cache_write } = self.told;
         [input, cache_read, cache_write, self.output].iter().any(Option::is_some) || self.cost.is_some()

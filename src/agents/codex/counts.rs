@@ -46,7 +46,7 @@ impl Numbers {
         })
     }
 
-    /// Whether no response was paid for.
+    /// Returns true if no response was paid for.
     pub(super) fn is_nothing(self) -> bool {
         self.input == 0 && self.output == 0
     }
@@ -123,9 +123,9 @@ pub(super) struct Billed {
     pub(super) source_line: Option<i64>,
     pub(super) copies: i64,
     pub(super) weak: bool,
-    /// Whether it comes from running totals, which a record of the response itself outdoes.
+    /// True if it comes from running totals, which a record of the response itself outdoes.
     pub(super) is_from_totals: bool,
-    /// Whether the message that it became is still to come: until about 0.60 the count stands before it.
+    /// True if the message that it became is still to come: until about 0.60 the count stands before it.
     pub(super) waits: bool,
 }
 

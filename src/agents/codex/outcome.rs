@@ -7,7 +7,7 @@ use crate::tables::Status;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: Status,
-    /// Whether a rule refused the call.
+    /// True if a rule refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     pub(super) duration_ms: Option<i64>,

@@ -67,7 +67,7 @@ pub(super) struct Rollout<'o, 'a> {
     has_copies: bool,
     /// Keys of the records since then that may be another thread's.
     unclear: Vec<u64>,
-    /// Whether the file's own first line was there.
+    /// True if the file's own first line was there.
     has_meta: bool,
     /// Local time that the file is named by.
     named_time: Option<NaiveDateTime>,
@@ -91,9 +91,9 @@ pub(super) struct Rollout<'o, 'a> {
     billed: Option<Billed>,
     /// Web searches since the last billed response. Count.
     web_searches: i64,
-    /// Whether counts stand before the reply that they are of; none until the turn's first count tells.
+    /// True if counts stand before the reply that they are of; none until the turn's first count tells.
     counts_come_first: Option<bool>,
-    /// Whether records of responses were there since the turn began, so that running totals tell nothing new.
+    /// True if records of responses were there since the turn began, so that running totals tell nothing new.
     turn_has_records: bool,
     responses: KeySet,
     /// How often names of responses were given, by the name's key. Count.
@@ -104,7 +104,7 @@ pub(super) struct Rollout<'o, 'a> {
     places: usize,
     /// The last error of the turn, which its end repeats.
     error: Option<String>,
-    /// Whether prompts are claimed by their text, for a history that names no session.
+    /// True if prompts are claimed by their text, for a history that names no session.
     claims_prompts: bool,
     has_rows: bool,
 }
@@ -316,13 +316,13 @@ impl<'o, 'a> Rollout<'o, 'a> {
         self.push(row)
     }
 
-    /// Hands on what waits: the user's message that nothing was said of, and the reply.
+    /// Emits what waits: the user's message that nothing was said of, and the reply.
     fn settle(&mut self) -> Result<(), Reject> {
         self.flush_user()?;
         self.close_reply()
     }
 
-    /// Hands on a message: its place and what all messages have are filled in here.
+    /// Emits a message: its place and what all messages have are filled in here.
     fn push(&mut self, row: MessageRow<'_>) -> Result<(), Reject> {
         let seq = self.seq;
         self.seq += 1;
@@ -330,7 +330,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         self.push_at(seq, parent.as_deref(), self.turn, row)
     }
 
-    /// Hands on a message whose place was set before.
+    /// Emits a message whose place was set before.
     fn push_at(
         &mut self,
         seq: i64,

@@ -23,7 +23,7 @@ pub(super) struct Call {
     pub(super) is_partial: bool,
     pub(super) grain: UsageGrain,
     pub(super) weak: bool,
-    /// Whether the provider's own id of the call is known, by which a record and a reply of it can be joined.
+    /// True if the provider's own id of the call is known, by which a record and a reply of it can be joined.
     pub(super) is_named: bool,
 }
 

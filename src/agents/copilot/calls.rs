@@ -246,7 +246,7 @@ impl Transcript<'_, '_> {
         self.out.tool_call(row, false)
     }
 
-    /// Hands on the calls that nothing ended, in order.
+    /// Emits the calls that nothing ended, in order.
     pub(super) fn push_open_calls(&mut self) -> Result<(), Reject> {
         let mut open: Vec<PendingCall> = std::mem::take(&mut self.calls.open).into_values().collect();
         open.sort_by_key(|call| (call.thread, call.seq));

@@ -36,7 +36,7 @@ pub(super) struct Ledger {
     last: Option<i64>,
     /// When the first process that recorded its calls began; 0 where that is not told.
     pub(super) recorded_since: Option<i64>,
-    /// Whether the program keeps what was billed over all processes.
+    /// True if the program keeps what was billed over all processes.
     pub(super) has_checkpoint: bool,
     /// What was billed for the session by the last checkpoint or shutdown that says so.
     billed: f64,
@@ -149,7 +149,7 @@ impl Ledger {
         is_more.then(|| rest.collect())
     }
 
-    /// Whether anything was billed.
+    /// Returns true if anything was billed.
     pub(super) fn has_rows(&self) -> bool {
         !self.pushed.is_empty()
     }
@@ -288,7 +288,7 @@ impl Transcript<'_, '_> {
         self.ledger.note_record(call, is_compaction);
     }
 
-    /// Hands on what a process told, when it has ended.
+    /// Emits what a process told, when it has ended.
     pub(super) fn close_leg(&mut self) -> Result<(), Reject> {
         let Some(leg) = self.ledger.leg.take() else { return Ok(()) };
         let Leg { last, recorded, replies, places, compactions, has_compaction_record, .. } = leg;

@@ -111,7 +111,7 @@ impl Transcript<'_, '_> {
         });
     }
 
-    /// Hands on the reply that nothing will be added to.
+    /// Emits the reply that nothing will be added to.
     pub(super) fn close_reply(&mut self, thread: usize) -> Result<(), Reject> {
         self.turn_to(thread);
         let is_sidechain = thread > 0;

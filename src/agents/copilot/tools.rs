@@ -27,7 +27,7 @@ pub(super) fn category(name: &str, has_server: bool, arguments: &Arguments<'_>) 
     }
 }
 
-/// Whether a tool runs the command line that its arguments have.
+/// Returns true if a tool runs the command line that its arguments have.
 pub(super) fn runs_command(name: &str) -> bool {
     matches!(name, "bash" | "powershell" | "shell")
 }
@@ -35,10 +35,10 @@ pub(super) fn runs_command(name: &str) -> bool {
 /// How a call ended.
 pub(super) struct Outcome {
     pub(super) status: Status,
-    /// Whether it was not the person who refused the call.
+    /// True if it was not the person who refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
-    /// Whether the moment of the result is that of a later resume.
+    /// True if the moment of the result is that of a later resume.
     pub(super) is_late: bool,
 }
 
@@ -91,7 +91,7 @@ fn failed(complete: &ToolComplete<'_>) -> Status {
     }
 }
 
-/// Whether a failed call's text says that it was not allowed to run.
+/// Returns true if a failed call's text says that it was not allowed to run.
 pub(super) fn is_denial(text: &str) -> bool {
     DENIED.iter().any(|opening| text.starts_with(opening))
 }

@@ -95,7 +95,7 @@ pub(super) struct Transcript<'o, 'a> {
     seen: KeySet,
     /// Names events that have no id.
     prints: Prints,
-    /// Whether anything was there that a session would have; without it, and without anything billed, there is none.
+    /// True if anything was there that a session would have; without it, and without anything billed, there is none.
     pub(super) has_conversation: bool,
 }
 

@@ -148,7 +148,7 @@ fn panes(state: &State<'_>) -> (Vec<String>, Result<(), Reject>) {
     (ids, read)
 }
 
-/// Whether the workspace has, or lists, any conversation.
+/// Returns true if the workspace has, or lists, any conversation.
 fn has_chats(state: &State<'_>) -> Result<bool, Reject> {
     for key in CHATS {
         let has = |chats: &ChatData<'_>| !chats.tabs.0.is_empty();

@@ -81,7 +81,7 @@ impl Ledger {
         !self.costs.is_empty()
     }
 
-    /// Hands on the responses, and a row for each model with a cost. Its tokens are those of its responses, which are no
+    /// Emits the responses, and a row for each model with a cost. Its tokens are those of its responses, which are no
     /// rows of their own then: the cost is theirs too.
     pub(super) fn push(self, out: &mut Sink<'_>, session: &str, began: Option<i64>, weak: bool) -> Result<(), Reject> {
         let mut priced: BTreeMap<&str, (i64, i64)> = BTreeMap::new();

@@ -120,7 +120,7 @@ impl Calls {
         Cow::Owned(self.given.numbered(call_key(&id), id))
     }
 
-    /// Hands on the call that a result answers. A second result of a call is left out; one of a call that no record holds
+    /// Emits the call that a result answers. A second result of a call is left out; one of a call that no record holds
     /// stands for the call, at the next place.
     pub(super) fn close(
         &mut self,
@@ -162,7 +162,7 @@ impl Calls {
         self.open.values_mut().for_each(|call| call.weak = true);
     }
 
-    /// Hands on the calls without a result, in order.
+    /// Emits the calls without a result, in order.
     pub(super) fn finish(&mut self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
         let mut calls: Vec<Call> = self.open.drain().map(|(_, call)| call).collect();
         calls.sort_by_key(|call| call.seq);

@@ -122,7 +122,7 @@ fn is_lines(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
-/// Whether a file that lies anywhere is a session rather than a captured stream.
+/// Returns true if a file that lies anywhere is a session rather than a captured stream.
 fn holds_session(path: &Path) -> bool {
     let head = head(path, HEAD).unwrap_or_default();
     ["\"session_start\"", "\"message\":{"].iter().any(|mark| memchr::memmem::find(&head, mark.as_bytes()).is_some())

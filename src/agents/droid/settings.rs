@@ -110,7 +110,7 @@ impl Total {
         counts.into_iter().flatten().any(|count| count > 0).then_some(total)
     }
 
-    /// Whether it has at least the other's tokens of every kind.
+    /// Returns true if it has at least the other's tokens of every kind.
     pub(super) fn holds(&self, other: &Self) -> bool {
         let counts = |total: &Self| [total.input, total.cache_read, total.cache_write, total.output, total.reasoning];
         counts(self).into_iter().zip(counts(other)).all(|(own, other)| own.unwrap_or(0) >= other.unwrap_or(0))

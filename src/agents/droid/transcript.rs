@@ -60,7 +60,7 @@ struct Transcript<'o, 'a> {
     last_moment: Option<i64>,
     seq: i64,
     turn: Option<i64>,
-    /// Whether the turn has a message that says that it was stopped.
+    /// True if the turn has a message that says that it was stopped.
     turn_was_stopped: bool,
     /// Keys of the messages.
     seen: KeySet,
@@ -74,7 +74,7 @@ struct Transcript<'o, 'a> {
 struct Origin {
     session: Option<String>,
     forked_at: Option<String>,
-    /// Whether the last copied record has come.
+    /// True if the last copied record has come.
     is_reached: bool,
 }
 
@@ -154,7 +154,7 @@ impl Transcript<'_, '_> {
         Some(qualified(namespace, parent).into_owned())
     }
 
-    /// Hands on a message; its row has what differs from one message to the other.
+    /// Emits a message; its row has what differs from one message to the other.
     fn push(&mut self, line: &Line<'_>, number: u64, row: MessageRow<'_>) -> Result<(), Reject> {
         let parent = self.parent_id(line);
         let moment = line.timestamp.0;

@@ -32,7 +32,7 @@ pub(super) trait Look<'s> {
     fn out(&mut self) -> &mut Sink<'s>;
     /// Places of the messages.
     fn counter(&mut self) -> &mut Counter;
-    /// Whether the version of a message is looked at.
+    /// Returns true if the version of a message is looked at.
     fn wants(&self, place: Place) -> bool;
     /// Takes a version of a message; in a snapshot when it stands in a copy of the history.
     fn message(&mut self, record: &Record<'_>, place: Place, in_snapshot: bool) -> Result<(), Reject>;

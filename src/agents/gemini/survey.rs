@@ -19,7 +19,7 @@ pub(super) struct Place {
 /// One message, as far as all its versions tell.
 pub(super) struct Entry {
     pub(super) id: Box<str>,
-    /// Whether a message of the other side has the same id, which snapshots of the history give to a reply and the
+    /// True if a message of the other side has the same id, which snapshots of the history give to a reply and the
     /// results of its calls.
     pub(super) is_second: bool,
     pub(super) is_reply: bool,
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     pub(super) first_line: u64,
     /// Place in the history as it stands.
     live_at: Option<usize>,
-    /// Whether the conversation went on without it.
+    /// True if the conversation went on without it.
     pub(super) is_left: bool,
     pub(super) numbers: Option<Numbers>,
     pub(super) model: Option<Rc<str>>,
@@ -121,7 +121,7 @@ impl Survey {
         }
     }
 
-    /// Whether a message of that id is known.
+    /// Returns true if a message of that id is known.
     pub(super) fn knows(&self, id: &str) -> bool {
         self.places.contains_key(&place_key(id, false)) || self.places.contains_key(&place_key(id, true))
     }
@@ -162,7 +162,7 @@ impl Survey {
         }
     }
 
-    /// Whether a person or a model said anything.
+    /// Returns true if a person or a model said anything.
     pub(super) fn has_conversation(&self) -> bool {
         self.entries
             .iter()

@@ -19,7 +19,7 @@ pub(super) struct EventRow<'r> {
     pub(super) kind: &'r str,
     /// Microseconds since 1970.
     pub(super) created: Option<i64>,
-    /// Whether it was copied from the session that this one is a fork of.
+    /// True if it was copied from the session that this one is a fork of.
     pub(super) is_replay: bool,
     pub(super) data: &'r [u8],
 }

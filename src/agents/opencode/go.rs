@@ -33,7 +33,7 @@ record! {
     }
 }
 
-/// Whether a database is that program's.
+/// Returns true if a database is that program's.
 pub(super) fn is_one(database: &Database) -> Result<bool, Reject> {
     let has_parts = database.columns("messages")?.iter().any(|column| column == "parts");
     Ok(has_parts && database.columns("session")?.is_empty())

@@ -58,7 +58,7 @@ impl Finished {
 const MOVED: Option<&str> = Some("legacy");
 
 impl Traits<'_> {
-    /// Whether the message was moved here from a task of an extension, which knows its model and its tokens.
+    /// Returns true if the message was moved here from a task of an extension, which knows its model and its tokens.
     pub(super) fn is_moved(&self) -> bool {
         self.provider == MOVED && self.model == MOVED
     }

@@ -115,7 +115,7 @@ fn kind_in_folders(path: &Path, name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a message is the first of a session whose own file is gone.
+/// Returns true if a message is the first of a session whose own file is gone.
 fn is_stray(path: &Path) -> bool {
     let Some(folders_of) = Folders::of(path, STRAY) else { return false };
     let is_first = || records(&folders_of.messages).first().is_some_and(|(_, first)| first == path);

@@ -211,7 +211,7 @@ record! {
     ]
 }
 
-/// Hands on what stands in some bytes as a record, repaired where that is needed; what is wrong where it cannot be.
+/// Emits what stands in some bytes as a record, repaired where that is needed; what is wrong where it cannot be.
 pub(super) fn read<S: Shape, R>(bytes: &[u8], take: impl FnOnce(Result<S::Of<'_>, String>) -> R) -> R {
     if let Ok(text) = simdutf8::basic::from_utf8(bytes)
         && let Ok(record) = serde_json::from_str(text)

@@ -30,7 +30,7 @@ pub(super) struct Known {
     /// Task of an extension that its beginning was moved here from.
     pub(super) moved_from: Option<String>,
     pub(super) agent: Option<String>,
-    /// Whether its own file is gone. Any store that has the session knows its messages better.
+    /// True if its own file is gone. Any store that has the session knows its messages better.
     pub(super) is_stray: bool,
     /// When it began. Microseconds since 1970.
     pub(super) created: Option<i64>,
@@ -54,9 +54,9 @@ pub(super) struct Said<'s> {
     pub(super) stop_reason: Option<&'s str>,
     pub(super) is_error: bool,
     pub(super) attachments: i64,
-    /// Whether none of its parts is there.
+    /// True if none of its parts is there.
     pub(super) is_bare: bool,
-    /// Whether the model was still at it: files that were moved to a database stay as they were.
+    /// True if the model was still at it: files that were moved to a database stay as they were.
     pub(super) is_unfinished: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Response<'s> {
     /// Milliseconds.
     pub(super) duration_ms: Option<i64>,
     pub(super) stop_reason: Option<&'s str>,
-    /// Whether only the last of several calls was counted.
+    /// True if only the last of several calls was counted.
     pub(super) is_partial: bool,
     /// What it stands for: `response` or `session`.
     pub(super) grain: UsageGrain,
@@ -95,7 +95,8 @@ pub(super) struct Rows<'o, 'a> {
     first_cwd: Option<String>,
     is_reverted: bool,
     abandoned: Vec<usize>,
-    /// Whether all messages of the session count as copies: the title says that it is a fork, and nothing says since when.
+    /// True if all messages of the session count as copies: the title says that it is a fork, and nothing says since
+    /// when.
     all_are_copies: Option<bool>,
     last_copy: String,
     equal_copies: u32,

@@ -304,7 +304,7 @@ impl<'d> Records<'d> {
         Ok(Some(Self { in_order, unordered: of_owner("NULL, NULL", "")?, one }))
     }
 
-    /// Hands on the records of an owner, or what is wrong with one. Gives back what kept others from being found.
+    /// Emits the records of an owner, or what is wrong with one. Gives back what kept others from being found.
     fn each(
         &mut self,
         owner: &str,
@@ -342,7 +342,7 @@ fn places(statement: &mut Statement<'_>, owner: &str) -> Result<Vec<Place>, (rus
     }
 }
 
-/// Hands on the rows that a statement gives. A damaged page ends them, and is no failure: it is what is given back.
+/// Emits the rows that a statement gives. A damaged page ends them, and is no failure: it is what is given back.
 pub(super) fn each(
     statement: &mut Statement<'_>,
     parameters: impl Params,

@@ -54,7 +54,7 @@ pub(super) struct Call {
     pub(super) input: Option<String>,
     pub(super) output: Option<String>,
     pub(super) status: Status,
-    /// Whether a rule refused the call.
+    /// True if a rule refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     /// Microseconds since 1970.

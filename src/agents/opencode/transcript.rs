@@ -46,7 +46,7 @@ struct Open {
     is_assistant: bool,
     is_summary: bool,
     is_aborted: bool,
-    /// Whether its own record is damaged.
+    /// True if its own record is damaged.
     is_lost: bool,
     provider: Option<String>,
     model: Option<String>,
@@ -63,7 +63,7 @@ struct Open {
     cost: Option<f64>,
     text: String,
     thinking: String,
-    /// Whether any text is the person's or the model's own.
+    /// True if any text is the person's or the model's own.
     has_own_text: bool,
     has_text: bool,
     attachments: i64,
@@ -446,7 +446,7 @@ impl Open {
         append(&mut self.text, part.text.get().unwrap_or_default());
     }
 
-    /// True if the message itself has the numbers of its API call.
+    /// Returns true if the message itself has the numbers of its API call.
     fn has_usage(&self) -> bool {
         let is_billed = self.billed.is_some_and(|billed| !billed.is_zero());
         self.steps.is_empty() && (is_billed || self.cost.is_some_and(|cost| cost > 0.0))
@@ -482,7 +482,7 @@ impl Open {
     }
 }
 
-/// Whether only the model's messages have parts of a kind.
+/// Returns true if only the model's messages have parts of a kind.
 fn is_models(part: &str) -> bool {
     matches!(part, "reasoning" | "tool" | "tool-invocation" | "step-start" | "step-finish" | "retry")
 }

@@ -92,7 +92,7 @@ pub(super) fn discover(sessions: &Path, found: &mut Found) {
     add_files(sessions, DEPTH, &|entry: &folders::Entry| kind_of(&entry.path), found);
 }
 
-/// Whether a path leads through a folder of that name.
+/// Returns true if a path leads through a folder of that name.
 pub(super) fn lies_in(path: &Path, folder: &str) -> bool {
     path.components().any(|part| part.as_os_str() == folder)
 }

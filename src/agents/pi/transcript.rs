@@ -70,7 +70,7 @@ pub(crate) struct Transcript<'o, 'a> {
     session_id: String,
     facts: Facts,
     has_header: bool,
-    /// Whether the file may have been written before entries had ids, so that they were given theirs later.
+    /// True if the file may have been written before entries had ids, so that they were given theirs later.
     was_linear: bool,
     /// Who sells the model that speaks, and its name.
     model: [Option<String>; 2],
@@ -94,7 +94,7 @@ struct Spot<'l, 'j> {
     /// Id of the row: the entry's own, made unique over all sessions, and the same wherever the entry is copied to.
     id: String,
     timestamp: Option<i64>,
-    /// Whether the entry was copied from the session that this one is a fork of.
+    /// True if the entry was copied from the session that this one is a fork of.
     weak: bool,
 }
 
@@ -408,7 +408,7 @@ pub(crate) fn session_of_stem(stem: &str) -> &str {
     named.map_or(stem, |(_, id)| id)
 }
 
-/// Whether a text has the form `2026-01-01T10-00-00-000Z`.
+/// Returns true if a text has the form `2026-01-01T10-00-00-000Z`.
 pub(crate) fn looks_like_moment(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() >= 19

@@ -84,9 +84,9 @@ struct Spot<'l, 'j> {
     id: Cow<'l, str>,
     /// Id of the line, which all lines of one response have.
     response: Cow<'l, str>,
-    /// Whether the line goes on with an earlier one.
+    /// True if the line goes on with an earlier one.
     is_piece: bool,
-    /// Whether the line was copied from the session that this one is a fork of.
+    /// True if the line was copied from the session that this one is a fork of.
     weak: bool,
 }
 
@@ -202,7 +202,7 @@ impl Transcript<'_, '_> {
         self.turn = Some(self.turn.unwrap_or(0) + 1);
     }
 
-    /// Hands on a message; its row has what differs from one message to the other.
+    /// Emits a message; its row has what differs from one message to the other.
     fn push(&mut self, spot: &Spot<'_, '_>, row: MessageRow<'_>) -> Result<(), Reject> {
         let parent_id = self.tree.row_above().map(str::to_owned);
         let row = MessageRow {

@@ -153,7 +153,7 @@ fn kind_of(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Whether a database is that of all workspaces.
+/// Returns true if a database is that of all workspaces.
 fn is_of_all(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|name| name == "globalStorage")
 }

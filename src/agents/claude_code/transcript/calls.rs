@@ -103,7 +103,7 @@ impl Transcript<'_, '_> {
         self.calls.hold(name, early).map_or(Ok(()), |oldest| self.push_early(oldest, None))
     }
 
-    /// Hands on a call with its result.
+    /// Emits a call with its result.
     fn push_answered(
         &mut self,
         name: u64,
@@ -127,7 +127,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Hands on a result that came before its call. `call`: the call, if it has come.
+    /// Emits a result that came before its call. `call`: the call, if it has come.
     pub(super) fn push_early(&mut self, early: EarlyResult, call: Option<PendingCall>) -> Result<(), Reject> {
         let outcome = early.outcome_of(call.as_ref().unwrap_or(&early.call));
         let call = match call {
@@ -149,7 +149,7 @@ impl Transcript<'_, '_> {
         PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(spot.number).ok())
     }
 
-    /// Hands on a call without a result.
+    /// Emits a call without a result.
     pub(super) fn push_unanswered(&mut self, call: &PendingCall) -> Result<(), Reject> {
         self.note_child(call);
         self.out.tool_call(call.row(&self.session_id), call.weak)

@@ -101,7 +101,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Hands on the replies of a thread that nothing will be added to.
+    /// Emits the replies of a thread that nothing will be added to.
     pub(super) fn close_replies(&mut self, sidechain: bool) -> Result<(), Reject> {
         for reply in self.replies.close(sidechain) {
             self.push_reply(&reply)?;
@@ -120,7 +120,7 @@ impl Transcript<'_, '_> {
     }
 }
 
-/// Whether the program said something in the model's name; nobody was billed for it.
+/// Returns true if the program said something in the model's name; nobody was billed for it.
 fn is_synthetic(line: &Line<'_>, message: &Message<'_>) -> bool {
     message.model.is("<synthetic>") || line.is_api_error.0
 }

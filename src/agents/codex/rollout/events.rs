@@ -203,7 +203,7 @@ pub(super) fn duration_of(duration: Raw<'_>) -> Option<i64> {
     milliseconds(duration.seconds.0? + duration.nanoseconds.0.unwrap_or(0.0) / 1e9)
 }
 
-/// Whether an MCP server or the way to it failed.
+/// Returns true if an MCP server or the way to it failed.
 pub(super) fn has_failed(result: Raw<'_>) -> bool {
     let result: McpResult<'_> = result.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     result.bad.json().is_some() || result.is_error.0 || result.good.0.is_some_and(|content| content.is_error.0)

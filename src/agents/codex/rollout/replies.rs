@@ -24,9 +24,9 @@ pub(super) struct Reply {
     attachments: i64,
     /// Keys of its calls, in order.
     pub(super) calls: Vec<u64>,
-    /// Whether a call of it was answered: what the model says next is another response.
+    /// True if a call of it was answered: what the model says next is another response.
     pub(super) is_answered: bool,
-    /// Whether a running total counted it: it is over, but calls of it may still be told to have ended.
+    /// True if a running total counted it: it is over, but calls of it may still be told to have ended.
     pub(super) is_counted: bool,
 }
 
@@ -133,7 +133,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Hands on the open reply, and those of its calls that were answered.
+    /// Emits the open reply, and those of its calls that were answered.
     pub(super) fn close_reply(&mut self) -> Result<(), Reject> {
         let Some(reply) = self.reply.take() else { return Ok(()) };
         let row = MessageRow {

@@ -147,7 +147,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Hands on the last billed response.
+    /// Emits the last billed response.
     pub(super) fn flush_billed(&mut self) -> Result<(), Reject> {
         let Some(billed) = self.billed.take() else { return Ok(()) };
         self.out.usage(billed.row(&self.session, self.provider.as_deref()), billed.seq, billed.weak)?;

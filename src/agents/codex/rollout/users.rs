@@ -19,7 +19,7 @@ pub(super) struct Waiting {
     announced_at: Option<Spot>,
     /// The last prompt, until the model answers: it may be told twice.
     last: Option<String>,
-    /// Whether the file tells of prompts.
+    /// True if the file tells of prompts.
     tells: bool,
 }
 
@@ -92,7 +92,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// Hands on the message that nothing was said of.
+    /// Emits the message that nothing was said of.
     pub(super) fn flush_user(&mut self) -> Result<(), Reject> {
         let Some(message) = self.waiting.message.take() else { return Ok(()) };
         let is_open = !self.waiting.tells || self.waiting.announced.is_some();
@@ -110,7 +110,7 @@ impl Rollout<'_, '_> {
         self.push(row)
     }
 
-    /// Hands on a prompt. What was told of it has no marks of images.
+    /// Emits a prompt. What was told of it has no marks of images.
     fn push_prompt(&mut self, message: &UserMessage, announced: &str) -> Result<(), Reject> {
         self.waiting.last = Some(if announced.is_empty() { &*message.text } else { announced }.to_owned());
         let text = typed::typed_part(if announced.trim().is_empty() { &message.text } else { announced });

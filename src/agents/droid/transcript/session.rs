@@ -81,7 +81,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Whether a fork that no model answered in has its origin's total, copied with the records.
+    /// Returns true if a fork that no model answered in has its origin's total, copied with the records.
     fn repeats_origin(&self, total: &Total, source: &Source<'_>) -> bool {
         let has_reply = self.replies.last.is_some();
         let has_own_reply = self.origin.is_reached && has_reply;

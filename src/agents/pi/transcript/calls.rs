@@ -207,7 +207,7 @@ impl Transcript<'_, '_> {
         self.out.tool_call(row, spot.weak)
     }
 
-    /// Hands on the calls that no result came for, in order.
+    /// Emits the calls that no result came for, in order.
     pub(super) fn push_open_calls(&mut self) -> Result<(), Reject> {
         let mut calls: Vec<OpenCall> = self.calls.open.drain().map(|(_, call)| call).collect();
         calls.sort_by_key(|call| call.seq);

@@ -27,7 +27,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Whether it is the response with these tokens.
+    /// Returns true if it is the response with these tokens.
     pub(super) fn is_of(&self, billed: &Billed) -> bool {
         let prompt = billed.input.saturating_add(billed.cache_read.unwrap_or(0));
         let outputs = [Some(billed.output), billed.reasoning.map(|reasoning| billed.output - reasoning)];
