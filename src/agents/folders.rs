@@ -22,8 +22,8 @@ impl Entry {
         Self { told: odd.map(|name| text_of(name).into_owned()), path, is_folder }
     }
 
-    /// What a link leads to; none where that is a folder that was come to already. A link to nowhere is a file that cannot
-    /// be read.
+    /// What a link leads to; none where that is a folder that was come to already. A link to nowhere is a file that
+    /// cannot be read.
     fn behind(link: PathBuf, found: &mut Found) -> Option<Self> {
         let is_folder = link.is_dir();
         (!is_folder || found.follows(&link)).then(|| Self::new(link, is_folder))

@@ -51,8 +51,8 @@ impl Given {
     }
 }
 
-/// Names records of a session to which their agent gives no id. Places name none: agents cut and rewrite their files, and
-/// what comes next moves to the place of what was there. Equal records are numbered in the order of their source.
+/// Names records of a session to which their agent gives no id. Places name none: agents cut and rewrite their files,
+/// and what comes next moves to the place of what was there. Equal records are numbered in the order of their source.
 #[derive(Default)]
 pub(super) struct Prints(Given);
 
@@ -72,8 +72,8 @@ impl Prints {
         self.numbered(print.digest())
     }
 
-    /// The name of a record that its agent may write again with more text: by its role and its moment. Further ones of that
-    /// role and moment, and those without a moment, are named by what they say too.
+    /// The name of a record that its agent may write again with more text: by its role and its moment. Further ones of
+    /// that role and moment, and those without a moment, are named by what they say too.
     pub(super) fn name_growing<'t>(
         &mut self,
         role: &str,

@@ -1,4 +1,5 @@
-//! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
+//! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in
+//! [`AGENTS`].
 
 pub mod aider;
 pub mod amazon_q;
@@ -43,15 +44,15 @@ pub trait Agent: Sync {
     /// What is known of the agent, and what it records.
     fn about(&self) -> &'static About;
 
-    /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing but settings that name
-    /// other places.
+    /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing but settings that
+    /// name other places.
     fn discover(&self, places: &Places, found: &mut Found);
 
     /// Adds every source of an agent that keeps files in its projects which lies in one of these folders, or above it.
     fn discover_in_projects(&self, _projects: &[PathBuf], _found: &mut Found) {}
 
-    /// How long sessions are kept before the agent deletes them: what its settings say, else its default. Days; none when it
-    /// keeps them.
+    /// How long sessions are kept before the agent deletes them: what its settings say, else its default. Days; none
+    /// when it keeps them.
     fn retention_days(&self, _places: &Places) -> Option<u32> {
         self.about().retention_days
     }
@@ -65,7 +66,7 @@ pub trait Agent: Sync {
         self.claims(path)
     }
 
-    /// What tells the first of its lines from other agents': for files whose place tells nothing.
+    /// What distinguishes its first lines from other agents', for files whose place does not show the agent.
     fn marks(&self) -> &'static [Mark] {
         &[]
     }
@@ -102,7 +103,8 @@ pub trait Agent: Sync {
     /// Microseconds since 1970.
     fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64>;
 
-    /// Reads one source into rows. A bad line is a counted problem; only a source that cannot be read at all is rejected.
+    /// Reads one source into rows. A bad line is a counted problem; only a source that cannot be read at all is
+    /// rejected.
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject>;
 }
 
@@ -134,9 +136,9 @@ pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
     AGENTS.iter().copied().find(|agent| agent.about().id == id)
 }
 
-/// The agent that takes a file by its place and name, and as what. Of several, the last knows its own best: Claude Code, the
-/// first, takes transcripts of any name. What lies in one agent's own folder is no other's, unless only that one is asked.
-/// Where no folder tells, the first lines go before the file's name.
+/// The agent that takes a file by its place and name, and as what. Of several, the last knows its own best: Claude
+/// Code, the first, takes transcripts of any name. What lies in one agent's own folder is no other's, unless only that
+/// one is asked. Where no folder shows the agent, the first lines override the file's name.
 pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
     let name = name_of(path);
     let name = Path::new(&*name);

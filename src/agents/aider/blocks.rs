@@ -1,7 +1,7 @@
 //! The blocks of a chat history: which lines the person typed, which Aider printed, which the model wrote.
 //!
-//! Aider ends each line that it quotes with two spaces: `#### ` before what was typed, `> ` before what was printed. The
-//! model's own lines may begin alike, but hardly ever end so.
+//! Aider ends each line that it quotes with two spaces: `#### ` before what was typed, `> ` before what was printed.
+//! The model's own lines may begin alike, but hardly ever end so.
 
 use chrono::{NaiveDateTime, TimeDelta};
 

@@ -131,8 +131,8 @@ impl Printed {
         counts.into_iter().flatten().any(|count| count.precision > 0)
     }
 
-    /// Tokens by kind. Which of the caches `sent` includes, and how often, is a matter of the litellm that the version of
-    /// Aider came with.
+    /// Tokens by kind. Which of the caches `sent` includes, and how often, is a matter of the litellm that the version
+    /// of Aider came with.
     pub(super) fn numbers(&self, model: Option<&str>, version: Option<Version>) -> Numbers {
         let sent = self.sent.tokens;
         let (write, read) = (self.cache_write.map(|count| count.tokens), self.cache_hit.map(|count| count.tokens));

@@ -42,8 +42,8 @@ pub(in crate::agents) fn add_saves(words: &[&str], places: &Places, found: &mut 
     }
 }
 
-/// Adds what was saved in the projects that other agents' sessions name, and above them. A folder that may not be listed
-/// is others' business.
+/// Adds what was saved in the projects that other agents' sessions name, and above them. A folder that may not be
+/// listed is others' business.
 pub(in crate::agents) fn add_saves_in(words: &[&str], projects: &[PathBuf], found: &mut Found) {
     for folder in with_folders_above(projects) {
         let files = entries(folder, &mut Found::default()).into_iter().filter(|entry| !entry.is_folder);

@@ -120,7 +120,7 @@ record! {
     /// Where a copied line comes from.
     ForkedFrom<'a> { session: Text<'a> = "sessionId" }
 
-    /// What the program put beside the conversation.
+    /// What the program added to the conversation.
     Attachment<'a> {
         kind: Text<'a> = "type",
         prompt: Raw<'a> = "prompt",
@@ -175,7 +175,7 @@ record! {
         status: Text<'a> = "status",
     }
 
-    /// The description beside a subagent's transcript.
+    /// The description next to a subagent's transcript.
     Description<'a> {
         agent_type: Text<'a> = "agentType",
         description: Text<'a> = "description",

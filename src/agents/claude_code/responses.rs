@@ -10,7 +10,7 @@ use crate::extract::{KeyMap, Kind, key};
 use crate::source::records::{Text, TokenNumber};
 use crate::tables::UsageRow;
 
-/// A response as far as its lines tell.
+/// What the lines of a response say about it.
 pub(super) struct Response {
     id: Box<str>,
     request: Option<Box<str>>,
@@ -149,7 +149,7 @@ impl Responses {
         }
         if let Some(response) = self.responses.get_mut(place as usize) {
             if response.replays(line) {
-                // A side question's copy stands before what it repeats.
+                // A side question's copy comes before the original.
                 let lines = response.lines;
                 *response = Response { lines, ..Response::begin(id, message_id, line, number, seq, turn, weak) };
             }

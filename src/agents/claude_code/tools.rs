@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call's outcome is told from its result.
+//! Tools: what kind each is, and how a result shows the outcome of its call.
 
 use super::record::{Input, ToolResult};
 use crate::agents::mcp;
@@ -134,7 +134,8 @@ impl Evidence<'_> {
         was_stopped.then_some(Status::Interrupted)
     }
 
-    /// The exit code that a failed command's text names: its first line since 2.0.30, the end of its error output before.
+    /// The exit code that a failed command's text names: its first line since 2.0.30, the end of its error output
+    /// before.
     fn exit_code(&self) -> Option<i64> {
         if let Some(code) = self.result.and_then(|result| result.exit_code.0) {
             return Some(code);

@@ -73,7 +73,7 @@ struct Transcript<'o, 'a> {
     has_conversation: bool,
     /// True if a compaction was marked by a line of its own, so that its summary is not counted again.
     has_boundary: bool,
-    /// True if a summary told of a compaction whose own line is still to come.
+    /// True if a summary came before the line of its compaction.
     has_summary: bool,
 }
 
@@ -321,7 +321,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 }
 
-/// A line and where it stands.
+/// A line and its position.
 struct Spot<'l, 'j> {
     line: &'l Line<'j>,
     number: u64,

@@ -1,4 +1,4 @@
-//! The tree of a conversation: which row stands for a line, and which branches were left.
+//! The tree of a conversation: which row a line became, and which branches were left.
 
 use uuid::Uuid;
 
@@ -138,7 +138,7 @@ impl Tree {
         active
     }
 
-    /// Returns true if a prompt stands at a line or below it. Parents always stand before their children.
+    /// Returns true if a line or one of its descendants is a prompt. Parents always come before their children.
     fn holds_prompt(&self) -> Vec<bool> {
         let mut holds: Vec<bool> = self.nodes.iter().map(|node| node.is_prompt && !node.is_sidechain).collect();
         for (place, node) in self.nodes.iter().enumerate().rev() {

@@ -15,7 +15,7 @@ pub(super) struct UserText<'a> {
     pub(super) attachments: i64,
 }
 
-/// Openings of blocks that the program or the editor puts beside what the person types.
+/// Openings of blocks that the program or the editor adds to what the person types.
 const ADDED: [&str; 4] = ["<system-reminder>", "<ide_opened_file>", "<ide_selection>", "<ide_diagnostics>"];
 
 /// Openings of user lines that the person did not type, and what they are.

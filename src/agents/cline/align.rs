@@ -36,8 +36,8 @@ impl<'t> Alignment<'t> {
         }
     }
 
-    /// The request that a reply answers: the last before its moment; the one that was made two messages before it; or the
-    /// next that was answered.
+    /// The request that a reply answers: the last before its moment; the one that was made two messages before it; or
+    /// the next that was answered.
     pub(super) fn answered_by(&mut self, place: Place) -> Option<usize> {
         let found = match place.at {
             Some(at) => self.timeline.moments.place(at),

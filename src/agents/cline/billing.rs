@@ -20,8 +20,8 @@ pub(super) struct Billing<'t> {
     noted: usize,
 }
 
-/// Seconds by which a removed request comes behind the row before it, in microseconds: claims of presence are compared by
-/// the second.
+/// Seconds by which a removed request comes behind the row before it, in microseconds: claims of presence are compared
+/// by the second.
 const REMOVED_AFTER: i64 = 2_000_000;
 
 impl<'t> Billing<'t> {

@@ -1,5 +1,5 @@
-//! `state/taskHistory.json`, `tasks/_index.json`: a line for each task. Those whose folder is gone are all that is known of
-//! it; of the others they name the project and the model, where nothing nearer does.
+//! `state/taskHistory.json`, `tasks/_index.json`: a line for each task. Those whose folder is gone are all that is
+//! known of it; of the others they name the project and the model, where nothing nearer does.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -157,7 +157,8 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     })
 }
 
-/// The moment that a session is named after, a little later: a task of that name goes before it. Microseconds since 1970.
+/// The moment that a session is named after, a little later: a task of that name goes before it. Microseconds since
+/// 1970.
 fn named_moment(session: &str) -> Option<i64> {
     moment(session.get(..13)?.parse().ok()?).map(|moment| moment + 1)
 }

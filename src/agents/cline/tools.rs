@@ -36,8 +36,8 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// The server of a tool that is offered under its own name: `mcp__server__tool`, Roo Code's `mcp--server--tool`, Cline's
-/// `server0mcp0tool`.
+/// The server of a tool that is offered under its own name: `mcp__server__tool`, Roo Code's `mcp--server--tool`,
+/// Cline's `server0mcp0tool`.
 pub(super) fn mcp_server(name: &str) -> Option<&str> {
     let of_roo = || name.strip_prefix("mcp--")?.split_once("--").map(|(server, _)| server);
     let of_cline = || name.split_once("0mcp0").map(|(server, _)| server);

@@ -65,7 +65,8 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<Element<'_>>) {
     (Cow::Owned(kept.trim().to_owned()), elements)
 }
 
-/// Where the elements of a text end. Each end is looked up once, so that tags without one do not make a text slow to read.
+/// Where the elements of a text end. Each end is looked up once, so that tags without one do not make a text slow to
+/// read.
 struct Closings<'t> {
     text: &'t str,
     first: HashMap<&'static str, Option<usize>>,
@@ -89,9 +90,9 @@ impl Closings<'_> {
     }
 }
 
-/// The first call of a text from a place on, with what stands before it and the place behind it. A file that is written may
-/// hold anything: its element ends where the last of its name does. The extensions take a call wherever it stands and stop
-/// the model behind it: within a line it is one where nothing follows, and a mention else.
+/// The first call of a text from a place on, with what stands before it and the place behind it. A file that is written
+/// may hold anything: its element ends where the last of its name does. The extensions take a call wherever it stands
+/// and stop the model behind it: within a line it is one where nothing follows, and a mention else.
 fn next<'t>(
     text: &'t str,
     from: usize,

@@ -1,4 +1,4 @@
-//! Tokens: what each response was billed for, out of running totals that are told again and again.
+//! Tokens: what each response was billed for, from running totals that are written again and again.
 
 use std::rc::Rc;
 
@@ -51,13 +51,13 @@ impl Numbers {
         self.input == 0 && self.output == 0
     }
 
-    /// The same tokens, whatever the sum that was told with them.
+    /// Returns true if the tokens are equal, whatever total was recorded with them.
     pub(super) fn is_same_as(self, other: Self) -> bool {
         Self { total: 0, ..self } == Self { total: 0, ..other }
     }
 }
 
-/// What a running total tells.
+/// What a running total shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// Nothing that was paid for.

@@ -93,7 +93,7 @@ pub(super) struct Rollout<'o, 'a> {
     web_searches: i64,
     /// True if counts stand before the reply that they are of; none until the turn's first count tells.
     counts_come_first: Option<bool>,
-    /// True if records of responses were there since the turn began, so that running totals tell nothing new.
+    /// True if the turn has records of its responses, so that running totals add nothing.
     turn_has_records: bool,
     responses: KeySet,
     /// How often names of responses were given, by the name's key. Count.
@@ -270,7 +270,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         Ok(())
     }
 
-    /// A turn begins, or goes on with its settings told again.
+    /// A turn begins, or continues after its settings were repeated.
     fn begin_turn(&mut self, id: Option<&str>) -> Result<(), Reject> {
         self.close_reply()?;
         if self.lineage.turn(id) {
@@ -393,13 +393,13 @@ impl<'o, 'a> Rollout<'o, 'a> {
     }
 }
 
-/// Returns the key of the fact that records were copied from another thread. It is made from the key of the first one, as
-/// line numbers change when lines are dropped.
+/// Returns the key of the fact that records were copied from another thread. It is made from the key of the first one,
+/// as line numbers change when lines are dropped.
 fn copies_key(session: &str, first: u64) -> u64 {
     key(AGENT, Kind::Presence, &format!("copies from {first:016x} in {session}"))
 }
 
-/// A row with what its line tells.
+/// A row with what its line says.
 fn blank(id: &str, spot: Spot) -> MessageRow<'_> {
     MessageRow {
         message_id: id,

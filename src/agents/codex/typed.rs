@@ -25,7 +25,7 @@ const INJECTED: [&str; 21] = [
     "<multi_agent",
 ];
 
-/// What stands before the typed part of a prompt from an editor.
+/// The line before the typed part of a prompt from an editor.
 const REQUEST: &str = "## My request for Codex:";
 
 /// Returns true if the program wrote a user message.

@@ -61,8 +61,8 @@ impl Thread {
 }
 
 impl Transcript<'_, '_> {
-    /// The conversation of an event: the subagent that its envelope names, or (older) the call that started one; else the
-    /// main one.
+    /// The conversation of an event: the subagent that its envelope names, or (older) the call that started one; else
+    /// the main one.
     pub(super) fn thread_of(&mut self, agent: Option<&str>, parent_call: Option<&str>) -> usize {
         let Some(name) = agent.or(parent_call) else { return 0 };
         if let Some(thread) = self.thread_names.get(name) {

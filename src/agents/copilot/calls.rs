@@ -138,7 +138,8 @@ impl PendingCall {
         }
     }
 
-    /// Time between start and end without the wait for permission; what a subagent's end tells goes before. Milliseconds.
+    /// Time between start and end without the wait for permission; what a subagent's end tells goes before.
+    /// Milliseconds.
     fn duration_until(&self, ended: Option<i64>) -> Option<i64> {
         let taken = || Some((ended? - self.started_at? - self.waited).max(0) / 1000);
         self.duration_ms.or_else(taken)

@@ -1,5 +1,5 @@
-//! `session-store.db`: what the program keeps of all sessions. Its rows of model calls (schema 8, about 1.0.73) are finer
-//! than what the events of the time tell; its texts are short of what events tell, and count only without them.
+//! `session-store.db`: what the program keeps of all sessions. Its rows of model calls (schema 8, about 1.0.73) are
+//! finer than what the events of the time tell; its texts are short of what events tell, and count only without them.
 
 use std::collections::BTreeMap;
 

@@ -42,8 +42,8 @@ pub(super) struct Outcome {
     pub(super) is_late: bool,
 }
 
-/// What the person says no with, in the words of 0.0.400 to 1.0.46. The code beside it is `rejected`, but `denied` where
-/// a remark was added.
+/// What the person says no with, in the words of 0.0.400 to 1.0.46. The code beside it is `rejected`, but `denied`
+/// where a remark was added.
 const REJECTED: [&str; 3] =
     ["The user rejected this tool call", "Permission denied by user", "Denied by user via preToolUse hook prompt"];
 /// What rules, policies and hooks say no with.

@@ -259,8 +259,8 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(Some(call_id))
     }
 
-    /// Ends the conversation, present also under the workspace's key. A summary that no bubble holds is its last message.
-    /// Where nothing was said, there is no session: then the sink is given back.
+    /// Ends the conversation, present also under the workspace's key. A summary that no bubble holds is its last
+    /// message. Where nothing was said, there is no session: then the sink is given back.
     pub(super) fn end(
         mut self,
         facts: Facts,

@@ -1,4 +1,5 @@
-//! Cursor: conversations of the editor in its databases since 2023, chats of the command-line program, transcripts of both.
+//! Cursor: conversations of the editor in its databases since 2023, chats of the command-line program, transcripts of
+//! both.
 
 mod blocks;
 mod bubble;

@@ -52,8 +52,8 @@ impl Companion {
         }
     }
 
-    /// The total of another session, which lies in the same folder, beside the folders as until 2025, or in the folder of
-    /// another project.
+    /// The total of another session, which lies in the same folder, beside the folders as until 2025, or in the folder
+    /// of another project.
     pub(super) fn total_of(source: &Source<'_>, session: &str) -> Option<Total> {
         let name = Some(format!("{session}.settings.json")).filter(|_| !session.contains(['/', '\\']))?;
         let root = source.path.ancestors().find(|folder| folder.ends_with("sessions"));

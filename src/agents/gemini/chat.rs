@@ -123,7 +123,8 @@ struct FirstLook<'o, 's> {
     survey: Survey,
     header: Header,
     counter: Counter,
-    /// While a copy of the history is read: what it takes the place of, and whether it begins with a summary that is new.
+    /// While a copy of the history is read: what it takes the place of, and whether it begins with a summary that is
+    /// new.
     snapshot: Option<Snapshot>,
 }
 

@@ -102,8 +102,8 @@ pub(super) fn take_item<'s>(
     }
 }
 
-/// Looks at a chat that is one document and is held; its messages stand on line 1 for all that counts lines. Gives whether
-/// it was read to its end, and the messages.
+/// Looks at a chat that is one document and is held; its messages stand on line 1 for all that counts lines. Gives
+/// whether it was read to its end, and the messages.
 pub(super) fn take_document<'s, 't>(look: &mut impl Look<'s>, text: &'t str) -> Result<(bool, Vec<&'t str>), Reject> {
     let mut messages = Vec::new();
     let ending = document::read_text(text, "messages", &mut |found| {

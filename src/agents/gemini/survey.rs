@@ -1,4 +1,5 @@
-//! The first look at a chat: which messages it has, which version of each counts, and which of them the conversation left.
+//! The first look at a chat: which messages it has, which version of each counts, and which of them the conversation
+//! left.
 
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
-//! The Go program that was called OpenCode in 2025, before another took the name: its tokens are only a session's, and of
-//! its last call at that.
+//! The Go program that was called OpenCode in 2025, before another took the name: its tokens are only a session's, and
+//! of its last call at that.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -13,8 +13,8 @@ use crate::source::{Database, Section, Statement};
 /// The sessions of a database, and what kept others from being listed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
-    /// A stamp changes whenever any of the session's rows do: when it was last written to, the number of its messages and
-    /// parts, the last of each, and when the last message and its parts were last written to.
+    /// A stamp changes whenever any of the session's rows do: when it was last written to, the number of its messages
+    /// and parts, the last of each, and when the last message and its parts were last written to.
     pub(super) sessions: Vec<Section>,
     pub(super) damage: Vec<String>,
 }

@@ -89,7 +89,8 @@ pub(super) fn records(folder: &Path) -> Vec<(String, PathBuf)> {
     records
 }
 
-/// What a file of a program is, by its place and name. The files of one that is not the first lie in a folder of its name.
+/// What a file of a program is, by its place and name. The files of one that is not the first lie in a folder of its
+/// name.
 pub(super) fn kind_of(program: &Program, path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let lies_in_folder = |nth: usize| {

@@ -195,8 +195,8 @@ impl<'o, 'a> Rows<'o, 'a> {
         }
     }
 
-    /// Adds a message, and says that it is there. One that has lost its parts, or is not finished, gives way to what another
-    /// store has of it.
+    /// Adds a message, and says that it is there. One that has lost its parts, or is not finished, gives way to what
+    /// another store has of it.
     pub(super) fn message(&mut self, id: &str, identity: &Identity, said: &Said<'_>) -> Result<(), Reject> {
         let row = MessageRow {
             session_id: &self.known.id,

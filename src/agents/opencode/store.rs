@@ -259,8 +259,8 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
     }
 }
 
-/// The records of a table that belong to a session or a message. Where they lie is read first, by an index, each by itself
-/// then: a damaged page costs what lies on it.
+/// The records of a table that belong to a session or a message. Where they lie is read first, by an index, each by
+/// itself then: a damaged page costs what lies on it.
 struct Records<'d> {
     in_order: Statement<'d>,
     /// As the index of owners has them, which may be sound where the order is not to be had.

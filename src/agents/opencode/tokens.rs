@@ -28,7 +28,8 @@ pub(super) struct Counter<'c> {
 }
 
 impl Billed {
-    /// The counts of a record. Reasoning was part of `output` until early 2026, and is beside it since; a total tells which.
+    /// The counts of a record. Reasoning was part of `output` until early 2026, and is beside it since; a total tells
+    /// which.
     pub(super) fn of(tokens: &Tokens<'_>, counter: Counter<'_>) -> Self {
         let count = |number: TokenNumber| number.0;
         let cache = tokens.cache.0.as_ref();

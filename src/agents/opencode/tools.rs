@@ -137,8 +137,8 @@ impl Call {
 /// The tool whose `time.start` the program sets anew each time that its command writes something.
 const REWRITES_START: &str = "bash";
 
-/// When the model's answer ended that made these calls. The program notes when its message ended, which is after the calls:
-/// the last of them began when the answer had ended.
+/// When the model's answer ended that made these calls. The program notes when its message ended, which is after the
+/// calls: the last of them began when the answer had ended.
 pub(super) fn answer_end(calls: &[Call], completed: Option<i64>) -> Option<i64> {
     if calls.iter().any(|call| call.is_start_lost) {
         return None;

@@ -137,8 +137,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
         self.lost = Some(Lost { id: id.to_owned(), created, fields });
     }
 
-    /// Opens the damaged message that a part is of. Where its record does not say whose it is, the kind of the part does. One
-    /// that may be a copy is none: nothing would tell that it is there already.
+    /// Opens the damaged message that a part is of. Where its record does not say whose it is, the kind of the part
+    /// does. One that may be a copy is none: nothing would tell that it is there already.
     fn open_lost(&mut self, lost: &Lost, part: &str) {
         record::read::<Message<'static>, _>(lost.fields.as_bytes(), |read| {
             let mut message = read.unwrap_or_default();

@@ -79,8 +79,8 @@ struct Transcript<'o, 'a> {
 struct Spot<'l, 'j> {
     line: &'l Line<'j>,
     number: u64,
-    /// Id of the row: the line's own, which forks copy. A further line with that id adds its fingerprint, as the program puts
-    /// the parts of such lines together.
+    /// Id of the row: the line's own, which forks copy. A further line with that id adds its fingerprint, as the
+    /// program puts the parts of such lines together.
     id: Cow<'l, str>,
     /// Id of the line, which all lines of one response have.
     response: Cow<'l, str>,
@@ -153,8 +153,8 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
     }
 }
 
-/// The key of a line and of what it says: one that was written twice is there once, one that goes on with a message has the
-/// same `uuid` and says something else.
+/// The key of a line and of what it says: one that was written twice is there once, one that goes on with a message has
+/// the same `uuid` and says something else.
 fn fingerprint(line: &Line<'_>, line_key: u64) -> u64 {
     let moment = line.timestamp.0.map_or(0, i64::cast_unsigned);
     let usage = line.usage.0.iter().flat_map(|usage| [usage.prompt.0, usage.candidates.0]);

@@ -1,4 +1,5 @@
-//! Windsurf (Cascade), since 2026-06 Devin Desktop: conversations that cannot be read, and the chat tabs of its first years.
+//! Windsurf (Cascade), since 2026-06 Devin Desktop: conversations that cannot be read, and the chat tabs of its first
+//! years.
 
 mod cascade;
 mod chat;

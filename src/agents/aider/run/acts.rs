@@ -13,8 +13,8 @@ use crate::tables::{Category, Status, ToolCallRow};
 const COMMIT: &str = "git_commit";
 /// Most that is kept of what is told of a failed edit. Bytes.
 const MAX_FAILURE: usize = 64 << 10;
-/// How long before its run began, or after the next did, a commit may have been made, were the zone of the clock another.
-/// Microseconds.
+/// How long before its run began, or after the next did, a commit may have been made, were the zone of the clock
+/// another. Microseconds.
 const ZONES: i64 = 26 * 3_600_000_000;
 
 /// What earlier lines tell of the act that follows.

@@ -137,7 +137,7 @@ impl Transcript<'_, '_> {
         self.push_answered(call_key(&call.call_id), call, outcome, early.output.as_deref(), early.ended_at)
     }
 
-    /// Stands for the call that a result answers and that no line holds; it would stand on the line above.
+    /// Makes the call of a result whose call no line holds. Its place is the line before the result.
     fn unknown_call(&mut self, spot: &Spot<'_, '_>, id: &str) -> PendingCall {
         let seq = self.seq;
         self.seq += 1;
@@ -155,7 +155,7 @@ impl Transcript<'_, '_> {
         self.out.tool_call(call.row(&self.session_id), call.weak)
     }
 
-    /// Tells the subagent's session what only the call that started it says.
+    /// Adds to the subagent's session what only the call that started it says.
     pub(super) fn note_child(&mut self, call: &PendingCall) {
         if let Some(child) = &call.child {
             let key = session_key(child);

@@ -58,7 +58,7 @@ impl Transcript<'_, '_> {
         self.responses.add(response, message_id, line, message, number, seq, turn, weak);
     }
 
-    /// Takes a line that stands in the file a second time: it may tell more of what was billed.
+    /// Takes a line that the file has a second time: its token counts may be higher.
     pub(super) fn bill_again(&mut self, line: &Line<'_>, number: u64, uuid: &str, key: u64) {
         let Some(message) = line.message.0.as_ref().filter(|message| !is_synthetic(line, message)) else { return };
         if line.kind.is("assistant") {

@@ -57,7 +57,7 @@ pub(super) fn call_key(id: &str) -> u64 {
 }
 
 impl Call {
-    /// Takes what is told of its end, before its result or behind it.
+    /// Takes what an event says about its end. The event comes before or after the result.
     pub(super) fn ends(&mut self, end: End) {
         self.end = End { failed: end.failed || self.end.failed, ..end };
         if let Some(answer) = &mut self.answer {
@@ -245,7 +245,7 @@ impl Rollout<'_, '_> {
         })
     }
 
-    /// Stands for the call that a result answers and that no line holds.
+    /// Makes the call of a result whose call no line holds.
     fn unknown_call(&mut self, spot: Spot, id: &str) -> Call {
         let seq = self.seq;
         self.seq += 1;
@@ -277,7 +277,7 @@ impl Rollout<'_, '_> {
         call.map_or(Ok(()), |call| self.push_call(&call))
     }
 
-    /// Emits the answered calls of a reply, and tells the others the response that made them.
+    /// Emits the answered calls of a reply, and gives the others the response that made them.
     pub(super) fn release_calls(&mut self, reply: &Reply) -> Result<(), Reject> {
         for key in &reply.calls {
             let Some(call) = self.calls.open.get_mut(key) else { continue };

@@ -1,4 +1,4 @@
-//! Events: what the items beside them do not say.
+//! Events: what the items do not say.
 
 use super::super::AGENT;
 use super::super::content::plain_text;

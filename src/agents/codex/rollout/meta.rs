@@ -73,8 +73,8 @@ impl Rollout<'_, '_> {
     }
 }
 
-/// The local time that a moment really is: until 0.30 the program wrote its own time as if it were UTC. A file is named by
-/// local time, so that it then says the same.
+/// The local time that a moment really is: until 0.30 the program wrote its own time as if it were UTC. A file is named
+/// by local time, so that it then says the same.
 fn local_time(moment: i64, named: Option<NaiveDateTime>) -> Option<NaiveDateTime> {
     let written = DateTime::from_timestamp_micros(moment)?.naive_utc();
     (Some(written.with_nanosecond(0)?) == named).then_some(written)

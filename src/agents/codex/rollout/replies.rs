@@ -26,7 +26,7 @@ pub(super) struct Reply {
     pub(super) calls: Vec<u64>,
     /// True if a call of it was answered: what the model says next is another response.
     pub(super) is_answered: bool,
-    /// True if a running total counted it: it is over, but calls of it may still be told to have ended.
+    /// True if a running total counted it: it is over, but events may still report the end of its calls.
     pub(super) is_counted: bool,
 }
 
@@ -91,7 +91,7 @@ impl Rollout<'_, '_> {
     }
 
     /// The reply that an item is of: the open one, or a new one that the item names. `speaks` when the item is no call:
-    /// behind an answered call it begins a new response.
+    /// after an answered call it begins a new response.
     pub(super) fn reply_for(
         &mut self,
         spot: Spot,

@@ -80,7 +80,8 @@ impl Rollout<'_, '_> {
         self.bill(spot, id, numbers, false)
     }
 
-    /// Takes a billed response. It is of the open reply, or, where counts stand before what they count, of the next one.
+    /// Takes a billed response. It is of the open reply, or, where counts stand before what they count, of the next
+    /// one.
     pub(super) fn bill(
         &mut self,
         spot: Spot,

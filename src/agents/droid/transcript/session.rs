@@ -31,8 +31,8 @@ impl Transcript<'_, '_> {
         }
     }
 
-    /// Where the record of that id is the last copied one, all records so far are another session's; what follows is the
-    /// fork's own.
+    /// Where the record of that id is the last copied one, all records so far are another session's; what follows is
+    /// the fork's own.
     pub(super) fn leave_origin_at(&mut self, id: Option<&str>) {
         let is_last = id.is_some() && id == self.origin.forked_at.as_deref();
         if is_last && !std::mem::replace(&mut self.origin.is_reached, true) {

@@ -7,8 +7,8 @@ use crate::extract::{Kind, Reject, key};
 use crate::tables::UsageRow;
 
 impl Transcript<'_, '_> {
-    /// The provider's id with the entry's moment, because local servers give the same ones again; without one the row's id.
-    /// None where neither an id nor tokens say that there was a response.
+    /// The provider's id with the entry's moment, because local servers give the same ones again; without one the row's
+    /// id. None where neither an id nor tokens say that there was a response.
     pub(super) fn response_id(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Option<String> {
         let id = message.response.get().map(|id| match spot.timestamp {
             Some(moment) => at_moment(id, moment),
