@@ -1,4 +1,4 @@
-//! How a tool's result tells what became of a call.
+//! How a tool's result shows the outcome of a call.
 
 use std::borrow::Cow;
 

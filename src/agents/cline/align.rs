@@ -15,7 +15,7 @@ pub(super) struct Alignment<'t> {
     passed: usize,
 }
 
-/// What a message is told by.
+/// What identifies a message.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     /// Place in the model's history, from 0.
@@ -64,7 +64,7 @@ impl<'t> Alignment<'t> {
     }
 }
 
-/// Returns true if an event goes before a message.
+/// Returns true if an event comes before a message.
 pub(super) fn goes_before(event: &Event, place: Place, request: Option<usize>) -> bool {
     match (event.index, place.at) {
         (Some(index), _) => index < place.index,

@@ -5,7 +5,7 @@ use crate::extract::{Reject, Sink};
 use crate::source::jsonl::Shape;
 use crate::source::{Source, repair};
 
-/// What was found in a document beside its items.
+/// What was found in a document apart from its items.
 #[derive(Default)]
 pub(super) struct Tally {
     /// Items read.

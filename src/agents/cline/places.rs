@@ -37,7 +37,7 @@ pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mu
 
 /// Adds the tasks of extensions that are none of those known by name, and write the same files.
 pub(super) fn discover_forks(places: &Places, found: &mut Found) {
-    // What cannot be listed on the way was told where the known ones were looked for.
+    // The search for the known ones has already reported what cannot be listed.
     for user in users(places, &mut Found::default()) {
         for storage in folders(&user.join("globalStorage"), found) {
             if fork_of(&storage.join("tasks")).is_some() && has_tasks(&storage) {

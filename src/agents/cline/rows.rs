@@ -14,11 +14,11 @@ pub(super) struct Rows<'o, 's> {
     pub(super) out: &'o mut Sink<'s>,
     pub(super) agent: &'static str,
     pub(super) session: String,
-    /// Folder that the session works in, where it was told.
+    /// Folder that the session works in, if recorded.
     pub(super) folder: Option<String>,
     /// Earliest moment. Microseconds since 1970.
     pub(super) begun: Option<i64>,
-    /// True if replies told by themselves what they were billed as.
+    /// True if replies have token counts of their own.
     pub(super) has_own_bills: bool,
     /// True if anything was handed on.
     pub(super) has_rows: bool,
@@ -66,7 +66,7 @@ pub(super) struct Call {
 #[derive(Default)]
 pub(super) struct Result<'a> {
     pub(super) output: Option<Cow<'a, str>>,
-    /// True if the call was made, although its result is not told.
+    /// True if the call was made, although its result is not recorded.
     pub(super) is_done: bool,
     pub(super) is_error: bool,
     pub(super) at: Option<i64>,

@@ -50,7 +50,7 @@ impl Session<'_> {
         self.survey.replayed_to.map_or(self.is_torn_copy, |end| index < end)
     }
 
-    /// What a reply's numbers stand for. Those of a copied history are the task's, all on its last reply.
+    /// What a reply's token counts cover. Those of a copied history are the task's, all on its last reply.
     pub(super) fn grain_of(&self, index: i64) -> UsageGrain {
         if self.replays(index) {
             UsageGrain::Session

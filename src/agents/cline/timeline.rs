@@ -1,4 +1,5 @@
-//! What `ui_messages.json` tells of a task beside its texts: requests with their numbers, and what went wrong between.
+//! What `ui_messages.json` records of a task apart from texts: requests with their token counts, and errors between
+//! them.
 
 use std::collections::HashMap;
 
@@ -26,7 +27,7 @@ pub(super) struct Timeline {
     pub(super) totals: Vec<Total>,
     /// When the first row was written. Microseconds since 1970.
     pub(super) begun: Option<i64>,
-    /// Folder, where a request tells it.
+    /// Folder, if a request names it.
     pub(super) folder: Option<String>,
     pub(super) tally: Tally,
     /// True if rows say after which message of the model's history they were written.
@@ -142,7 +143,7 @@ fn is_reply(name: &str) -> bool {
     )
 }
 
-/// Rows that tell nothing that is not told elsewhere.
+/// Rows whose content is all recorded elsewhere.
 const SILENT: [&str; 33] = [
     "task",
     "user_feedback",
@@ -199,7 +200,7 @@ impl Timeline {
         key.is_none_or(|key| self.last.get(&key).is_none_or(|last| *last == place))
     }
 
-    /// Returns true if any request told its tokens.
+    /// Returns true if any request has token counts.
     pub(super) fn has_tokens(&self) -> bool {
         self.requests.iter().any(Request::is_billed)
     }
@@ -228,7 +229,7 @@ impl Timeline {
         let name = name_of(shown);
         shown.unknown.iter().for_each(|field| out.unknown(&format!("field {field}")));
         self.name = self.names.of(shown);
-        // A row without a moment stands for itself: its place tells it apart from the others here.
+        // A row without a time is always kept: its position distinguishes it from the others here.
         let at = shown.at.0.unwrap_or_else(|| i64::try_from(place).unwrap_or(i64::MAX));
         self.last.insert((at, xxh3_64(name.as_bytes())), place);
         self.begun = self.begun.or_else(|| moment(at));
@@ -380,7 +381,7 @@ impl Request {
         self.protocol = info.protocol.owned().or(self.protocol.take());
     }
 
-    /// Returns true if it tells any number; what does not is still running, or died before.
+    /// Returns true if it has any token count or cost. A request without one is running, or died before it had any.
     pub(super) fn is_billed(&self) -> bool {
         let Told { input, cache_read, cache_write } = self.told;
         [input, cache_read, cache_write, self.output].iter().any(Option::is_some) || self.cost.is_some()

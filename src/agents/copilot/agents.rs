@@ -134,7 +134,7 @@ impl Transcript<'_, '_> {
         keep_earlier(&mut thread.first_moment, spot.timestamp);
     }
 
-    /// Ends the subagents' sessions, and tells the calls that started them.
+    /// Ends the subagents' sessions, and updates the calls that started them.
     pub(super) fn end_subagents(&mut self) -> Result<(), Reject> {
         let threads = std::mem::take(&mut self.threads);
         for thread in threads.iter().skip(1).filter(|thread| thread.has_rows) {

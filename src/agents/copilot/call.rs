@@ -1,4 +1,4 @@
-//! One model call as billed, whatever tells of it.
+//! One model call as billed, from whichever record.
 
 use super::metrics::Numbers;
 use crate::tables::{UsageGrain, UsageRow};

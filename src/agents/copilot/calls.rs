@@ -33,7 +33,7 @@ struct PendingCall {
     /// What the answer to the request for permission makes of it.
     decision: Option<Status>,
     is_interrupted: bool,
-    /// As the subagent's end tells it. Milliseconds.
+    /// As recorded at the subagent's end. Milliseconds.
     duration_ms: Option<i64>,
     line: i64,
 }

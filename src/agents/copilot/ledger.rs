@@ -19,7 +19,7 @@ struct Leg {
     began: Option<i64>,
     last: Option<i64>,
     recorded: Vec<Call>,
-    /// What the replies tell by themselves.
+    /// What only the replies record.
     replies: Vec<Call>,
     places: KeyMap<usize>,
     compactions: Vec<Call>,
@@ -290,7 +290,7 @@ impl Transcript<'_, '_> {
         self.ledger.note_record(call, is_compaction);
     }
 
-    /// Emits what a process told, when it has ended.
+    /// Emits what a process recorded, when it has ended.
     pub(super) fn close_leg(&mut self) -> Result<(), Reject> {
         let Some(leg) = self.ledger.leg.take() else { return Ok(()) };
         let Leg { last, recorded, replies, places, compactions, has_compaction_record, .. } = leg;

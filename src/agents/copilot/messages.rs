@@ -236,7 +236,7 @@ impl Transcript<'_, '_> {
         })
     }
 
-    /// A model call that an event tells of.
+    /// A model call that an event reports.
     pub(super) fn call_at(&self, thread: usize, spot: &Spot<'_>, response: &str) -> Call {
         let (seq, turn) = self.threads.get(thread).map(|thread| (thread.seq, thread.turn)).unwrap_or_default();
         Call { seq, turn, timestamp: spot.timestamp, line: spot.line, ..Call::new(thread, response) }

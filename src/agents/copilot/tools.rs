@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call's outcome is told.
+//! Tools: what kind each is, and how a result shows the outcome of its call.
 
 use super::record::{Arguments, ToolComplete};
 use crate::agents::mcp;

@@ -99,7 +99,7 @@ pub(super) struct Transcript<'o, 'a> {
     pub(super) has_conversation: bool,
 }
 
-/// Where an event stands.
+/// The position of an event.
 pub(super) struct Spot<'e> {
     pub(super) id: &'e str,
     pub(super) line: i64,
@@ -281,7 +281,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     fn set_model(&mut self, thread: usize, model: &str) {
         if let Some(thread) = self.threads.get_mut(thread) {
-            // The model that `auto` stands for is on each message.
+            // Each message names the model that `auto` chose.
             thread.model = Some(model.to_owned()).filter(|model| model != "auto");
         }
     }

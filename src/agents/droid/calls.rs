@@ -15,7 +15,7 @@ use crate::source::records::Raw;
 use crate::source::{unescape, without_lone_surrogates};
 use crate::tables::{Category, Status, ToolCallRow};
 
-/// Of which call a record tells.
+/// The call that a record belongs to.
 #[derive(Clone, Copy)]
 pub(super) struct Name<'n> {
     /// Session that has the record.

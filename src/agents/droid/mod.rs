@@ -30,7 +30,7 @@ const CAPTURE: &str = "capture";
 const SIDE_QUESTIONS: &str = "btw";
 /// Folders below `projects` that are looked into.
 const CAPTURE_DEPTH: usize = 6;
-/// Bytes that tell a session from a captured stream.
+/// Bytes that distinguish a session from a captured stream.
 const HEAD: u64 = 64 << 10;
 
 /// The agent.

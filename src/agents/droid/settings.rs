@@ -18,7 +18,7 @@ pub(super) fn written_at(session: &Path) -> Option<i64> {
     Fingerprint::of(&settings_of(session), &[]).ok().map(|print| print.modified_us())
 }
 
-/// What the settings tell of a session.
+/// What the settings record of a session.
 #[derive(Debug, Default)]
 pub(super) struct Companion {
     pub(super) model: Option<String>,
@@ -116,7 +116,7 @@ impl Total {
         counts(self).into_iter().zip(counts(other)).all(|(own, other)| own.unwrap_or(0) >= other.unwrap_or(0))
     }
 
-    /// The row of a total, without what it does not tell.
+    /// The row of a total, without what it does not record.
     pub(super) fn row<'r>(&self, session_id: &'r str, response_id: &'r str) -> UsageRow<'r> {
         UsageRow {
             session_id,

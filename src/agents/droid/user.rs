@@ -1,4 +1,4 @@
-//! What stands under the role of the person: what they typed, and what only looks like it.
+//! Messages in the role of the person: what they typed, and what only looks like it.
 
 use std::borrow::Cow;
 

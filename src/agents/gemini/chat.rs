@@ -217,7 +217,7 @@ impl<'s> RecordReader<'s> for FirstLook<'_, 's> {
     }
 }
 
-/// Starts of the objects that may stand on a line behind a torn one.
+/// Starts of the objects that may follow a torn one on its line.
 const STARTS: &[&str] = &["{\"id\"", "{\"$set\"", "{\"sessionId\"", "{\"$rewindTo\""];
 
 /// Makes rows of the versions that count.

@@ -17,7 +17,7 @@ pub(super) struct Place {
     pub(super) item: u32,
 }
 
-/// One message, as far as all its versions tell.
+/// What all versions of a message say about it.
 pub(super) struct Entry {
     pub(super) id: Box<str>,
     /// True if a message of the other side has the same id, which snapshots of the history give to a reply and the
@@ -32,7 +32,7 @@ pub(super) struct Entry {
     /// Calls of that version. Count.
     calls: u32,
     pub(super) first_line: u64,
-    /// Place in the history as it stands.
+    /// Place in the current history.
     live_at: Option<usize>,
     /// True if the conversation went on without it.
     pub(super) is_left: bool,
@@ -51,7 +51,7 @@ pub(super) struct Entry {
 pub(super) struct Survey {
     pub(super) entries: Vec<Entry>,
     places: KeyMap<u32>,
-    /// The history as it stands, in order.
+    /// The current history, in order.
     live: Vec<u32>,
     model: Option<Rc<str>>,
 }

@@ -1,4 +1,4 @@
-//! What OpenClaw knows of its sessions beside their lines: names, who started whom, what was forked.
+//! What OpenClaw knows of its sessions apart from their lines: names, who started whom, what was forked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Endings of archives behind `.jsonl`.
+/// Endings of archives after `.jsonl`.
 const ARCHIVES: [&str; 5] = [".reset.", ".deleted.", ".bak.", ".full.bak", ".imported-"];
 
 /// The kind of a source; none for copies, locks and recordings.

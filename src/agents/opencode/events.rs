@@ -10,7 +10,7 @@ use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::{List, Object};
 use crate::tables::{MessageKind, Role, Status, UsageGrain};
 
-/// Rows that tell of the program's own doings.
+/// Rows about the program's own actions.
 const IGNORED: [&str; 1] = ["idle"];
 
 /// One row of the table.

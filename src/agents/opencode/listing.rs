@@ -98,7 +98,7 @@ fn add_last(database: &Database, counted: &mut BTreeMap<String, Counted>) -> Res
             newest = newest.max(number(row, 0).unwrap_or_default());
             Ok(())
         };
-        // What cannot be read here is told of when the session is read.
+        // What cannot be read here is reported when the session is read.
         let _ = each(parts, [message], add)?;
         session.stamp.write_i64(newest);
     }

@@ -1,4 +1,4 @@
-//! What tells the programs apart that keep OpenCode's stores.
+//! Differences between the programs that keep OpenCode's stores.
 
 /// One program's use of the stores.
 pub(in crate::agents) struct Program {

@@ -11,7 +11,7 @@ use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, ToolCallRow, UsageGrain, UsageRow};
 
-/// What is known of a session beside its messages.
+/// What is known of a session apart from its messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     pub(super) id: String,

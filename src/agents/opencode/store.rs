@@ -1,4 +1,4 @@
-//! `opencode.db`, and those of the channels beside it: all sessions since 1.2, message by message and part by part.
+//! `opencode.db`, and those of the channels next to it: all sessions since 1.2, message by message and part by part.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::{go, listing};
 use crate::extract::{Reject, Sink};
 use crate::source::{Database, Scope, Section, Source, Statement, value_bytes, value_text};
 
-/// The tables that sessions stand in, the newest first.
+/// The tables that hold sessions, the newest first.
 pub(super) const SESSIONS: [&str; 2] = ["session_v2", "session"];
 /// Sessions between a session and the outermost that started it, at most.
 const GENERATIONS: usize = 32;

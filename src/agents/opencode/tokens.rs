@@ -6,7 +6,7 @@ use crate::source::records::TokenNumber;
 /// Tokens of one API call; none where they are not recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Billed {
-    /// Cached input beside.
+    /// Cached input, not included.
     pub(super) input: Option<i64>,
     pub(super) cache_read: Option<i64>,
     pub(super) cache_write: Option<i64>,

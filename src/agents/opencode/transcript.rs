@@ -28,12 +28,12 @@ pub(super) struct Transcript<'o, 'a> {
     cache_writers: BTreeSet<String>,
 }
 
-/// A message whose record is damaged. Whether it is one, its parts tell.
+/// A message whose record is damaged. Its parts show what it was.
 struct Lost {
     id: String,
     /// Microseconds since 1970.
     created: Option<i64>,
-    /// An object of the fields that stand before the tear.
+    /// An object of the fields before the tear.
     fields: String,
 }
 
@@ -487,7 +487,7 @@ fn is_models(part: &str) -> bool {
     matches!(part, "reasoning" | "tool" | "tool-invocation" | "step-start" | "step-finish" | "retry")
 }
 
-/// Puts a text behind another, with an empty line between them.
+/// Appends a text to another, with an empty line between them.
 pub(super) fn append(text: &mut String, more: &str) {
     if !text.is_empty() && !more.is_empty() {
         text.push_str("\n\n");

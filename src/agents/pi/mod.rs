@@ -1,4 +1,5 @@
-//! pi, header versions 1 to 4: transcripts, those of subagents beside them. What Oh My Pi and OpenClaw share with it.
+//! pi, header versions 1 to 4: transcripts, and those of subagents next to them. What Oh My Pi and OpenClaw share with
+//! it.
 
 mod content;
 mod dialect;

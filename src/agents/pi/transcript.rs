@@ -19,7 +19,7 @@ use crate::source::unescape;
 use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 use calls::Calls;
 
-/// What is known of a session beside its lines.
+/// What is known of a session apart from its lines.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// Its id, whatever the header says.
@@ -87,7 +87,7 @@ pub(crate) struct Transcript<'o, 'a> {
     has_rows: bool,
 }
 
-/// An entry and where it stands.
+/// An entry and its position.
 struct Spot<'l, 'j> {
     entry: &'l Entry<'j>,
     number: u64,

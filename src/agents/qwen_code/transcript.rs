@@ -75,7 +75,7 @@ struct Transcript<'o, 'a> {
     measured: Option<Measured>,
 }
 
-/// A line and where it stands.
+/// A line and its position.
 struct Spot<'l, 'j> {
     line: &'l Line<'j>,
     number: u64,

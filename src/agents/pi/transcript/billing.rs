@@ -95,7 +95,7 @@ impl Transcript<'_, '_> {
     }
 }
 
-/// Oh My Pi tells how long a reply took.
+/// Oh My Pi records how long a reply took.
 #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a response")]
 fn duration_ms(message: &Message<'_>) -> Option<i64> {
     message.duration.0.filter(|ms| (0.0..1e15).contains(ms)).map(|ms| ms.round() as i64)
