@@ -236,7 +236,9 @@ impl<'a> Sink<'a> {
         if !self.is_first(key) {
             return Ok(self.place_of_repeat());
         }
-        let row = MessageRow { timestamp: plausible(row.timestamp), ..row };
+        // What git calls a checkout without a branch.
+        let git_branch = row.git_branch.filter(|branch| *branch != "HEAD");
+        let row = MessageRow { timestamp: plausible(row.timestamp), git_branch, ..row };
         let record = Record {
             moment: row.timestamp.unwrap_or(i64::MAX),
             fullness: fullness::of_message(&row),
