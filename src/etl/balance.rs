@@ -1,5 +1,7 @@
 //! Updates the ledger after a run: records that were added, moved, or are missing.
 
+use std::sync::Arc;
+
 use super::old::OldReplica;
 use super::rebuild::Rebuilt;
 use crate::error::Result;
@@ -39,7 +41,7 @@ impl Balance {
         for member in session.members() {
             self.now.add(&Sums::of(&member.replica.records));
         }
-        let before: Vec<(Kind, u64)> = before.flat_map(|old| owned(old.replica())).collect();
+        let before: Vec<(Kind, u64)> = before.flat_map(|old| owned(&old.replica())).collect();
         if before.is_empty() {
             self.gained.extend(session.members().flat_map(|member| owned(&member.replica)).map(|(_, key)| key));
             return;
@@ -90,7 +92,8 @@ pub(super) fn settled(shared: &Shared<'_>, parts: &[NewPart]) -> Result<Ledger> 
 fn of_lake(shared: &Shared<'_>) -> Result<Ledger> {
     let mut ledger = Ledger::default();
     for (name, part) in &shared.manifest.parts {
-        let records = shared.old.of_part(name).iter().flat_map(|old| &old.replica().records);
+        let replicas: Vec<Arc<Replica>> = shared.old.of_part(name).iter().map(OldReplica::replica).collect();
+        let records = replicas.iter().flat_map(|replica| &replica.records);
         let owned: Vec<&Record> = records.filter(|record| record.is_owned).collect();
         let rows: u64 = part.sessions.iter().flat_map(|session| session.rows).sum();
         let sums = if owned.len() as u64 == rows {

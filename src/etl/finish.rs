@@ -88,9 +88,9 @@ pub(super) fn finish(run: Run<'_>, plan: &Plan, mut manifest: Manifest, staged: 
             entry.state = SourceState::Gone;
         }
     }
-    for read in &reads {
-        manifest.sources.insert(read.planned.name.to_string(), source_entry(run.now, read));
-    }
+    // Not one by one: the map's nodes would stay half empty.
+    let read = reads.iter().map(|read| (read.planned.name.to_string(), source_entry(run.now, read)));
+    manifest.sources.append(&mut read.collect());
     count_rows(&mut manifest);
     Ok(Finished { steps, manifest, reads, written })
 }

@@ -138,6 +138,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
     // Taken before the rows are written: what another thread learns meanwhile may come too late for them.
     let children = known_children(shared, &childless);
     let parts = write_parts(shared, &group, rebuilt, work)?;
+    group.parts.iter().for_each(|part| shared.old.free(part));
     Ok(Outcome { group, parts, reads, verdicts, children })
 }
 
@@ -202,7 +203,7 @@ fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[Stri
     let same = same.iter().flat_map(|session| shared.old.of_session(agent, session));
     for old in sharers.into_iter().chain(same) {
         let can_gain = shared.is_there(&old.stored.source);
-        owners.add(&old.part.agent, Arc::clone(old.replica()), false, can_gain);
+        owners.add(&old.part.agent, old.replica(), false, can_gain);
     }
     for session in rebuilt.iter_mut() {
         for source in &mut session.sources {

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::check_interrupt;
 use crate::error::Result;
-use crate::identity::{KeyMap, Replica, session_key};
+use crate::identity::{Replica, session_key};
 use crate::lake::claims::{self, Keys, StoredReplica};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::Manifest;
@@ -19,13 +19,14 @@ pub(super) struct OldReplica {
     pub(super) stored: StoredReplica,
     /// True if this run reads its source.
     is_read_again: bool,
-    unpacked: OnceLock<Arc<Replica>>,
+    unpacked: Mutex<Option<Arc<Replica>>>,
 }
 
 impl OldReplica {
-    /// The whole replica, decoded on first use.
-    pub(super) fn replica(&self) -> &Arc<Replica> {
-        self.unpacked.get_or_init(|| Arc::new(self.stored.unpack()))
+    /// Returns the whole replica. It is decoded once, until [`OldClaims::free`].
+    pub(super) fn replica(&self) -> Arc<Replica> {
+        let mut unpacked = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(unpacked.get_or_insert_with(|| Arc::new(self.stored.unpack())))
     }
 }
 
@@ -33,8 +34,8 @@ impl OldReplica {
 #[derive(Default)]
 pub(super) struct OldClaims {
     replicas: Vec<OldReplica>,
-    /// Positions of each session's replicas, by its key.
-    by_session: KeyMap<Vec<usize>>,
+    /// Key of each replica's session and position of the replica, in order.
+    by_session: Vec<(u64, usize)>,
     /// Sorted so that those of each part are next to each other.
     by_part: HashMap<PartName, Range<usize>>,
 }
@@ -62,7 +63,7 @@ impl OldClaims {
                     part: Arc::clone(&part),
                     is_read_again: read_again.contains(stored.source.as_str()),
                     stored,
-                    unpacked: OnceLock::new(),
+                    unpacked: Mutex::default(),
                 };
                 Ok(replicas.into_iter().map(old).collect())
             })
@@ -74,11 +75,11 @@ impl OldClaims {
             end = range.end;
             by_part.extend(loaded.first().map(|first| (PartName::clone(&first.part), range)));
         }
-        let replicas: Vec<OldReplica> = loaded.into_iter().flatten().collect();
-        let mut by_session: KeyMap<Vec<usize>> = KeyMap::default();
-        for (place, old) in replicas.iter().enumerate() {
-            by_session.entry(session_key(&old.part.agent, &old.stored.session)).or_default().push(place);
-        }
+        let mut replicas = Vec::with_capacity(loaded.iter().map(Vec::len).sum());
+        replicas.extend(loaded.into_iter().flatten());
+        let session = |old: &OldReplica| session_key(&old.part.agent, &old.stored.session);
+        let mut by_session: Vec<(u64, usize)> = replicas.iter().map(session).zip(0..).collect();
+        by_session.par_sort_unstable();
         Ok(Self { replicas, by_session, by_part })
     }
 
@@ -89,13 +90,21 @@ impl OldClaims {
 
     /// Returns the replicas of a session.
     pub(super) fn of_session(&self, agent: &str, session: &str) -> impl Iterator<Item = &OldReplica> {
-        let places = self.by_session.get(&session_key(agent, session));
-        places.into_iter().flatten().filter_map(|place| self.replicas.get(*place))
+        let key = session_key(agent, session);
+        let places = self.by_session.iter().skip(self.by_session.partition_point(|(other, _)| *other < key));
+        places.take_while(move |(other, _)| *other == key).filter_map(|(_, place)| self.replicas.get(*place))
     }
 
     /// Returns the replicas of a part's sessions.
     pub(super) fn of_part(&self, part: &PartName) -> &[OldReplica] {
         self.by_part.get(part).and_then(|range| self.replicas.get(range.clone())).unwrap_or_default()
+    }
+
+    /// Frees the decoded replicas of a part. They would take more memory than all else, and few are needed again.
+    pub(super) fn free(&self, part: &PartName) {
+        for old in self.of_part(part) {
+            old.unpacked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
     }
 
     /// Returns the replicas of all sessions that share any of the keys, except those whose source is read again.
@@ -119,7 +128,7 @@ impl OldClaims {
         let all = sessions.into_iter().flat_map(|(agent, session)| self.of_session(agent, session));
         let all: Vec<&OldReplica> = all.filter(|old| is_wanted(old)).collect();
         // The caller looks at each of them.
-        all.par_iter().for_each(|old| drop(Arc::clone(old.replica())));
+        all.par_iter().for_each(|old| drop(old.replica()));
         all
     }
 }

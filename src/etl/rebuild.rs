@@ -81,7 +81,8 @@ impl Rebuilt {
             (moment.is_none(), moment, Reverse(read.replica.records.len()), read.replica.source.clone())
         });
         let digest = reads.iter().fold(0, |sum: u64, read| sum.rotate_left(1) ^ read.digest);
-        let olds: Vec<&Replica> = old.of_session(agent, &id).map(|old| &**OldReplica::replica(old)).collect();
+        let olds: Vec<Arc<Replica>> = old.of_session(agent, &id).map(OldReplica::replica).collect();
+        let olds: Vec<&Replica> = olds.iter().map(|old| &**old).collect();
         let seen = |read: &mut ReadSession| Seen {
             replica: std::mem::take(&mut read.replica),
             reading: read.reading,

@@ -2,15 +2,17 @@
 //! content.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Shared;
 use super::carry::{self, Carry};
+use super::old::OldReplica;
 use super::read::ReadSession;
 use crate::error::Result;
-use crate::identity::{KeyMap, KeySet, Kind, Reading, Record, key};
+use crate::identity::{KeyMap, KeySet, Kind, Reading, Record, Replica, key};
 use crate::lake::layout::PartName;
 use crate::tables::{MessageColumns, PerRecordTable, ToolCallColumns, UsageColumns};
 
@@ -70,8 +72,8 @@ fn missing_records(shared: &Shared<'_>, agent: &str, session: &str, reads: &[Rea
 
 /// Counts how often the sources hold each record whose id is not in the lake.
 fn new_records(shared: &Shared<'_>, agent: &str, session: &str, reads: &[ReadSession]) -> KeyMap<u32> {
-    let old = shared.old.of_session(agent, session);
-    let known: KeySet = old.flat_map(|old| &old.replica().records).map(|record| record.key).collect();
+    let old: Vec<Arc<Replica>> = shared.old.of_session(agent, session).map(OldReplica::replica).collect();
+    let known: KeySet = old.iter().flat_map(|old| &old.records).map(|record| record.key).collect();
     let mut new = KeyMap::default();
     for chunks in reads.iter().filter_map(|read| read.rows.as_ref()) {
         let batches = chunks.each_ref().map(|chunk| chunk.batch.clone());

@@ -239,13 +239,13 @@ impl News {
     fn add(&mut self, shared: &Shared<'_>, owners: &mut Owners, agent: &str, number: u32, replica: &Replica) {
         let before = shared.old.of_session(agent, &replica.session).find(|old| old.stored.source == replica.source);
         let before = before.map(OldReplica::replica);
-        let responses = before.map_or(&[][..], |before| &before.responses);
+        let responses = before.as_ref().map_or(&[][..], |before| &before.responses);
         let is_new = |copy: &&ResponseCopy| {
             let first = responses.partition_point(|known| known.key < copy.key);
             !responses.iter().skip(first).take_while(|known| known.key == copy.key).any(|known| known == *copy)
         };
         self.copied.extend(replica.responses.iter().filter(is_new).map(|copy| copy.key));
-        let had = before.into_iter().flat_map(|before| &before.records).filter(|record| record.is_owned);
+        let had = before.iter().flat_map(|before| &before.records).filter(|record| record.is_owned);
         let had: KeySet = had.map(|record| record.key).collect();
         let verdict = owners.judge(number);
         let has = replica.records.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(record, _)| record.key);
@@ -294,7 +294,7 @@ pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
         }
         // The owners include a session that was read and is unchanged, but not the sessions that share its records.
         if replica.records.iter().any(|record| is_wanted(&record.key) && owners.knows(record.key)) {
-            owners.add(&old.part.agent, Arc::clone(replica), false, shared.is_there(&old.stored.source));
+            owners.add(&old.part.agent, replica, false, shared.is_there(&old.stored.source));
         }
     }
     for key in keys {

@@ -171,9 +171,7 @@ impl<'o, 's> Conversation<'o, 's> {
                 return Ok(());
             }
         };
-        for name in &entry.unknown {
-            self.out.unknown(&format!("history.{name}"));
-        }
+        self.out.unknown_fields("history.", &entry.unknown);
         let request = entry.request.0.as_ref();
         let reply = entry.reply();
         let own_id = reply
@@ -207,9 +205,7 @@ impl<'o, 's> Conversation<'o, 's> {
             self.set_cwd(cwd);
         }
         let Some(content) = &user.content.0 else { return Ok(()) };
-        for name in &content.unknown {
-            self.out.unknown(&format!("content.{name}"));
-        }
+        self.out.unknown_fields("content.", &content.unknown);
         let Content { prompt, cancelled, results, .. } = content;
         for results in [&results.0, &cancelled.0].into_iter().flatten() {
             self.take_results(results, user.timestamp.0.or(request.start.0), id)?;

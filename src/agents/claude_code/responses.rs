@@ -24,6 +24,11 @@ pub(super) struct Response {
     reasoning: Option<i64>,
     tier: Option<Rc<str>>,
     inference_geo: Option<Rc<str>>,
+    effort: Option<Rc<str>>,
+    requested_model: Option<Rc<str>>,
+    skill: Option<Rc<str>>,
+    cache_miss: Option<Rc<str>>,
+    missed: Option<i64>,
     cost: Option<f64>,
     duration_ms: Option<i64>,
     stop_reason: Option<Rc<str>>,
@@ -189,6 +194,11 @@ impl Response {
             reasoning: None,
             tier: None,
             inference_geo: None,
+            effort: None,
+            requested_model: None,
+            skill: None,
+            cache_miss: None,
+            missed: None,
             cost: None,
             duration_ms: None,
             stop_reason: None,
@@ -219,6 +229,13 @@ impl Response {
         self.request = self.request.take().or(line.request.get().map(Box::from));
         self.cost = self.cost.or(line.cost.0);
         self.duration_ms = self.duration_ms.or(line.duration.0.filter(|ms| *ms >= 0));
+        self.effort = self.effort.take().or_else(|| names.keep(&line.effort));
+        self.requested_model = self.requested_model.take().or_else(|| names.keep(&line.requested_model));
+        self.skill = self.skill.take().or_else(|| names.keep(&line.skill));
+        if let Some(miss) = message.diagnostics.0.as_ref().and_then(|diagnostics| diagnostics.cache_miss.0.as_ref()) {
+            self.cache_miss = self.cache_miss.take().or_else(|| names.keep(&miss.kind));
+            self.missed = self.missed.or(tokens(miss.tokens));
+        }
         self.ended |= message.stop_reason.get().is_some();
         self.never_final |= line.version.get().is_some_and(never_stores_final_count);
         let has_reason = message.stop_reason.get().is_some();
@@ -270,6 +287,11 @@ impl Response {
             stop_reason: self.stop_reason.as_deref(),
             service_tier: self.tier.as_deref(),
             inference_geo: self.inference_geo.as_deref(),
+            reasoning_effort: self.effort.as_deref(),
+            requested_model: self.requested_model.as_deref(),
+            skill: self.skill.as_deref(),
+            cache_miss_reason: self.cache_miss.as_deref(),
+            cache_missed_tokens: self.missed,
             is_partial: !self.ended || self.never_final,
             copies: self.lines - 1,
             is_sidechain: self.is_sidechain,
@@ -296,6 +318,10 @@ impl Response {
             duration_ms: None,
             stop_reason: None,
             service_tier: None,
+            reasoning_effort: None,
+            requested_model: None,
+            cache_miss_reason: None,
+            cache_missed_tokens: None,
             is_partial: false,
             ..self.row(session_id)
         })

@@ -96,9 +96,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
         if super::IGNORED_RECORDS.contains(&kind) {
             return Ok(());
         }
-        for field in &line.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &line.unknown);
         match kind {
             "user" | "assistant" | "system" | "attachment" => self.take_chained(line, number)?,
             "progress" => self.take_progress(line, number),

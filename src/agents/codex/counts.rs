@@ -117,6 +117,9 @@ pub(super) struct Billed {
     pub(super) timestamp: Option<i64>,
     pub(super) model: Option<Rc<str>>,
     pub(super) service_tier: Option<Rc<str>>,
+    pub(super) effort: Option<Rc<str>>,
+    /// Largest request that the model takes. Tokens.
+    pub(super) context_window: Option<i64>,
     /// Web searches that the provider ran. Count.
     pub(super) web_searches: i64,
     pub(super) numbers: Numbers,
@@ -150,6 +153,8 @@ impl Billed {
             reasoning_tokens: reasoning.map(|reasoning| reasoning.min(output)),
             web_searches: Some(self.web_searches).filter(|count| *count > 0),
             service_tier: self.service_tier.as_deref(),
+            reasoning_effort: self.effort.as_deref(),
+            context_window: self.context_window,
             copies: self.copies,
             source_line: self.source_line,
             ..UsageRow::default()

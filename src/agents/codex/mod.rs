@@ -3,6 +3,7 @@
 mod content;
 mod counts;
 mod history;
+mod limits;
 mod lineage;
 mod outcome;
 mod record;
@@ -50,7 +51,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 10,
+    parser_version: 11,
 };
 
 /// Folders below `sessions/`: year, month, day.

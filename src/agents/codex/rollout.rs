@@ -14,6 +14,7 @@ use std::rc::Rc;
 use chrono::NaiveDateTime;
 
 use super::counts::{Billed, Totals};
+use super::limits::Limits;
 use super::lineage::Lineage;
 use super::record::{Compacted, Event, Item, Line, Meta, TurnContext, UsageRecord};
 use super::{AGENT, content};
@@ -76,6 +77,11 @@ pub(super) struct Rollout<'o, 'a> {
     model: Option<Rc<str>>,
     provider: Option<String>,
     service_tier: Option<Rc<str>>,
+    effort: Option<Rc<str>>,
+    /// Largest request that the model takes. Tokens.
+    context_window: Option<i64>,
+    /// Limits that were told since the last billed response.
+    limits: Limits,
     cwd: Option<String>,
     seq: i64,
     turn: Option<i64>,
@@ -125,9 +131,7 @@ impl<'a> RecordReader<'a> for Rollout<'_, 'a> {
     }
 
     fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
-        for field in &line.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &line.unknown);
         let spot = Spot { number, moment: line.timestamp.0.or(self.moment) };
         let kind = line.kind.get().unwrap_or_default();
         let mut spare = String::new();
@@ -178,6 +182,9 @@ impl<'o, 'a> Rollout<'o, 'a> {
             model: None,
             provider: None,
             service_tier: None,
+            effort: None,
+            context_window: None,
+            limits: Limits::default(),
             cwd: None,
             seq: 0,
             turn: None,
@@ -264,6 +271,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         }
         self.set_model(context.model.get());
         self.set_cwd(context.cwd.get());
+        self.effort = context.effort.get().map(Into::into);
         if let Some(tier) = context.service_tier.get() {
             self.set_service_tier(Some(tier));
         }

@@ -9,9 +9,7 @@ use crate::source::jsonl::each_record;
 /// Reads `session_index.jsonl`: of several names of a thread the last counts.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     each_record::<Named<'static>>(source, out, |named, number, out| {
-        for field in &named.unknown {
-            out.unknown(&format!("session_index field {field}"));
-        }
+        out.unknown_fields("session_index field ", &named.unknown);
         if let (Some(id), Some(name)) = (named.id.get(), named.name.get()) {
             let rank = i64::try_from(number).unwrap_or(i64::MAX);
             out.note(NoteField::Title, session_key(AGENT, id), rank, name);

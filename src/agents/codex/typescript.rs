@@ -20,13 +20,9 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         out.problem(1, "no whole JSON document");
         return Ok(());
     };
-    for field in &document.unknown {
-        out.unknown(&format!("document field {field}"));
-    }
+    out.unknown_fields("document field ", &document.unknown);
     let meta = document.session.0.unwrap_or_default();
-    for field in &meta.unknown {
-        out.unknown(&format!("session field {field}"));
-    }
+    out.unknown_fields("session field ", &meta.unknown);
     let session = meta.id.get().map_or_else(|| super::session_of_name(source.path), str::to_owned);
     let mut rollout = Rollout::of_document(session, meta.timestamp.0, out);
     for (number, item) in (1..).zip(&document.items.0) {

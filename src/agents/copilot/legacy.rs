@@ -28,9 +28,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
             return Ok(());
         }
     };
-    for field in &chat.unknown {
-        out.unknown(&format!("field {field}"));
-    }
+    out.unknown_fields("field ", &chat.unknown);
     let by_name = source.stem().strip_prefix("session_").unwrap_or_default();
     let session = chat.session.get().unwrap_or(by_name);
     let told = Told::of(&chat);

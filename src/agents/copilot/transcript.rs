@@ -128,9 +128,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
             self.ledger.note_moment(event.timestamp.0);
             return Ok(());
         }
-        for field in &event.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &event.unknown);
         let line = i64::try_from(number).unwrap_or(i64::MAX);
         let id = match event.id.get() {
             Some(id) => Cow::Borrowed(id),

@@ -9,22 +9,21 @@ use super::content::plain_text;
 use super::record::{CommandResult, Input};
 use super::tools::{self, ToolResult};
 use crate::agents::ids::{Given, is_global, qualified};
+use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::join;
-use crate::extract::{KeyMap, KeySet, Kind, Reject, Request, Sink, key};
+use crate::agents::kit::thread::{Position, Thread};
+use crate::extract::{Kind, Reject, Request, Sink, key};
 use crate::source::records::Raw;
 use crate::source::{unescape, without_lone_surrogates};
-use crate::tables::{Category, Status, ToolCallRow};
+use crate::tables::Category;
 
-/// The call that a record belongs to.
-#[derive(Clone, Copy)]
+/// Names the call that a record is about.
 pub(super) struct Name<'n> {
-    /// Session that has the record.
-    pub(super) session: &'n str,
-    /// Session that makes an id unique which is not by itself.
-    pub(super) namespace: &'n str,
+    /// Session that makes an id unique which is not by itself, if another one.
+    pub(super) namespace: Option<&'n str>,
     /// The agent's id.
     pub(super) id: Option<&'n str>,
-    /// What stands for it where there is none.
+    /// Replaces a missing id.
     pub(super) made_up: &'n str,
 }
 
@@ -32,163 +31,60 @@ impl<'n> Name<'n> {
     fn raw(&self) -> &'n str {
         self.id.unwrap_or(self.made_up)
     }
-}
-
-/// Where a call was made.
-pub(super) struct Place<'p> {
-    pub(super) seq: i64,
-    pub(super) message_id: Option<&'p str>,
-    pub(super) turn: Option<i64>,
-    pub(super) at: Option<i64>,
-    pub(super) line: u64,
-    pub(super) weak: bool,
-}
-
-/// A call whose result is to come.
-#[derive(Default)]
-struct Call {
-    id: String,
-    seq: i64,
-    message_id: Option<String>,
-    turn: Option<i64>,
-    name: String,
-    category: Category,
-    input: Option<String>,
-    command: Option<String>,
-    file_path: Option<String>,
-    started_at: Option<i64>,
-    source_line: Option<i64>,
-    weak: bool,
-}
-
-/// The calls of a session.
-#[derive(Default)]
-pub(super) struct Calls {
-    /// Those without a result, by the id that the result will name.
-    open: KeyMap<Call>,
-    /// Ids of all calls.
-    seen: KeySet,
-    given: Given,
-}
-
-fn call_key(id: &str) -> u64 {
-    key(AGENT, Kind::ToolCall, id)
-}
-
-impl Calls {
-    /// Opens a call; false when it is there already.
-    pub(super) fn open(
-        &mut self,
-        of: Name<'_>,
-        name: &str,
-        input: &Raw<'_>,
-        place: &Place<'_>,
-        out: &mut Sink<'_>,
-    ) -> Result<bool, Reject> {
-        let id = self.next_id(of);
-        if !self.seen.insert(call_key(&id)) {
-            return Ok(false);
-        }
-        let json = arguments(input);
-        let request = json.as_deref().and_then(Request::of);
-        let arguments = request.as_ref().and_then(|request| request.fields::<Input<'_>>().ok()).unwrap_or_default();
-        let category = tools::category(name);
-        let command = arguments.command.get().filter(|_| category == Category::Shell);
-        let call = Call {
-            id: id.into_owned(),
-            seq: place.seq,
-            message_id: place.message_id.map(str::to_owned),
-            turn: place.turn,
-            name: name.to_owned(),
-            category,
-            command: command.map(str::to_owned),
-            file_path: tools::file_of(category, &arguments).map(str::to_owned),
-            started_at: place.at,
-            source_line: i64::try_from(place.line).ok(),
-            weak: place.weak,
-            input: json.map(Cow::into_owned),
-        };
-        let displaced = self.open.insert(call_key(of.raw()), call);
-        displaced.map_or(Ok(()), |call| out.tool_call(call.row(of.session), call.weak))?;
-        Ok(true)
-    }
 
     /// An id that is unique by itself, else one of the session, numbered from the second on.
-    fn next_id<'n>(&mut self, call: Name<'n>) -> Cow<'n, str> {
-        let Some(id) = call.id.filter(|id| !is_global(id)) else { return Cow::Borrowed(call.raw()) };
-        let id = format!("{}#{id}", call.namespace);
-        Cow::Owned(self.given.numbered(call_key(&id), id))
+    fn next_id(&self, thread: &Thread, given: &mut Given) -> String {
+        let Some(id) = self.id.filter(|id| !is_global(id)) else { return self.raw().to_owned() };
+        let id = format!("{}#{id}", self.namespace.unwrap_or(thread.id()));
+        given.numbered(key(AGENT, Kind::ToolCall, &id), id)
     }
 
-    /// Emits the call that a result answers. A second result of a call is left out; one of a call that no record holds
-    /// stands for the call, at the next place.
-    pub(super) fn close(
-        &mut self,
-        of: Name<'_>,
-        result: &ToolResult<'_>,
-        place: &Place<'_>,
+    /// The call of a tool with these arguments.
+    pub(super) fn call(&self, thread: &Thread, given: &mut Given, tool: &str, input: &Raw<'_>) -> Call {
+        let json = arguments(input);
+        let request = json.as_deref().and_then(Request::of);
+        let arguments: Input<'_> = request.and_then(|request| request.fields().ok()).unwrap_or_default();
+        let of_tool = tools::call(tool);
+        let command = arguments.command.owned().filter(|_| of_tool.category == Category::Shell);
+        let file = tools::file_of(of_tool.category, &arguments).map(str::to_owned);
+        Call { id: self.next_id(thread, given), command, file, input: json.map(Cow::into_owned), ..of_tool }
+    }
+
+    /// Opens a call, unless the session has it.
+    pub(super) fn open(
+        &self,
+        thread: &mut Thread,
+        at: &Position<'_>,
+        call: Call,
         out: &mut Sink<'_>,
-    ) -> Result<bool, Reject> {
-        let is_known = self.open.remove(&call_key(of.raw()));
-        let is_new = is_known.is_none();
-        let call = match is_known {
-            Some(call) => call,
-            None => {
-                let id = of.id.map_or(Cow::Borrowed(of.made_up), |id| qualified(of.namespace, id));
-                if !self.seen.insert(call_key(&id)) {
-                    return Ok(false);
-                }
-                Call {
-                    id: id.into_owned(),
-                    seq: place.seq,
-                    turn: place.turn,
-                    name: "unknown".to_owned(),
-                    category: Category::Other,
-                    source_line: i64::try_from(place.line).ok(),
-                    weak: true,
-                    ..Call::default()
-                }
+    ) -> Result<(), Reject> {
+        if thread.is_new(Kind::ToolCall, &call.id) {
+            thread.open_named_call(at, Some(self.raw()), call, out)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the call that a result answers. A second result of a call is left out; a result without a call makes one.
+    pub(super) fn close(
+        &self,
+        thread: &mut Thread,
+        at: &Position<'_>,
+        result: ToolResult<'_>,
+        out: &mut Sink<'_>,
+    ) -> Result<(), Reject> {
+        let call = if let Some(call) = thread.calls.take(self.raw()) {
+            call
+        } else {
+            let id =
+                self.id.map_or(Cow::Borrowed(self.made_up), |id| qualified(self.namespace.unwrap_or(thread.id()), id));
+            if !thread.is_new(Kind::ToolCall, &id) {
+                return Ok(());
             }
+            thread.number_call(at, Call { id: id.into_owned(), is_copy: true, ..tools::call("unknown") })
         };
         let (status, exit_code) = result.outcome(call.category);
-        let output = result.text.as_deref();
-        let row = ToolCallRow { status, exit_code, output, ended_at: result.at, ..call.row(of.session) };
-        out.tool_call(row, call.weak)?;
-        Ok(is_new)
-    }
-
-    /// Says that all calls so far are copies.
-    pub(super) fn weaken(&mut self) {
-        self.open.values_mut().for_each(|call| call.weak = true);
-    }
-
-    /// Emits the calls without a result, in order.
-    pub(super) fn finish(&mut self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let mut calls: Vec<Call> = self.open.drain().map(|(_, call)| call).collect();
-        calls.sort_by_key(|call| call.seq);
-        calls.iter().try_for_each(|call| out.tool_call(call.row(session), call.weak))
-    }
-}
-
-impl Call {
-    fn row<'r>(&'r self, session_id: &'r str) -> ToolCallRow<'r> {
-        ToolCallRow {
-            session_id,
-            seq: self.seq,
-            call_id: &self.id,
-            message_id: self.message_id.as_deref(),
-            turn: self.turn,
-            name: &self.name,
-            category: self.category,
-            mcp_server: tools::mcp_server(&self.name),
-            input: self.input.as_deref(),
-            command: self.command.as_deref(),
-            file_path: self.file_path.as_deref(),
-            status: Status::Pending,
-            started_at: self.started_at,
-            source_line: self.source_line,
-            ..ToolCallRow::default()
-        }
+        let end = Outcome { status, exit_code, output: result.text, ended_at: at.moment, ..Outcome::default() };
+        thread.close_call(&call, &end, out)
     }
 }
 

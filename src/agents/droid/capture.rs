@@ -1,20 +1,20 @@
 //! What `droid exec --output-format stream-json` printed, kept in a file: a session as far as it was seen. The
 //! session's own file overrides it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::calls::{Calls, Name, Place, command_result};
+use super::calls::{Name, command_result};
 use super::content::said;
 use super::model::model_name;
 use super::record::{CaptureLine, CaptureUsage};
 use super::reminder::without_reminders;
 use super::settings::{Total, tokens};
 use super::tools::ToolResult;
-use super::transcript::blank_row;
 use super::{AGENT, messages_key, total_key};
 use crate::agents::ids::{Given, qualified};
-use crate::agents::kit::facts::keep_earlier;
+use crate::agents::kit::calls::Call;
+use crate::agents::kit::facts::{fill, keep_earlier};
+use crate::agents::kit::thread::{Parents, Position, Thread, blank};
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
@@ -37,19 +37,14 @@ struct Capture<'o, 'a, 's> {
 }
 
 /// One session of a capture.
-#[derive(Default)]
 struct Session {
-    folder: Option<String>,
-    first_moment: Option<i64>,
+    thread: Thread,
     model: Option<String>,
-    seq: i64,
-    turn: Option<i64>,
     /// Turns that were completed.
     completed: i64,
     /// Id and text of the turn's last reply.
     reply: Option<(String, String)>,
-    calls: Calls,
-    /// Names of turns so far.
+    /// Names of turns and calls so far.
     given: Given,
 }
 
@@ -67,196 +62,146 @@ impl<'a> RecordReader<'a> for Capture<'_, 'a, '_> {
             self.out.unknown(&format!("record {kind}"));
             return Ok(());
         }
-        for field in &line.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &line.unknown);
         if let Some(session) = line.session.get().filter(|session| self.session_id.as_deref() != Some(*session)) {
             self.session_id = Some(session.to_owned());
         }
         let id = self.session_id.as_deref().unwrap_or(self.unnamed);
         self.out.turn_to(id);
         if !self.sessions.contains_key(id) {
-            self.sessions.insert(id.to_owned(), Session::default());
+            let facts = Facts { session_id: id.to_owned(), ..Facts::default() };
+            let thread = Thread::new(facts).with(Parents::Rows);
+            let session = Session { thread, model: None, completed: 0, reply: None, given: Given::default() };
+            self.sessions.insert(id.to_owned(), session);
         }
         let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
-        session.take(id, kind, line, number, self.out)
+        let at = Position { is_copy: true, ..Position::on_line("", line.timestamp.0, number) };
+        session.take(kind, line, at, self.out)
     }
 }
 
 impl Capture<'_, '_, '_> {
     fn finish(self) -> Result<(), Reject> {
-        for (id, mut session) in self.sessions {
+        for (id, session) in self.sessions {
             self.out.turn_to(&id);
-            session.calls.finish(&id, self.out)?;
-            self.out.end_session(Facts {
-                session_id: id,
-                project_path: session.folder,
-                first_moment: session.first_moment,
-                ..Facts::default()
-            })?;
+            session.thread.calls.push_pending(&id, self.out)?;
+            self.out.end_session(session.thread.facts)?;
         }
         Ok(())
     }
 }
 
 impl Session {
-    fn take(
-        &mut self,
-        id: &str,
-        kind: &str,
-        line: &CaptureLine<'_>,
-        number: u64,
-        out: &mut Sink<'_>,
-    ) -> Result<(), Reject> {
-        keep_earlier(&mut self.first_moment, line.timestamp.0);
+    fn take(&mut self, kind: &str, line: &CaptureLine<'_>, at: Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        keep_earlier(&mut self.thread.facts.first_moment, at.moment);
         if let Some(model) = line.model.get() {
             self.model = Some(model_name(model).to_owned());
         }
         match kind {
             "system" => {
-                self.folder = self.folder.take().or(line.cwd.owned());
+                fill(&mut self.thread.facts.project_path, line.cwd.get());
                 Ok(())
             }
-            "message" => self.take_message(id, line, number, out),
-            "tool_call" => self.take_call(id, line, number, out),
-            "tool_result" => self.take_result(id, line, number, out),
-            "completion" => self.take_completion(id, line, number, out),
+            "message" => self.take_message(line, &at, out),
+            "tool_call" => self.take_call(line, &at, out),
+            "tool_result" => self.take_result(line, &at, out),
+            "completion" => self.take_completion(line, &at, out),
             _ => {
-                let message_id = own_id(id, line, number);
-                let text = line.message.get();
-                let row = MessageRow { kind: MessageKind::ApiError, text, is_error: true, ..blank_row(&message_id) };
-                self.push(id, line, number, row, out)
+                let (id, text) = (self.own_id(line, &at), line.message.get());
+                let row = MessageRow { text, is_error: true, ..blank(Role::System, MessageKind::ApiError) };
+                self.push(line, &Position { id: &id, ..at }, row, out)
             }
         }
     }
 
     fn push(
         &mut self,
-        id: &str,
         line: &CaptureLine<'_>,
-        number: u64,
+        at: &Position<'_>,
         row: MessageRow<'_>,
         out: &mut Sink<'_>,
     ) -> Result<(), Reject> {
-        let row = MessageRow {
-            session_id: id,
-            seq: self.seq,
-            turn: self.turn,
-            timestamp: line.timestamp.0,
-            source_line: i64::try_from(number).ok(),
-            ..row
-        };
-        self.seq += 1;
-        let message_id = row.message_id;
-        out.message(row, true)?;
+        self.thread.push(at, row, out)?;
         // One with an id of the agent's is the session's own of that id.
         if line.id.get().is_none() || line.kind.is("completion") {
-            out.yields_to(Kind::Message, message_id, messages_key(id), None);
+            out.yields_to(Kind::Message, at.id, messages_key(self.thread.id()), None);
         }
         Ok(())
     }
 
-    fn take_message(
-        &mut self,
-        id: &str,
-        line: &CaptureLine<'_>,
-        number: u64,
-        out: &mut Sink<'_>,
-    ) -> Result<(), Reject> {
-        let message_id = own_id(id, line, number);
+    fn take_message(&mut self, line: &CaptureLine<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let id = self.own_id(line, at);
+        let at = &Position { id: &id, ..*at };
         let text = line.text.get().unwrap_or_default();
         if line.role.is("assistant") {
-            self.reply = Some((message_id.to_string(), text.to_owned()));
-            let model = self.model.clone();
-            let row = MessageRow {
-                role: Role::Assistant,
-                kind: MessageKind::Reply,
-                text: Some(text),
-                model: model.as_deref(),
-                ..blank_row(&message_id)
-            };
-            return self.push(id, line, number, row, out);
+            self.reply = Some((at.id.to_owned(), text.to_owned()));
+            return self.push_reply(line, at, text, out);
         }
         let typed = without_reminders(text);
-        let is_prompt = !typed.is_empty() && !line.role.is("system");
+        let is_of_system = line.role.is("system");
+        let is_prompt = !typed.is_empty() && !is_of_system;
         if is_prompt {
-            self.turn = Some(self.turn.unwrap_or(0) + 1);
+            self.thread.begin_turn();
             self.reply = None;
         }
-        let row = MessageRow {
-            role: if line.role.is("system") { Role::System } else { Role::User },
-            kind: if is_prompt { MessageKind::Prompt } else { MessageKind::Meta },
-            text: Some(if is_prompt { &*typed } else { text }),
-            ..blank_row(&message_id)
-        };
-        self.push(id, line, number, row, out)
+        let role = if is_of_system { Role::System } else { Role::User };
+        let kind = if is_prompt { MessageKind::Prompt } else { MessageKind::Meta };
+        let text = Some(if is_prompt { &*typed } else { text });
+        self.push(line, at, MessageRow { text, ..blank(role, kind) }, out)
     }
 
-    fn take_call(&mut self, id: &str, line: &CaptureLine<'_>, number: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let raw_id = line.call.get().or(line.id.get());
-        let made_up = if raw_id.is_none() { format!("{id}#line-{number}") } else { String::new() };
-        let of = Name { session: id, namespace: id, id: raw_id, made_up: &made_up };
-        let name = line.tool.get().or(line.tool_id.get()).unwrap_or("unknown");
-        let message_id = line.message_id.get().map(|message| qualified(id, message));
-        let place = self.place(message_id.as_deref(), line, number);
-        self.seq += i64::from(self.calls.open(of, name, &line.parameters, &place, out)?);
-        Ok(())
+    fn push_reply(
+        &mut self,
+        line: &CaptureLine<'_>,
+        at: &Position<'_>,
+        text: &str,
+        out: &mut Sink<'_>,
+    ) -> Result<(), Reject> {
+        let model = self.model.clone();
+        let row = blank(Role::Assistant, MessageKind::Reply);
+        self.push(line, at, MessageRow { text: Some(text), model: model.as_deref(), ..row }, out)
     }
 
-    fn take_result(&mut self, id: &str, line: &CaptureLine<'_>, number: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let raw_id = line.call.get().or(line.id.get());
-        let made_up = if raw_id.is_none() { format!("{id}#line-{number}") } else { String::new() };
-        let of = Name { session: id, namespace: id, id: raw_id, made_up: &made_up };
-        let place = self.place(None, line, number);
-        let result = ToolResult { is_error: said(&line.is_error), at: line.timestamp.0, ..command_result(&line.value) };
-        self.seq += i64::from(self.calls.close(of, &result, &place, out)?);
-        Ok(())
+    fn take_call(&mut self, line: &CaptureLine<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let made_up = self.id_of_line(at);
+        let of = Name { namespace: None, id: line.call.get().or(line.id.get()), made_up: &made_up };
+        let tool = line.tool.get().or(line.tool_id.get()).unwrap_or("unknown");
+        let message_id = line.message_id.get().map(|message| qualified(self.thread.id(), message).into_owned());
+        let call = Call { message_id, ..of.call(&self.thread, &mut self.given, tool, &line.parameters) };
+        of.open(&mut self.thread, at, call, out)
     }
 
-    fn place<'p>(&self, message_id: Option<&'p str>, line: &CaptureLine<'_>, number: u64) -> Place<'p> {
-        Place { seq: self.seq, message_id, turn: self.turn, at: line.timestamp.0, line: number, weak: true }
+    fn take_result(&mut self, line: &CaptureLine<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let made_up = self.id_of_line(at);
+        let of = Name { namespace: None, id: line.call.get().or(line.id.get()), made_up: &made_up };
+        let result = ToolResult { is_error: said(&line.is_error), ..command_result(&line.value) };
+        of.close(&mut self.thread, at, result, out)
     }
 
     /// The end of a turn: its last reply, unless a message held it, and what it was billed for.
-    fn take_completion(
-        &mut self,
-        id: &str,
-        line: &CaptureLine<'_>,
-        number: u64,
-        out: &mut Sink<'_>,
-    ) -> Result<(), Reject> {
+    fn take_completion(&mut self, line: &CaptureLine<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         self.completed += 1;
         let name = self.name_of_turn(line);
-        let model = self.model.clone();
         if let Some(text) = line.final_text.get()
             && self.reply.as_ref().is_none_or(|(_, reply)| reply.trim() != text.trim())
         {
-            let message_id = format!("{id}#final-{name}");
-            let row = MessageRow {
-                role: Role::Assistant,
-                kind: MessageKind::Reply,
-                text: Some(text),
-                model: model.as_deref(),
-                ..blank_row(&message_id)
-            };
-            self.push(id, line, number, row, out)?;
+            let message_id = format!("{}#final-{name}", self.thread.id());
+            self.push_reply(line, &Position { id: &message_id, ..*at }, text, out)?;
             self.reply = Some((message_id, String::new()));
         }
         let reply = self.reply.take().map(|(id, _)| id);
         let Some(total) = line.usage.0.as_ref().and_then(total_of) else { return Ok(()) };
-        let response_id = format!("{id}#turn-{name}");
+        let response_id = format!("{}#turn-{name}", self.thread.id());
         let row = UsageRow {
             message_id: reply.as_deref(),
-            turn: self.turn,
-            timestamp: line.timestamp.0,
-            model: model.as_deref(),
+            turn: self.thread.turn,
+            model: self.model.as_deref(),
             duration_ms: line.duration.0.filter(|ms| *ms >= 0),
             grain: UsageGrain::Turn,
-            source_line: i64::try_from(number).ok(),
-            ..total.row(id, &response_id)
+            ..total.row(&response_id)
         };
-        out.usage(row, self.seq - 1, true)?;
-        out.yields_to(Kind::Response, &response_id, total_key(id), None);
+        self.thread.bill(at, row, self.thread.seq - 1, out)?;
+        out.yields_to(Kind::Response, &response_id, total_key(self.thread.id()), None);
         Ok(())
     }
 
@@ -267,13 +212,14 @@ impl Session {
         let name = moment.or_else(reply).unwrap_or_else(|| self.completed.to_string());
         self.given.numbered(key(AGENT, Kind::Response, &name), name)
     }
-}
 
-/// The id of a line's message.
-fn own_id<'l>(session: &str, line: &'l CaptureLine<'_>, number: u64) -> Cow<'l, str> {
-    match line.id.get() {
-        Some(id) => qualified(session, id),
-        None => Cow::Owned(format!("{session}#line-{number}")),
+    /// The id of a line's message.
+    fn own_id(&self, line: &CaptureLine<'_>, at: &Position<'_>) -> String {
+        line.id.get().map_or_else(|| self.id_of_line(at), |id| qualified(self.thread.id(), id).into_owned())
+    }
+
+    fn id_of_line(&self, at: &Position<'_>) -> String {
+        format!("{}#line-{}", self.thread.id(), at.line.unwrap_or_default())
     }
 }
 

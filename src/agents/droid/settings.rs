@@ -18,7 +18,7 @@ pub(super) fn written_at(session: &Path) -> Option<i64> {
     Fingerprint::of(&settings_of(session), &[]).ok().map(|print| print.modified_us())
 }
 
-/// What the settings record of a session.
+/// What the settings tell of a session.
 #[derive(Debug, Default)]
 pub(super) struct Companion {
     pub(super) model: Option<String>,
@@ -52,8 +52,8 @@ impl Companion {
         }
     }
 
-    /// The total of another session, which lies in the same folder, beside the folders as until 2025, or in the folder
-    /// of another project.
+    /// The total of another session, which lies in the same folder, beside the folders as until 2025, or in the folder of
+    /// another project.
     pub(super) fn total_of(source: &Source<'_>, session: &str) -> Option<Total> {
         let name = Some(format!("{session}.settings.json")).filter(|_| !session.contains(['/', '\\']))?;
         let root = source.path.ancestors().find(|folder| folder.ends_with("sessions"));
@@ -110,16 +110,15 @@ impl Total {
         counts.into_iter().flatten().any(|count| count > 0).then_some(total)
     }
 
-    /// Returns true if it has at least the other's tokens of every kind.
+    /// Whether it has at least the other's tokens of every kind.
     pub(super) fn holds(&self, other: &Self) -> bool {
         let counts = |total: &Self| [total.input, total.cache_read, total.cache_write, total.output, total.reasoning];
         counts(self).into_iter().zip(counts(other)).all(|(own, other)| own.unwrap_or(0) >= other.unwrap_or(0))
     }
 
-    /// The row of a total, without what it does not record.
-    pub(super) fn row<'r>(&self, session_id: &'r str, response_id: &'r str) -> UsageRow<'r> {
+    /// The row of a total, without what it does not tell.
+    pub(super) fn row<'r>(&self, response_id: &'r str) -> UsageRow<'r> {
         UsageRow {
-            session_id,
             response_id,
             input_tokens: self.input,
             cache_read_tokens: self.cache_read,

@@ -6,11 +6,16 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::record::{CommandResult, Input};
+use crate::agents::kit::calls::Call;
 use crate::agents::mcp;
 use crate::tables::{Category, Status};
 
-/// The `category` of a tool.
-pub(super) fn category(name: &str) -> Category {
+/// A call of a tool.
+pub(super) fn call(name: &str) -> Call {
+    Call::of_tool(name, category(name), mcp_server(name))
+}
+
+fn category(name: &str) -> Category {
     match name {
         "Execute" | "Shell" | "Bash" | "KillProcess" | "BashOutput" => Category::Shell,
         "Read" | "ViewImage" => Category::Read,
@@ -26,7 +31,7 @@ pub(super) fn category(name: &str) -> Category {
 }
 
 /// The server of an `mcp__server__tool` or `server___tool` name.
-pub(super) fn mcp_server(name: &str) -> Option<&str> {
+fn mcp_server(name: &str) -> Option<&str> {
     // Most names have none at all, and to look for three takes longer.
     if !name.contains('_') {
         return None;
@@ -56,8 +61,6 @@ pub(super) struct ToolResult<'a> {
     /// Null where the record does not say.
     pub(super) is_error: Option<bool>,
     pub(super) exit_code: Option<i64>,
-    /// When it was recorded. Microseconds since 1970.
-    pub(super) at: Option<i64>,
 }
 
 /// Words of a refused call, in its first line.

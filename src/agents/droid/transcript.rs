@@ -4,17 +4,15 @@ mod marks;
 mod messages;
 mod session;
 
-use super::AGENT;
-use super::calls::{Calls, Place};
 use super::model::model_name;
 use super::record::Line;
 use super::settings::Companion;
-use crate::agents::ids::{Prints, qualified};
-use crate::agents::kit::facts::keep_earlier;
-use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
+use crate::agents::ids::{Given, qualified};
+use crate::agents::kit::thread::{Parents, Position, Thread};
+use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::{MessageKind, MessageRow, Role};
+use crate::tables::MessageRow;
 
 /// Reads a session into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -22,24 +20,20 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     if !is_readable {
         out.remark("the settings beside the session cannot be read");
     }
+    let facts = Facts { session_id: source.stem().to_owned(), ..Facts::default() };
     let mut transcript = Transcript {
         out,
         companion,
-        session_id: source.stem().to_owned(),
+        thread: Thread::new(facts).with(Parents::Rows),
         is_side_question: source.kind == super::SIDE_QUESTION,
-        facts: Facts::default(),
         origin: Origin::default(),
         has_start: false,
         has_message: false,
         hinted_model: None,
         replies: Replies::default(),
         last_moment: None,
-        seq: 0,
-        turn: None,
         turn_was_stopped: false,
-        seen: KeySet::default(),
-        prints: Prints::default(),
-        calls: Calls::default(),
+        given: Given::default(),
     };
     transcript.read_all(&mut source.lines()?)?;
     transcript.finish(source)
@@ -48,9 +42,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 struct Transcript<'o, 'a> {
     out: &'o mut Sink<'a>,
     companion: Companion,
-    session_id: String,
+    thread: Thread,
     is_side_question: bool,
-    facts: Facts,
     origin: Origin,
     has_start: bool,
     has_message: bool,
@@ -58,15 +51,10 @@ struct Transcript<'o, 'a> {
     hinted_model: Option<String>,
     replies: Replies,
     last_moment: Option<i64>,
-    seq: i64,
-    turn: Option<i64>,
-    /// True if the turn has a message that says that it was stopped.
+    /// Whether the turn has a message that says that it was stopped.
     turn_was_stopped: bool,
-    /// Keys of the messages.
-    seen: KeySet,
-    /// Names records and calls that have no id.
-    prints: Prints,
-    calls: Calls,
+    /// Ids of calls that are not unique by themselves.
+    given: Given,
 }
 
 /// Where a fork comes from: it begins with a copy of another session's records, up to one of them.
@@ -74,15 +62,19 @@ struct Transcript<'o, 'a> {
 struct Origin {
     session: Option<String>,
     forked_at: Option<String>,
-    /// True if the last copied record has come.
+    /// Whether the last copied record has come.
     is_reached: bool,
 }
 
 impl Origin {
     /// The session that an id belongs to which is not unique by itself.
     fn namespace<'s>(&'s self, own: &'s str) -> &'s str {
-        let is_copied = self.forked_at.is_some() && !self.is_reached;
-        self.session.as_deref().filter(|_| is_copied).unwrap_or(own)
+        self.copied().unwrap_or(own)
+    }
+
+    /// The session that the present records were copied from.
+    fn copied(&self) -> Option<&str> {
+        self.session.as_deref().filter(|_| self.forked_at.is_some() && !self.is_reached)
     }
 }
 
@@ -102,9 +94,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
     }
 
     fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
-        for field in &line.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &line.unknown);
         match line.kind.get().unwrap_or_default() {
             "session_start" => self.take_start(line),
             "message" => return self.take_message(line, number),
@@ -125,7 +115,7 @@ impl Transcript<'_, '_> {
     /// The id of a record; none when it is there already.
     fn new_id(&mut self, id: Option<&str>, line: &Line<'_>) -> Option<String> {
         let id = match id {
-            Some(id) => qualified(self.origin.namespace(&self.session_id), id).into_owned(),
+            Some(id) => qualified(self.origin.namespace(self.thread.id()), id).into_owned(),
             None => {
                 let message = line.message.0.iter();
                 let blocks = message.flat_map(|message| &message.content.0).flat_map(|block| {
@@ -134,52 +124,28 @@ impl Transcript<'_, '_> {
                 });
                 let said = blocks.chain([line.summary.get(), line.result.json()]).flatten();
                 let role = line.message.0.as_ref().and_then(|message| message.role.get()).or(line.kind.get());
-                let name = self.prints.name(role.unwrap_or_default(), line.timestamp.0, said);
-                format!("{}#{name}", self.session_id)
+                self.thread.print(role.unwrap_or_default(), line.timestamp.0, said)
             }
         };
-        self.seen.insert(key(AGENT, Kind::Message, &id)).then_some(id)
+        self.thread.is_new(Kind::Message, &id).then_some(id)
     }
 
     /// The message that a record answers; the first one names the session.
     fn parent_id(&self, line: &Line<'_>) -> Option<String> {
         let parent = line.parent.get()?;
         let origin = &self.origin;
-        if parent == self.session_id || origin.session.as_deref() == Some(parent) {
+        if parent == self.thread.id() || origin.session.as_deref() == Some(parent) {
             return None;
         }
         let is_last_copied = origin.forked_at.as_deref() == Some(parent);
         let namespace =
-            origin.session.as_deref().filter(|_| is_last_copied).unwrap_or(origin.namespace(&self.session_id));
+            origin.session.as_deref().filter(|_| is_last_copied).unwrap_or(origin.namespace(self.thread.id()));
         Some(qualified(namespace, parent).into_owned())
     }
 
-    /// Emits a message; its row has what differs from one message to the other.
-    fn push(&mut self, line: &Line<'_>, number: u64, row: MessageRow<'_>) -> Result<(), Reject> {
+    fn push(&mut self, line: &Line<'_>, at: &Position<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
         let parent = self.parent_id(line);
-        let moment = line.timestamp.0;
-        keep_earlier(&mut self.facts.first_moment, moment);
-        self.last_moment = self.last_moment.max(moment);
-        let row = MessageRow {
-            session_id: &self.session_id,
-            seq: self.seq,
-            parent_id: parent.as_deref(),
-            turn: self.turn,
-            timestamp: moment,
-            source_line: i64::try_from(number).ok(),
-            ..row
-        };
-        self.seq += 1;
-        self.out.message(row, false).map(drop)
+        self.last_moment = self.last_moment.max(at.moment);
+        self.thread.push(at, MessageRow { parent_id: parent.as_deref(), ..row.shorten() }, self.out)
     }
-
-    fn place<'p>(&self, line: &Line<'_>, number: u64, message_id: &'p str) -> Place<'p> {
-        let (seq, turn, at) = (self.seq, self.turn, line.timestamp.0);
-        Place { seq, message_id: Some(message_id), turn, at, line: number, weak: false }
-    }
-}
-
-/// A message of which nothing is known yet.
-pub(super) fn blank_row(message_id: &str) -> MessageRow<'_> {
-    MessageRow { message_id, role: Role::System, kind: MessageKind::Notice, ..MessageRow::default() }
 }

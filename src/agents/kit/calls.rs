@@ -1,9 +1,9 @@
 //! Tool calls: the row of each, and those that wait for their results.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use crate::extract::{Reject, Sink};
+use crate::extract::{KeyMap, Kind, Reject, Sink, key};
 use crate::tables::{Category, Status, ToolCallRow};
 
 /// A call as made.
@@ -50,6 +50,11 @@ pub(in crate::agents) struct Outcome<'t> {
 }
 
 impl Call {
+    /// A call of a tool.
+    pub(in crate::agents) fn of_tool(name: &str, category: Category, server: Option<&str>) -> Self {
+        Self { name: name.to_owned(), category, server: server.map(str::to_owned), ..Self::default() }
+    }
+
     /// Adds the row of the call.
     pub(in crate::agents) fn push(&self, session: &str, end: &Outcome<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let row = ToolCallRow {
@@ -78,35 +83,62 @@ impl Call {
         };
         out.tool_call(row, self.is_copy)
     }
+
+    /// Adds the row of the call, which got no result.
+    pub(super) fn push_pending(&self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+        self.push(session, &Outcome { status: self.status, ..Outcome::default() }, out)
+    }
 }
 
-/// The calls of a session that have no result yet.
+/// The calls of a session that have no result yet, and the names that their results give them: ids of the provider, as a
+/// rule those of the rows.
 #[derive(Default)]
 pub(in crate::agents) struct Calls {
     /// By `seq`.
     open: BTreeMap<i64, Call>,
-    /// By id; also of calls that are no longer open.
-    seqs: HashMap<String, i64>,
+    /// `seq` of the last call of each name, open or not.
+    seqs: KeyMap<i64>,
+}
+
+fn name_key(name: &str) -> u64 {
+    key("", Kind::ToolCall, name)
 }
 
 impl Calls {
     /// Above this number of open calls, a text is not searched for their names.
     const MAX_SEARCHED: usize = 1000;
 
-    /// Adds a call.
-    pub(super) fn open(&mut self, call: Call) {
-        self.seqs.insert(call.id.clone(), call.seq);
+    /// Adds a call that a result will name. Returns the open call of that name, which gets no result.
+    pub(super) fn open(&mut self, name: Option<&str>, call: Call) -> Option<Call> {
+        let before = self.note_seq(name.unwrap_or(&call.id), call.seq);
+        let before = before.and_then(|seq| self.open.remove(&seq));
         self.open.insert(call.seq, call);
+        before
     }
 
-    /// Removes the call of that id, because its result came.
-    pub(in crate::agents) fn take(&mut self, id: &str) -> Option<Call> {
-        self.seqs.remove(id).and_then(|seq| self.open.remove(&seq))
+    /// Notes the last call of a name. Returns the number of the one before.
+    pub(super) fn note_seq(&mut self, name: &str, seq: i64) -> Option<i64> {
+        self.seqs.insert(name_key(name), seq)
     }
 
-    /// Returns the open call of that id.
-    pub(in crate::agents) fn get(&mut self, id: &str) -> Option<&mut Call> {
-        self.seqs.get(id).and_then(|seq| self.open.get_mut(seq))
+    /// Removes the call of that name, because its result came.
+    pub(in crate::agents) fn take(&mut self, name: &str) -> Option<Call> {
+        self.seqs.get(&name_key(name)).and_then(|seq| self.open.remove(seq))
+    }
+
+    /// Returns the open call of that name.
+    pub(in crate::agents) fn get(&mut self, name: &str) -> Option<&mut Call> {
+        self.seqs.get(&name_key(name)).and_then(|seq| self.open.get_mut(seq))
+    }
+
+    /// True if there was a call of that name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.seqs.contains_key(&name_key(name))
+    }
+
+    /// Marks all open calls as copies.
+    pub(in crate::agents) fn weaken(&mut self) {
+        self.open.values_mut().for_each(|call| call.is_copy = true);
     }
 
     /// Returns the newest open call.
@@ -125,7 +157,6 @@ impl Calls {
 
     /// Pushes the calls that got no result.
     pub(in crate::agents) fn push_pending(&self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let pending = |call: &Call| Outcome { status: call.status, ..Outcome::default() };
-        self.open.values().try_for_each(|call| call.push(session, &pending(call), out))
+        self.open.values().try_for_each(|call| call.push_pending(session, out))
     }
 }

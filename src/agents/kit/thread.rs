@@ -3,6 +3,7 @@
 use super::calls::{Call, Calls, Outcome};
 use super::facts::keep_earlier;
 use crate::agents::ids::Prints;
+use crate::agents::tree::Tree;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
 
@@ -19,11 +20,27 @@ pub(in crate::agents) struct Thread {
     pub(in crate::agents) turn: Option<i64>,
     /// Number of the next record.
     pub(in crate::agents) seq: i64,
-    /// Id of the last message, which the next one follows.
+    parents: Parents,
+    /// The records, if they form a tree.
+    pub(in crate::agents) tree: Tree,
+    /// Without rows there is no session.
+    pub(in crate::agents) has_rows: bool,
+    /// Id of the last message.
     before: Option<String>,
     reply: Option<String>,
     ids: KeySet,
-    has_rows: bool,
+}
+
+/// How messages get their parents.
+#[derive(Clone, Copy, Default)]
+pub(in crate::agents) enum Parents {
+    /// Each message follows the one before.
+    #[default]
+    Before,
+    /// The tree knows them.
+    Tree,
+    /// The rows have them.
+    Rows,
 }
 
 /// A record's id, and where and when it was written.
@@ -52,6 +69,10 @@ impl Thread {
     /// A session whose messages follow each other, in the folder of its project.
     pub(in crate::agents) fn new(facts: Facts) -> Self {
         Self { cwd: facts.project_path.clone(), facts, ..Self::default() }
+    }
+
+    pub(in crate::agents) fn with(self, parents: Parents) -> Self {
+        Self { parents, ..self }
     }
 
     pub(in crate::agents) fn id(&self) -> &str {
@@ -100,9 +121,20 @@ impl Thread {
         row: MessageRow<'_>,
         out: &mut Sink<'_>,
     ) -> Result<bool, Reject> {
-        if !self.is_new(Kind::Message, at.id) {
-            return Ok(false);
+        let is_new = self.is_new(Kind::Message, at.id);
+        if is_new {
+            self.push(at, row, out)?;
         }
+        Ok(is_new)
+    }
+
+    /// Adds a message that the session does not have.
+    pub(in crate::agents) fn push(
+        &mut self,
+        at: &Position<'_>,
+        row: MessageRow<'_>,
+        out: &mut Sink<'_>,
+    ) -> Result<(), Reject> {
         keep_earlier(&mut self.facts.first_moment, at.moment);
         if row.kind == MessageKind::Reply {
             self.reply = Some(at.id.to_owned());
@@ -111,7 +143,11 @@ impl Thread {
             session_id: &self.facts.session_id,
             seq: self.seq,
             message_id: at.id,
-            parent_id: self.before.as_deref(),
+            parent_id: match self.parents {
+                Parents::Before => self.before.as_deref(),
+                Parents::Tree => self.tree.row_above(),
+                Parents::Rows => row.parent_id,
+            },
             turn: self.turn,
             timestamp: at.moment,
             cwd: row.cwd.or(self.cwd.as_deref()),
@@ -119,11 +155,15 @@ impl Thread {
             source_line: at.line,
             ..row.shorten()
         };
-        out.message(row, at.is_copy)?;
+        let place = out.message(row, at.is_copy)?;
         self.seq += 1;
         self.has_rows = true;
-        self.before = Some(at.id.to_owned());
-        Ok(true)
+        match self.parents {
+            Parents::Before => self.before = Some(at.id.to_owned()),
+            Parents::Tree => self.tree.set_row(place, at.id),
+            Parents::Rows => {}
+        }
+        Ok(())
     }
 
     /// Adds a billed response; `seq` is that of its message.
@@ -150,9 +190,39 @@ impl Thread {
         let is_new = self.is_new(Kind::ToolCall, &call.id);
         if is_new {
             let call = Call { started_at: at.moment, ..self.number_call(at, call) };
-            self.calls.open(call);
+            self.calls.open(None, call);
         }
         is_new
+    }
+
+    /// Opens a call that the session does not have, by the name that its result gives it. Some servers number their calls
+    /// anew in each response: a call of that name that is still open gets no result.
+    pub(in crate::agents) fn open_named_call(
+        &mut self,
+        at: &Position<'_>,
+        name: Option<&str>,
+        call: Call,
+        out: &mut Sink<'_>,
+    ) -> Result<(), Reject> {
+        let call = Call { started_at: at.moment, ..self.number_call(at, call) };
+        self.calls.open(name, call).map_or(Ok(()), |before| before.push_pending(&self.facts.session_id, out))
+    }
+
+    /// Removes the call that a result names. A result without a call makes one; there is none if the call has its result.
+    pub(in crate::agents) fn take_call(
+        &mut self,
+        at: &Position<'_>,
+        name: &str,
+        make: impl FnOnce(&mut Self) -> Call,
+    ) -> Option<Call> {
+        let call = self.calls.take(name);
+        if call.is_some() || self.calls.has(name) {
+            return call;
+        }
+        let call = make(self);
+        let call = self.number_call(at, call);
+        self.calls.note_seq(name, call.seq);
+        Some(call)
     }
 
     /// Numbers a call that is not opened, because its result is known.
@@ -160,7 +230,7 @@ impl Thread {
         self.has_rows = true;
         self.seq += 1;
         let (seq, turn, is_sidechain) = (self.seq - 1, self.turn, self.is_sidechain);
-        Call { seq, turn, is_sidechain, line: at.line, is_copy: at.is_copy, ..call }
+        Call { seq, turn, is_sidechain, line: at.line, is_copy: at.is_copy || call.is_copy, ..call }
     }
 
     /// Adds a call that ended.
@@ -181,6 +251,7 @@ impl Thread {
             return Ok(());
         }
         out.claim(session_key(out.agent(), &self.facts.session_id), false);
+        out.abandon(&self.tree.abandoned_rows());
         out.end_session(self.facts)
     }
 }

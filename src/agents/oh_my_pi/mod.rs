@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::folders::first_moment;
-use super::pi::{self, Dialect, plain};
+use super::pi;
 use super::{About, Agent, Found, Grain, Mark, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
@@ -19,10 +19,8 @@ static ABOUT: About = About {
     versions: "header version 3, up to 18.2.3",
     records: Records { durations: Grain::Exact, ..pi::RECORDS },
     retention_days: None,
-    parser_version: 6,
+    parser_version: 7,
 };
-
-static DIALECT: Dialect = plain("oh-my-pi");
 
 impl Agent for OhMyPi {
     fn about(&self) -> &'static About {
@@ -55,6 +53,6 @@ impl Agent for OhMyPi {
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        pi::extract(&DIALECT, source, out)
+        pi::extract(&pi::PLAIN, source, out)
     }
 }

@@ -1,6 +1,5 @@
 //! What OpenClaw means by pi's lines.
 
-use super::AGENT;
 use crate::agents::pi::{Dialect, Known, Message, Writer};
 use crate::extract::session_key;
 use crate::tables::MessageKind;
@@ -12,7 +11,7 @@ const PROGRAMS: [(&str, &str); 2] = [("claude-cli", "claude-code"), ("codex-cli"
 /// Prompts that OpenClaw itself gives.
 const OWN_PROMPTS: [&str; 2] = ["Read HEARTBEAT.md", "A new session was started via /new or /reset"];
 
-pub(super) static DIALECT: Dialect = Dialect { agent: AGENT, user, writer };
+pub(super) static DIALECT: Dialect = Dialect { user, writer };
 
 fn user(text: &str) -> (MessageKind, &str) {
     let text = without_stamp(text);

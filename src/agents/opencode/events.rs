@@ -49,9 +49,7 @@ impl<'o, 'a> Events<'o, 'a> {
     }
 
     fn take(&mut self, row: &EventRow<'_>, event: &Event<'_>) -> Result<(), Reject> {
-        for name in &event.unknown {
-            self.rows.out.unknown(&format!("message field {name}"));
-        }
+        self.rows.out.unknown_fields("message field ", &event.unknown);
         match row.kind {
             "assistant" => self.assistant(row, event),
             "shell" => self.shell(row, event),

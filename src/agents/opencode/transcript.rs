@@ -151,9 +151,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn take(&mut self, id: &str, created: Option<i64>, message: &Message<'_>) -> Result<(), Reject> {
-        for name in &message.unknown {
-            self.rows.out.unknown(&format!("message field {name}"));
-        }
+        self.rows.out.unknown_fields("message field ", &message.unknown);
         let open = self.open_of(id, created, message);
         self.open = Some(open);
         if let Some(parts) = message.parts.json() {
@@ -227,9 +225,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn part_of(&mut self, id: &str, part: &Part<'_>, inline: &Inline<'_>) -> Result<(), Reject> {
-        for name in &part.unknown {
-            self.rows.out.unknown(&format!("part field {name}"));
-        }
+        self.rows.out.unknown_fields("part field ", &part.unknown);
         let kind = part.kind.get().unwrap_or_default();
         if let Some(lost) = self.lost.take() {
             self.open_lost(&lost, kind);

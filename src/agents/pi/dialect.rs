@@ -18,8 +18,6 @@ pub(crate) enum Writer {
 
 /// One agent's use of the lines.
 pub(crate) struct Dialect {
-    /// Value of the `agent` column.
-    pub(crate) agent: &'static str,
     /// What a user message is, and its text without what the agent put before it.
     pub(crate) user: fn(&str) -> (MessageKind, &str),
     /// Who wrote a message of role `assistant`.
@@ -27,6 +25,4 @@ pub(crate) struct Dialect {
 }
 
 /// As pi means them.
-pub(crate) const fn plain(agent: &'static str) -> Dialect {
-    Dialect { agent, user: |text| (MessageKind::Prompt, text), writer: |_, _| Writer::Model }
-}
+pub(crate) static PLAIN: Dialect = Dialect { user: |text| (MessageKind::Prompt, text), writer: |_, _| Writer::Model };

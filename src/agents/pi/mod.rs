@@ -16,7 +16,7 @@ use crate::extract::{Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 
-pub(super) use dialect::{Dialect, Writer, plain};
+pub(super) use dialect::{Dialect, PLAIN, Writer};
 pub(super) use record::{Entry, Message};
 pub(super) use transcript::{Known, Transcript, session_of_stem};
 
@@ -31,10 +31,8 @@ static ABOUT: About = About {
     versions: "header versions 1 to 4, up to 1.5.2",
     records: RECORDS,
     retention_days: None,
-    parser_version: 6,
+    parser_version: 7,
 };
-
-static DIALECT: Dialect = plain("pi");
 
 /// What all agents record that write pi's lines.
 pub(super) const RECORDS: Records = Records {
@@ -84,7 +82,7 @@ impl Agent for Pi {
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        extract(&DIALECT, source, out)
+        extract(&PLAIN, source, out)
     }
 }
 

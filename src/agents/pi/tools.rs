@@ -1,11 +1,17 @@
 //! Tools: what kind each is, and how a result shows the outcome of its call.
 
 use super::record::Details;
+use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::mcp;
+use crate::source::records::Fraction;
 use crate::tables::{Category, Status};
 
-/// The `category` of a tool of pi, Oh My Pi or OpenClaw.
-pub(super) fn category(name: &str) -> Category {
+/// A call of a tool of pi, Oh My Pi or OpenClaw.
+pub(super) fn call(name: &str) -> Call {
+    Call::of_tool(name, category(name), mcp::server(name))
+}
+
+fn category(name: &str) -> Category {
     match name {
         "bash" | "shell" | "exec" | "process" | "ssh" | "run_terminal" | "shell_exec" => Category::Shell,
         "read" => Category::Read,
@@ -20,13 +26,6 @@ pub(super) fn category(name: &str) -> Category {
         name if mcp::server(name).is_some() => Category::Mcp,
         _ => Category::Other,
     }
-}
-
-/// How a call ended.
-pub(super) struct Outcome {
-    pub(super) status: Status,
-    pub(super) exit_code: Option<i64>,
-    pub(super) duration_ms: Option<i64>,
 }
 
 /// Openings and endings that pi gives to the results of calls that it stopped.
@@ -48,7 +47,7 @@ const REFUSALS: [&str; 7] = [
 const LONGEST_REFUSAL: usize = 400;
 
 /// Tells how a call ended from what its result says.
-pub(super) fn outcome(output: &str, is_error: bool, details: Option<&Details<'_>>) -> Outcome {
+pub(super) fn outcome(output: &str, is_error: bool, details: Option<&Details<'_>>) -> Outcome<'static> {
     let exit_code =
         details.and_then(|details| details.exit_code.0).or_else(|| is_error.then(|| exit_code_in(output))?);
     let status = if is_error && exit_code.is_none() && was_refused(output) {
@@ -60,7 +59,8 @@ pub(super) fn outcome(output: &str, is_error: bool, details: Option<&Details<'_>
     } else {
         Status::Ok
     };
-    Outcome { status, exit_code, duration_ms: details.and_then(duration_ms) }
+    let duration_ms = details.and_then(|details| whole_ms(details.duration_ms));
+    Outcome { status, exit_code, duration_ms, ..Outcome::default() }
 }
 
 /// pi's shell ends the output of a failed command with a line that names its exit code.
@@ -80,9 +80,10 @@ fn was_stopped(output: &str) -> bool {
     output.starts_with(SKIPPED) || STOPPED.iter().any(|words| output.starts_with(words) || output.ends_with(words))
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "milliseconds of a call")]
-fn duration_ms(details: &Details<'_>) -> Option<i64> {
-    details.duration_ms.0.filter(|ms| (0.0..1e15).contains(ms)).map(|ms| ms.round() as i64)
+/// Milliseconds of a call or a response.
+#[expect(clippy::cast_possible_truncation, reason = "bounded by the range before it")]
+pub(super) fn whole_ms(ms: Fraction) -> Option<i64> {
+    ms.0.filter(|ms| (0.0..1e15).contains(ms)).map(|ms| ms.round() as i64)
 }
 
 #[cfg(test)]

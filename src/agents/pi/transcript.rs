@@ -1,25 +1,22 @@
 //! One session: lines into messages, tool calls and billed responses.
 
-mod billing;
 mod calls;
 mod messages;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::dialect::Dialect;
 use super::record::{Entry, Message, Snapshot};
-use crate::agents::ids::Prints;
-use crate::agents::kit::facts::keep_earlier;
-use crate::agents::tree::{Parent, Tree};
-use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
+use crate::agents::kit::facts::{keep_earlier, set};
+use crate::agents::kit::thread::{Parents, Position, Thread};
+use crate::agents::tree::Parent;
+use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::jsonl::RecordReader;
 use crate::source::unescape;
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
-use calls::Calls;
+use crate::tables::{MessageKind, MessageRow, SessionKind};
 
-/// What is known of a session apart from its lines.
+/// What is known of a session beside its lines.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// Its id, whatever the header says.
@@ -43,8 +40,7 @@ pub(crate) struct Known {
 }
 
 /// Entries that hold nothing for the tables.
-const IGNORED: [&str; 10] = [
-    "thinking_level_change",
+const IGNORED: [&str; 9] = [
     "service_tier_change",
     "custom",
     "label",
@@ -67,35 +63,22 @@ pub(crate) struct Transcript<'o, 'a> {
     out: &'o mut Sink<'a>,
     dialect: &'static Dialect,
     known: Known,
-    session_id: String,
-    facts: Facts,
+    thread: Thread,
     has_header: bool,
-    /// True if the file may have been written before entries had ids, so that they were given theirs later.
+    /// Whether the file may have been written before entries had ids, so that they were given theirs later.
     was_linear: bool,
     /// Who sells the model that speaks, and its name.
     model: [Option<String>; 2],
-    seq: i64,
-    turn: Option<i64>,
-    tree: Tree,
+    thinking_level: Option<String>,
     /// Keys of entries at the root, or below such, with which nothing was said yet.
     unsaid_roots: KeySet,
-    calls: Calls,
-    /// Keys of all messages and responses so far.
-    seen: KeySet,
-    /// Names entries that have no id.
-    prints: Prints,
-    has_rows: bool,
 }
 
-/// An entry and its position.
+/// An entry and where it stands.
 struct Spot<'l, 'j> {
     entry: &'l Entry<'j>,
-    number: u64,
-    /// Id of the row: the entry's own, made unique over all sessions, and the same wherever the entry is copied to.
-    id: String,
-    timestamp: Option<i64>,
-    /// True if the entry was copied from the session that this one is a fork of.
-    weak: bool,
+    /// Has the entry's id, made unique over all sessions, and the same wherever the entry is copied to.
+    at: Position<'l>,
 }
 
 impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
@@ -107,49 +90,38 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
     }
 
     fn take(&mut self, entry: &Entry<'_>, number: u64) -> Result<(), Reject> {
-        for field in &entry.unknown {
-            self.out.unknown(&format!("field {field}"));
-        }
+        self.out.unknown_fields("field ", &entry.unknown);
         match entry.kind.get().unwrap_or_default() {
-            "session" => {
-                self.take_header(entry);
-                Ok(())
-            }
-            "title" => {
-                self.name(entry.title.get());
-                Ok(())
-            }
-            kind => self.take_entry(kind, entry, number),
+            "session" => self.take_header(entry),
+            "title" => self.name(entry.title.get()),
+            kind => return self.take_entry(kind, entry, number),
         }
+        Ok(())
     }
 }
 
 impl<'o, 'a> Transcript<'o, 'a> {
     pub(crate) fn new(dialect: &'static Dialect, known: Known, out: &'o mut Sink<'a>) -> Self {
+        let session_id = known.session_id.as_ref().unwrap_or(&known.fallback_id).clone();
+        let thread = Thread::new(Facts { session_id, ..Facts::default() }).with(Parents::Tree);
+        let unsaid_roots = KeySet::default();
         Self {
             out,
             dialect,
-            session_id: known.session_id.clone().unwrap_or_else(|| known.fallback_id.clone()),
             known,
-            facts: Facts::default(),
+            thread,
             has_header: false,
             was_linear: false,
             model: [None, None],
-            seq: 0,
-            turn: None,
-            tree: Tree::default(),
-            unsaid_roots: KeySet::default(),
-            calls: Calls::default(),
-            seen: KeySet::default(),
-            prints: Prints::default(),
-            has_rows: false,
+            thinking_level: None,
+            unsaid_roots,
         }
     }
 
     /// Says which session it is, where only the first of its lines does.
     pub(crate) fn call_session(&mut self, id: &str) {
-        if !self.has_rows && self.known.session_id.is_none() {
-            id.clone_into(&mut self.session_id);
+        if !self.thread.has_rows && self.known.session_id.is_none() {
+            id.clone_into(&mut self.thread.facts.session_id);
             self.known.session_id = Some(id.to_owned());
         }
     }
@@ -159,13 +131,15 @@ impl<'o, 'a> Transcript<'o, 'a> {
         if std::mem::replace(&mut self.has_header, true) {
             return;
         }
-        if let (None, Some(id), false) = (&self.known.session_id, header.id.get(), self.has_rows) {
-            id.clone_into(&mut self.session_id);
+        if let (None, Some(id), false) = (&self.known.session_id, header.id.get(), self.thread.has_rows) {
+            id.clone_into(&mut self.thread.facts.session_id);
         }
         self.name(header.title.get());
-        self.facts.project_path = header.cwd.owned();
+        set(&mut self.thinking_level, header.thinking_level.get());
+        self.thread.cwd = header.cwd.owned();
+        self.thread.facts.project_path = self.thread.cwd.clone();
         self.was_linear = header.provider.get().is_some();
-        self.note_moment(header.timestamp.0);
+        keep_earlier(&mut self.thread.facts.first_moment, header.timestamp.0);
         if let Some(origin) = header.parent_session.get() {
             self.known.forked_from = self.known.forked_from.take().or(Some(session_of_path(origin).to_owned()));
             self.known.forked_at = self.known.forked_at.or(header.timestamp.0);
@@ -173,72 +147,52 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     fn name(&mut self, title: Option<&str>) {
-        if let Some(title) = title {
-            self.facts.title = Some(title.to_owned());
-        }
-    }
-
-    fn note_moment(&mut self, moment: Option<i64>) {
-        keep_earlier(&mut self.facts.first_moment, moment);
+        set(&mut self.thread.facts.title, title);
     }
 
     fn take_entry(&mut self, kind: &str, entry: &Entry<'_>, number: u64) -> Result<(), Reject> {
         let message = entry.message.0.as_ref();
         let timestamp = entry.timestamp.0.or(message.and_then(|message| message.timestamp.0));
         let Some(id) = self.new_row_id(kind, entry, timestamp) else { return Ok(()) };
-        self.note_moment(timestamp);
-        let entry_key = entry.id.get().map(|id| self.entry_key(id));
+        keep_earlier(&mut self.thread.facts.first_moment, timestamp);
+        let own_key = entry.id.get().map(entry_key);
         if kind == "leaf" {
-            let target = entry.target.json().and_then(unescape).map(|id| self.entry_key(&id));
-            self.tree.turn_to(entry_key, target);
+            let target = entry.target.json().and_then(unescape).map(|id| entry_key(&id));
+            self.thread.tree.turn_to(own_key, target);
             return Ok(());
         }
         let is_of_program = message.is_some_and(|message| {
             message.role.is("assistant")
                 && (self.dialect.writer)(message, &self.known) == super::dialect::Writer::Program
         });
-        self.add_to_tree(kind, entry, entry_key, is_of_program || entry.append_mode.is("side"));
-        let weak = self.known.forked_at.is_some_and(|forked| timestamp.is_some_and(|moment| moment < forked));
-        let spot = Spot { entry, number, id, timestamp, weak };
+        self.add_to_tree(kind, entry, own_key, is_of_program || entry.append_mode.is("side"));
+        let is_copy = self.known.forked_at.is_some_and(|forked| timestamp.is_some_and(|moment| moment < forked));
+        let spot = Spot { entry, at: Position { is_copy, ..Position::on_line(&id, timestamp, number) } };
         match (kind, message) {
-            ("message", Some(message)) => self.take_message(&spot, message),
-            ("message", None) => {
-                self.out.problem(number, "a message without content");
-                Ok(())
-            }
-            ("compaction", _) => self.take_summary(&spot, MessageKind::Compaction),
-            ("branch_summary", _) => self.take_summary(&spot, MessageKind::Summary),
-            ("custom_message", _) => self.take_injected(&spot, &entry.content),
-            ("usage", _) => self.bill_entry(&spot),
-            ("session_info", _) => {
-                self.name(entry.name.get());
-                Ok(())
-            }
-            ("title_change", _) => {
-                self.name(entry.title.get());
-                Ok(())
-            }
-            ("model_change", _) => {
-                self.set_model(entry.provider.get(), entry.model_id.get());
-                Ok(())
-            }
+            ("message", Some(message)) => return self.take_message(&spot, message),
+            ("message", None) => self.out.problem(number, "a message without content"),
+            ("compaction", _) => return self.take_summary(&spot, MessageKind::Compaction),
+            ("branch_summary", _) => return self.take_summary(&spot, MessageKind::Summary),
+            ("custom_message", _) => return self.take_injected(&spot, &entry.content),
+            ("usage", _) => return self.bill_entry(&spot),
+            ("session_info", _) => self.name(entry.name.get()),
+            ("title_change", _) => self.name(entry.title.get()),
+            ("thinking_level_change", _) => set(&mut self.thinking_level, entry.thinking_level.get()),
+            ("model_change", _) => self.set_model(entry.provider.get(), entry.model_id.get()),
             ("custom", _) if entry.custom_type.is("model-snapshot") => {
                 let snapshot: Snapshot<'_> =
                     entry.data.json().and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default();
                 self.set_model(snapshot.provider.get(), snapshot.model.get());
-                Ok(())
             }
-            (kind, _) if IGNORED.contains(&kind) => Ok(()),
-            (kind, _) => {
-                self.out.unknown(&format!("record {kind}"));
-                Ok(())
-            }
+            (kind, _) if IGNORED.contains(&kind) => {}
+            (kind, _) => self.out.unknown(&format!("record {kind}")),
         }
+        Ok(())
     }
 
     /// Adds an entry below its parent. Only what is said below a setting at the root leaves the branch before it.
     fn add_to_tree(&mut self, kind: &str, entry: &Entry<'_>, entry_key: Option<u64>, is_beside: bool) {
-        let parent = self.parent_of(kind, entry);
+        let parent = Self::parent_of(kind, entry);
         let is_unsaid = entry.message.0.is_none() && !matches!(kind, "compaction" | "branch_summary");
         let is_at_root = match &parent {
             Parent::Root => true,
@@ -249,7 +203,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         if let Some(entry_key) = entry_key.filter(|_| begins) {
             self.unsaid_roots.insert(entry_key);
         }
-        self.tree.add(entry_key, &parent, is_beside || begins, !matches!(kind, "label" | "custom"));
+        self.thread.tree.add(entry_key, &parent, is_beside || begins, !matches!(kind, "label" | "custom"));
     }
 
     /// The entry's id with its moment, because eight digits are not unique, and forks copy both. Without an id (before
@@ -257,7 +211,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     fn new_row_id(&mut self, kind: &str, entry: &Entry<'_>, timestamp: Option<i64>) -> Option<String> {
         let id = match (entry.id.get(), timestamp) {
             (Some(id), Some(moment)) => at_moment(id, moment),
-            (Some(id), None) => format!("{}#{id}", self.session_id),
+            (Some(id), None) => format!("{}#{id}", self.thread.id()),
             (None, Some(moment)) => {
                 let id = nameless(kind, entry.message.0.as_ref(), moment);
                 return match self.is_new(&id) {
@@ -275,18 +229,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
                     message.map(|message| [message.call.get(), message.command.get(), message.output.get()]);
                 let said = blocks.chain(of_message.into_iter().flatten()).chain([entry.summary.get()]).flatten();
                 let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
-                format!("{}#{}", self.session_id, self.prints.name(role, None, said))
+                self.thread.print(role, None, said)
             }
         };
         self.is_new(&id).then_some(id)
     }
 
     fn is_new(&mut self, row_id: &str) -> bool {
-        self.seen.insert(key(self.dialect.agent, Kind::Message, row_id))
-    }
-
-    fn entry_key(&self, id: &str) -> u64 {
-        key(self.dialect.agent, Kind::Presence, id)
+        self.thread.is_new(Kind::Message, row_id)
     }
 
     /// Notes the model that speaks from here on.
@@ -297,7 +247,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     /// Only what begins a conversation may be a root of its own; others without a parent were written beside the tree.
-    fn parent_of(&self, kind: &str, entry: &Entry<'_>) -> Parent {
+    fn parent_of(kind: &str, entry: &Entry<'_>) -> Parent {
         match entry.parent.0.map(serde_json::value::RawValue::get) {
             Some("null") => {
                 let message = entry.message.0.as_ref();
@@ -305,76 +255,51 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 let is_root = is_persons || kind == "branch_summary" || SETTINGS.contains(&kind);
                 if is_root { Parent::Root } else { Parent::Before }
             }
-            Some(json) => unescape(json).map_or(Parent::Before, |id| Parent::Entry(self.entry_key(&id))),
+            Some(json) => unescape(json).map_or(Parent::Before, |id| Parent::Entry(entry_key(&id))),
             None => Parent::Before,
         }
     }
 
-    /// A row with what every entry carries.
-    fn blank_row<'r>(&self, spot: &'r Spot<'_, '_>) -> MessageRow<'r> {
-        MessageRow {
-            seq: self.seq,
-            message_id: &spot.id,
-            turn: self.turn,
-            timestamp: spot.timestamp,
-            role: Role::System,
-            kind: MessageKind::Meta,
-            source_line: i64::try_from(spot.number).ok(),
-            ..MessageRow::default()
-        }
-    }
-
     fn push(&mut self, spot: &Spot<'_, '_>, row: MessageRow<'_>) -> Result<(), Reject> {
-        self.seq += 1;
-        self.has_rows = true;
-        let parent_id = self.tree.row_above().map(Cow::Borrowed);
-        let cwd = self.facts.project_path.as_deref();
-        let row = MessageRow { session_id: &self.session_id, parent_id: parent_id.as_deref(), cwd, ..row };
-        let place = self.out.message(row, spot.weak)?;
-        self.tree.set_row(place, &spot.id);
-        if let (true, Some(_), Some(moment)) = (self.was_linear, spot.entry.id.get(), spot.timestamp) {
+        self.thread.push(&spot.at, row, self.out)?;
+        if let (true, Some(_), Some(moment)) = (self.was_linear, spot.entry.id.get(), spot.at.moment) {
             let message = spot.entry.message.0.as_ref();
             let id = nameless("message", message, moment);
+            let agent = self.out.agent();
             // What was read before the file was given ids stands for the same record.
-            self.out.claim(key(self.dialect.agent, Kind::Message, &id), spot.weak);
+            self.out.claim(key(agent, Kind::Message, &id), spot.at.is_copy);
             if message.is_some_and(|message| message.usage.0.is_some()) {
-                self.out.claim(key(self.dialect.agent, Kind::Response, &id), spot.weak);
+                self.out.claim(key(agent, Kind::Response, &id), spot.at.is_copy);
             }
         }
         Ok(())
     }
 
-    fn begin_turn(&mut self) {
-        self.turn = Some(self.turn.unwrap_or(0) + 1);
-    }
-
     /// Completes the session.
     pub(crate) fn finish(mut self) -> Result<(), Reject> {
-        self.push_open_calls()?;
-        if !self.has_rows {
-            self.out.discard_session();
-            return Ok(());
-        }
-        self.out.claim(session_key(self.dialect.agent, &self.session_id), false);
-        if let Some(key) = &self.known.key {
-            self.out.claim(named_key(self.dialect.agent, key), false);
-        }
-        let abandoned = self.tree.abandoned_rows();
-        self.out.abandon(&abandoned);
-        let Known { title, is_subagent, subagent_type, parent_session_id, root_session_id, forked_from, .. } =
+        let Known { title, is_subagent, subagent_type, parent_session_id, root_session_id, forked_from, key, .. } =
             self.known;
-        self.out.end_session(Facts {
+        if let Some(key) = key.filter(|_| self.thread.has_rows) {
+            self.out.claim(named_key(self.out.agent(), &key), false);
+        }
+        let facts = self.thread.facts;
+        self.thread.facts = Facts {
             kind: if is_subagent { SessionKind::Subagent } else { SessionKind::Session },
-            title: self.facts.title.take().or(title),
+            title: facts.title.or(title),
             is_subagent,
             subagent_type,
             parent_session_id,
             root_session_id,
-            forked_from_session_id: forked_from.filter(|origin| *origin != self.session_id),
-            session_id: self.session_id,
-            ..self.facts
-        })
+            forked_from_session_id: forked_from.filter(|origin| *origin != facts.session_id),
+            ..facts
+        };
+        self.thread.finish(self.out)
     }
+}
+
+/// The key of an entry in its session.
+fn entry_key(id: &str) -> u64 {
+    key("", Kind::Presence, id)
 }
 
 /// The key of the fact that there is a session that OpenClaw calls so.
@@ -408,7 +333,7 @@ pub(crate) fn session_of_stem(stem: &str) -> &str {
     named.map_or(stem, |(_, id)| id)
 }
 
-/// Returns true if a text has the form `2026-01-01T10-00-00-000Z`.
+/// Whether a text has the form `2026-01-01T10-00-00-000Z`.
 pub(crate) fn looks_like_moment(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() >= 19

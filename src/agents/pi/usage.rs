@@ -2,6 +2,7 @@
 
 use super::record::Usage;
 use crate::source::records::TokenNumber;
+use crate::tables::UsageRow;
 
 /// Tokens as the tables count them: the kinds are disjoint, but for reasoning, which is part of the output.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,6 +40,22 @@ impl Billed {
         };
         let counts = [billed.input, billed.cache_read, billed.cache_write_5m, billed.cache_write_1h, billed.output];
         counts.into_iter().flatten().any(|count| count > 0).then_some(billed)
+    }
+
+    /// The row of a response.
+    pub(super) fn row<'r>(&self, response_id: &'r str, turn: Option<i64>) -> UsageRow<'r> {
+        UsageRow {
+            response_id,
+            turn,
+            input_tokens: self.input,
+            cache_read_tokens: self.cache_read,
+            cache_write_5m_tokens: self.cache_write_5m,
+            cache_write_1h_tokens: self.cache_write_1h,
+            output_tokens: self.output,
+            reasoning_tokens: self.reasoning,
+            cost_usd: self.cost,
+            ..UsageRow::default()
+        }
     }
 }
 

@@ -30,6 +30,7 @@ impl Transcript<'_, '_> {
         let is_renamed = !self.identity.main.as_deref().is_some_and(looks_like_uuid);
         if !self.is_copy(line) || line.session_kind.is("bg") || is_renamed {
             set(&mut self.facts.agent_version, line.version.get());
+            fill(&mut self.facts.entrypoint, line.entrypoint.get());
             set(&mut self.facts.git_branch, line.branch.get().filter(|branch| *branch != "HEAD"));
         }
     }

@@ -16,9 +16,7 @@ impl Transcript<'_, '_> {
             return Ok(());
         };
         self.has_conversation |= message.content.is_there || message.usage.0.is_some();
-        for field in &message.unknown {
-            self.out.unknown(&format!("message field {field}"));
-        }
+        self.out.unknown_fields("message field ", &message.unknown);
         self.tree.add(spot.key, parent, false, line.is_sidechain.0);
         self.has_summary &= line.is_sidechain.0;
         let is_synthetic = is_synthetic(line, message);
@@ -27,9 +25,7 @@ impl Transcript<'_, '_> {
             let message_id = self.replies.message_id(response, line.is_sidechain.0).unwrap_or(spot.uuid).to_owned();
             self.bill(line, message, response, &message_id, spot.number);
             if let Some(usage) = &message.usage.0 {
-                for field in &usage.unknown {
-                    self.out.unknown(&format!("usage field {field}"));
-                }
+                self.out.unknown_fields("usage field ", &usage.unknown);
             }
         }
         if !self.replies.is_open(response, line.is_sidechain.0) {

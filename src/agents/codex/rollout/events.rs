@@ -40,7 +40,11 @@ impl Rollout<'_, '_> {
     pub(super) fn take_event(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
         let kind = event.kind.get().unwrap_or_default();
         match kind {
-            "token_count" => return self.take_count(spot, event.info.0.as_ref()),
+            "token_count" => {
+                self.take_count(spot, event.info.0.as_ref())?;
+                self.take_limits(spot, event.limits.0.as_ref());
+                return Ok(());
+            }
             "task_started" | "turn_started" => {
                 self.flush_turn()?;
                 return self.begin_turn(event.turn.get());

@@ -32,9 +32,7 @@ pub(super) struct Reply {
 
 impl Rollout<'_, '_> {
     pub(super) fn take_item(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
-        for field in &item.unknown {
-            self.out.unknown(&format!("response_item field {field}"));
-        }
+        self.out.unknown_fields("response_item field ", &item.unknown);
         if self.lineage.is_copied() {
             return Ok(());
         }

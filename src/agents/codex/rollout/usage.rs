@@ -1,7 +1,8 @@
 //! Billed responses: records of each (0.153 and later), else running totals.
 
 use super::super::counts::{Billed, Counted, Numbers};
-use super::super::record::{TokenInfo, UsageRecord};
+use super::super::limits::Limits;
+use super::super::record::{RateLimits, TokenInfo, UsageRecord};
 use super::super::{AGENT, response_id};
 use super::{Rollout, Spot};
 use crate::extract::{Kind, Reject, key};
@@ -19,6 +20,7 @@ impl Rollout<'_, '_> {
             self.totals.inherit(info);
             return Ok(());
         }
+        self.context_window = info.context_window.0.or(self.context_window);
         match self.totals.read(info, !self.lineage.may_inherit()) {
             Counted::Nothing => Ok(()),
             Counted::Repeated => {
@@ -40,11 +42,16 @@ impl Rollout<'_, '_> {
         }
     }
 
+    /// Notes the limits that were told with a count, unless another thread was told them.
+    pub(super) fn take_limits(&mut self, spot: Spot, told: Option<&RateLimits<'_>>) {
+        if let Some(told) = told.filter(|_| !self.lineage.is_before_first_turn() && !self.lineage.is_copied()) {
+            self.limits = Limits::of(told, spot.moment);
+        }
+    }
+
     /// The record of one response, which names the thread that it is of.
     pub(super) fn take_record(&mut self, spot: Spot, record: &UsageRecord<'_>) -> Result<(), Reject> {
-        for field in &record.unknown {
-            self.out.unknown(&format!("token_usage_record field {field}"));
-        }
+        self.out.unknown_fields("token_usage_record field ", &record.unknown);
         if let Some(thread) = record.thread.get() {
             self.lineage.named(thread == self.session);
             if thread != self.session {
@@ -112,6 +119,8 @@ impl Rollout<'_, '_> {
             timestamp: spot.moment,
             model: self.model.clone(),
             service_tier: self.service_tier.clone(),
+            effort: self.effort.clone(),
+            context_window: self.context_window,
             web_searches: std::mem::take(&mut self.web_searches),
             numbers,
             source_line: i64::try_from(spot.number).ok(),
@@ -150,8 +159,10 @@ impl Rollout<'_, '_> {
 
     /// Emits the last billed response.
     pub(super) fn flush_billed(&mut self) -> Result<(), Reject> {
+        let limits = std::mem::take(&mut self.limits);
         let Some(billed) = self.billed.take() else { return Ok(()) };
-        self.out.usage(billed.row(&self.session, self.provider.as_deref()), billed.seq, billed.weak)?;
+        let row = limits.fill(billed.row(&self.session, self.provider.as_deref()));
+        self.out.usage(row, billed.seq, billed.weak)?;
         self.note_unclear(Kind::Response, &billed.response_id, billed.weak);
         Ok(())
     }

@@ -4,15 +4,16 @@ use std::borrow::Cow;
 
 use super::super::content::plain_text;
 use super::super::record::Line;
-use super::{Transcript, blank_row};
+use super::Transcript;
+use crate::agents::kit::thread::{Position, blank};
 use crate::extract::Reject;
-use crate::tables::{MessageKind, MessageRow};
+use crate::tables::{MessageKind, MessageRow, Role};
 
 impl Transcript<'_, '_> {
     pub(super) fn take_compaction(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
         let Some(id) = self.new_id(line.id.get(), line) else { return Ok(()) };
-        let row = MessageRow { kind: MessageKind::Compaction, text: line.summary.get(), ..blank_row(&id) };
-        self.push(line, number, row)?;
+        let row = MessageRow { text: line.summary.get(), ..blank(Role::System, MessageKind::Compaction) };
+        self.push(line, &Position::on_line(&id, line.timestamp.0, number), row)?;
         self.leave_origin_at(line.id.get());
         Ok(())
     }
@@ -28,8 +29,8 @@ impl Transcript<'_, '_> {
         let was_stopped = ["cancel", "interrupt", "abort"].iter().any(|word| reason.contains(word));
         let kind = if was_stopped { self.stop_turn() } else { MessageKind::Notice };
         let text = plain_text(&line.result).unwrap_or(Cow::Borrowed(reason));
-        let row = MessageRow { kind, text: Some(&*text), is_error: !was_stopped, ..blank_row(&id) };
-        self.push(line, number, row)
+        let row = MessageRow { text: Some(&*text), is_error: !was_stopped, ..blank(Role::System, kind) };
+        self.push(line, &Position::on_line(&id, line.timestamp.0, number), row)
     }
 
     /// The kind of a message that says that the turn was stopped: only the first one counts as an interruption.

@@ -9,8 +9,11 @@ use super::super::record::{Block, Line, Message};
 use super::super::reminder::{Surroundings, reminders};
 use super::super::tools::ToolResult;
 use super::super::user::{UserText, is_interruption};
-use super::{Transcript, blank_row};
+use super::Transcript;
+use crate::agents::kit::calls::Call;
+use crate::agents::kit::facts::{fill, set};
 use crate::agents::kit::texts::join;
+use crate::agents::kit::thread::{Position, blank};
 use crate::extract::Reject;
 use crate::tables::{MessageKind, MessageRow, Role};
 
@@ -23,64 +26,57 @@ impl Transcript<'_, '_> {
         let raw_id = line.id.get().or(message.id.get());
         let Some(id) = self.new_id(raw_id, line) else { return Ok(()) };
         self.has_message = true;
-        for field in &message.unknown {
-            self.out.unknown(&format!("message field {field}"));
-        }
+        let at = Position::on_line(&id, line.timestamp.0, number);
+        self.out.unknown_fields("message field ", &message.unknown);
         match message.role.get().unwrap_or_default() {
-            "assistant" => self.take_reply(line, number, message, &id)?,
+            "assistant" => self.take_reply(line, &at, message)?,
             role => {
                 if !matches!(role, "user" | "system" | "tool") {
                     self.out.unknown(&format!("role {role}"));
                 }
-                self.take_user(line, number, message, &id)?;
+                self.take_user(line, &at, message)?;
             }
         }
-        self.take_blocks(line, number, message, &id)?;
+        self.take_blocks(&at, message)?;
         self.leave_origin_at(raw_id);
         Ok(())
     }
 
-    fn take_user(&mut self, line: &Line<'_>, number: u64, message: &Message<'_>, id: &str) -> Result<(), Reject> {
+    fn take_user(&mut self, line: &Line<'_>, at: &Position<'_>, message: &Message<'_>) -> Result<(), Reject> {
         for text in message.content.texts() {
             self.note_surroundings(text);
         }
         let mut user = UserText::of(message);
         if user.begins_turn() {
-            self.turn = Some(self.turn.unwrap_or(0) + 1);
+            self.thread.begin_turn();
             self.turn_was_stopped = false;
         }
         if user.kind == MessageKind::Abort {
             user.kind = self.stop_turn();
         }
         let row = MessageRow {
-            role: user.role,
-            kind: user.kind,
             text: user.text.as_deref(),
             attachments: user.attachments,
             is_error: user.kind == MessageKind::ApiError
                 || message.content.of_type("tool_result").any(|result| said(&result.is_error) == Some(true)),
-            ..blank_row(id)
+            ..blank(user.role, user.kind)
         };
-        self.push(line, number, row)
+        self.push(line, at, row)
     }
 
     fn note_surroundings(&mut self, text: &str) {
         for reminder in reminders(text) {
             let found = Surroundings::of(reminder);
-            let facts = &mut self.facts;
-            if let Some(folder) = found.folder.filter(|_| facts.project_path.is_none()) {
-                facts.project_path = Some(folder.to_owned());
-            }
-            if let Some(branch) = found.branch {
-                facts.git_branch = Some(branch.to_owned());
-            }
+            let facts = &mut self.thread.facts;
+            fill(&mut facts.project_path, found.folder);
+            set(&mut facts.git_branch, found.branch);
             if let Some(model) = found.model {
                 self.hinted_model = Some(model_name(model).to_owned());
             }
         }
     }
 
-    fn take_reply(&mut self, line: &Line<'_>, number: u64, message: &Message<'_>, id: &str) -> Result<(), Reject> {
+    fn take_reply(&mut self, line: &Line<'_>, at: &Position<'_>, message: &Message<'_>) -> Result<(), Reject> {
         let text = join(message.content.texts().map(Cow::Borrowed));
         let thoughts = message.content.of_type("thinking").filter_map(|block| block.thinking.get());
         let thinking = join(thoughts.map(Cow::Borrowed))
@@ -95,21 +91,19 @@ impl Transcript<'_, '_> {
         };
         let model = if kind == MessageKind::Reply { self.note_reply(line, message) } else { None };
         let row = MessageRow {
-            role: Role::Assistant,
-            kind,
             text: text.as_deref(),
             thinking: thinking.as_deref().filter(|thinking| !thinking.is_empty()),
             model: model.as_deref(),
-            ..blank_row(id)
+            ..blank(Role::Assistant, kind)
         };
-        self.push(line, number, row)
+        self.push(line, at, row)
     }
 
     /// The model of a reply: its own, else the one last named, else the one that is chosen now.
     fn note_reply(&mut self, line: &Line<'_>, message: &Message<'_>) -> Option<String> {
         let own = message.model.get().map(|model| model_name(model).to_owned());
         let named = own.or(self.hinted_model.clone()).or_else(|| self.companion.model.clone());
-        self.replies.last = Some((self.seq, line.timestamp.0));
+        self.replies.last = Some((self.thread.seq, line.timestamp.0));
         if let Some(model) = &named
             && self.replies.models.len() < 2
             && !self.replies.models.contains(model)
@@ -119,11 +113,11 @@ impl Transcript<'_, '_> {
         named
     }
 
-    fn take_blocks(&mut self, line: &Line<'_>, number: u64, message: &Message<'_>, id: &str) -> Result<(), Reject> {
+    fn take_blocks(&mut self, at: &Position<'_>, message: &Message<'_>) -> Result<(), Reject> {
         for block in &message.content.0 {
             match block.kind.get().unwrap_or_default() {
-                "tool_use" => self.take_call(line, number, id, block)?,
-                "tool_result" => self.take_result(line, number, id, block)?,
+                "tool_use" => self.take_call(at, block)?,
+                "tool_result" => self.take_result(at, block)?,
                 "text" | "thinking" | "redacted_thinking" | "image" | "document" => {}
                 kind => self.out.unknown(&format!("block {kind}")),
             }
@@ -133,33 +127,23 @@ impl Transcript<'_, '_> {
 
     /// The id of a call that has none, within its message.
     fn made_up(&mut self, message: &str, what: &str, parts: [Option<&str>; 3]) -> String {
-        format!("{message}#{}", self.prints.name(what, None, parts.into_iter().flatten()))
+        format!("{message}#{}", self.thread.prints.name(what, None, parts.into_iter().flatten()))
     }
 
-    fn take_call(&mut self, line: &Line<'_>, number: u64, id: &str, block: &Block<'_>) -> Result<(), Reject> {
-        let place = self.place(line, number, id);
-        let parts = [Some(id), block.name.get(), block.input.json()];
-        let made_up = block.id.get().map_or_else(|| self.made_up(id, "call", parts), |_| String::new());
-        let namespace = self.origin.namespace(&self.session_id);
-        let of = Name { session: &self.session_id, namespace, id: block.id.get(), made_up: &made_up };
-        let name = block.name.get().unwrap_or("unknown");
-        self.seq += i64::from(self.calls.open(of, name, &block.input, &place, self.out)?);
-        Ok(())
+    fn take_call(&mut self, at: &Position<'_>, block: &Block<'_>) -> Result<(), Reject> {
+        let parts = [Some(at.id), block.name.get(), block.input.json()];
+        let made_up = block.id.get().map_or_else(|| self.made_up(at.id, "call", parts), |_| String::new());
+        let of = Name { namespace: self.origin.copied(), id: block.id.get(), made_up: &made_up };
+        let call = of.call(&self.thread, &mut self.given, block.name.get().unwrap_or("unknown"), &block.input);
+        of.open(&mut self.thread, at, Call { message_id: Some(at.id.to_owned()), ..call }, self.out)
     }
 
-    fn take_result(&mut self, line: &Line<'_>, number: u64, id: &str, block: &Block<'_>) -> Result<(), Reject> {
-        let place = self.place(line, number, id);
-        let parts = [Some(id), block.content.0.as_deref(), None];
-        let made_up = block.call.get().map_or_else(|| self.made_up(id, "result", parts), |_| String::new());
-        let namespace = self.origin.namespace(&self.session_id);
-        let of = Name { session: &self.session_id, namespace, id: block.call.get(), made_up: &made_up };
-        let result = ToolResult {
-            text: block.content.0.as_deref().map(Cow::Borrowed),
-            is_error: said(&block.is_error),
-            exit_code: None,
-            at: line.timestamp.0,
-        };
-        self.seq += i64::from(self.calls.close(of, &result, &place, self.out)?);
-        Ok(())
+    fn take_result(&mut self, at: &Position<'_>, block: &Block<'_>) -> Result<(), Reject> {
+        let parts = [Some(at.id), block.content.0.as_deref(), None];
+        let made_up = block.call.get().map_or_else(|| self.made_up(at.id, "result", parts), |_| String::new());
+        let of = Name { namespace: self.origin.copied(), id: block.call.get(), made_up: &made_up };
+        let text = block.content.0.as_deref().map(Cow::Borrowed);
+        let result = ToolResult { text, is_error: said(&block.is_error), exit_code: None };
+        of.close(&mut self.thread, at, result, self.out)
     }
 }

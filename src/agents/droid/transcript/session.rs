@@ -6,7 +6,8 @@ use super::super::{AGENT, messages_key, total_key};
 use super::{Replies, Transcript};
 use crate::agents::ids::qualified;
 use crate::agents::kit::facts::fill;
-use crate::extract::{Facts, Kind, NoteField, Reject, key, session_key};
+use crate::agents::kit::thread::Position;
+use crate::extract::{Facts, Kind, NoteField, Reject, key};
 use crate::source::Source;
 use crate::tables::{SessionKind, UsageRow};
 
@@ -14,10 +15,10 @@ impl Transcript<'_, '_> {
     /// The first header counts; a later one, written at a resume, only fills gaps.
     pub(super) fn take_start(&mut self, line: &Line<'_>) {
         if let Some(id) = line.id.get().filter(|_| !self.has_start && !self.has_message) {
-            id.clone_into(&mut self.session_id);
+            id.clone_into(&mut self.thread.facts.session_id);
         }
         let is_first = !std::mem::replace(&mut self.has_start, true);
-        let facts = &mut self.facts;
+        let facts = &mut self.thread.facts;
         fill(&mut facts.title, line.session_title.get().or(line.title.get()));
         fill(&mut facts.project_path, line.cwd.get());
         fill(&mut facts.agent_version, line.version.get().filter(|version| version.contains('.')));
@@ -37,33 +38,31 @@ impl Transcript<'_, '_> {
         let is_last = id.is_some() && id == self.origin.forked_at.as_deref();
         if is_last && !std::mem::replace(&mut self.origin.is_reached, true) {
             self.out.weaken();
-            self.calls.weaken();
+            self.thread.calls.weaken();
             self.replies = Replies::default();
         }
     }
 
     pub(super) fn finish(mut self, source: &Source<'_>) -> Result<(), Reject> {
-        self.calls.finish(&self.session_id, self.out)?;
-        if !self.has_start && !self.has_message {
-            self.out.discard_session();
-            return Ok(());
+        self.thread.has_rows = self.has_start || self.has_message;
+        if !self.thread.has_rows {
+            return self.thread.finish(self.out);
         }
         match self.companion.total {
             Some(total) if !self.repeats_origin(&total, source) => self.push_total(total, source)?,
             _ => {}
         }
-        self.out.claim(session_key(AGENT, &self.session_id), false);
         if self.has_message {
-            self.out.claim(messages_key(&self.session_id), false);
+            self.out.claim(messages_key(self.thread.id()), false);
         }
-        let facts = self.complete_facts();
-        self.out.end_session(facts)
+        self.complete_facts();
+        self.thread.finish(self.out)
     }
 
     /// One row for the whole session: no record tells of a single response. A fork starts counting anew.
     fn push_total(&mut self, total: Total, source: &Source<'_>) -> Result<(), Reject> {
         let (seq, timestamp) = self.replies.last.unwrap_or((0, self.last_moment));
-        let id = format!("{}:total", self.session_id);
+        let id = format!("{}:total", self.thread.id());
         let model = match self.replies.models.as_slice() {
             [] => self.companion.model.as_deref(),
             [model] => Some(model.as_str()),
@@ -74,10 +73,10 @@ impl Transcript<'_, '_> {
             model,
             provider: self.companion.provider.as_deref(),
             duration_ms: self.companion.active_ms,
-            ..total.row(&self.session_id, &id)
+            ..total.row(&id)
         };
-        self.out.usage(row, seq, false)?;
-        self.out.claim(total_key(&self.session_id), false);
+        self.thread.bill(&Position::new(&id, None), row, seq, self.out)?;
+        self.out.claim(total_key(self.thread.id()), false);
         Ok(())
     }
 
@@ -91,22 +90,21 @@ impl Transcript<'_, '_> {
         if has_reply { *total == copied } else { total.holds(&copied) }
     }
 
-    fn complete_facts(&mut self) -> Facts {
-        let facts = std::mem::take(&mut self.facts);
+    fn complete_facts(&mut self) {
+        let facts = std::mem::take(&mut self.thread.facts);
         let origin = self.origin.session.take();
         let asked_by = origin.clone().filter(|_| self.is_side_question);
         let parent = facts.parent_session_id.or(self.companion.calling_session.take()).or(asked_by);
         if let (Some(parent), Some(call)) = (&parent, &self.companion.calling_call) {
             let call = key(AGENT, Kind::ToolCall, &qualified(parent, call));
-            self.out.note(NoteField::ChildSession, call, 0, &self.session_id);
+            self.out.note(NoteField::ChildSession, call, 0, &facts.session_id);
         }
         let kind = match (self.is_side_question, &parent) {
             (true, _) => SessionKind::SideAgent,
             (false, Some(_)) => SessionKind::Subagent,
             (false, None) => SessionKind::Session,
         };
-        Facts {
-            session_id: std::mem::take(&mut self.session_id),
+        self.thread.facts = Facts {
             kind,
             is_one_when_empty: self.has_start,
             is_subagent: parent.is_some(),
@@ -114,6 +112,6 @@ impl Transcript<'_, '_> {
             parent_session_id: parent,
             forked_from_session_id: origin,
             ..facts
-        }
+        };
     }
 }

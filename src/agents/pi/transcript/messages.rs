@@ -1,74 +1,67 @@
-//! Messages by the role that speaks.
+//! Messages by the role that speaks, and what the model was paid for them.
 
 use super::super::content::Content;
 use super::super::dialect::Writer;
-use super::super::record::Message;
-use super::{Spot, Transcript};
+use super::super::record::{Message, Usage};
+use super::super::tools::whole_ms;
+use super::super::usage::Billed;
+use super::{Spot, Transcript, at_moment};
+use crate::agents::kit::thread::blank;
 use crate::extract::{Kind, Reject};
-use crate::tables::{MessageKind, MessageRow, Role};
+use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
 
 impl Transcript<'_, '_> {
     pub(super) fn take_message(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
-        for field in &message.unknown {
-            self.out.unknown(&format!("message field {field}"));
+        self.out.unknown_fields("message field ", &message.unknown);
+        let (role, content) = (message.role.get().unwrap_or_default(), &message.content);
+        let row = match role {
+            "user" => return self.take_user(spot, content),
+            "assistant" => return self.take_assistant(spot, message),
+            "toolResult" => return self.take_result(spot, message),
+            "bashExecution" => return self.take_execution(spot, message, "bash", message.command.get()),
+            "pythonExecution" => return self.take_execution(spot, message, "python", message.code.get()),
+            "custom" | "hookMessage" | "fileMention" => return self.take_injected(spot, content),
+            "branchSummary" | "compactionSummary" => blank(Role::System, MessageKind::Summary),
+            _ => blank(Role::System, MessageKind::Meta),
+        };
+        if !matches!(role, "branchSummary" | "compactionSummary" | "system" | "developer") {
+            self.out.unknown(&format!("role {role}"));
         }
-        match message.role.get().unwrap_or_default() {
-            "user" => self.take_user(spot, message),
-            "assistant" => self.take_assistant(spot, message),
-            "toolResult" => self.take_result(spot, message),
-            "bashExecution" => self.take_execution(spot, message, "bash", message.command.get()),
-            "pythonExecution" => self.take_execution(spot, message, "python", message.code.get()),
-            "custom" | "hookMessage" | "fileMention" => self.take_injected(spot, &message.content),
-            "branchSummary" | "compactionSummary" => {
-                let text = message.summary.get().map(Into::into).or_else(|| message.content.text());
-                self.push(
-                    spot,
-                    MessageRow { kind: MessageKind::Summary, text: text.as_deref(), ..self.blank_row(spot) },
-                )
-            }
-            "system" | "developer" => {
-                self.push(spot, MessageRow { text: message.content.text().as_deref(), ..self.blank_row(spot) })
-            }
-            role => {
-                self.out.unknown(&format!("role {role}"));
-                self.push(spot, MessageRow { text: message.content.text().as_deref(), ..self.blank_row(spot) })
-            }
-        }
+        let summary = message.summary.get().filter(|_| row.kind == MessageKind::Summary);
+        let text = summary.map(Into::into).or_else(|| content.text());
+        self.push(spot, MessageRow { text: text.as_deref(), ..row })
     }
 
-    fn take_user(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
-        let text = message.content.text();
+    fn take_user(&mut self, spot: &Spot<'_, '_>, content: &Content<'_>) -> Result<(), Reject> {
+        let text = content.text();
         let (kind, text) = text.as_deref().map_or((MessageKind::Prompt, None), |text| {
             let (kind, text) = (self.dialect.user)(text);
             (kind, Some(text))
         });
         if kind == MessageKind::Prompt {
-            self.begin_turn();
+            self.thread.begin_turn();
         }
-        let attachments = message.content.attachments();
-        self.push(spot, MessageRow { role: Role::User, kind, text, attachments, ..self.blank_row(spot) })
+        self.push(spot, MessageRow { text, attachments: content.attachments(), ..blank(Role::User, kind) })
     }
 
-    /// Text that an extension or the program gave to the model in the person's place.
+    /// Takes a text that an extension or the program gave to the model in the person's place.
     pub(super) fn take_injected(&mut self, spot: &Spot<'_, '_>, content: &Content<'_>) -> Result<(), Reject> {
-        let text = content.text();
-        let attachments = content.attachments();
-        self.push(spot, MessageRow { role: Role::User, text: text.as_deref(), attachments, ..self.blank_row(spot) })
+        let (text, attachments) = (content.text(), content.attachments());
+        self.push(spot, MessageRow { text: text.as_deref(), attachments, ..blank(Role::User, MessageKind::Meta) })
     }
 
     fn take_assistant(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
         let (text, thinking) = (message.content.text(), message.content.thinking());
-        let blank = MessageRow {
-            role: Role::Assistant,
+        let row = MessageRow {
             text: text.as_deref(),
             thinking: thinking.as_deref(),
             stop_reason: message.stop_reason.get(),
             attachments: message.content.attachments(),
-            ..self.blank_row(spot)
+            ..blank(Role::Assistant, MessageKind::Meta)
         };
         let writer = (self.dialect.writer)(message, &self.known);
         if writer == Writer::Program {
-            return self.push(spot, blank);
+            return self.push(spot, row);
         }
         let kind = match message.stop_reason.get() {
             Some("error") => MessageKind::ApiError,
@@ -88,11 +81,11 @@ impl Transcript<'_, '_> {
         let model = if named.is_none() { self.model[1].clone() } else { None };
         let row = MessageRow {
             kind,
-            text: blank.text.or(message.error.get()),
+            text: row.text.or(message.error.get()),
             model: named.or(model.as_deref()),
             response_id: response.as_deref(),
             is_error: kind == MessageKind::ApiError,
-            ..blank
+            ..row
         };
         self.push(spot, row)?;
         for (place, block) in message.content.0.iter().enumerate() {
@@ -106,32 +99,21 @@ impl Transcript<'_, '_> {
     }
 
     fn take_result(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
-        let row = MessageRow {
-            role: Role::Tool,
-            kind: MessageKind::ToolResult,
-            attachments: message.content.attachments(),
-            is_error: message.is_error.0,
-            ..self.blank_row(spot)
-        };
-        self.push(spot, row)?;
-        if let Some(usage) = &message.usage.0 {
-            self.bill_nested(spot, usage, "tool")?;
-        }
+        let (attachments, is_error) = (message.content.attachments(), message.is_error.0);
+        let row = blank(Role::Tool, MessageKind::ToolResult);
+        self.push(spot, MessageRow { attachments, is_error, ..row })?;
+        self.bill_nested(spot, message.usage.0.as_ref(), "tool")?;
         self.close_call(spot, message)
     }
 
-    /// A compaction, or the summary of a branch that was left.
+    /// Takes a compaction, or the summary of a branch that was left.
     pub(super) fn take_summary(&mut self, spot: &Spot<'_, '_>, kind: MessageKind) -> Result<(), Reject> {
-        self.push(spot, MessageRow { kind, text: spot.entry.summary.get(), ..self.blank_row(spot) })?;
-        match &spot.entry.usage.0 {
-            Some(usage) => {
-                self.bill_nested(spot, usage, if kind == MessageKind::Compaction { "compaction" } else { "branch" })
-            }
-            None => Ok(()),
-        }
+        self.push(spot, MessageRow { text: spot.entry.summary.get(), ..blank(Role::System, kind) })?;
+        let what = if kind == MessageKind::Compaction { "compaction" } else { "branch" };
+        self.bill_nested(spot, spot.entry.usage.0.as_ref(), what)
     }
 
-    /// What the person ran with `!`.
+    /// Takes what the person ran with `!`.
     fn take_execution(
         &mut self,
         spot: &Spot<'_, '_>,
@@ -139,7 +121,7 @@ impl Transcript<'_, '_> {
         tool: &'static str,
         code: Option<&str>,
     ) -> Result<(), Reject> {
-        self.begin_turn();
+        self.thread.begin_turn();
         let mark = match (tool, message.is_excluded.0) {
             ("bash", false) => "!",
             ("bash", true) => "!!",
@@ -147,10 +129,65 @@ impl Transcript<'_, '_> {
             (_, true) => "$$",
         };
         let text = code.map(|code| format!("{mark}{code}"));
-        self.push(
-            spot,
-            MessageRow { role: Role::User, kind: MessageKind::Command, text: text.as_deref(), ..self.blank_row(spot) },
-        )?;
+        self.push(spot, MessageRow { text: text.as_deref(), ..blank(Role::User, MessageKind::Command) })?;
         self.push_execution(spot, message, tool, code)
+    }
+
+    /// The provider's id with the entry's moment, because local servers give the same ones again; without one the row's id.
+    /// None where neither an id nor tokens say that there was a response.
+    fn response_id(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Option<String> {
+        let id = message.response.get().map(|id| match spot.at.moment {
+            Some(moment) => at_moment(id, moment),
+            None => format!("{id}#{}", spot.at.id),
+        });
+        let usage = message.usage.0.as_ref();
+        let billed = usage.and_then(|usage| Billed::of(usage, message.api.get(), message.provider.get()));
+        id.as_ref().map(drop).or(billed.map(drop))?;
+        Some(id.filter(|id| self.thread.is_new(Kind::Response, id)).unwrap_or_else(|| spot.at.id.to_owned()))
+    }
+
+    fn bill_reply(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>, response: &str) -> Result<(), Reject> {
+        let provider = message.provider.get();
+        let billed = self.billed(message.usage.0.as_ref(), message.api.get(), provider);
+        let Some(billed) = billed else { return Ok(()) };
+        let stop_reason = message.stop_reason.get();
+        let row = UsageRow {
+            message_id: Some(spot.at.id),
+            timestamp: message.timestamp.0,
+            model: message.response_model.get().or(message.model.get()).or(self.model[1].as_deref()),
+            requested_model: message.model.get().filter(|_| message.response_model.get().is_some()),
+            reasoning_effort: self.thinking_level.as_deref(),
+            provider: provider.or(self.model[0].as_deref().filter(|_| message.model.get().is_none())),
+            duration_ms: whole_ms(message.duration),
+            stop_reason,
+            is_partial: matches!(stop_reason, Some("aborted" | "error")),
+            ..billed.row(response, self.thread.turn)
+        };
+        self.thread.bill(&spot.at, row, self.thread.seq, self.out)
+    }
+
+    /// Bills a model call that the message before made on the way, and of which only the tokens are kept.
+    fn bill_nested(&mut self, spot: &Spot<'_, '_>, usage: Option<&Usage<'_>>, what: &str) -> Result<(), Reject> {
+        let Some(billed) = self.billed(usage, None, None) else { return Ok(()) };
+        let response = format!("{}:{what}", spot.at.id);
+        // Summaries are made by the model that speaks; a tool may ask any.
+        let [provider, model] = if what == "tool" { [None, None] } else { self.model.each_ref().map(Option::as_deref) };
+        let message_id = Some(spot.at.id);
+        let row = UsageRow { message_id, model, provider, ..billed.row(&response, self.thread.turn) };
+        self.thread.bill(&spot.at, row, self.thread.seq - 1, self.out)
+    }
+
+    /// Bills a model call that became no message, such as one that keeps the cache warm.
+    pub(super) fn bill_entry(&mut self, spot: &Spot<'_, '_>) -> Result<(), Reject> {
+        let (model, provider) = (spot.entry.model.get(), spot.entry.provider.get());
+        let Some(billed) = self.billed(spot.entry.usage.0.as_ref(), None, provider) else { return Ok(()) };
+        let row = UsageRow { model, provider, ..billed.row(spot.at.id, self.thread.turn) };
+        self.thread.bill(&spot.at, row, self.thread.seq, self.out)
+    }
+
+    fn billed(&mut self, usage: Option<&Usage<'_>>, api: Option<&str>, provider: Option<&str>) -> Option<Billed> {
+        let usage = usage?;
+        self.out.unknown_fields("usage field ", &usage.unknown);
+        Billed::of(usage, api, provider)
     }
 }
