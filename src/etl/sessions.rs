@@ -121,6 +121,8 @@ pub(super) fn row<'r>(
         tool_calls: totals.tool_calls,
         tool_errors: totals.tool_errors,
         tool_rejections: totals.tool_rejections,
+        commits: totals.commits,
+        pull_requests: totals.pull_requests.as_ref().map(|urls| urls.iter().map(String::as_str).collect()),
         api_errors: totals.api_errors,
         compactions: totals.compactions,
         aborts: totals.aborts,

@@ -28,6 +28,15 @@ pub(super) struct Totals {
     pub(super) usage: i64,
     pub(super) tool_errors: i64,
     pub(super) tool_rejections: i64,
+    /// Commits of the calls. `None` if there are calls and an earlier version wrote all of them.
+    pub(super) commits: Option<i64>,
+    /// Pull requests that the calls opened, in order. `None` like the commits.
+    pub(super) pull_requests: Option<Vec<String>>,
+    shas: BTreeSet<String>,
+    /// The `seq` and the URL of each.
+    opened: Vec<(i64, String)>,
+    /// True if a call says whether it did anything to a repository.
+    has_operations: bool,
     pub(super) api_errors: i64,
     pub(super) compactions: i64,
     pub(super) aborts: i64,
@@ -97,6 +106,11 @@ impl Totals {
             Status::Rejected => self.tool_rejections += 1,
             _ => {}
         }
+        let Some(operations) = columns.git_operations(row) else { return };
+        self.has_operations = true;
+        self.shas.extend(columns.commit_sha(row).map(str::to_owned));
+        let opened = columns.pull_request(row).filter(|_| operations.contains(&"pr_create"));
+        self.opened.extend(opened.map(|url| (columns.seq(row), url.to_owned())));
     }
 
     fn add_usage(&mut self, columns: &UsageColumns<'_>, row: usize) {
@@ -146,12 +160,20 @@ impl Totals {
         self.first_prompt.as_ref().map(|(_, title)| title.as_str())
     }
 
-    /// Counts turns and sorts models, after the last row. Returns the active time. Milliseconds.
+    /// Counts turns and commits, and sorts models and pull requests, after the last row. Returns the active time. Milliseconds.
     pub(super) fn finish(&mut self) -> i64 {
         self.turns = i64::try_from(self.turns_seen.len()).unwrap_or(i64::MAX);
         let mut models: Vec<(String, i64)> = std::mem::take(&mut self.tokens_of_models).into_iter().collect();
         models.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
         self.models = models.into_iter().map(|(model, _)| model).collect();
+        if self.has_operations || self.tool_calls == 0 {
+            self.commits = i64::try_from(self.shas.len()).ok();
+            let mut opened = std::mem::take(&mut self.opened);
+            opened.sort();
+            let mut seen = BTreeSet::new();
+            opened.retain(|(_, url)| seen.insert(url.clone()));
+            self.pull_requests = Some(opened.into_iter().map(|(_, url)| url).collect());
+        }
         self.active_ms()
     }
 }

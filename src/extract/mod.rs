@@ -1,14 +1,18 @@
 //! Receives rows from extractors: redacts, prices and claims them, and collects them into Arrow batches.
 
 mod arguments;
+mod closing;
 mod fullness;
 mod hashing;
 mod likeness;
 mod notes;
 mod repeated;
+mod repository;
 mod rows;
 mod session;
+mod shell;
 mod sink;
+mod test_runs;
 
 use std::collections::BTreeMap;
 use std::io;

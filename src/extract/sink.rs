@@ -10,6 +10,7 @@ use super::likeness::{self, Letters};
 use super::repeated::Repeated;
 use super::{
     Chunk, Content, Context, Facts, Note, NoteField, PUBLIC_SEED, Reject, Report, SessionRows, arguments, fullness,
+    repository, test_runs,
 };
 use crate::error::{Error, Result};
 use crate::identity::{Fact, KeyMap, Kind, Record, ResponseCopy, Yield, key, session_key};
@@ -315,6 +316,11 @@ impl<'a> Sink<'a> {
             let error = own_output.filter(|_| row.status == Status::Error);
             let error_key = error.and_then(|error| likeness::error_key(error, &mut self.letters)).map(hex);
             let [input, command, output] = [input, command, output].map(|text| text.filter(|_| stores));
+            let changes = repository::changes(&row);
+            let tests = test_runs::test_run(&row);
+            let places = [changes.git_branch, changes.pull_request.as_deref()];
+            let [git_branch, pull_request] =
+                places.map(|text| text.map(|text| context.redactor.redact(text, &mut self.redacted_in_rows)));
             rows.tool_calls.push(key, &[input.as_deref(), output.as_deref(), command.as_deref()]).push(ToolCallRow {
                 name,
                 mcp_server: server.as_deref(),
@@ -326,6 +332,13 @@ impl<'a> Sink<'a> {
                 output_key: output_key.as_deref(),
                 error_key: error_key.as_deref(),
                 file_path: file_path.as_deref(),
+                git_operations: Some(changes.operations),
+                commit_sha: changes.commit_sha,
+                git_branch: git_branch.as_deref(),
+                pull_request: pull_request.as_deref(),
+                test_outcome: tests.map(|run| run.outcome),
+                tests_passed: tests.and_then(|run| run.passed),
+                tests_failed: tests.and_then(|run| run.failed),
                 ..row
             });
         }

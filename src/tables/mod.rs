@@ -24,7 +24,7 @@ pub use tool_calls::{TOOL_CALLS, ToolCallColumns, ToolCallRow, ToolCalls};
 pub use usage::{USAGE, Usage, UsageColumns, UsageRow};
 pub use vocabulary::{
     Basis, Category, CostSource, MessageKind, PriceKind, PriceTier, Role, SessionKind, Severity, SourceState, Status,
-    Unlisted, UsageGrain, Vocabulary,
+    TestOutcome, Unlisted, UsageGrain, Vocabulary,
 };
 
 /// One value for each of [`LAKE_TABLES`], in their order.

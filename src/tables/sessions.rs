@@ -60,6 +60,10 @@ lake_table! {
         tool_errors: I64 [Fact, Plain],
         /// Tool calls with status `rejected`.
         tool_rejections: I64 [Fact, Plain],
+        /// Commits that its tool calls made: different values of `commit_sha`. Null in rows of earlier versions. Count.
+        commits: Opt<I64> [Fact, Plain],
+        /// Pull and merge requests that its tool calls opened, in order. Null in rows of earlier versions.
+        pull_requests: Opt<StrList> [Place, Plain],
         /// Messages of kind `api_error`.
         api_errors: I64 [Fact, Plain],
         /// Messages of kind `compaction`.

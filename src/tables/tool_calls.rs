@@ -1,5 +1,5 @@
-use super::columns::{Bool, I64, Opt, Str, Ts, lake_table};
-use super::vocabulary::{Category, Status};
+use super::columns::{Bool, I64, Opt, Str, StrList, Ts, lake_table};
+use super::vocabulary::{Category, Status, TestOutcome};
 
 lake_table! {
     /// One row for each tool call, with its result.
@@ -47,6 +47,21 @@ lake_table! {
         output_key: Opt<Str> [Hash, Text],
         /// Hash of an error's words without paths, numbers and ids. Equal keys mean the same error. Null unless the call failed.
         error_key: Opt<Str> [Hash, Rare],
+        /// What the call did to a repository, in order: commit, amend, cherry_pick, revert, merge, rebase, push, tag, pr_create,
+        /// pr_update, pr_review, pr_comment, pr_merge, pr_close. Empty if it did nothing. Null in rows of earlier versions.
+        git_operations: Opt<StrList> [Name, Plain],
+        /// Hash of the last commit that the call made, as git printed it (7 to 40 digits); null if git printed none.
+        commit_sha: Opt<Str> [Place, Rare],
+        /// Branch of that commit, or else of the push or rebase, as git printed it.
+        git_branch: Opt<Str> [Place, Words],
+        /// URL of the pull or merge request that the call opened, changed, merged, closed or commented on.
+        pull_request: Opt<Str> [Place, Rare],
+        /// How the tests ended that the call ran: as the runner says, else by the exit code. Null if it ran none.
+        test_outcome: Opt<TestOutcome> [Name, Words],
+        /// Tests that passed, if the runner says how many. Count.
+        tests_passed: Opt<I64> [Fact, Plain],
+        /// Tests that failed or broke, if the runner says how many. Count.
+        tests_failed: Opt<I64> [Fact, Plain],
         /// When the call was made.
         started_at: Opt<Ts> [Fact, Deltas],
         /// When the result was recorded.

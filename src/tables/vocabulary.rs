@@ -120,6 +120,13 @@ vocabulary! {
         #[default] Pending = "pending": "No result is known.",
     }
 
+    /// How the tests of a call ended.
+    TestOutcome {
+        Passed = "passed": "All of them passed.",
+        Failed = "failed": "Some failed or broke.",
+        #[default] Unknown = "unknown": "Neither the runner nor the exit code says.",
+    }
+
     /// What kind of tool a call uses.
     Category {
         Shell = "shell": "Runs commands.",

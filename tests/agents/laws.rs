@@ -39,10 +39,23 @@ pub(crate) fn assert_consistent(rows: &Rows, what: &str) {
             ("aborts", with(&messages, "kind", "abort")),
             ("tool_errors", with(&calls, "status", "error")),
             ("tool_rejections", with(&calls, "status", "rejected")),
+            ("commits", calls.iter().filter_map(|row| row["commit_sha"].as_str()).collect::<BTreeSet<_>>().len()),
         ];
         for (column, count) in counts {
             assert_eq!(session[column].as_u64(), Some(count as u64), "{what}: {column} of {id}");
         }
+        let opens =
+            |row: &&Value| row["git_operations"].as_array().is_some_and(|names| names.contains(&"pr_create".into()));
+        let mut opened: Vec<&Value> =
+            calls.iter().filter(opens).filter(|row| row["pull_request"].is_string()).collect();
+        opened.sort_by_key(|row| row["seq"].as_i64());
+        let mut urls: Vec<&Value> = Vec::new();
+        for url in opened.iter().map(|row| &row["pull_request"]) {
+            if !urls.contains(&url) {
+                urls.push(url);
+            }
+        }
+        assert_eq!(session["pull_requests"].as_array().unwrap().iter().collect::<Vec<_>>(), urls, "{what}: of {id}");
         let sums = [
             ("input_tokens", sum(&["input_tokens"])),
             ("cache_read_tokens", sum(&["cache_read_tokens"])),
@@ -99,6 +112,26 @@ fn sessions_sum_up_their_rows_and_records_are_there_once() {
         let home = Home::merged(agent);
         assert_consistent(&Built::full(&home).rows(), agent);
     }
+}
+
+/// Claude Code names the commits of some calls itself.
+#[test]
+fn commits_that_the_agent_names_are_found() {
+    let case = Case::of("claude-code").into_iter().find(|case| case.name.ends_with("git-operations")).unwrap();
+    let home = Home::of(&case);
+    let text = std::fs::read_to_string(&home.sources()[0].path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let named: Vec<_> = lines
+        .filter(|line| line["toolUseResult"]["gitOperation"]["commit"].is_object())
+        .map(|line| {
+            [&line["message"]["content"][0]["tool_use_id"], &line["toolUseResult"]["gitOperation"]["commit"]["sha"]]
+                .map(Value::to_string)
+        })
+        .collect();
+    let calls = Built::full(&home).rows().values("tool_calls");
+    let found = calls.iter().filter(|call| call["commit_sha"].is_string());
+    let found: Vec<_> = found.map(|call| [&call["call_id"], &call["commit_sha"]].map(Value::to_string)).collect();
+    assert_eq!(found, named);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(super) const SESSION_COLUMNS: &[&str] = &[
     "tool_calls",
     "tool_errors",
     "tool_rejections",
+    "commits",
+    "pull_requests",
     "api_errors",
     "compactions",
     "aborts",
@@ -39,7 +41,17 @@ pub(super) const SESSION_COLUMNS: &[&str] = &[
 /// Columns of the other tables that are checked: messages, tool calls, usage.
 pub(super) const ROW_COLUMNS: [&[&str]; 3] = [
     &["session_id", "seq", "message_id", "turn", "timestamp", "kind"],
-    &["session_id", "seq", "call_id", "status", "started_at", "ended_at"],
+    &[
+        "session_id",
+        "seq",
+        "call_id",
+        "status",
+        "git_operations",
+        "commit_sha",
+        "pull_request",
+        "started_at",
+        "ended_at",
+    ],
     &[
         "session_id",
         "response_id",
@@ -63,6 +75,9 @@ pub(super) struct Tally {
     moments: Vec<i64>,
     turns: BTreeSet<i64>,
     counts: BTreeMap<&'static str, i64>,
+    commits: BTreeSet<String>,
+    /// The `seq` and the URL of each pull request that a call opened.
+    opened: Vec<(Option<i64>, String)>,
     /// Sums over the usage; `None` if no row has a value.
     sums: BTreeMap<&'static str, i64>,
     models: BTreeSet<String>,
@@ -107,6 +122,10 @@ impl Tally {
             Some(Status::Rejected) => self.add("tool_rejections", 1),
             _ => {}
         }
+        self.commits.extend(rows.text("commit_sha", row).map(str::to_owned));
+        let opened =
+            rows.text("pull_request", row).filter(|_| rows.texts("git_operations", row).contains(&"pr_create"));
+        self.opened.extend(opened.map(|url| (rows.number("seq", row), url.to_owned())));
     }
 
     fn add_usage(&mut self, rows: &Rows<'_>, row: usize) {
@@ -138,7 +157,13 @@ impl Tally {
         let mut expected: Vec<(&str, Option<i64>)> =
             vec![("turns", Some(turns)), ("active_ms", Some(active_ms(&self.moments)))];
         let is_sum = |name: &&&str| name.ends_with("_tokens");
-        let counted = SESSION_COLUMNS.iter().skip_while(|name| **name != "prompts").filter(|name| **name != "cost_usd");
+        // Earlier versions did not write them.
+        let has_commits = rows.number("commits", row).is_some();
+        if has_commits {
+            self.add("commits", i64::try_from(self.commits.len()).unwrap_or(i64::MAX));
+        }
+        let is_other = |name: &str| matches!(name, "cost_usd" | "pull_requests") || (name == "commits" && !has_commits);
+        let counted = SESSION_COLUMNS.iter().skip_while(|name| **name != "prompts").filter(|name| !is_other(name));
         let counts = counted.clone().filter(|name| !is_sum(name));
         expected.extend(counts.map(|name| (*name, Some(self.counts.get(name).copied().unwrap_or(0)))));
         expected.extend(counted.filter(is_sum).map(|name| (*name, self.sums.get(name).copied())));
@@ -156,6 +181,14 @@ impl Tally {
         let cost = rows.fraction("cost_usd", row);
         if !same_amount(cost, self.cost) {
             found.push(format!("cost_usd {}, its rows give {}", shown(cost), shown(self.cost)));
+        }
+        self.opened.sort();
+        let mut seen = BTreeSet::new();
+        self.opened.retain(|(_, url)| seen.insert(url.clone()));
+        let opened: Vec<&str> = self.opened.iter().map(|(_, url)| url.as_str()).collect();
+        let pull_requests = rows.texts("pull_requests", row);
+        if has_commits && pull_requests != opened {
+            found.push(format!("pull_requests {pull_requests:?}, its rows give {opened:?}"));
         }
         let models: BTreeSet<String> = rows.texts("models", row).into_iter().map(str::to_owned).collect();
         if models != self.models {

@@ -76,6 +76,7 @@ mod tests {
         hashed.sort_unstable();
         hashed.dedup();
         let expected = [
+            "commit_sha",
             "cwd",
             "error_key",
             "file_path",
@@ -87,6 +88,8 @@ mod tests {
             "output_key",
             "project",
             "project_path",
+            "pull_request",
+            "pull_requests",
             "source_path",
             "user_name",
         ];

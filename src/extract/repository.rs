@@ -1,0 +1,568 @@
+//! What a tool call did to a repository: read from its command, its output and how it ended.
+//!
+//! A command alone does not say that something happened, and an output alone not what the call did. Where the output says
+//! nothing of an operation, the exit code 0 does.
+
+use std::borrow::Cow;
+
+use super::shell::{self, unquoted};
+use crate::tables::{Category, Status, ToolCallRow};
+
+/// What a tool call did to a repository.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes<'a> {
+    /// The operations, in order.
+    pub(super) operations: Vec<&'static str>,
+    /// The last commit that it made.
+    pub(super) commit_sha: Option<&'a str>,
+    /// The branch of the commit, else of the push or the rebase.
+    pub(super) git_branch: Option<&'a str>,
+    /// URL of the pull request, without user, query and fragment.
+    pub(super) pull_request: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Commit,
+    Amend,
+    CherryPick,
+    Revert,
+    Merge,
+    Rebase,
+    Push,
+    Tag,
+    PrCreate,
+    PrUpdate,
+    PrReview,
+    PrComment,
+    PrMerge,
+    PrClose,
+}
+
+use Operation::{
+    Amend, CherryPick, Commit, Merge, PrClose, PrComment, PrCreate, PrMerge, PrReview, PrUpdate, Push, Rebase, Revert,
+    Tag,
+};
+
+impl Operation {
+    fn name(self) -> &'static str {
+        match self {
+            Commit => "commit",
+            Amend => "amend",
+            CherryPick => "cherry_pick",
+            Revert => "revert",
+            Merge => "merge",
+            Rebase => "rebase",
+            Push => "push",
+            Tag => "tag",
+            PrCreate => "pr_create",
+            PrUpdate => "pr_update",
+            PrReview => "pr_review",
+            PrComment => "pr_comment",
+            PrMerge => "pr_merge",
+            PrClose => "pr_close",
+        }
+    }
+
+    fn commits(self) -> bool {
+        matches!(self, Commit | Amend | CherryPick | Revert | Merge)
+    }
+
+    fn is_on_pull_request(self) -> bool {
+        matches!(self, PrCreate | PrUpdate | PrReview | PrComment | PrMerge | PrClose)
+    }
+}
+
+/// Tools of MCP servers, by the end of their names.
+const TOOLS: [(&str, Operation); 14] = [
+    ("create_pull_request", PrCreate),
+    ("create_merge_request", PrCreate),
+    ("update_pull_request", PrUpdate),
+    ("update_pull_request_branch", PrUpdate),
+    ("update_merge_request", PrUpdate),
+    ("create_pull_request_review", PrReview),
+    ("create_and_submit_pull_request_review", PrReview),
+    ("submit_pending_pull_request_review", PrReview),
+    ("pull_request_review_write", PrReview),
+    ("approve_merge_request", PrReview),
+    ("create_merge_request_note", PrComment),
+    ("merge_pull_request", PrMerge),
+    ("merge_merge_request", PrMerge),
+    ("accept_merge_request", PrMerge),
+];
+
+/// Returns what a call did to a repository. The row is as recorded, not redacted.
+pub(super) fn changes<'a>(row: &ToolCallRow<'a>) -> Changes<'a> {
+    if row.status != Status::Ok || row.exit_code.is_some_and(|code| code != 0) {
+        return Changes::default();
+    }
+    let output = row.output.unwrap_or_default();
+    match row.command {
+        Some(command) if ["git ", "gh ", "glab "].iter().any(|program| command.contains(program)) => {
+            of_command(command, output, row.exit_code == Some(0))
+        }
+        Some(_) => Changes::default(),
+        None if row.name.ends_with("git_commit") => of_commit(output),
+        None if row.category == Category::Mcp || row.mcp_server.is_some() => of_tool(row.name, output),
+        None => Changes::default(),
+    }
+}
+
+fn of_command<'a>(command: &'a str, output: &'a str, is_success: bool) -> Changes<'a> {
+    let programs = shell::programs(command);
+    let steps: Vec<Step<'_, '_>> = programs.iter().filter_map(Step::of).collect();
+    if steps.is_empty() {
+        return Changes::default();
+    }
+    let evidence = Evidence::of(output);
+    let steps: Vec<Step<'_, '_>> = steps.into_iter().filter(|step| step.happened(&evidence, is_success)).collect();
+    let has = |is_wanted: fn(Operation) -> bool| steps.iter().any(|step| is_wanted(step.operation));
+    let commit = evidence.commit.filter(|_| has(Operation::commits));
+    let push = evidence.push.filter(|_| has(|operation| operation == Push));
+    let rebase = evidence.rebase.filter(|_| has(|operation| operation == Rebase));
+    let touched = steps.iter().rev().find(|step| step.operation.is_on_pull_request());
+    Changes {
+        operations: steps.iter().map(|step| step.operation.name()).collect(),
+        commit_sha: commit.map(|(sha, _)| sha),
+        git_branch: commit.and_then(|(_, branch)| branch).or(push).or(rebase).filter(|branch| !branch.is_empty()),
+        pull_request: touched.and_then(|step| step.pull_request(&evidence)),
+    }
+}
+
+/// A commit whose hash is the last word of the output that can be one.
+fn of_commit(output: &str) -> Changes<'_> {
+    let mut words = output.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let commit_sha = words.rfind(|word| is_sha(word));
+    Changes { operations: commit_sha.map(|_| Commit.name()).into_iter().collect(), commit_sha, ..Changes::default() }
+}
+
+fn of_tool<'a>(name: &str, output: &'a str) -> Changes<'a> {
+    let Some((_, operation)) = TOOLS.iter().find(|(tool, _)| name.ends_with(tool)) else { return Changes::default() };
+    let url = lines(output).find_map(pull_request_in);
+    if url.is_none() && *operation == PrCreate {
+        return Changes::default();
+    }
+    Changes { operations: vec![operation.name()], pull_request: url, ..Changes::default() }
+}
+
+/// An operation that a command asks for.
+struct Step<'p, 'c> {
+    operation: Operation,
+    arguments: &'p [&'c str],
+    program: &'c str,
+    is_optional: bool,
+}
+
+impl<'p, 'c> Step<'p, 'c> {
+    fn of(program: &'p shell::Program<'c>) -> Option<Self> {
+        let (operation, arguments) = match program.name {
+            "git" => git(&program.arguments)?,
+            "gh" => forge(&program.arguments, "pr", gh)?,
+            "glab" => forge(&program.arguments, "mr", glab)?,
+            _ => return None,
+        };
+        let is_help = arguments.iter().any(|word| matches!(*word, "-h" | "--help"));
+        let step = Self { operation, arguments, program: program.name, is_optional: program.is_optional };
+        (!is_help).then_some(step)
+    }
+
+    /// True if the output shows it, or if the command succeeded and the output shows nothing else.
+    fn happened(&self, evidence: &Evidence<'_>, is_success: bool) -> bool {
+        let is_sure = is_success && !self.is_optional && !evidence.has_error;
+        match self.operation {
+            Commit | Amend | CherryPick | Revert => evidence.commit.is_some() || (is_sure && !evidence.is_unchanged),
+            Merge => evidence.is_merged || (is_sure && !evidence.is_unmerged),
+            Rebase => evidence.rebase.is_some() || (is_sure && !evidence.is_unmerged),
+            Push => evidence.push.is_some() || (is_sure && !evidence.is_unpushed),
+            Tag => is_sure,
+            PrCreate => evidence.url().is_some(),
+            PrUpdate | PrReview | PrComment | PrMerge | PrClose => evidence.url_line.is_some() || is_sure,
+        }
+    }
+
+    /// Returns the URL of its pull request: from the arguments, else from the output.
+    fn pull_request<'a>(&self, evidence: &Evidence<'a>) -> Option<Cow<'a, str>>
+    where
+        'c: 'a,
+    {
+        if self.operation == PrCreate {
+            return evidence.url();
+        }
+        let target = self.arguments.iter().map(|word| unquoted(word)).find(|word| !word.starts_with('-'));
+        let number = target.map(|word| word.trim_start_matches('#')).filter(|word| is_number(word));
+        target
+            .and_then(pull_request_in)
+            .or_else(|| {
+                let repository = option(self.arguments, "-R", "--repo").filter(|_| self.program == "gh")?;
+                let host = if repository.matches('/').count() == 1 { "github.com/" } else { "" };
+                pull_request_in(&format!("https://{host}{repository}/pull/{}", number?))
+                    .map(|url| url.into_owned().into())
+            })
+            .or_else(|| evidence.url_line.clone())
+    }
+}
+
+/// Returns the value of an option.
+fn option<'c>(arguments: &[&'c str], short: &str, long: &str) -> Option<&'c str> {
+    let place = arguments.iter().position(|word| *word == short || word.split('=').next() == Some(long))?;
+    let word = arguments.get(place)?;
+    word.split_once('=').map(|(_, value)| value).or(arguments.get(place + 1).copied()).map(unquoted)
+}
+
+/// Returns the subcommand of a program, and the arguments after it. `valued` are options with a value.
+fn subcommand<'p, 'c>(arguments: &'p [&'c str], valued: &[&str]) -> Option<(&'c str, &'p [&'c str])> {
+    let mut rest = arguments;
+    loop {
+        let (word, after) = rest.split_first()?;
+        rest = if valued.contains(word) { after.get(1..)? } else { after };
+        if !word.starts_with('-') {
+            return Some((unquoted(word), rest));
+        }
+    }
+}
+
+fn git<'p, 'c>(arguments: &'p [&'c str]) -> Option<(Operation, &'p [&'c str])> {
+    let valued = ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"];
+    let (name, arguments) = subcommand(arguments, &valued)?;
+    let has = |options: &[&str]| arguments.iter().any(|word| options.contains(word));
+    let stops = has(&["--abort", "--quit", "--show-current-patch", "--edit-todo", "--dry-run"]);
+    let operation = match name {
+        "commit" if has(&["--amend"]) => Amend,
+        "commit" | "am" => Commit,
+        "cherry-pick" if !has(&["-n", "--no-commit"]) => CherryPick,
+        "revert" if !has(&["-n", "--no-commit"]) => Revert,
+        "merge" if !has(&["--squash", "--no-commit"]) => Merge,
+        "rebase" => Rebase,
+        "push" if !has(&["-n"]) => Push,
+        "tag" if makes_tag(arguments) => Tag,
+        _ => return None,
+    };
+    (!stops).then_some((operation, arguments))
+}
+
+fn makes_tag(arguments: &[&str]) -> bool {
+    const OTHERS: [&str; 11] = [
+        "-l",
+        "--list",
+        "-d",
+        "--delete",
+        "-v",
+        "--verify",
+        "--contains",
+        "--no-contains",
+        "--points-at",
+        "--merged",
+        "--no-merged",
+    ];
+    let is_other = |word: &&str| OTHERS.contains(&word.split('=').next().unwrap_or_default());
+    let is_name = |word: &&str| !word.starts_with(['-', '>', '<']) && !word.contains('>');
+    !arguments.iter().any(is_other) && arguments.iter().any(is_name)
+}
+
+fn forge<'p, 'c>(
+    arguments: &'p [&'c str],
+    noun: &str,
+    verbs: fn(&str, &[&str]) -> Option<Operation>,
+) -> Option<(Operation, &'p [&'c str])> {
+    let valued = ["-R", "--repo"];
+    let (_, rest) = subcommand(arguments, &valued).filter(|(name, _)| *name == noun)?;
+    let (verb, rest) = subcommand(rest, &valued)?;
+    let is_done = !rest.iter().any(|word| matches!(*word, "--dry-run" | "-w" | "--web"));
+    Some((verbs(verb, rest).filter(|_| is_done)?, rest))
+}
+
+fn gh(verb: &str, arguments: &[&str]) -> Option<Operation> {
+    Some(match verb {
+        "create" | "new" => PrCreate,
+        "edit" | "ready" | "reopen" | "update-branch" => PrUpdate,
+        "review" => PrReview,
+        "comment" => PrComment,
+        // Merges later.
+        "merge" if arguments.iter().any(|word| matches!(*word, "--auto" | "--disable-auto")) => PrUpdate,
+        "merge" => PrMerge,
+        "close" => PrClose,
+        _ => return None,
+    })
+}
+
+fn glab(verb: &str, _: &[&str]) -> Option<Operation> {
+    Some(match verb {
+        "create" | "new" => PrCreate,
+        "update" | "reopen" | "rebase" => PrUpdate,
+        "approve" | "revoke" => PrReview,
+        "note" | "comment" => PrComment,
+        "merge" | "accept" => PrMerge,
+        "close" => PrClose,
+        _ => return None,
+    })
+}
+
+/// What an output shows.
+#[derive(Default)]
+struct Evidence<'a> {
+    /// The last commit: its hash and branch.
+    commit: Option<(&'a str, Option<&'a str>)>,
+    /// The branch of the last push; empty if it names none.
+    push: Option<&'a str>,
+    /// The branch of the last rebase; empty if it names none.
+    rebase: Option<&'a str>,
+    is_merged: bool,
+    /// True if a commit, merge, rebase or push found nothing to do, stopped or was refused.
+    is_unchanged: bool,
+    is_unmerged: bool,
+    is_unpushed: bool,
+    has_error: bool,
+    /// Last line that is the URL of a pull request.
+    url_line: Option<Cow<'a, str>>,
+    /// Last such URL within a line.
+    url_within: Option<Cow<'a, str>>,
+}
+
+impl<'a> Evidence<'a> {
+    fn of(output: &'a str) -> Self {
+        let mut evidence = Self::default();
+        let mut is_fetch = None;
+        for line in lines(output) {
+            evidence.commit = commit_in(line).or(evidence.commit);
+            is_fetch = match line {
+                _ if line.starts_with("To ") => Some(false),
+                _ if line.starts_with("From ") => Some(true),
+                _ => is_fetch,
+            };
+            if is_fetch != Some(true)
+                && let Some(branch) = pushed_in(line, is_fetch.is_some())
+            {
+                evidence.push = Some(branch);
+            }
+            if let Some((_, reference)) = line.split_once("Successfully rebased and updated ") {
+                let branch = reference.trim_end_matches('.').strip_prefix("refs/heads/");
+                evidence.rebase = Some(branch.unwrap_or_default());
+            }
+            evidence.note(line);
+            if let Some(url) = pull_request_in(line) {
+                let is_alone = !line.trim().contains(char::is_whitespace);
+                *(if is_alone { &mut evidence.url_line } else { &mut evidence.url_within }) = Some(url);
+            }
+        }
+        evidence
+    }
+
+    fn note(&mut self, line: &str) {
+        let has = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
+        self.is_merged |= line.starts_with("Merge made by") || line.trim() == "Fast-forward";
+        self.has_error |= ["fatal:", "error:", "FAILED: git"].iter().any(|text| line.starts_with(text));
+        let is_conflict = line.starts_with("CONFLICT");
+        self.is_unchanged |= is_conflict
+            || has(&["nothing to commit", "nothing added to commit", "no changes added to commit", "Aborting commit"]);
+        self.is_unmerged |= is_conflict
+            || has(&["Already up to date", "Already up-to-date", " is up to date."])
+            || has(&["not updating HEAD", "stopped before committing"]);
+        self.is_unpushed |= has(&["Everything up-to-date", "[rejected]", "[remote rejected]"]);
+    }
+
+    fn url(&self) -> Option<Cow<'a, str>> {
+        self.url_line.clone().or_else(|| self.url_within.clone())
+    }
+}
+
+/// Splits an output into lines. In an output that is JSON, its texts are lines.
+pub(super) fn lines(output: &str) -> impl Iterator<Item = &str> {
+    let is_json = output.starts_with('{') || output.starts_with("[{");
+    let texts = output.split(move |letter| matches!(letter, '\n' | '\r') || (is_json && letter == '"'));
+    let lines = texts.flat_map(move |text| text.split(if is_json { "\\n" } else { "\n" }));
+    lines.map(|line| line.strip_prefix("Output: ").unwrap_or(line))
+}
+
+/// Reads `[main 4be1c02] subject`: the hash and the branch.
+fn commit_in(line: &str) -> Option<(&str, Option<&str>)> {
+    let (names, subject) = line.strip_prefix('[')?.split_once(']')?;
+    let (branch, sha) = names.rsplit_once(' ').filter(|(_, sha)| is_sha(sha) && subject.starts_with(' '))?;
+    let (branch, root) = branch.split_once(' ').unwrap_or((branch, ""));
+    match root {
+        "" => Some((sha, Some(branch))),
+        "HEAD" => Some((sha, None)),
+        _ => root.starts_with('(').then_some((sha, Some(branch))),
+    }
+}
+
+/// Reads ` * [new branch] fix -> fix` and `4be1c02..030d80d  main -> main`: the branch; empty for a tag and for
+/// a deletion.
+fn pushed_in(line: &str, is_push: bool) -> Option<&str> {
+    let line = line.trim_start();
+    let (flag, rest) = line.split_once(' ').filter(|(flag, _)| matches!(*flag, "*" | "+" | "-")).unwrap_or(("", line));
+    if flag == "-" && rest.starts_with("[deleted]") {
+        return Some("");
+    }
+    let (left, right) = rest.split_once(" -> ")?;
+    let (from, to) = (left.split_whitespace().next_back()?, right.split_whitespace().next()?);
+    let is_tag = left.starts_with("[new tag]");
+    let (range, _) = left.split_once(' ')?;
+    let is_range = range.split_once("..").is_some_and(|(old, new)| is_hex(old) && is_hex(new.trim_start_matches('.')));
+    let is_fetch = !is_push && (to.starts_with("origin/") || to == "FETCH_HEAD");
+    if is_fetch || !(is_range || is_tag || left.starts_with("[new ")) {
+        return None;
+    }
+    let branch = if from == "HEAD" { to } else { from };
+    Some(if is_tag { "" } else { branch.trim_start_matches("refs/heads/") })
+}
+
+fn is_hex(text: &str) -> bool {
+    text.len() >= 4 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_sha(text: &str) -> bool {
+    (7..=40).contains(&text.len()) && is_hex(text)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns the first URL of a pull request or merge request in a line, without user, query and fragment.
+fn pull_request_in(line: &str) -> Option<Cow<'_, str>> {
+    let mut rest = line;
+    while let Some((_, after)) = rest.split_once("https://") {
+        let end = after.find(|letter: char| !(letter.is_ascii_alphanumeric() || "-._~/@:%+".contains(letter)));
+        let (url, next) = after.split_at_checked(end.unwrap_or(after.len()))?;
+        rest = next;
+        let paths = ["/pull/", "/-/merge_requests/"];
+        let Some((place, path)) = paths.iter().find_map(|path| Some((url.find(path)?, path))) else { continue };
+        let digits = url.get(place + path.len()..)?;
+        let count = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
+        let (host, folders) = url.get(..place)?.split_once('/')?;
+        let is_end = digits.get(count..)?.chars().next().is_none_or(|letter| matches!(letter, '/' | '.' | ':'));
+        if count == 0 || !is_end || folders.is_empty() {
+            continue;
+        }
+        let whole = url.get(..place + path.len() + count)?;
+        return Some(match host.rsplit_once('@') {
+            Some((user, _)) => format!("https://{}", whole.get(user.len() + 1..)?).into(),
+            None => {
+                let from = line.len() - rest.len() - url.len() - "https://".len();
+                line.get(from..from + "https://".len() + whole.len())?.into()
+            }
+        });
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn call<'a>(command: &'a str, output: &'a str) -> ToolCallRow<'a> {
+        ToolCallRow {
+            name: "Bash",
+            category: Category::Shell,
+            command: Some(command),
+            output: Some(output),
+            status: Status::Ok,
+            exit_code: Some(0),
+            ..ToolCallRow::default()
+        }
+    }
+
+    /// Operations, commit, branch and pull request in one text.
+    fn shown(row: &ToolCallRow<'_>) -> String {
+        let Changes { operations, commit_sha, git_branch, pull_request } = changes(row);
+        let rest = [commit_sha, git_branch, pull_request.as_deref()].map(|text| text.unwrap_or("-"));
+        format!("{} {}", operations.join(","), rest.join(" "))
+    }
+
+    #[test]
+    fn operations_of_commands() {
+        let url = "https://github.com/ana/api/pull/42";
+        let merge_request = "https://gitlab.com/ana/api/-/merge_requests/3";
+        let created = format!("\n!3 fix: a (fix)\n {merge_request}\n");
+        let linked = format!("{url}\nWarning: 1 uncommitted change");
+        let commented = format!("{url}#issuecomment-1");
+        let with_user = "https://ana:hunter2@github.com/ana/api/pull/42?token=x";
+        let rejected =
+            "To github.com:ana/api.git\n ! [rejected]  main -> main (fetch first)\nerror: failed to push some refs";
+        let both = "[fix/login 4be1c02] fix\n 2 files changed\nTo github.com:ana/api.git\n * [new branch]  fix/login -> fix/login";
+        let fetched = "From github.com:ana/api\n   aaaa111..bbbb222  main -> origin/main\nEverything up-to-date";
+        for (command, output, expected) in [
+            ("git commit -m x", "[fix/login 4be1c02] fix: a\n 2 files changed", "commit 4be1c02 fix/login -"),
+            ("git commit -m x", "[main (root-commit) 4be1c02] a", "commit 4be1c02 main -"),
+            ("git commit -m x", "[detached HEAD 4be1c02] a", "commit 4be1c02 - -"),
+            ("git add . && git commit -qm x", "", "commit - - -"),
+            ("git commit -qm x || true", "", " - - -"),
+            ("git commit -m x | cat", "On branch main\nnothing to commit, working tree clean", " - - -"),
+            ("git commit --amend --no-edit", "[main 4be1c02] a\n Date: x", "amend 4be1c02 main -"),
+            ("git -C ../tree -c a.b=c commit -m x", "[tree 4be1c02] a", "commit 4be1c02 tree -"),
+            ("git commit -am x && git push", both, "commit,push 4be1c02 fix/login -"),
+            ("git push 2>&1 | tail", rejected, " - - -"),
+            ("git push", "To x\n   ef8b447..030d80d  main -> main", "push - main -"),
+            ("git push", "To x\n + c89828d7...6de19d48 HEAD -> next (forced update)", "push - next -"),
+            ("git push origin v1", "To x\n * [new tag]  v1 -> v1", "push - - -"),
+            ("git push origin :old", "To x\n - [deleted]  old", "push - - -"),
+            ("git push -n", "To x\n   ef8b447..030d80d  main -> main", " - - -"),
+            ("git pull && git push", fetched, " - - -"),
+            ("gh pr create -t x -b \"$(cat <<'EOF'\ngit commit\nEOF\n)\"", &linked, &format!("pr_create - - {url}")),
+            ("URL=$(gh pr create --fill); echo \"made $URL\"", &format!("made {url}"), &format!("pr_create - - {url}")),
+            ("gh pr create --fill", with_user, &format!("pr_create - - {url}")),
+            ("gh pr create --fill", "no commits between main and fix", " - - -"),
+            ("gh pr comment 42 --repo ana/api -b x", &commented, &format!("pr_comment - - {url}")),
+            ("gh pr merge 42 -R ana/api --squash", "", &format!("pr_merge - - {url}")),
+            ("gh pr merge --squash", "", "pr_merge - - -"),
+            ("gh pr review https://github.com/ana/api/pull/42 --approve", "", &format!("pr_review - - {url}")),
+            ("gh pr view 42", &linked, " - - -"),
+            ("glab mr create --fill", &created, &format!("pr_create - - {merge_request}")),
+            ("glab mr note 3 -m x", &created, &format!("pr_comment - - {merge_request}")),
+            ("git merge-base main HEAD", "4be1c02", " - - -"),
+            ("git merge main", "Already up to date.", " - - -"),
+            ("git merge main", "Merge made by the 'ort' strategy.", "merge - - -"),
+            ("git merge --abort", "", " - - -"),
+            ("git rebase main", "Rebasing (1/2)\rSuccessfully rebased and updated refs/heads/fix.", "rebase - fix -"),
+            ("git cherry-pick a1", "[main 4be1c02] a\n Date: x", "cherry_pick 4be1c02 main -"),
+            ("git revert --no-edit a1", "[main 4be1c02] Revert", "revert 4be1c02 main -"),
+            ("git tag v1 && git tag -l 'v*'", "v1", "tag - - -"),
+            ("git tag --sort=-x | head", "v1", " - - -"),
+            ("grep -r \"git commit\" .", "[main 4be1c02] a", " - - -"),
+            ("cat <<EOF\ngit commit -m x\nEOF", "[main 4be1c02] a", " - - -"),
+            ("./test.sh # git commit", "[main 4be1c02] a", " - - -"),
+            ("git checkout -- a && git log", "[main 4be1c02] a", " - - -"),
+            ("git commit -m x", r#"{"output":"[main 4be1c02] a \"b\"\n 1 file changed"}"#, "commit 4be1c02 main -"),
+            ("git commit -m x", "Output: [main 4be1c02] a", "commit 4be1c02 main -"),
+        ] {
+            assert_eq!(shown(&call(command, output)), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn calls_that_did_not_succeed_did_nothing() {
+        let call = call("git commit -m x", "[main 4be1c02] a");
+        for status in Status::ALL.iter().copied().filter(|status| *status != Status::Ok) {
+            assert_eq!(changes(&ToolCallRow { status, ..call.clone() }), Changes::default(), "{status:?}");
+        }
+        assert_eq!(changes(&ToolCallRow { exit_code: Some(1), ..call.clone() }), Changes::default());
+        let unknown = ToolCallRow { exit_code: None, ..call };
+        assert_eq!(shown(&unknown), "commit 4be1c02 main -");
+        assert_eq!(shown(&ToolCallRow { output: None, ..unknown }), " - - -");
+    }
+
+    #[test]
+    fn operations_of_tools() {
+        let tool = |name, category, output| {
+            shown(&ToolCallRow { name, category, output: Some(output), status: Status::Ok, ..ToolCallRow::default() })
+        };
+        let made = r#"{"url":"https://api.github.com/repos/ana/api/pulls/42","html_url":"https://github.com/ana/api/pull/42"}"#;
+        let url = "https://github.com/ana/api/pull/42";
+        assert_eq!(tool("mcp__github__create_pull_request", Category::Mcp, made), format!("pr_create - - {url}"));
+        assert_eq!(tool("github.update_pull_request", Category::Mcp, made), format!("pr_update - - {url}"));
+        assert_eq!(tool("mcp__github__create_pull_request", Category::Mcp, "refused"), " - - -");
+        assert_eq!(tool("mcp__github__get_pull_request", Category::Mcp, made), " - - -");
+        assert_eq!(tool("create_pull_request", Category::Other, made), " - - -");
+        assert_eq!(tool("git_commit", Category::Other, "4be1c02"), "commit 4be1c02 - -");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(command in "(git |gh pr |glab mr |commit|push|[ -~é\n])*", output in r"(\[a |\]|https://|/pull/|[ -~é\n])*") {
+            let found = changes(&call(&command, &output));
+            prop_assert!(found.commit_sha.is_none_or(is_sha));
+        }
+    }
+}
