@@ -35,6 +35,8 @@ mod script;
 #[path = "upload/server.rs"]
 #[allow(dead_code, reason = "shared")]
 mod server;
+#[path = "engines/sums.rs"]
+mod sums;
 #[cfg(unix)]
 #[path = "engines/team.rs"]
 mod team;

@@ -1,4 +1,5 @@
-//! Tokens of whole corpora against counts that share nothing with llrem: the generator's own, and a script's.
+//! Tokens, messages and tool calls of whole homes against counts that share nothing with llrem: the generator's own, and a
+//! script's.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -16,13 +17,13 @@ mod corpus;
 use std::path::Path;
 use std::process::Command;
 
-use common::rows::{Count, tokens_by_model};
+use common::rows::{Count, Rows};
 use common::{Built, Case, Home};
 use corpus::{Params, Profile};
 
 const BYTES: u64 = 20_000_000;
 
-/// The agents that a script counts the tokens of, independently of llrem: `tests/python/count_<agent>.py`.
+/// The agents whose files a script counts, independently of llrem: `tests/python/count_<agent>.py`.
 fn counted_agents() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python");
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -48,12 +49,12 @@ fn counted_by_script(agent: &str, home: &Path) -> Option<Count> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-fn counted_by_llrem(agent: &str, home: &Path, lake: &Built<'_>) -> Count {
+fn extracted(agent: &str, home: &Path, lake: &Built<'_>) -> Rows {
     lake.run_with(|options| {
         options.home = Some(home.to_owned());
         options.agents = vec![agent.to_owned()];
     });
-    tokens_by_model(&lake.usage())
+    lake.rows()
 }
 
 #[test]
@@ -61,7 +62,8 @@ fn a_corpus_has_the_tokens_that_were_put_into_it() {
     let home = Home::empty();
     let params = Params { bytes: BYTES, profile: Profile::Realistic, ..Params::default() };
     let written = corpus::generate(home.path(), &params).unwrap();
-    let count = counted_by_llrem("claude-code", home.path(), &Built::new(&home, "lake"));
+    let rows = extracted("claude-code", home.path(), &Built::new(&home, "lake"));
+    let count = rows.count_as(&Count::new());
     let sum = |kind: &str| -> i64 { count.values().filter_map(|model| model.get(kind)).sum() };
     assert_eq!(sum("responses") as u64, written.responses);
     assert_eq!(sum("input_tokens"), written.input_tokens);
@@ -70,32 +72,32 @@ fn a_corpus_has_the_tokens_that_were_put_into_it() {
     assert_eq!(sum("cache_write_1h_tokens"), written.cache_write_1h);
     assert_eq!(sum("output_tokens"), written.output_tokens);
     if let Some(script) = counted_by_script("claude-code", home.path()) {
-        assert_eq!(count, script);
+        assert_eq!(rows.count_as(&script), script);
     }
 }
 
 #[test]
-fn fixtures_have_the_tokens_that_the_scripts_count() {
+fn fixtures_have_what_the_scripts_count() {
     let counted = counted_agents();
     for case in Case::all().into_iter().filter(|case| counted.iter().any(|agent| agent == case.agent)) {
         let home = Home::of(&case);
-        let count = counted_by_llrem(case.agent, home.path(), &Built::new(&home, "lake"));
+        let rows = extracted(case.agent, home.path(), &Built::new(&home, "lake"));
         if let Some(script) = counted_by_script(case.agent, home.path()) {
-            assert_eq!(count, script, "{}", case.name);
+            assert_eq!(rows.count_as(&script), script, "{}", case.name);
         }
     }
 }
 
 /// `LLREM_TEST_CORPUS` names a home folder of real sessions, for those who have one.
 #[test]
-fn a_given_home_has_the_tokens_that_the_scripts_count() {
+fn a_given_home_has_what_the_scripts_count() {
     let Some(given) = std::env::var_os("LLREM_TEST_CORPUS") else { return };
     let given = Path::new(&given);
     for agent in counted_agents() {
         let home = Home::empty();
-        let count = counted_by_llrem(&agent, given, &Built::new(&home, "lake"));
+        let rows = extracted(&agent, given, &Built::new(&home, "lake"));
         if let Some(script) = counted_by_script(&agent, given) {
-            assert_eq!(count, script, "{agent}");
+            assert_eq!(rows.count_as(&script), script, "{agent}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Base64, with line ends in it or without.
 
-/// What a text stands for; none where it is no Base64.
+/// Decodes a text; `None` if it is not Base64.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut buffer, mut bits) = (0_u32, 0_u32);

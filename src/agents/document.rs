@@ -12,7 +12,7 @@ use crate::source::{Source, repair};
 
 /// What a document holds.
 pub(super) enum Found<'f, I = &'f str> {
-    /// A field beside the list, as the text of an object with it alone.
+    /// A field next to the list, as the text of an object that has only this field.
     Field(&'f str),
     /// An item of the list.
     Item(I),
@@ -28,7 +28,8 @@ pub(super) enum Ending {
     Torn(u64, String),
 }
 
-/// Reads a document that is a list, or an object with a list under the given name. Fields that are long are passed over.
+/// Reads a document that is a list, or an object with a list under the given name. Fields that are long are passed
+/// over.
 pub(super) fn read(
     source: &mut Source<'_>,
     list: &str,

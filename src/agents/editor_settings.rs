@@ -1,4 +1,5 @@
-//! `settings.json` of editors that are built like VS Code, and of agents: JSON with comments and commas behind the last item.
+//! `settings.json` of editors that are built like VS Code, and of agents: JSON with comments, and with commas after the
+//! last item.
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use crate::source::{name_of, text_of};
 /// What a folder holds under one name.
 pub(super) struct Entry {
     pub(super) path: PathBuf,
-    /// Whether it is a folder, or a link to one.
+    /// True if it is a folder, or a link to one.
     pub(super) is_folder: bool,
     /// Its name in ASCII, where it is no UTF-8.
     told: Option<String>,
@@ -22,8 +22,8 @@ impl Entry {
         Self { told: odd.map(|name| text_of(name).into_owned()), path, is_folder }
     }
 
-    /// What a link leads to; none where that is a folder that was come to already. A link to nowhere is a file that cannot
-    /// be read.
+    /// What a link leads to; none where that is a folder that was come to already. A link to nowhere is a file that
+    /// cannot be read.
     fn behind(link: PathBuf, found: &mut Found) -> Option<Self> {
         let is_folder = link.is_dir();
         (!is_folder || found.follows(&link)).then(|| Self::new(link, is_folder))

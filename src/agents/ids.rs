@@ -9,20 +9,20 @@ use crate::extract::KeyMap;
 /// Letters and digits at the end of an id that a program drew at random, at least.
 const RANDOM: usize = 16;
 
-/// Whether no other session has the id: it ends in a UUID, or in so many letters and digits as most providers give their
-/// calls (`toolu_…`, `call_…`). Others number the calls of each session, or even of each response, anew: `call_0`,
-/// `functions.Bash:0`.
+/// Returns true if no other session has the id: it ends in a UUID, or in so many letters and digits as most providers
+/// give their calls (`toolu_…`, `call_…`). Others number the calls of each session, or even of each response, anew:
+/// `call_0`, `functions.Bash:0`.
 pub(super) fn is_global(id: &str) -> bool {
     let tail = id.len().checked_sub(36).and_then(|from| id.get(from..));
     tail.is_some_and(is_uuid) || ends_at_random(id)
 }
 
-/// True if a text has the form of a UUID with hyphens.
+/// Returns true if a text has the form of a UUID with hyphens.
 pub(super) fn is_uuid(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }
 
-/// Whether an id ends in so many letters and digits that a program drew them at random.
+/// Returns true if an id ends in so many letters and digits that a program drew them at random.
 pub(super) fn ends_at_random(id: &str) -> bool {
     let run = || id.bytes().rev().take_while(u8::is_ascii_alphanumeric);
     run().count() >= RANDOM && run().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
@@ -45,14 +45,14 @@ impl Given {
         if *given == 1 { id } else { format!("{id}.{given}") }
     }
 
-    /// Whether the key was given before.
+    /// Returns true if the key was given before.
     pub(super) fn has(&self, key: u64) -> bool {
         self.0.contains_key(&key)
     }
 }
 
-/// Names records of a session to which their agent gives no id. Places name none: agents cut and rewrite their files, and
-/// what comes next moves to the place of what was there. Equal records are numbered in the order of their source.
+/// Names records of a session to which their agent gives no id. Places name none: agents cut and rewrite their files,
+/// and what comes next moves to the place of what was there. Equal records are numbered in the order of their source.
 #[derive(Default)]
 pub(super) struct Prints(Given);
 
@@ -72,8 +72,8 @@ impl Prints {
         self.numbered(print.digest())
     }
 
-    /// The name of a record that its agent may write again with more text: by its role and its moment. Further ones of that
-    /// role and moment, and those without a moment, are named by what they say too.
+    /// The name of a record that its agent may write again with more text: by its role and its moment. Further ones of
+    /// that role and moment, and those without a moment, are named by what they say too.
     pub(super) fn name_growing<'t>(
         &mut self,
         role: &str,

@@ -1,4 +1,5 @@
-//! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in [`AGENTS`].
+//! The agents: what one coding agent leaves on disk, and how it is read. Adding one is a folder and a line in
+//! [`AGENTS`].
 
 pub mod aider;
 pub mod amazon_q;
@@ -43,20 +44,21 @@ pub trait Agent: Sync {
     /// What is known of the agent, and what it records.
     fn about(&self) -> &'static About;
 
-    /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing but settings that name
-    /// other places.
+    /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing but settings that
+    /// name other places.
     fn discover(&self, places: &Places, found: &mut Found);
 
     /// Adds every source of an agent that keeps files in its projects which lies in one of these folders, or above it.
     fn discover_in_projects(&self, _projects: &[PathBuf], _found: &mut Found) {}
 
-    /// How long sessions are kept before the agent deletes them: what its settings say, else its default. Days; none when it
-    /// keeps them.
+    /// How long sessions are kept before the agent deletes them: what its settings say, else its default. Days; none
+    /// when it keeps them.
     fn retention_days(&self, _places: &Places) -> Option<u32> {
         self.about().retention_days
     }
 
-    /// Whether a file that was named with `--source` is one of this agent's, and of which kind, by its name alone.
+    /// Returns true if a file that was named with `--source` is one of this agent's, and of which kind, by its name
+    /// alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
 
     /// What a file is that is said to be this agent's, wherever it lies.
@@ -64,7 +66,7 @@ pub trait Agent: Sync {
         self.claims(path)
     }
 
-    /// What tells the first of its lines from other agents': for files whose place tells nothing.
+    /// What distinguishes its first lines from other agents', for files whose place does not show the agent.
     fn marks(&self) -> &'static [Mark] {
         &[]
     }
@@ -75,18 +77,19 @@ pub trait Agent: Sync {
         Vec::new()
     }
 
-    /// True if the agent only appends to its files, and its records are named by their lines: it never removes a record.
+    /// Returns true if the agent only appends to its files, and its records are named by their lines: it never removes
+    /// a record.
     fn only_appends(&self) -> bool {
         false
     }
 
-    /// Whether sources of a kind hold one session each and are read from beginning to end, so that a large one can be
-    /// read twice instead of being held in memory.
+    /// Returns true if sources of a kind hold one session each and are read from beginning to end, so that a large one
+    /// can be read twice instead of being held in memory.
     fn streams(&self, _kind: &str) -> bool {
         false
     }
 
-    /// Whether a source holds many sessions and is read section by section, each when it has changed.
+    /// Returns true if a source holds many sessions and is read section by section, each when it has changed.
     fn has_sections(&self, _path: &Path, _kind: &str) -> bool {
         false
     }
@@ -100,7 +103,8 @@ pub trait Agent: Sync {
     /// Microseconds since 1970.
     fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64>;
 
-    /// Reads one source into rows. A bad line is a counted problem; only a source that cannot be read at all is rejected.
+    /// Reads one source into rows. A bad line is a counted problem; only a source that cannot be read at all is
+    /// rejected.
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject>;
 }
 
@@ -132,9 +136,9 @@ pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
     AGENTS.iter().copied().find(|agent| agent.about().id == id)
 }
 
-/// The agent that takes a file by its place and name, and as what. Of several, the last knows its own best: Claude Code, the
-/// first, takes transcripts of any name. What lies in one agent's own folder is no other's, unless only that one is asked.
-/// Where no folder tells, the first lines go before the file's name.
+/// The agent that takes a file by its place and name, and as what. Of several, the last knows its own best: Claude
+/// Code, the first, takes transcripts of any name. What lies in one agent's own folder is no other's, unless only that
+/// one is asked. Where no folder shows the agent, the first lines override the file's name.
 pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
     let name = name_of(path);
     let name = Path::new(&*name);
@@ -197,7 +201,7 @@ pub struct About {
 }
 
 impl About {
-    /// Whether it keeps files in the projects that it works on.
+    /// Returns true if it keeps files in the projects that it works on.
     pub fn keeps_files_in_projects(&self) -> bool {
         self.paths.iter().any(|path| path.starts_with("<project>"))
     }
@@ -208,7 +212,7 @@ impl About {
         first.filter(|folder| folder.starts_with('.') && !SHARED_FOLDERS.contains(folder))
     }
 
-    /// Whether a file may be this agent's: the innermost folder of some agent's that it lies in is this one's.
+    /// Returns true if a file may be this agent's: the innermost folder of some agent's that it lies in is this one's.
     fn may_have(&self, path: &Path) -> bool {
         innermost_folder(path).is_none_or(|folder| self.owns(&folder)) || self.keeps_files_in_projects()
     }
@@ -282,7 +286,7 @@ impl Places {
         }
     }
 
-    /// Whether a folder that some setting names is looked into: below a given home only what lies there.
+    /// Returns true if a folder that some setting names is looked into: below a given home only what lies there.
     pub fn includes(&self, folder: &Path) -> bool {
         let is_plain = folder.is_absolute() && !folder.components().any(|part| part == Component::ParentDir);
         is_plain && (self.environment.is_some() || folder.starts_with(&self.home))
@@ -320,8 +324,8 @@ impl Found {
         self.sources.push(FoundSource { path, kind });
     }
 
-    /// Whether a link to a folder is followed: each folder is come to by one link only, and by none that lies in it, so that
-    /// no loop of links has no end.
+    /// Returns true if a link to a folder is followed: each folder is come to by one link only, and by none that lies
+    /// in it, so that no loop of links has no end.
     fn follows(&mut self, link: &Path) -> bool {
         let Ok(folder) = link.canonicalize() else { return false };
         let is_loop =

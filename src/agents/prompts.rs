@@ -21,7 +21,8 @@ pub(super) struct TypedPrompt {
 }
 
 impl TypedPrompt {
-    /// What tells it from the session's others. Agents drop the oldest prompts of the file, so that its place does not.
+    /// What distinguishes it from the session's other prompts. Its place does not, because agents drop the oldest
+    /// prompts.
     fn name(&self) -> String {
         match self.timestamp {
             Some(moment) => moment.to_string(),
@@ -59,7 +60,8 @@ impl TypedPrompts {
         typed.prompts.push(prompt);
     }
 
-    /// Hands them on, a session of kind `prompts` each. They are claimed weakly, so that any transcript that has them wins.
+    /// Hands them on, a session of kind `prompts` each. They are claimed weakly, so that any transcript that has them
+    /// wins.
     pub(super) fn push(self, out: &mut Sink<'_>) -> Result<(), Reject> {
         for (session, typed) in self.sessions {
             typed.push(&session, self.project_hash.as_deref(), out)?;

@@ -1,4 +1,4 @@
-//! Documents of one object with a long list in it: what stands before a tear is read.
+//! Documents of one object with a long list in it: what comes before a tear is read.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,18 +28,18 @@ impl<'j> Torn<'j> {
         torn
     }
 
-    /// A field beside the list; of a repeated one the last counts. The default of its kind when it is not there or not
-    /// what it should be.
+    /// A field next to the list; if it is repeated, the last one counts. The default of its kind when it is not there
+    /// or not what it should be.
     pub(super) fn field<T: Deserialize<'j> + Default>(&self, key: &str) -> T {
         self.raw(key).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
 
-    /// A field as it stands.
+    /// A field as it is written.
     pub(super) fn raw(&self, key: &str) -> Option<&'j RawValue> {
         self.fields.iter().rev().find(|(name, _)| name == key).map(|(_, raw)| *raw)
     }
 
-    /// The names of the fields beside the list.
+    /// The names of the fields next to the list.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(name, _)| &**name)
     }

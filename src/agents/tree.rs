@@ -1,4 +1,4 @@
-//! The tree of a session whose entries name what they follow: which message row stands for an entry, and which branches
+//! The tree of a session whose entries name what they follow: which message row an entry became, and which branches
 //! were left.
 
 use crate::extract::KeyMap;
@@ -19,7 +19,7 @@ struct Node {
     above: Option<u32>,
     /// Place of the message row that the entry became, and the row's id.
     row: Option<(u32, Box<str>)>,
-    /// Whether the conversation never went through it: what OpenClaw writes beside its thread.
+    /// True if the conversation never went through it: what OpenClaw writes outside its thread.
     is_beside: bool,
 }
 
@@ -30,19 +30,19 @@ pub(super) struct Tree {
     places: KeyMap<u32>,
     /// The entry that the next one continues, unless it says otherwise.
     last: Option<u32>,
-    /// Where the conversation stands: the last entry that moves it on.
+    /// The current end of the conversation: the last entry that moves it on.
     leaf: Option<u32>,
     /// Entries up to when it was last moved. Count.
     moved_at: usize,
 }
 
 impl Tree {
-    /// Whether there is an entry of that key.
+    /// Returns true if there is an entry of that key.
     pub(super) fn has(&self, key: u64) -> bool {
         self.places.contains_key(&key)
     }
 
-    /// Whether the last entry has that key.
+    /// Returns true if the last entry has that key.
     pub(super) fn is_last(&self, key: u64) -> bool {
         self.places.get(&key).is_some_and(|place| self.last == Some(*place))
     }
@@ -96,13 +96,13 @@ impl Tree {
         above.row.as_ref().map(|(_, id)| &**id)
     }
 
-    /// Rows of the entries beside the way from where the conversation stands to the root. What came after it was last moved
-    /// is not left.
+    /// Rows of the entries beside the way from where the conversation stands to the root. What came after it was last
+    /// moved is not left.
     pub(super) fn abandoned_rows(&self) -> Vec<usize> {
         let mut active = vec![false; self.nodes.len()];
         let mut place = self.leaf;
         while let Some(at) = place {
-            // Parents always stand before their children, so that the way has an end.
+            // Parents always come before their children, so that the path has an end.
             let Some(flag) = active.get_mut(at as usize) else { break };
             *flag = true;
             place = self.nodes.get(at as usize).and_then(|node| node.parent);

@@ -45,6 +45,13 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
         row.request_id.is_some(),
         row.service_tier.is_some(),
         row.duration_ms.is_some(),
+        row.requested_model.is_some(),
+        row.reasoning_effort.is_some(),
+        row.skill.is_some(),
+        row.cache_miss_reason.is_some(),
+        row.limit_long_percent.is_some(),
+        row.limit_short_percent.is_some(),
+        row.context_window.is_some(),
     ];
     let content = tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some());
     with_columns(content, row.turn, row.model, &columns)

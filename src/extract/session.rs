@@ -22,6 +22,8 @@ pub struct Facts {
     pub is_one_when_empty: bool,
     /// Version of the agent that wrote the last record.
     pub agent_version: Option<String>,
+    /// What started the agent.
+    pub entrypoint: Option<String>,
     /// Folder that the session started in.
     pub project_path: Option<String>,
     /// SHA-256 of the project's path in hexadecimal digits, or the first 32 of them, if the agent records only that.
@@ -68,6 +70,7 @@ impl Facts {
             is_subagent,
             is_one_when_empty: self.is_one_when_empty || other.is_one_when_empty,
             agent_version: self.agent_version.or(other.agent_version),
+            entrypoint: self.entrypoint.or(other.entrypoint),
             project_path: self.project_path.or(other.project_path),
             project_hash: if has_project { self.project_hash } else { other.project_hash },
             git_branch: self.git_branch.or(other.git_branch),

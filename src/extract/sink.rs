@@ -237,7 +237,9 @@ impl<'a> Sink<'a> {
         if !self.is_first(key) {
             return Ok(self.place_of_repeat());
         }
-        let row = MessageRow { timestamp: plausible(row.timestamp), ..row };
+        // What git calls a checkout without a branch.
+        let git_branch = row.git_branch.filter(|branch| *branch != "HEAD");
+        let row = MessageRow { timestamp: plausible(row.timestamp), git_branch, ..row };
         let record = Record {
             moment: row.timestamp.unwrap_or(i64::MAX),
             fullness: fullness::of_message(&row),
@@ -354,7 +356,15 @@ impl<'a> Sink<'a> {
     /// copy.
     pub fn usage(&mut self, row: UsageRow<'_>, seq: i64, weak: bool) -> Result<(), Reject> {
         let Usd(cost_usd) = Usd::of(row.cost_usd);
-        let row = UsageRow { timestamp: plausible(row.timestamp), cost_usd, ..row };
+        let skill = row.skill.map(|name| self.context.redactor.redact(name, &mut self.redacted_in_rows));
+        let row = UsageRow {
+            timestamp: plausible(row.timestamp),
+            limit_short_resets_at: plausible(row.limit_short_resets_at),
+            limit_long_resets_at: plausible(row.limit_long_resets_at),
+            cost_usd,
+            skill: skill.as_deref(),
+            ..row
+        };
         let key = key(self.context.agent, Kind::Response, row.response_id);
         let claims_only = matches!(self.mode, Mode::ClaimsOnly) && !self.is_in_secondary();
         let copy = ResponseCopy {
@@ -411,8 +421,8 @@ impl<'a> Sink<'a> {
             let clean = self.clean(text.as_deref()).map(Cow::into_owned);
             *text = clean;
         }
-        let places = [&mut facts.project_path, &mut facts.git_branch, &mut facts.git_repo, &mut facts.subagent_type];
-        for text in places.into_iter().flatten() {
+        let names = [&mut facts.git_branch, &mut facts.git_repo, &mut facts.subagent_type, &mut facts.entrypoint];
+        for text in names.into_iter().chain([&mut facts.project_path]).flatten() {
             *text = self.context.redactor.redact(text, &mut self.report.redactions).into_owned();
         }
         let Some(mut rows) = self.current.take() else { return Ok(()) };

@@ -10,6 +10,8 @@ lake_table! {
         kind: SessionKind [Name, Words],
         /// Version of the agent that wrote the last record.
         agent_version: Opt<Str> [Name, Words],
+        /// What started the agent, as stored: cli, sdk-cli, vscode, exec, …
+        entrypoint: Opt<Str> [Name, Words],
         /// User that the agent ran as, where known.
         user_name: Opt<Str> [Person, Words],
         /// Short name of the project: its repository's or folder's.

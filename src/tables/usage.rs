@@ -18,10 +18,15 @@ lake_table! {
         timestamp: Opt<Ts> [Fact, Deltas],
         /// Model as stored.
         model: Opt<Str> [Name, Words],
+        /// Model that the agent asked for, where told. It differs from `model` after a fallback or behind a router.
+        requested_model: Opt<Str> [Name, Words],
         /// Model as priced; null if no price is known.
         model_key: Opt<Str> [Name, Words],
         /// Provider of the model, where known.
         provider: Opt<Str> [Name, Words],
+        /// Reasoning effort that the agent asked for, as stored: low, medium, high, …; null if it asked for none, or none is
+        /// told. Levels of different agents are not one scale.
+        reasoning_effort: Opt<Str> [Name, Words],
         /// Input that was neither read from nor written to a cache. Tokens.
         input_tokens: Opt<I64> [Fact, Deltas],
         /// Input read from a cache. Tokens.
@@ -52,6 +57,27 @@ lake_table! {
         service_tier: Opt<Str> [Name, Words],
         /// Region of the inference, where recorded; `us` costs more.
         inference_geo: Opt<Str> [Name, Words],
+        /// Skill that the agent names with the response: the last one loaded in the turn.
+        skill: Opt<Str> [Name, Words],
+        /// Why cached input was not used, as the provider says; null if nothing was missed, or nothing is told.
+        cache_miss_reason: Opt<Str> [Name, Words],
+        /// Input that was not read from the cache for this reason. Tokens.
+        cache_missed_tokens: Opt<I64> [Fact, Plain],
+        /// Subscription, as stored: free, plus, pro, team, …
+        plan: Opt<Str> [Name, Words],
+        /// Used part of the account's limit whose window is shorter than a day, as last told before the next response. 0 to
+        /// 100.
+        limit_short_percent: Opt<F64> [Fact, Plain],
+        /// When that window ends.
+        limit_short_resets_at: Opt<Ts> [Fact, Deltas],
+        /// The same for the longest window, if it is a day or longer. 0 to 100.
+        limit_long_percent: Opt<F64> [Fact, Plain],
+        /// When that window ends.
+        limit_long_resets_at: Opt<Ts> [Fact, Deltas],
+        /// Length of that window. Minutes.
+        limit_long_minutes: Opt<I64> [Fact, Plain],
+        /// Largest request that the model takes, as the agent sees it. Tokens.
+        context_window: Opt<I64> [Fact, Plain],
         /// Grain of the row. The same tokens never have rows of two grains.
         grain: UsageGrain [Name, Words],
         /// True if the counts are not exact: the agent recorded only a running count, so that the true output is larger, or it

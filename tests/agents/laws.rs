@@ -8,7 +8,7 @@ use llrem::etl::Content;
 use serde_json::Value;
 
 use crate::common::home::{agents, write};
-use crate::common::rows::{Count, TOKENS, tokens_by_model};
+use crate::common::rows::{Count, TOKENS};
 use crate::common::{Built, Case, Home, Rows};
 
 /// Every count and sum of a session equals what the other tables give, and every record is there once.
@@ -98,7 +98,7 @@ fn tokens_equal_the_independent_count() {
         let home = Home::of(&case);
         let text = std::fs::read_to_string(case.expected("tokens.json")).unwrap();
         let expected: Count = serde_json::from_str(&text).unwrap();
-        assert_eq!(tokens_by_model(&Built::full(&home).usage()), expected, "{}", case.name);
+        assert_eq!(Built::full(&home).rows().count_as(&expected), expected, "{}", case.name);
     }
 }
 

@@ -56,13 +56,28 @@ impl Rows {
     }
 }
 
-/// Tokens by model and kind, as the independent count has them.
+/// What a home holds: tokens by model, and the numbers of `messages` and `tool_calls` by kind and status.
 pub type Count = BTreeMap<String, BTreeMap<String, i64>>;
 
 pub const TOKENS: [&str; 5] =
     ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"];
 
-pub fn tokens_by_model(usage: &[Value]) -> Count {
+impl Rows {
+    /// Counts the tokens, and of messages and tool calls what the script counts.
+    pub fn count_as(&self, script: &Count) -> Count {
+        let mut count = tokens_by_model(&self.values("usage"));
+        for (table, column) in [("messages", "kind"), ("tool_calls", "status")] {
+            if let Some(counted) = script.get(table) {
+                let rows = self.values(table);
+                let with = |text: &str| rows.iter().filter(|row| row[column] == text).count() as i64;
+                count.insert(table.to_owned(), counted.keys().map(|text| (text.clone(), with(text))).collect());
+            }
+        }
+        count
+    }
+}
+
+fn tokens_by_model(usage: &[Value]) -> Count {
     let mut count = Count::new();
     for row in usage {
         let model = count.entry(row["model"].as_str().unwrap_or("null").to_owned()).or_default();

@@ -27,7 +27,7 @@ pub(crate) type Given = Vec<(String, String)>;
 
 /// Values that are in the lake: its busiest agent, this agent's busiest project, and when two of its sessions began. The
 /// one that began at the first moment is in, the one that began at the last is out.
-fn filters(lake: &Path) -> Given {
+pub(crate) fn filters(lake: &Path) -> Given {
     let value = |sql: &str| row(lake, sql).remove(0);
     let agent = value("select agent from usage group by agent order by count(*) desc, agent limit 1");
     let project = value(&format!(

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Count the requests that Amazon Q noted below a home folder, once each, and the tokens of those that have any.
+"""Count the requests that Amazon Q noted below a home folder, once each, with their tokens; and messages and tool calls.
 
     count_amazon_q.py HOME
 
-An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
-Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+An independent judge of llrem's rows: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...}, "tool_calls": {...}}; a missing model is
+called "null".
 Kiro CLI keeps conversations likewise: its script uses the functions below.
 """
 import collections
@@ -14,6 +15,8 @@ import os
 import sqlite3
 import sys
 import urllib.parse
+
+import rows
 
 ORDER = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
          "output_tokens"]
@@ -111,7 +114,7 @@ def one(request, reply, fallback):
     }
 
 
-def rows(path):
+def values(path):
     """The values of a database, the newest conversations first."""
     uri = "file:" + urllib.parse.quote(os.path.abspath(path)) + "?mode=ro&immutable=1"
     connection = sqlite3.connect(uri, uri=True)
@@ -129,7 +132,7 @@ def conversations(home, program, words):
     for folder in DATA:
         path = os.path.join(home, folder, program, "data.sqlite3")
         if os.path.isfile(path):
-            yield from (document(value, ["history"]) for value in rows(path) if value is not None)
+            yield from (document(value, ["history"]) for value in values(path) if value is not None)
     for folder, below, files in os.walk(home):
         depth = 0 if folder == home else os.path.relpath(folder, home).count(os.sep) + 1
         hidden = {"node_modules", "target", "Library"}
@@ -150,13 +153,79 @@ def total(calls):
     return {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
 
 
-def show(calls):
-    json.dump(total(calls), sys.stdout, indent=2)
+# ---------------------------------------------------------------- messages and tool calls
+
+PROGRAMS = ("In a few words, summarize our conversation so far.", "[SYSTEM NOTE: This is an automated")
+FORBIDDEN = "was rejected because the arguments supplied were forbidden"
+
+
+def turns(conversation):
+    """(user, assistant, request) of each entry, and of the prompt that waits."""
+    entries = mapping(conversation.get("tangent_state")).get("main_history") or []
+    for entry in entries + (conversation.get("history") or []):
+        if isinstance(entry, list) and len(entry) == 2:
+            yield mapping(entry[0]), mapping(entry[1]), {}
+        elif isinstance(entry, dict):
+            yield mapping(entry.get("user")), mapping(entry.get("assistant")), mapping(entry.get("request_metadata"))
+    yield mapping(conversation.get("next_message")), {}, {}
+
+
+def ended(result):
+    parts = [mapping(part) for part in result.get("content") or () if isinstance(part, dict)]
+    if result.get("status") == "Error":
+        cancelled = any("Tool use was cancelled by the user" in str(part.get("Text")) for part in parts)
+        return "rejected" if cancelled else "error"
+    return "error" if any(mapping(part.get("Json")).get("exit_status", "0") not in ("0", 0, None) for part in parts) else "ok"
+
+
+class Spoken:
+    """Kinds of messages and statuses of calls of all conversations."""
+
+    def __init__(self):
+        self.kinds, self.calls = {}, {}
+
+    def add(self, conversation):
+        name, made = text(conversation.get("conversation_id")), []
+        for place, (user, assistant, request) in enumerate(turns(conversation) if name else ()):
+            content = mapping(user.get("content"))
+            at = user.get("timestamp") or request.get("request_start_timestamp_ms") or place
+            for kind in ("Prompt", "CancelledToolUses", "ToolUseResults"):
+                inner = mapping(content.get(kind))
+                prompt = text(inner.get("prompt"))
+                if prompt and FORBIDDEN in prompt:
+                    last = [call for call in made if self.calls[call] == "pending"]
+                    self.calls.update((call, "error") for call in last)
+                if prompt:
+                    is_programs = prompt.startswith(PROGRAMS) or FORBIDDEN in prompt
+                    self.kinds[name, at, prompt] = "other" if is_programs else "prompt"
+                for result in inner.get("tool_use_results") or ():
+                    call = name, text(mapping(result).get("tool_use_id"))
+                    if call[1] and self.calls.get(call, "pending") == "pending":
+                        self.calls[call] = ended(result)
+            made = []
+            for kind in ("Response", "ToolUse"):
+                if isinstance(assistant.get(kind), dict):
+                    reply = assistant[kind]
+                    identity = text(reply.get("message_id")) or text(request.get("request_id")) or place
+                    self.kinds[name, identity, "reply"] = "reply"
+                    for call in reply.get("tool_uses") or ():
+                        made.append((name, text(mapping(call).get("id"))))
+                        self.calls.setdefault(made[-1], "pending")
+
+    def counted(self):
+        return rows.counted(self.kinds.values(), self.calls.values())
+
+
+def show(calls, spoken):
+    json.dump(total(calls) | spoken.counted(), sys.stdout, indent=2)
     print()
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    found = conversations(sys.argv[1], "amazon-q", WORDS)
-    show(call for conversation in found if text(conversation.get("conversation_id")) for call in requests(conversation))
+    found = [one for one in conversations(sys.argv[1], "amazon-q", WORDS) if text(one.get("conversation_id"))]
+    spoken = Spoken()
+    for conversation in found:
+        spoken.add(conversation)
+    show((call for conversation in found for call in requests(conversation)), spoken)

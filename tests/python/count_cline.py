@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Count the tokens of every request that Cline recorded below a home folder, once each.
+"""Count the tokens, messages and tool calls that Cline recorded below a home folder, once each.
 
     count_cline.py HOME
 
-An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
-Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+An independent judge of llrem's rows: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...}, "tool_calls": {...}}; a missing model is
+called "null".
 Roo Code and Kilo Code write the same files: count_roo_code.py and count_kilo_code.py use this one.
 """
 import glob
@@ -15,6 +16,7 @@ import re
 import sys
 
 import lines
+import rows
 
 LARGEST = 2**53 - 1  # the extensions are JavaScript: no whole number beyond this is exact
 BASES = (".config/*/User", "Library/Application Support/*/User", "AppData/Roaming/*/User", ".vscode-server/data/User",
@@ -302,6 +304,152 @@ def session_rows(path, tasks):
     return found, session, root
 
 
+# ---------------------------------------------------------------- messages and tool calls
+
+TOOLS = ("execute_command", "read_file", "write_to_file", "replace_in_file", "apply_diff", "search_files", "list_files",
+         "list_code_definition_names", "browser_action", "use_mcp_tool", "access_mcp_resource", "ask_followup_question",
+         "attempt_completion", "new_task", "plan_mode_respond", "switch_mode", "update_todo_list", "fetch_instructions",
+         "insert_content", "search_and_replace", "codebase_search", "new_rule", "condense", "summarize_task")
+TYPED = re.compile(r"<(task|feedback|user_message|answer|user_input)\b[^>]*>\s*(.*?)\s*</\1>", re.S)
+HEADER = re.compile(r"^\[(\w+)(?: for '.*?')?\] Result:", re.M | re.S)
+PROGRAMS = ("[ERROR]", "[TASK RESUMPTION]", "[NOTE]", "[Continue assisting", "This session is being continued",
+            "Warning: this is a legacy conversation", "[cline-legacy-resume-warning")
+SURROUNDINGS = re.compile(r"<environment_details>.*?(</environment_details>|$)", re.S)
+
+
+def text_in(content):
+    """The texts of a message's content, or of a result's."""
+    found = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    return [SURROUNDINGS.sub("", block["text"]) for block in found if isinstance(block, dict) and
+            block.get("type", "text") in ("text", "input_text") and isinstance(block.get("text"), str)]
+
+
+def kind(message):
+    """The kind of a message of a history, or of an SDK session."""
+    metadata = message.get("metadata") if isinstance(message.get("metadata"), dict) else {}
+    if message.get("type") == "reasoning" or message.get("isSummary") is True or metadata.get("kind") == "compaction_summary" or metadata.get("displayOnly"):
+        return "other"
+    if message.get("role") == "assistant":
+        return "reply"
+    texts = text_in(message.get("content"))
+    results = [text for block in blocks_of(message) if block.get("type") == "tool_result"
+               for text in text_in(block.get("content"))]
+    is_answer = HEADER.search("\n".join(texts)) or results  # of a result, only what stands at its end was typed
+    for text in texts + results:
+        if any(typed[2] and not (is_answer and text[typed.end():].strip()) for typed in TYPED.finditer(text)):
+            return "prompt"
+    said = "\n".join(texts).strip()
+    is_typed = said and not HEADER.search(said) and not said.startswith(PROGRAMS)
+    return "prompt" if is_typed and message.get("role") == "user" else "other"
+
+
+def ended(said, is_error):
+    """How a call ended, by its result."""
+    first = said.strip().split("\n")[0] if said.strip() else ""
+    if re.search(r"Tool was not executed because|Skipping tool|was interrupted and not executed", first):
+        return "interrupted"
+    if re.search("The user denied this operation|denied by the user", said) or re.search(r'"status":\s*"denied"', said):
+        return "rejected"
+    code = re.search(r"[Ee]xit code:? (\d+)", said)
+    failed = is_error is True or first.startswith("The tool execution failed with the following error:")
+    return "error" if failed or re.search(r'"status":\s*"error"', said) or code and int(code[1]) else "ok"
+
+
+def elements(text):
+    """The tools of the elements in a text that are calls: whole ones behind which nothing but an element follows."""
+    found, at = [], 0
+    while match := re.compile("<(%s)>" % "|".join(TOOLS)).search(text, at):
+        is_file = match[1] == "write_to_file"  # which may hold such elements
+        end = (text.rfind if is_file else text.find)("</%s>" % match[1], match.end())
+        rest = text[end + len(match[1]) + 3:].lstrip()
+        if end >= 0 and (not rest or rest.startswith("<")):
+            found.append(match[1])
+        at = end if end >= 0 else match.end()
+    return found
+
+
+def calls_of(messages):
+    """How each call of a list of messages ended."""
+    calls, opened = [], {}  # opened: the places of calls by id, or by tool for calls within texts
+    for message in messages:
+        for block in blocks_of(message):
+            said = "\n".join(text_in(block.get("content"))) if block.get("type") == "tool_result" else None
+            if block.get("type") == "tool_use" and message.get("role") == "assistant":
+                opened.setdefault(block.get("id"), []).append(len(calls))
+                opened.setdefault("tool " + str(block.get("name")), []).append(len(calls))
+                calls.append("pending")
+            elif said is not None:
+                places = [place for place in opened.get(block.get("tool_use_id"), []) if calls[place] == "pending"]
+                if places:
+                    calls[places[0]] = ended(said, block.get("is_error"))
+        if message.get("role") == "assistant":
+            if not any(block.get("type") == "tool_use" for block in blocks_of(message)):
+                for text in text_in(message.get("content")):
+                    for tool in elements(text):
+                        opened.setdefault("tool " + tool, []).append(len(calls))
+                        calls.append("pending")
+        else:
+            whole_text = "\n".join(text_in(message.get("content")))
+            headers = list(HEADER.finditer(whole_text))
+            for header, following in zip(headers, headers[1:] + [None]):
+                places = [place for place in opened.get("tool " + header[1], []) if calls[place] == "pending"]
+                if places:
+                    said = whole_text[header.end():following.start() if following else None]
+                    calls[places[0]] = ended(said, None)
+    return calls
+
+
+def shown_alone(shown):
+    """Kinds and calls of a task without a history: prompts, and a reply for each request of which something came."""
+    kinds, calls, is_open, before = [], [], False, None
+    for place, row in enumerate(shown):
+        say, called = row.get("say"), row.get("say") or row.get("ask")
+        if say in ("task", "user_feedback") or say == "text" and not kinds and not is_open:
+            kinds.append("prompt")
+        elif say == "api_req_started":
+            is_open = True
+        elif is_open and called in ("text", "reasoning", "tool", "command", "followup", "use_mcp_server",
+                                    "browser_action_launch", "completion_result", "plan_mode_respond") and row.get("text"):
+            is_open = False
+            kinds.append("reply")
+        if called in ("tool", "command", "use_mcp_server", "browser_action_launch"):
+            if (called, row.get("text")) != before:
+                calls.append("ok")
+            before = called, row.get("text")
+    return kinds, calls
+
+
+def spoken(roots):
+    """Messages and calls of the tasks and sessions of some folders; of a task in two of them the longer one's."""
+    tasks, sessions, listed = {}, [], {}
+    for root in roots:
+        for folder in sorted(glob.glob(os.path.join(glob.escape(root), "tasks", "*", ""))):
+            folder = folder.rstrip("/")
+            task = fields(os.path.join(folder, "task_metadata.json")).get("taskId") or os.path.basename(folder)
+            history, _ = items(os.path.join(folder, "api_conversation_history.json"), "")
+            shown = items(os.path.join(folder, "ui_messages.json"), "")[0] or \
+                items(os.path.join(folder, "claude_messages.json"), "")[0]
+            known = tasks.get(task, ([], []))
+            if (len(history), len(shown)) > (len(known[0]), len(known[1])):
+                tasks[task] = history, shown
+        for path in sorted(glob.glob(os.path.join(glob.escape(root), "sessions", "*", "*.messages.json"))):
+            sessions.append((os.path.basename(path)[:-len(".messages.json")], items(path, "messages")[0]))
+        for index in ("state/taskHistory.json", "tasks/_index.json"):
+            listed |= {item["id"]: item for item in items(os.path.join(root, index), "entries")[0] if item.get("id")}
+    kinds, statuses = [], []
+    for history, shown in tasks.values():
+        kinds += [kind(message) for message in history] if history else shown_alone(last_of_moment(shown))[0]
+        statuses += calls_of(history) if history else shown_alone(last_of_moment(shown))[1]
+    for name, messages in sessions:
+        replayed = max((place for place, message in enumerate(messages) for text in text_in(message.get("content"))
+                        if any(mark in text for mark in CONTINUED)), default=0)
+        own = messages[replayed:] if name in tasks else messages
+        kinds += [kind(message) for message in own]
+        statuses += calls_of(own)
+    gone = listed.keys() - tasks.keys() - {name for name, _ in sessions}
+    return rows.counted(kinds + ["prompt" for task in gone if words(listed[task].get("task"))], statuses)
+
+
 # ---------------------------------------------------------------- all
 
 KNOWN = ("saoudrizwan.claude-dev", "saoudrizwan.cline-nightly", "rooveterinaryinc.roo-cline",
@@ -325,18 +473,22 @@ def since_of(folder):
     return ROOS if is_roos else None
 
 
-def total(home, extensions, storages, since):
+def roots_of(home, extensions, storages):
     roots = [os.path.join(glob.escape(home), base, "globalStorage", one) for base in BASES for one in extensions]
     found_roots = [path for root in roots for path in sorted(glob.glob(root))]
     found_roots += [os.path.join(home, storage) for storage in storages]
+    return found_roots + (forks(home) if "saoudrizwan.claude-dev" in extensions else [])
+
+
+def total(home, extensions, storages, since):
     of_forks = forks(home) if "saoudrizwan.claude-dev" in extensions else []
-    found_roots += of_forks
-    rows, tasks, sessions = {}, set(), set()
+    found_roots = roots_of(home, extensions, storages)
+    found, tasks, sessions = {}, set(), set()
 
     def add(more):
         for name, one in more.items():
-            if name not in rows or rows[name]["output_tokens"] < one["output_tokens"]:
-                rows[name] = one
+            if name not in found or found[name]["output_tokens"] < one["output_tokens"]:
+                found[name] = one
 
     for root in found_roots:
         for folder in sorted(glob.glob(os.path.join(glob.escape(root), "tasks", "*", ""))):
@@ -355,8 +507,8 @@ def total(home, extensions, storages, since):
             sessions.add(session)
             if session != top and more:
                 told_by_subagents.add(top)
-    for name in [name for name in rows if name.endswith(":subagents") and name.split(":")[0] in told_by_subagents]:
-        del rows[name]
+    for name in [name for name in found if name.endswith(":subagents") and name.split(":")[0] in told_by_subagents]:
+        del found[name]
     for root in found_roots:
         for index in ("state/taskHistory.json", "tasks/_index.json"):
             seen = set()
@@ -369,12 +521,12 @@ def total(home, extensions, storages, since):
                     at = moment(item.get("ts")) or 0
                     roos = ROOS if index == "tasks/_index.json" else None
                     add({item["id"] + ":index": row(words(item.get("modelId")), *split(item, None, at, roos if root in of_forks else since, False), out)})
-    return rows
+    return found
 
 
-def by_model(rows):
+def by_model(found):
     models = {}
-    for one in rows.values():
+    for one in found.values():
         model = models.setdefault(one["model"] or "null", {"responses": 0, "cache_write_1h_tokens": 0})
         model["responses"] += 1
         for kind in ("input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "output_tokens"):
@@ -382,12 +534,13 @@ def by_model(rows):
     return models
 
 
-def show(rows):
-    json.dump(by_model(rows), sys.stdout, indent=2, sort_keys=True)
+def show(home, extensions, storages, since):
+    result = by_model(total(home, extensions, storages, since)) | spoken(roots_of(home, extensions, storages))
+    json.dump(result, sys.stdout, indent=2, sort_keys=True)
     print()
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    show(total(sys.argv[1], ("saoudrizwan.claude-dev", "saoudrizwan.cline-nightly"), (".cline/data",), None))
+    show(sys.argv[1], ("saoudrizwan.claude-dev", "saoudrizwan.cline-nightly"), (".cline/data",), None)

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Count the tokens of every Codex response below a home folder, once each.
+"""Count the tokens, prompts and tool calls of Codex below a home folder, once each.
 
     count_codex.py HOME
 
-An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
-Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+An independent judge of llrem's rows: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...}, "tool_calls": {...}}; a missing model is
+called "null". Replies are not counted: nothing in the files says which items are of one response.
 """
 import collections
 import glob
 import concurrent.futures
+import io
 import json
 import math
 import os
@@ -18,6 +20,7 @@ import sys
 import threading
 
 import lines
+import rows
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)
 START = re.compile(r'\{"(?:timestamp|type|id|ordinal)"')  # how a record begins
@@ -257,14 +260,177 @@ class Rollout:
             yield held
 
 
+# ---------------------------------------------------------------- prompts and tool calls
+
+INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<INSTRUCTIONS>", "<turn_aborted>",
+            "<user_shell_command>", "<subagent_notification>", "<skill", "<permissions", "<recommended_plugins>",
+            "<codex_internal_context>", "<goal_context>", "<model_switch>", "<personality_spec>", "<realtime_delegation>",
+            "<image_resize_notice>", "<external_", "<collaboration_mode>")
+CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "image_generation_call",
+         "tool_search_call")
+REJECTED = re.compile(r"(?:^|\n)(exec command |patch )?rejected by user$|approval policy is Never; reject command")
+ABORTED = re.compile(r"(Wall time: .*\n)?(command )?aborted( by user)?( after [\d.]+s)?\s*$")
+FAILED = re.compile("Script failed|failed in sandbox|sandbox denied|command timed out|failed to parse function arguments"
+                    "|execution error|rejected by user approval settings|This action was rejected due to unacceptable risk")
+
+
+def payloads(rollout):
+    """(line, type, payload) of each record; bare items are response items."""
+    for number, record in rollout.lines:
+        if isinstance(record.get("payload"), dict):
+            yield number, record.get("type"), record["payload"]
+        elif "payload" not in record and isinstance(record.get("type"), str) and "record_type" not in record:
+            yield number, "response_item", record
+
+
+def own_part(rollout, by_thread):
+    """The payloads that were not copied from another thread."""
+    found = list(payloads(rollout))
+    others = [payload.get("id") for _, kind, payload in found if kind == "session_meta" and
+              text(payload.get("id")) not in (None, rollout.thread)]
+    if not rollout.is_child and not others:
+        return found
+    ordinals = {number: record.get("ordinal") for number, record in rollout.lines}
+    began = born(rollout.thread)
+    for place, (number, kind, payload) in enumerate(found):
+        if rollout.own_from is not None and count(ordinals[number]) >= count(rollout.own_from):
+            return found[place:]
+        if kind == "turn_context" or payload.get("type") in ("task_started", "turn_started"):
+            turn = born(text(payload.get("turn_id")))
+            if began is not None and turn is not None and turn >= began:
+                return found[place:]
+    origin = text(rollout.meta.get("forked_from_id")) or text(rollout.meta.get("parent_thread_id")) or (others or [None])[0]
+    mine = [one for one in found if one[1] != "session_meta"]
+    theirs = [one[1:] for one in payloads(by_thread[origin]) if one[1] != "session_meta"] if origin in by_thread else []
+    same = next((place for place, (one, other) in enumerate(zip(mine, theirs)) if one[1:] != other),
+                min(len(mine), len(theirs)))
+    return mine[same:]
+
+
+def said(content):
+    """The text of a message or a result."""
+    if isinstance(content, dict):
+        content = content.get("content")
+    found = content if isinstance(content, list) else [content]
+    return "\n".join(part if isinstance(part, str) else part.get("text") or "" for part in found
+                     if isinstance(part, (str, dict))).strip()
+
+
+def prompts(found, is_child):
+    """The texts of the prompts: those of events, or the messages of the person if no event tells of any."""
+    told, completed, written, given = [], [], [], []
+    for _, kind, payload in found:
+        item, what = table(payload.get("item")), payload.get("type")
+        if kind == "event_msg" and what == "user_message":
+            told.append(said(payload.get("message")))
+        elif kind == "event_msg" and what == "item_completed" and item.get("type") == "UserMessage":
+            completed.append(said(item.get("content")))
+        elif kind == "response_item" and what in (None, "message") and payload.get("role") == "user":
+            written.append(said(payload.get("content")))
+        elif kind == "response_item" and what == "agent_message" and is_child:
+            given.append(said(payload.get("content")))
+    return (told or completed or [words for words in written if not words.startswith(INJECTED)]) + given
+
+
+def statuses(found):
+    """How each tool call ended, in order."""
+    calls = {}
+    for number, kind, payload in found:
+        what, item = payload.get("type"), table(payload.get("item"))
+        name = text(payload.get("call_id")) or text(payload.get("id"))
+        last = max((key for key in calls if key[0] == name), key=lambda key: key[1], default=(name, number))
+        if kind == "response_item" and what in CALLS:
+            whole = what in ("web_search_call", "local_shell_call", "image_generation_call")
+            calls[name, number] = [STATES.get(payload.get("status"), "pending") if whole else "pending", None]
+        elif kind == "response_item" and what in ("function_call_output", "custom_tool_call_output"):
+            calls.setdefault(last, ["", None])[0] = ended(payload.get("output"))
+        elif kind == "response_item" and what == "tool_search_output":
+            calls.setdefault(last, ["", None])[0] = "ok"
+        elif kind == "event_msg" and what in ("exec_command_end", "patch_apply_end", "mcp_tool_call_end") and last in calls:
+            calls[last][1] = told_end(payload)
+        elif what == "item_completed" and item.get("type") in ("CommandExecution", "FileChange", "McpToolCall"):
+            last = max((key for key in calls if key[0] == item.get("id")), key=lambda key: key[1], default=None)
+            calls.setdefault(last or (item.get("id"), number), [STATES.get(item.get("status"), "pending"), None])
+    return [event if event and by_text not in ("rejected", "interrupted") else by_text for by_text, event in calls.values()]
+
+
+STATES = {"completed": "ok", "failed": "error", "incomplete": "error", "declined": "rejected"}
+
+
+def told_end(payload):
+    """How a call ended, by the event at its end."""
+    result = payload.get("result")
+    if payload.get("type") == "mcp_tool_call_end":
+        return "ok" if isinstance(result, dict) and "Ok" in result and table(result["Ok"]).get("is_error") is not True \
+            else "error"
+    if payload.get("status") == "declined":
+        return "rejected"
+    failed = payload.get("exit_code") if payload.get("type") == "exec_command_end" else payload.get("success") is False
+    return "error" if failed or payload.get("status") == "failed" else "ok"
+
+
+def ended(output):
+    """How a call ended, by the text of its result."""
+    words = said(output)
+    try:
+        inner = json.loads(words)
+    except ValueError:
+        inner = None
+    if isinstance(inner, dict) and isinstance(inner.get("metadata"), dict):
+        return "error" if inner["metadata"].get("exit_code") else "ok"
+    if REJECTED.search(words):
+        return "rejected"
+    if ABORTED.match(words):
+        return "interrupted"
+    code = re.search(r"^(?:Exit code:|Process exited with code) (-?\d+)", words.split("\nOutput:")[0], re.M)
+    failed = FAILED.match(words) or isinstance(output, dict) and output.get("success") is False
+    return "error" if failed or code and int(code[1]) else "ok"
+
+
+def documents(root):
+    """The items of the newest document of each session of the TypeScript program, by session."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(glob.escape(root), "sessions", "rollout-*.json"))):
+        with open(path, "rb") as file:
+            try:
+                document = lines.JSON.decode(file.read().decode("utf-8", "replace"))
+            except ValueError:
+                continue
+        if isinstance(document, dict) and isinstance(document.get("items"), list):
+            items = [item for item in document["items"] if isinstance(item, dict)]
+            found[table(document.get("session")).get("id")] = [(place, "response_item", item)
+                                                               for place, item in enumerate(items)]
+    return found
+
+
+def typed_alone(root, sessions, known):
+    """Typed prompts whose session left no rollout."""
+    for name in ("history.jsonl", "history.json"):
+        path = os.path.join(root, name)
+        with open(path, "rb") if os.path.isfile(path) else io.BytesIO() as file:
+            content = file.read().decode("utf-8", "replace")
+        values = [value for line in (content.split("\n") if name.endswith("l") else [content])
+                  for value in lines.objects(line, START)]
+        for entry in (one for value in values for one in (value if isinstance(value, list) else [value])):
+            words = text(table(entry).get("text")) or text(table(entry).get("command"))
+            is_known = entry.get("session_id") in sessions if words and "session_id" in entry else words in known
+            if words and not is_known and not words.startswith("/"):
+                yield words
+
+
 # ---------------------------------------------------------------- all together
 
 def total(home):
     homes = [os.path.join(home, ".codex"), *glob.glob(os.path.join(home, ".openclaw/agents/*/agent/codex-home"))]
     found = sorted((place, -os.path.getsize(path), path) for root in homes for place, path in rollouts(root))
     responses, uncertain = {}, []
+    by_thread = {}
     for _, _, path in found:
-        for key, certain, model, usage in Rollout(path).responses():
+        rollout = Rollout(path)
+        is_better = not path.endswith(".zst") and len(rollout.lines) > len(by_thread.get(rollout.thread, rollout).lines)
+        if is_better or rollout.thread not in by_thread:
+            by_thread[rollout.thread] = rollout
+        for key, certain, model, usage in rollout.responses():
             if certain:
                 responses.setdefault(key, (model, usage))
             else:
@@ -276,7 +442,15 @@ def total(home):
         models[model or "null"].update({"responses": 1, **tokens(usage)})
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens",
              "cache_write_1h_tokens", "output_tokens"]
-    return {model: {name: models[model][name] for name in order} for model in sorted(models)}
+    by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
+    parts = [(own_part(rollout, by_thread), rollout.is_child) for rollout in by_thread.values()]
+    for root in homes:
+        of_root = documents(root)
+        parts += [(items, False) for items in of_root.values()]
+        by_thread |= of_root
+    typed = [words for part, is_child in parts for words in prompts(part, is_child)]
+    typed += [words for root in homes for words in typed_alone(root, by_thread, set(typed))]
+    return by_model | rows.counted(["prompt"] * len(typed), [one for part, _ in parts for one in statuses(part)], ["prompt"])
 
 
 def main():

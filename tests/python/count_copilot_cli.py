@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Count the tokens of every GitHub Copilot CLI model call below a home folder, once each.
+"""Count the tokens, messages and tool calls of GitHub Copilot CLI below a home folder, once each.
 
     count_copilot_cli.py HOME
 
-An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
-Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null". A total counts as one.
+An independent judge of llrem's rows: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...}, "tool_calls": {...}}; a missing model is
+called "null". A total counts as one response.
 """
 import collections
 import datetime
@@ -18,6 +19,7 @@ import sys
 import urllib.parse
 
 import lines
+import rows
 
 LARGEST = 2**53 - 1
 FIELDS = ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"]
@@ -104,9 +106,9 @@ def joined(rows, first):
 def events(path):
     with open(path, "rb") as file:
         content = file.read()
-    rows = content.split(b"\n")
-    for number, line in enumerate(rows, 1):
-        line = joined(rows, number - 1) or line
+    parts = content.split(b"\n")
+    for number, line in enumerate(parts, 1):
+        line = joined(parts, number - 1) or line
         line = line.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
         for value in lines.objects(line.decode("utf-8", "replace").strip(), START):
             if isinstance(value, dict):
@@ -122,12 +124,12 @@ def transcripts(root):
             yield os.path.basename(path)[: -len(".jsonl")], path
 
 
-def store_rows(path):
+def store_rows(path, name="assistant_usage_events"):
     uri = "file:" + urllib.parse.quote(os.path.abspath(path)) + "?mode=ro&immutable=1"
     database = sqlite3.connect(uri, uri=True)
     database.row_factory = sqlite3.Row
     try:
-        return [dict(row) for row in database.execute("SELECT * FROM assistant_usage_events ORDER BY session_id, id")]
+        return [dict(row) for row in database.execute("SELECT * FROM %s ORDER BY session_id" % name)]
     except sqlite3.OperationalError:
         return []
     finally:
@@ -377,7 +379,115 @@ class Session:
                     self.rows.append(Row(identity, model, tokens, ended))
 
 
+# ---------------------------------------------------------------- messages and tool calls
+
+HIDDEN = ("skill-", "system", "agent-")
+INJECTED = ("<skill-context", "<reminder>", "<system_notification>")
+REJECTED = ("The user rejected this tool call", "Permission denied by user", "Denied by user via preToolUse hook prompt:")
+STOPPED = ("The execution of this tool, or a previous tool was interrupted.", "The pending permission request was cancelled")
+DECISIONS = {"denied-interactively-by-user": "rejected", "cancelled": "interrupted"}
+EXIT = re.compile(r"(?:exited|completed) with exit code (-?\d+)>")
+
+
+def ended(data, decision):
+    """How a call ended; a decision that is recorded counts before the text."""
+    result, error = table(data.get("result")), table(data.get("error"))
+    words = text(error.get("message")) or text(result.get("content")) or ""
+    if data.get("success") is False or error:
+        if decision and not decision.startswith("approved"):
+            return DECISIONS.get(decision, "error")
+        return "rejected" if words.startswith(REJECTED) else "interrupted" if words.startswith(STOPPED) else "error"
+    codes = [table(data.get("shellExecution")).get("exitCode")]
+    codes += [table(part).get("exitCode") for part in result.get("contents") or ()]
+    codes += EXIT.findall(text(result.get("content")) or "")[-1:]
+    return "error" if int(next((code for code in codes if code is not None), 0)) else "ok"
+
+
+class Spoken:
+    """Kinds of messages and statuses of calls, by the event that first tells of them."""
+
+    def __init__(self):
+        self.kinds, self.calls = {}, {}
+
+    def read(self, path):
+        opened, decisions, asked, decided = {}, {}, {}, set()
+        for number, event in events(path):
+            kind, data = event.get("type"), table(event.get("data"))
+            identity = text(event.get("id")) or (path, number)
+            name = text(data.get("toolCallId"))
+            if kind == "user.message" and isinstance(event.get("data"), dict):
+                said, source = text(data.get("content")) or "", text(data.get("source")) or ""
+                is_task = source.startswith("agent-") and text(event.get("agentId"))
+                hidden = source.startswith(HIDDEN) and not is_task or data.get("isAutopilotContinuation") is True
+                self.kinds.setdefault(identity, "other" if hidden or said.startswith(INJECTED) else "prompt")
+            elif kind == "assistant.message":
+                response = text(data.get("apiCallId")) or text(data.get("messageId")) or identity
+                self.kinds.setdefault(("reply", response), "reply")
+                requests = data.get("toolRequests")
+                for place, request in enumerate(requests if isinstance(requests, list) else ()):
+                    call = text(table(request).get("toolCallId"))
+                    if call:
+                        opened[call] = identity, place
+                        self.calls.setdefault(opened[call], "pending")
+            elif kind in ("tool.execution_start", "tool.user_requested", "subagent.started") and name not in opened:
+                opened[name] = identity
+                self.calls.setdefault(identity, "pending")
+            elif kind == "permission.requested":
+                asked[data.get("requestId")] = text(table(data.get("permissionRequest")).get("toolCallId"))
+            elif kind == "permission.completed":
+                call = name or asked.get(data.get("requestId"))
+                decisions[call] = decision = text(table(data.get("result")).get("kind")) or ""
+                if not decision.startswith("approved") and self.calls.get(opened.get(call)) == "pending":
+                    self.calls[opened[call]] = DECISIONS.get(decision, "error")
+                    decided.add(opened[call])
+            elif kind == "tool.execution_complete":
+                key = opened.get(name, identity)
+                if self.calls.get(key, "pending") == "pending" or key in decided:
+                    self.calls[key] = ended(data, decisions.get(name))
+                    decided.discard(key)
+
+    def read_chat(self, path, known):
+        """One document of the oldest versions; not if the session has events."""
+        with open(path, "rb") as file:
+            try:
+                chat = table(lines.JSON.decode(file.read().decode("utf-8", "replace")))
+            except ValueError:
+                return
+        session = text(chat.get("sessionId"))
+        for place, message in enumerate(chat.get("chatMessages") or () if session and session not in known else ()):
+            role, name = message.get("role"), (session, message.get("tool_call_id"))
+            self.kinds[session, place] = {"user": "prompt", "assistant": "reply"}.get(role, "other")
+            for call in message.get("tool_calls") or ():
+                self.calls[session, call.get("id")] = "pending"
+            if role == "tool":
+                words = text(message.get("content")) or ""
+                code = EXIT.findall(words)[-1:]
+                self.calls[name] = "rejected" if words.startswith(REJECTED) else "error" if code and int(code[0]) else "ok"
+
+    def read_turns(self, path, known):
+        """What the database has of sessions without events."""
+        for row in store_rows(path, "turns"):
+            if row["session_id"] not in known:
+                for kind, column in (("prompt", "user_message"), ("reply", "assistant_response")):
+                    self.kinds[row["session_id"], row["turn_index"], kind] = kind if row[column] else "other"
+
+
 # ---------------------------------------------------------------- all together
+
+def spoken(home):
+    found, known = Spoken(), set()
+    roots = (os.path.join(home, ".copilot"), os.path.join(home, ".copilot-cli"))
+    for root in roots:
+        for session, path in transcripts(root):
+            found.read(path)
+            known.add(session)
+    for root in roots:
+        for path in sorted(glob.glob(os.path.join(glob.escape(root), "history-session-state", "session_*.json"))):
+            found.read_chat(path, known)
+        if os.path.isfile(os.path.join(root, "session-store.db")):
+            found.read_turns(os.path.join(root, "session-store.db"), known)
+    return rows.counted(found.kinds.values(), found.calls.values())
+
 
 def total(home):
     roots = [os.path.join(home, ".copilot"), os.path.join(home, ".copilot-cli")]
@@ -412,9 +522,9 @@ def total(home):
                     if row.ended[0] is None or first <= math.floor(row.ended[0]) + 1:
                         continue
                 counted.setdefault(row.identity, row)
-    for session, rows in stored.items():
+    for session, of_session in stored.items():
         recorded = [file.recorded_since[0] or 0 for file in sessions.get(session, []) if file.recorded_since]
-        for identity, (row, tokens) in rows.items():
+        for identity, (row, tokens) in of_session.items():
             created = moment(row["created_at"])
             if recorded and (created is None or min(recorded) <= math.floor(created) + 1):
                 continue
@@ -430,5 +540,5 @@ def total(home):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    json.dump(total(sys.argv[1]), sys.stdout, indent=2)
+    json.dump(total(sys.argv[1]) | spoken(sys.argv[1]), sys.stdout, indent=2)
     print()

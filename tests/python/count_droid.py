@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Count the tokens of every Droid session below a home folder, once each.
+"""Count the tokens, messages and tool calls of every Droid session below a home folder, once each.
 
     count_droid.py HOME
 
-An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
-Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+An independent judge of llrem's rows: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...}, "tool_calls": {...}}; a missing model is
+called "null".
 """
 import collections
 import glob
@@ -15,6 +16,7 @@ import re
 import sys
 
 import lines
+import rows
 
 START = re.compile(r'\{"type"')  # how a record begins
 LARGEST = 2**53 - 1  # no whole number beyond this is exact
@@ -215,6 +217,90 @@ def is_session(path):
     return b'"session_start"' in head or b'"message":{' in head
 
 
+# ---------------------------------------------------------------- messages and tool calls
+
+REJECTED = re.compile(r"(rejected|denied|cancelled|canceled) by (the )?user|User (rejected|denied|cancelled|canceled)", re.I)
+STOPPED = re.compile(r"(?:Error: )?(Request|Tool|Command|Execution).{0,20} (was )?(interrupted|aborted)", re.I)
+
+
+def blocks(message):
+    content = message.get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def kind(message):
+    if message.get("role") == "assistant":
+        return "reply" if is_reply(message) else "other"
+    found = blocks(message)
+    said = "\n".join(texts_of(message.get("content")))
+    typed = re.sub(r"<system-reminder>.*?(</system-reminder>|$)", "", said, flags=re.S).strip()
+    others = [block for block in found if block.get("type") in ("image", "document")]
+    is_hidden = message.get("visibility") in ("user_only", "llm_only") or text(message.get("hookEventName"))
+    has_results = any(block.get("type") == "tool_result" for block in found)
+    is_typed = message.get("role") != "system" and not is_hidden and (typed or others and not has_results)
+    is_programs = typed.startswith(("Request interrupted", "[Request interrupted", "BYOK Error:"))
+    return "prompt" if is_typed and not is_programs else "other"
+
+
+def ended(said, is_error):
+    """How a call ended, by its result."""
+    code = re.search(r'(?:\(exit code:|"exitCode":|\[Process exited with code) ?(-?\d+)', said)
+    failed = is_error is True or is_error is None and said.startswith("Error:") or code and int(code[1])
+    if failed and REJECTED.search(said[:300]):
+        return "rejected"
+    return "interrupted" if failed and STOPPED.match(said) else "error" if failed else "ok"
+
+
+def shown(value):
+    return value if isinstance(value, str) else "\n".join(texts_of(value)) if isinstance(value, list) else json.dumps(value)
+
+
+class Spoken:
+    """Messages by identity, and calls by the program's id."""
+
+    def __init__(self):
+        self.kinds, self.calls, self.sessions = {}, {}, set()
+
+    def session(self, path):
+        opened = {}
+        for place, record in enumerate(records(path)):
+            if record.get("type") == "session_start":
+                self.sessions.add(text(record.get("id")) or os.path.basename(path)[:-len(".jsonl")])
+            message = record.get("message")
+            if record.get("type") != "message" or not isinstance(message, dict):
+                continue
+            self.sessions.add(os.path.basename(path)[:-len(".jsonl")])
+            name = text(record.get("id")) or text(message.get("id"))
+            identity = (name, record.get("timestamp")) if name else (path, place)
+            self.kinds.setdefault(identity, kind(message))
+            for at, block in enumerate(blocks(message)):
+                if block.get("type") == "tool_use":
+                    call = opened[block.get("id")] = identity, at
+                    self.calls.setdefault(call, "pending")
+                elif block.get("type") == "tool_result":
+                    name = text(block.get("tool_use_id"))
+                    call = opened.get(name, (identity, at)) if name else (identity, at)
+                    if self.calls.get(call, "pending") == "pending":
+                        self.calls[call] = ended(shown(block.get("content")), block.get("is_error"))
+
+    def capture(self, path):
+        session, answered = os.path.basename(path)[:-len(".jsonl")], False
+        for place, record in enumerate(records(path)):
+            session = text(record.get("session_id")) or text(record.get("sessionId")) or session
+            if session in self.sessions:
+                continue
+            identity = session, text(record.get("toolCallId")) or text(record.get("id")) or (path, place)
+            if record.get("type") == "message":
+                self.kinds[identity] = {"user": "prompt", "assistant": "reply"}.get(record.get("role"), "other")
+                answered = record.get("role") == "assistant"
+            elif record.get("type") == "completion" and text(record.get("finalText")) and not answered:
+                self.kinds[identity] = "reply"
+            elif record.get("type") == "tool_call":
+                self.calls.setdefault(identity, "pending")
+            elif record.get("type") == "tool_result" and self.calls.get(identity, "pending") == "pending":
+                self.calls[identity] = ended(shown(record.get("value")), record.get("isError"))
+
+
 # ---------------------------------------------------------------- all together
 
 def files(home):
@@ -259,7 +345,14 @@ def main():
     for model, tokens in all_usage(sys.argv[1]).values():
         models[model or "null"].update({"responses": 1, **tokens})
     order = ["responses"] + KINDS
-    json.dump({model: {name: models[model][name] for name in order} for model in sorted(models)}, sys.stdout, indent=2)
+    by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
+    spoken = Spoken()
+    sessions, captures = files(sys.argv[1])
+    for path in sessions:
+        spoken.session(path)
+    for path in captures:
+        spoken.capture(path)
+    json.dump(by_model | rows.counted(spoken.kinds.values(), spoken.calls.values()), sys.stdout, indent=2)
     print()
 
 

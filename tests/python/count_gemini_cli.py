@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Count the tokens of every Gemini CLI response below a home folder, once each.
+"""Count the tokens, messages and tool calls of Gemini CLI below a home folder, once each.
 
     count_gemini_cli.py HOME
 
-An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
-Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+An independent judge of llrem's rows: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...}, "tool_calls": {...}}; a missing model is
+called "null".
 """
 import collections
+import glob
 import json
 import math
 import os
@@ -14,6 +16,7 @@ import re
 import sys
 
 import lines
+import rows
 
 START = re.compile(r'\{"(?:id|\$set|sessionId|\$rewindTo)"')  # how a record begins
 LARGEST = 2**53 - 1  # Gemini CLI is JavaScript: no whole number beyond this is exact
@@ -114,7 +117,7 @@ def messages_of(record):
     """Every version of a message that a record holds."""
     if isinstance(record.get("$rewindTo"), str):
         return
-    if isinstance(record.get("id"), (str, int)) or record.get("type") in REPLIES:
+    if isinstance(record.get("id"), (str, int)) or record.get("type") in ("user", *REPLIES):
         yield record
         return
     inner = record["$set"] if isinstance(record.get("$set"), dict) else record
@@ -124,8 +127,8 @@ def messages_of(record):
     yield from (message for message in found if isinstance(message, dict)) if isinstance(found, list) else ()
 
 
-def responses(path, parent):
-    """The responses of one chat: {identity: (numbers, model)}. The last version with tokens tells them."""
+def messages(path, parent):
+    """The session of one chat, and its messages: {identity: all versions}."""
     stem, extension = os.path.splitext(os.path.basename(path))
     with open(path, "rb") as file:
         content = file.read()
@@ -135,44 +138,113 @@ def responses(path, parent):
     else:
         records = list(records_of_lines(content))
     session = None
-    found = {}
+    found = collections.defaultdict(list)
     for record in records:
         for place in (record, record.get("$set") if isinstance(record.get("$set"), dict) else {}):
             if not session and not record.get("id") and isinstance(place.get("sessionId"), str):
                 session = place["sessionId"] or None
         for message in messages_of(record):
-            is_reply = message.get("type") in REPLIES or message.get("type") == "message_update"
-            identity = message.get("id")
-            if not is_reply or not identity:
-                continue
-            numbers, model = found.get(str(identity), (None, None))
-            if isinstance(message.get("model"), str) and message["model"]:
-                model = message["model"]
-            found[str(identity)] = (billed(message.get("tokens")) or numbers, model)
+            found[str(message.get("id") or "line %d" % len(found))].append(message)
     if extension == ".json" and not session:
-        return {}
+        return None, {}
     session = session or stem
     if parent:
         session = parent + "/" + stem
     elif session.startswith("a2a-server"):
         session = stem
-    return {identity if UUID.fullmatch(identity) else (session, identity): told
-            for identity, told in found.items() if told[0]}
+    return session, {identity if UUID.fullmatch(identity) else (session, identity): versions
+                     for identity, versions in found.items()}
+
+
+def response(versions):
+    """(numbers, model) of a reply, or None. The last version with tokens tells them."""
+    numbers, model = None, None
+    for message in versions:
+        if message.get("type") in (*REPLIES, "message_update"):
+            numbers = billed(message.get("tokens")) or numbers
+            if isinstance(message.get("model"), str) and message["model"]:
+                model = message["model"]
+    return (numbers, model) if numbers else None
+
+
+# ---------------------------------------------------------------- messages and tool calls
+
+SYNTHETIC = "Binary content received. Proceeding with analysis."
+THANKS = "Got it. Thanks for the additional context!"
+INJECTED = ("<session_context>", "<hook_context>", "/", "?", "I ran the following shell command:")
+DENIED = ("Reason: User denied execution.", "Reason: User did not allow tool call")
+STOPPED = ("Command was cancelled by user before it could start", "Command cancelled by user.")
+
+
+def parts(content):
+    """Text parts, and how many others there are."""
+    found = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else part["text"] for part in found
+             if isinstance(part, str) or isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return texts, [part for part in found if isinstance(part, dict) and not isinstance(part.get("text"), str)]
+
+
+def kind(versions):
+    replies = [message for message in versions if message.get("type") in REPLIES]
+    message = (replies or versions)[-1]
+    texts, others = parts(message.get("displayContent") or message.get("content"))
+    said = "".join(texts).strip()
+    if message.get("type") == "user":
+        is_result = others and not said and all("functionResponse" in part for part in others)
+        is_injected = said.startswith(INJECTED) or "<state_snapshot>" in said
+        return "prompt" if not is_result and not is_injected else "other"
+    return "reply" if message.get("type") in REPLIES and said not in (SYNTHETIC, THANKS) else "other"
+
+
+def status(call):
+    said = json.dumps([call.get("result"), call.get("resultDisplay")], ensure_ascii=False)
+    if call.get("status") == "cancelled":
+        return "rejected" if any(words in said for words in DENIED) else "interrupted"
+    if call.get("status") == "error":
+        return "error"
+    if call.get("status") != "success":
+        return "pending"
+    if any(words in said for words in STOPPED):
+        return "interrupted"
+    failed = re.search(r"Exit Code: (?!0\b)|Signal: [1-9]", said)
+    return "error" if call.get("name") == "run_shell_command" and failed else "ok"
+
+
+def typed_alone(home, sessions):
+    """Typed prompts whose session left no chat, in the form of messages."""
+    for path in sorted(glob.glob(os.path.join(glob.escape(home), ".gemini/tmp/*/logs.json"))):
+        with open(path, "rb") as file:
+            typed = lines.JSON.decode(sound(file.read()))
+        for entry in typed if isinstance(typed, list) else ():
+            if isinstance(entry, dict) and entry.get("type") == "user" and entry.get("sessionId") not in sessions:
+                if isinstance(entry.get("message"), str):
+                    yield {"type": "user", "content": entry["message"]}
 
 
 def total(home):
-    copies = collections.defaultdict(list)
+    copies, ended, sessions = collections.defaultdict(list), collections.defaultdict(list), set()
     for path, parent in sorted(chats(home), key=lambda chat: (not chat[0].endswith(".jsonl"), chat[0])):
-        for identity, told in responses(path, parent).items():
-            copies[identity].append(told)
+        session, found = messages(path, parent)
+        sessions.add(session)
+        for identity, versions in found.items():
+            copies[identity].append(versions)
+            for message in versions:
+                of_message = message.get("toolCalls")
+                for call in of_message if isinstance(of_message, list) else ():
+                    if isinstance(call, dict):
+                        ended[session, call.get("id") or identity].append(status(call))
     models = collections.defaultdict(collections.Counter)
-    for told in copies.values():
-        numbers = max((numbers for numbers, _ in told), key=lambda numbers: numbers["output_tokens"])
-        model = told[0][1] or "null"
-        models[model].update({"responses": 1, **numbers})
+    for identity, found in copies.items():
+        told = [one for one in map(response, found) if one]
+        if told:
+            numbers = max((numbers for numbers, _ in told), key=lambda numbers: numbers["output_tokens"])
+            models[told[0][1] or "null"].update({"responses": 1, **numbers})
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens",
              "cache_write_1h_tokens", "output_tokens"]
-    return {model: {name: models[model][name] for name in order} for model in sorted(models)}
+    by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
+    kinds = [kind(found[0]) for found in copies.values()] + [kind([entry]) for entry in typed_alone(home, sessions)]
+    calls = [next((one for one in reversed(told) if one != "pending"), "pending") for told in ended.values()]
+    return by_model | rows.counted(kinds, calls)
 
 
 if __name__ == "__main__":

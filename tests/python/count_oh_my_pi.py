@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count the tokens of every model call that Oh My Pi recorded below a home folder, once each.
+"""Count the tokens, messages and tool calls that Oh My Pi recorded below a home folder, once each.
 
     count_oh_my_pi.py HOME
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count the tokens of every model call that OpenClaw recorded below a home folder, once each.
+"""Count the tokens, messages and tool calls that OpenClaw recorded below a home folder, once each.
 
     count_openclaw.py HOME
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count the tokens of every model call that OpenCode recorded below a home folder, once each.
+"""Count the tokens, messages and tool calls that OpenCode recorded below a home folder, once each.
 
     count_opencode.py HOME
 
@@ -11,9 +11,12 @@ tokens and cost of the original, or a cost of 0: they are counted in the session
 import json
 import math
 import os
+import re
 import sqlite3
 import sys
 import urllib.parse
+
+import rows
 
 KINDS = ("input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens")
 
@@ -73,7 +76,7 @@ def moment(value):
 class Session:
     def __init__(self, name, version=None, created=None):
         self.name, self.version, self.created = name, version, created
-        self.messages = {}
+        self.messages, self.slug = {}, None
 
     def order(self):
         return (self.created or 0, self.name)
@@ -82,6 +85,7 @@ class Session:
 class Home:
     def __init__(self):
         self.sessions = {}
+        self.kinds, self.statuses = [], []  # the Go program's
 
     def session(self, name, version=None, created=None):
         session = self.sessions.setdefault(name, Session(name))
@@ -161,7 +165,8 @@ def read_database(home, path):
             for row in connection.execute(f"SELECT * FROM {table}") if table in tables else []:
                 keys = row.keys()
                 version = row["version"].decode() if "version" in keys else None
-                home.session(row["id"].decode(), version, moment(row["time_created"]))
+                session = home.session(row["id"].decode(), version, moment(row["time_created"]))
+                session.slug = row["slug"].decode() if "slug" in keys and row["slug"] else session.slug
                 if "fork_boundary" in keys and row["fork_session_id"] is not None:
                     copied[row["id"].decode()] = row["fork_session_id"].decode(), row["fork_boundary"]
         parts = {}
@@ -173,7 +178,8 @@ def read_database(home, path):
         for row in connection.execute("SELECT id, session_id, data FROM message") if "message" in tables else []:
             name = row["session_id"].decode()
             if name not in events:
-                data = load_object(row["data"]) or {}
+                role = re.search(r'"role"\s*:\s*"(\w+)"', (row["data"] or b"").decode("utf-8", "replace"))
+                data = load_object(row["data"]) or ({"role": role[1]} if role else {})
                 add_message(home.session(name), row["id"].decode(), data, parts.get(row["id"], []))
         for name, rows in events.items():
             origin, boundary = copied.get(name, (None, None))
@@ -185,12 +191,18 @@ def read_database(home, path):
                     model = child(data, "model")
                     data = {"role": "assistant", "modelID": model.get("id"), "providerID": model.get("providerID"), "isEvent": True, **data}
                     add_message(home.session(name), row["id"].decode(), data, [])
+                elif row["type"] in (b"user", b"shell") and data is not None:
+                    data = {"role": row["type"].decode(), "isEvent": True, **data}
+                    add_message(home.session(name), row["id"].decode(), data, [])
     finally:
         connection.close()
 
 
 def read_go(home, connection):
-    """Only a session's cost: a call without tokens."""
+    """Messages, and of the calls only a session's cost: a call without tokens."""
+    kinds, statuses = go_messages(connection)
+    home.kinds += kinds
+    home.statuses += statuses
     for row in connection.execute("SELECT id, cost FROM sessions"):
         if row["cost"] and row["cost"] > 0:
             query = "SELECT model FROM messages WHERE session_id = ? AND role IN ('user', 'assistant') AND model != '' ORDER BY created_at"
@@ -266,6 +278,106 @@ def total(home):
     return result
 
 
+# ---------------------------------------------------------------- messages and tool calls
+
+REJECTED = ("The user rejected permission to use this specific tool call", "The user dismissed this question",
+            "Error: The user rejected permission to use this specific tool call")
+
+
+def parts_of(data, parts):
+    """The parts of a message in their order; the first versions and 2.x have them in the message."""
+    inside = data.get("content") if data.get("isEvent") else data.get("parts")
+    return [part for part in (inside if isinstance(inside, list) else []) if isinstance(part, dict)] + \
+        [part for _, part in sorted(parts.items())]
+
+
+def said(data, parts):
+    """The text of a message that was sent."""
+    texts = [part.get("text") for part in parts if part.get("type") == "text" and part.get("ignored") is not True]
+    return "\n\n".join(text for text in [data.get("text"), *texts] if isinstance(text, str))
+
+
+def kind(data, parts, before):
+    """The kind of a message; `before` is the last prompt, if a compaction stands between."""
+    types = [part.get("type") for part in parts]
+    texts = [part for part in parts if part.get("type") == "text"]
+    if data.get("role") not in (None, "assistant", "shell"):  # a role that is not known is the person's
+        is_program = all(part.get("synthetic") is True for part in texts) if texts else "tool" in types
+        is_again = before is not None and before == said(data, parts)
+        return "other" if is_program or is_again or "compaction" in types or "subtask" in types else "prompt"
+    if data.get("role") != "assistant" or data.get("summary") is True:
+        return "other"
+    error = child(data, "error") or child(child(data, "metadata"), "error")
+    is_failed = error and not said(data, parts) and "tool" not in types
+    return "other" if error.get("name") == "MessageAbortedError" or is_failed else "reply"
+
+
+def status(part, is_aborted):
+    """How the call of a part ended; a command that ran in an aborted answer was stopped with it."""
+    state = part.get("state") if isinstance(part.get("state"), dict) else child(part, "toolInvocation")
+    state = {"status": part["state"], **state} if isinstance(part.get("state"), str) else state
+    meta = child(state, "metadata") or child(state, "structured")
+    words = str(state.get("error") or child(state, "error").get("message") or "")
+    if meta.get("interrupted") is True or "Tool execution aborted" in words:
+        return "interrupted"
+    if state.get("status") in ("completed", "result") or state.get("state") == "result":
+        if "User aborted the command" in str(state.get("output")):
+            return "interrupted"
+        return "error" if number(meta.get("exit")) or part.get("tool") == "invalid" else "ok"
+    if state.get("status") == "error":
+        return "rejected" if any(start in words for start in REJECTED) else "error"
+    return "interrupted" if is_aborted and state.get("status") == "running" else "pending"
+
+
+def go_messages(connection):
+    """Kinds of messages and statuses of calls of the Go program."""
+    kinds, calls = [], {}
+    for row in connection.execute("SELECT * FROM messages ORDER BY session_id, created_at"):
+        parts = load(row["parts"])
+        if not isinstance(parts, list):
+            continue
+        parts = [part for part in parts if isinstance(part, dict)]
+        is_canceled = any(child(part, "data").get("reason") == "canceled" for part in parts)
+        kinds.append({b"user": "prompt", b"assistant": "other" if is_canceled else "reply"}.get(row["role"], "other"))
+        for part in parts:
+            data = child(part, "data")
+            if part.get("type") == "tool_call":
+                calls.setdefault((row["session_id"], data.get("id")), "pending")
+            elif part.get("type") == "tool_result":
+                is_refused = "permission denied" in str(data.get("content"))
+                failed = data.get("is_error") is True
+                calls[row["session_id"], data.get("tool_call_id")] = "rejected" if is_refused else "error" if failed else "ok"
+    return kinds, list(calls.values())
+
+
+def spoken(home, tasks=()):
+    """Kinds of messages and statuses of calls. What a fork copied is its origin's; what Kilo Code moved here, its task's."""
+    owners, kinds, statuses = {}, list(home.kinds), list(home.statuses)
+    for session in sorted(home.sessions.values(), key=Session.order):
+        before, compacted = None, False
+        for name, (data, parts) in sorted(session.messages.items(), key=lambda item: moment(child(item[1][0], "time").get("created")) or 0):
+            found = parts_of(data, parts)
+            answers = {"step-start", "step-finish", "tool", "reasoning"} & {part.get("type") for part in found}
+            data = {"role": "assistant" if answers else "user", **data} if found else data
+            created = moment(child(data, "time").get("created"))
+            model, cost = data.get("modelID") or child(data, "model").get("modelID"), number(data.get("cost"))
+            earlier = owners.setdefault((created, data.get("role"), model, said(data, found)), [])
+            is_copy = any(other != session.name and cost in (None, 0, paid) for other, paid in earlier)
+            if created and is_copy or session.slug in tasks and model == "legacy":
+                continue
+            earlier.append((session.name, cost))
+            one = kind(data, found, before if compacted else None)
+            compacted = compacted or any(part.get("type") == "compaction" for part in found)
+            if one == "prompt":
+                before, compacted = said(data, found), False
+            kinds.append(one)
+            is_aborted = child(data, "error").get("name") == "MessageAbortedError"
+            statuses += [status(part, is_aborted) for part in found if part.get("type") in ("tool", "tool-invocation")]
+            if data.get("role") == "shell":
+                statuses.append("ok")
+    return rows.counted(kinds, statuses)
+
+
 def databases(root, programs):
     for name in sorted(os.listdir(root)) if os.path.isdir(root) else []:
         if any(name == f"{program}.db" or (name.startswith(f"{program}-") and name.endswith(".db")) for program in programs):
@@ -297,5 +409,6 @@ def read_home(path):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    json.dump(total(read_home(sys.argv[1])), sys.stdout, indent=2)
+    found = read_home(sys.argv[1])
+    json.dump(total(found) | spoken(found), sys.stdout, indent=2)
     print()

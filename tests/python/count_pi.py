@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Count the tokens of every model call that pi recorded below a home folder, once each.
+"""Count the tokens, messages and tool calls that pi recorded below a home folder, once each.
 
     count_pi.py HOME
 
-An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
-Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+An independent judge of llrem's rows: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...}, "tool_calls": {...}}; a missing model is
+called "null".
 Oh My Pi and OpenClaw write the same lines: their scripts use the functions below.
 """
 import collections
@@ -16,6 +17,7 @@ import re
 import sys
 
 import lines
+import rows
 
 START = re.compile(r'\{"type"')  # how a record begins
 ORDER = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
@@ -132,9 +134,65 @@ def calls(entry, billed=lambda message: True, spoken=None):
         yield kind, model, tokens(entry["usage"], None, text(entry.get("provider")) if kind == "usage" else None)
 
 
+# ---------------------------------------------------------------- messages and tool calls
+
+REFUSED = re.compile(r"\b(denied|blocked|rejected|declined|refused|cancelled) by (the )?user|user (denied|rejected|declined)", re.I)
+STOPPED = re.compile(r"(Operation|Command|Tool|Tool call|Tool execution) (was )?aborted|Skipped due to queued user message", re.I)
+
+
+def said(content):
+    parts = content if isinstance(content, list) else [{"text": content}]
+    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def kind(entry):
+    message = entry.get("message")
+    if entry.get("type") != "message" or not isinstance(message, dict):
+        return "other"
+    if message.get("role") == "user":  # OpenClaw's program speaks as well
+        return "other" if said(message.get("content")).startswith("Read HEARTBEAT.md") else "prompt"
+    is_reply = message.get("role") == "assistant" and message.get("stopReason") not in ("error", "aborted")
+    return "reply" if is_reply and not is_mirror(message) else "other"
+
+
+def ended(message):
+    """How the call of a result ended."""
+    details = message.get("details") if isinstance(message.get("details"), dict) else {}
+    words = said(message.get("content"))
+    if message.get("isError") is True and len(words) < 300 and REFUSED.search(words):
+        return "rejected"
+    if message.get("isError") is True and STOPPED.search(words):
+        return "interrupted"
+    return "error" if message.get("isError") is True or number(details.get("exitCode")) else "ok"
+
+
+class Calls:
+    """Tool calls of all transcripts. A provider's ids are only unique within a reply."""
+
+    def __init__(self):
+        self.ended = {}
+
+    def add(self, key, message, opened):
+        """Adds the calls of an entry; `opened` has the calls of its transcript by the provider's id."""
+        content = message.get("content")
+        if message.get("role") == "assistant":
+            for place, block in enumerate(content if isinstance(content, list) else ()):
+                if isinstance(block, dict) and block.get("type") == "toolCall":
+                    call = opened[block.get("id")] = key, place
+                    is_stopped = message.get("stopReason") in ("aborted", "error")
+                    self.ended.setdefault(call, "interrupted" if is_stopped else "pending")
+        elif message.get("role") == "toolResult":
+            call = opened.get(message.get("toolCallId"), (key, "result"))
+            if self.ended.get(call, "pending") == "pending":
+                self.ended[call] = ended(message)
+        elif message.get("role") in ("bashExecution", "pythonExecution"):
+            stopped = message.get("cancelled") is True
+            self.ended[key, "own"] = "interrupted" if stopped else "ok" if number(message.get("exitCode")) == 0 else "error"
+
+
 def total(transcripts, billed=lambda message: True):
     """Sums over transcripts, each a list of entries. A call is counted where it is found first."""
-    found = {}
+    found, kinds, tools = {}, {}, Calls()
     transcripts = [list(transcript) for transcript in transcripts]
     migrated = set()
     for transcript in transcripts:
@@ -142,7 +200,7 @@ def total(transcripts, billed=lambda message: True):
         if header.get("provider"):
             migrated.update(identity(entry)[1:] for entry in transcript if entry.get("id"))
     for place, transcript in enumerate(transcripts):
-        repeats, spoken = collections.Counter(), None
+        repeats, spoken, opened = collections.Counter(), None, {}
         for line, entry in enumerate(transcript):
             name, at, of_message, role = identity(entry)
             if entry.get("type") == "session":
@@ -159,12 +217,16 @@ def total(transcripts, billed=lambda message: True):
                 key = (name, at)
             if key not in found:
                 found[key] = list(calls(entry, billed, spoken))
+                kinds[key] = kind(entry)
+            if isinstance(entry.get("message"), dict):
+                tools.add(key, entry["message"], opened)
     models = collections.defaultdict(collections.Counter)
     for made in found.values():
         for _, model, numbers in made:
             if any(numbers.values()):
                 models[model or "null"].update({"responses": 1, **numbers})
-    return {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
+    by_model = {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
+    return by_model | rows.counted(kinds.values(), tools.ended.values())
 
 
 def below(sessions):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Count the tokens of every Qwen Code response below a home folder, once each.
+"""Count the tokens, messages and tool calls of Qwen Code below a home folder, once each.
 
     count_qwen_code.py HOME
 
-An independent judge of llrem's `usage` table: standard library only, everything in memory, no cleverness.
-Prints JSON {model: {"responses": n, "input_tokens": n, ...}}; a missing model is called "null".
+An independent judge of llrem's rows: standard library only, everything in memory, no cleverness.
+Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...}, "tool_calls": {...}}; a missing model is
+called "null".
 """
 import collections
 import glob
@@ -15,6 +16,7 @@ import os
 import sys
 
 import lines
+import rows
 
 LARGEST = 2**53 - 1  # Qwen Code is JavaScript: no whole number beyond this is exact
 START = re.compile(r'\{"uuid"')  # how a record begins
@@ -45,36 +47,100 @@ def billed(usage):
             "cache_write_1h_tokens": 0, "output_tokens": output}
 
 
-def responses(path):
-    """(identity, model, numbers) of the model's lines of one file."""
+def records_of(path):
+    """(line, record) of each record of one file."""
     with open(path, "rb") as file:
         content = file.read().replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")
     for number, line in enumerate(content.split(b"\n"), 1):
         for record in lines.objects(line.decode("utf-8", "replace"), START):
-            if not isinstance(record, dict) or record.get("type") != "assistant":
-                continue
-            usage = record.get("usageMetadata")
-            numbers = billed(usage) if isinstance(usage, dict) else {}
-            if any(numbers.values()):
-                yield record.get("uuid") or (path, number), record.get("model") or "null", numbers
+            if isinstance(record, dict):
+                yield number, record
+
+
+def responses(path):
+    """(identity, model, numbers) of the model's lines of one file."""
+    for number, record in records_of(path):
+        usage = record.get("usageMetadata")
+        numbers = billed(usage) if record.get("type") == "assistant" and isinstance(usage, dict) else {}
+        if any(numbers.values()):
+            yield record.get("uuid") or (path, number), record.get("model") or "null", numbers
+
+
+def parts(record):
+    message = record.get("message")
+    found = message.get("parts") if isinstance(message, dict) else None
+    return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
+
+
+def kind(record):
+    typed = (None, "mid_turn_user_message", "agent_launch_prompt")
+    if record.get("type") == "user":
+        return "prompt" if record.get("subtype") in typed else "other"
+    return "reply" if record.get("type") == "assistant" else "other"
+
+
+def ended(record, response, decision):
+    """How a call ended: by the line's result, or the answer itself where there is none."""
+    told = record.get("toolCallResult") if isinstance(record.get("toolCallResult"), dict) else {}
+    answer = response.get("response") if isinstance(response.get("response"), dict) else {}
+    said = json.dumps([answer, told.get("resultDisplay")], ensure_ascii=False)
+    if decision == "reject":
+        return "rejected"
+    if told.get("status") == "cancelled":
+        return "rejected" if re.search(r"User (denied|declined|rejected|did not allow)", said) else "interrupted"
+    if told.get("status") == "error" or not told.get("status") and "error" in answer:
+        return "error"
+    code = re.search(r"Exit Code: (-?\d+)", said)
+    return "error" if code and int(code[1]) else "ok"
+
+
+def spoken(paths):
+    """Kinds of messages and statuses of calls. What a fork copied has the same uuid and line."""
+    kinds, calls = {}, {}
+    for path in paths:
+        opened, decisions = {}, {}
+        found = list(records_of(path))
+        for _, record in found:
+            payload = record.get("systemPayload") if isinstance(record.get("systemPayload"), dict) else {}
+            event = payload.get("uiEvent") if isinstance(payload.get("uiEvent"), dict) else {}
+            if event.get("event.name") == "qwen-code.tool_call":
+                decisions[event.get("call_id")] = event.get("decision")
+        for number, record in found:
+            same = {name: record[name] for name in ("type", "subtype", "message", "usageMetadata") if name in record}
+            identity = record.get("uuid") or (path, number), json.dumps(same, sort_keys=True)
+            kinds[identity] = kind(record)
+            for place, part in enumerate(parts(record)):
+                call, answer = part.get("functionCall"), part.get("functionResponse")
+                if isinstance(call, dict) and record.get("type") == "assistant":
+                    key = opened[call.get("id") or call.get("name")] = identity[0], call.get("id") or (number, place)
+                    calls.setdefault(key, "pending")
+                elif isinstance(answer, dict) and record.get("type") == "tool_result":
+                    name = answer.get("id") or answer.get("name")
+                    key = opened.get(name, (identity, place))
+                    if calls.get(key, "pending") == "pending":
+                        calls[key] = ended(record, answer, decisions.get(name))
+    return rows.counted(kinds.values(), calls.values())
+
+
+def files(home):
+    found = [path for place in PLACES for path in sorted(glob.glob(os.path.join(glob.escape(home), ".qwen/projects/*", place)))]
+    return [path for path in found if os.path.basename(path).count(".") == 1]  # others are kept beside a session
 
 
 def total(home):
     fullest = {}  # several lines with one uuid are one response
-    for place in PLACES:
-        for path in sorted(glob.glob(os.path.join(glob.escape(home), ".qwen/projects/*", place))):
-            if os.path.basename(path).count(".") > 1:
-                continue  # kept beside a session, as <session>.ledger.jsonl
-            for identity, model, numbers in responses(path):
-                known = fullest.get(identity)
-                if known is None or numbers["output_tokens"] >= known[1]["output_tokens"]:
-                    fullest[identity] = (model, numbers)
+    for path in files(home):
+        for identity, model, numbers in responses(path):
+            known = fullest.get(identity)
+            if known is None or numbers["output_tokens"] >= known[1]["output_tokens"]:
+                fullest[identity] = (model, numbers)
     models = collections.defaultdict(collections.Counter)
     for model, numbers in fullest.values():
         models[model].update({"responses": 1, **numbers})
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens",
              "cache_write_1h_tokens", "output_tokens"]
-    return {model: {name: models[model][name] for name in order} for model in sorted(models)}
+    by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
+    return by_model | spoken(files(home))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count the tokens of every request that Roo Code recorded below a home folder, once each.
+"""Count the tokens, messages and tool calls that Roo Code recorded below a home folder, once each.
 
     count_roo_code.py HOME
 
@@ -12,4 +12,5 @@ import count_cline
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    count_cline.show(count_cline.total(sys.argv[1], ("rooveterinaryinc.roo-cline", "rooveterinaryinc.roo-code-nightly"), (".vscode-mock/global-storage",), 1761955200000))
+    extensions = ("rooveterinaryinc.roo-cline", "rooveterinaryinc.roo-code-nightly")
+    count_cline.show(sys.argv[1], extensions, (".vscode-mock/global-storage",), 1761955200000)

@@ -1,7 +1,7 @@
 //! The blocks of a chat history: which lines the person typed, which Aider printed, which the model wrote.
 //!
-//! Aider ends each line that it quotes with two spaces: `#### ` before what was typed, `> ` before what was printed. The
-//! model's own lines may begin alike, but hardly ever end so.
+//! Aider ends each line that it quotes with two spaces: `#### ` before what was typed, `> ` before what was printed.
+//! The model's own lines may begin alike, but hardly ever end so.
 
 use chrono::{NaiveDateTime, TimeDelta};
 
@@ -45,7 +45,7 @@ pub(super) struct Blocks {
     count: usize,
     after_blank: bool,
     fence: Option<(char, usize)>,
-    /// Whether quoted lines of this run end with two spaces; an editor may have taken them away.
+    /// True if quoted lines of this run end with two spaces; an editor may have taken them away.
     are_marked: Option<bool>,
     started: Option<NaiveDateTime>,
 }
@@ -100,8 +100,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Whether what a last line without an end is does not depend on what may be missing of it. Text goes on with what
-    /// there is, when anything was said before.
+    /// Returns true if what a last line without an end is does not depend on what may be missing of it. Text goes on
+    /// with what there is, when anything was said before.
     pub(super) fn is_certain(&self, line: &str, has_content: bool) -> bool {
         let holds_content = self.form != Form::Unknown && matches!(self.state, State::Typed | State::Reply);
         let is_text = !line.starts_with(['>', '#']) && self.state != State::Open;
@@ -111,7 +111,7 @@ impl Blocks {
             || line.ends_with("  ")
     }
 
-    /// Hands on what is left. A text in which nothing is quoted is no history.
+    /// Emits what is left. A text in which nothing is quoted is no history.
     pub(super) fn finish<T: Take>(mut self, to: &mut T) -> Result<(), T::Error> {
         if self.form == Form::Unknown { Ok(()) } else { self.flush(to) }
     }
@@ -189,7 +189,7 @@ impl Blocks {
         }
     }
 
-    /// Whether a line may belong to what was printed before it. The report of tokens has one line more at most.
+    /// Returns true if a line may belong to what was printed before it. The report of tokens has one line more at most.
     fn may_go_on(&self, line: &str) -> bool {
         !tokens::begins(&self.text) || (self.count == 1 && line.starts_with("Cost: "))
     }
@@ -263,7 +263,7 @@ impl Blocks {
         self.text.push_str(line);
     }
 
-    /// Hands on the block that is complete.
+    /// Emits the block that is complete.
     fn flush<T: Take>(&mut self, to: &mut T) -> Result<(), T::Error> {
         let state = std::mem::take(&mut self.state);
         self.fence = None;
@@ -295,7 +295,7 @@ fn heading(line: &str) -> Option<NaiveDateTime> {
     with_seconds.or_else(|| clock(text))
 }
 
-/// Whether a line tells that a reply is over, even where a fence of it is not.
+/// Returns true if a line tells that a reply is over, even where a fence of it is not.
 fn is_telling(text: &str) -> bool {
     ["^C", "Applied edit to ", "Commit ", "litellm.", "Only ", "Retrying in ", "The LLM did not conform"]
         .iter()

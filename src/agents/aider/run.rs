@@ -34,7 +34,7 @@ pub(super) struct Run {
     banner: String,
     version: Option<String>,
     model: Option<String>,
-    /// Whether answers are streamed, so that tokens are Aider's own estimates.
+    /// True if answers are streamed, so that tokens are Aider's own estimates.
     streams: bool,
     seq: i64,
     turn: i64,
@@ -45,7 +45,7 @@ pub(super) struct Run {
     reply: Option<Reply>,
     /// Tokens that were printed before the reply that they are of.
     ahead: Option<Ahead>,
-    /// Whether the model's answer is due.
+    /// True if the model's answer is due.
     is_awaiting: bool,
     /// A Ctrl-C that the person may have left Aider with.
     interrupted: Option<(String, u64)>,
@@ -271,7 +271,7 @@ impl Run {
         Ok(Some(Facts { session_id, agent_version, first_moment, ..Facts::default() }))
     }
 
-    /// Hands on what was held, because something else follows.
+    /// Emits what was held, because something else follows.
     fn settle(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
         self.close_failure(out)?;
         self.acts.forget();
@@ -320,7 +320,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether the time of what comes now is known better than by the start of the run.
+    /// Returns true if the time of what comes now is known better than by the start of the run.
     fn is_timed(&self, out: &Sink<'_>) -> bool {
         self.moment.is_some() && self.moment != self.started.and_then(|started| out.local_moment(started))
     }

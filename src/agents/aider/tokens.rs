@@ -18,7 +18,7 @@ pub(super) struct Printed {
     pub(super) cache_hit: Option<Count>,
     /// Of this send. USD.
     pub(super) cost: Option<f64>,
-    /// Whether it stands before the reply that it counts, as until about 0.36.
+    /// True if it stands before the reply that it counts, as until about 0.36.
     pub(super) is_ahead: bool,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Numbers {
     pub(super) cache_read: Option<i64>,
     pub(super) cache_write: Option<i64>,
     pub(super) output: i64,
-    /// Whether what was sent is told apart from the caches by a guess.
+    /// True if what was sent is told apart from the caches by a guess.
     pub(super) is_guess: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str) -> Option<Printed> {
     }
 }
 
-/// Whether a line is the first of such a report, wherever it stands.
+/// Returns true if a line is the first of such a report, wherever it stands.
 pub(super) fn begins(text: &str) -> bool {
     text.strip_prefix("Tokens: ").and_then(|counts| counts.split_once(" sent")).is_some_and(|(n, _)| count(n).is_some())
 }
@@ -118,21 +118,21 @@ pub(super) fn version(text: &str) -> Option<Version> {
 }
 
 impl Count {
-    /// Whether the exact count may have been printed as this.
+    /// Returns true if the exact count may have been printed as this.
     pub(super) fn may_be(self, exact: i64) -> bool {
         (self.tokens - exact).abs() <= self.precision
     }
 }
 
 impl Printed {
-    /// Whether a count was rounded.
+    /// Returns true if a count was rounded.
     pub(super) fn is_rounded(&self) -> bool {
         let counts = [Some(self.sent), Some(self.received), self.cache_write, self.cache_hit];
         counts.into_iter().flatten().any(|count| count.precision > 0)
     }
 
-    /// Tokens by kind. Which of the caches `sent` includes, and how often, is a matter of the litellm that the version of
-    /// Aider came with.
+    /// Tokens by kind. Which of the caches `sent` includes, and how often, is a matter of the litellm that the version
+    /// of Aider came with.
     pub(super) fn numbers(&self, model: Option<&str>, version: Option<Version>) -> Numbers {
         let sent = self.sent.tokens;
         let (write, read) = (self.cache_write.map(|count| count.tokens), self.cache_hit.map(|count| count.tokens));

@@ -116,7 +116,8 @@ impl<'o, 's> Conversation<'o, 's> {
         self.thread.finish(self.out)
     }
 
-    /// Kiro CLI took over the conversations of Amazon Q with their ids. Amazon Q's record supersedes the one of Kiro CLI.
+    /// Kiro CLI took over the conversations of Amazon Q with their ids. Amazon Q's record supersedes the one of Kiro
+    /// CLI.
     fn note_twin(&mut self, kind: Kind, id: &str) {
         let twin = key(AGENT, Kind::Presence, &format!("{} of {}:{id}", kind as u8, self.thread.id()));
         if self.out.agent() == AGENT {

@@ -1,4 +1,4 @@
-//! How a tool's result tells what became of a call.
+//! How a tool's result shows the outcome of a call.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) fn outcome<'t>(result: &ToolResult<'t>, ended_at: Option<i64>) -> Out
     ended(succeeded(&result.status), exit_code, join(texts), ended_at)
 }
 
-/// Whether a result's status is that of a success, or none.
+/// Returns true if a result's status is that of a success, or none.
 pub(in crate::agents) fn succeeded(status: &Text<'_>) -> bool {
     status.get().is_none_or(|status| status.eq_ignore_ascii_case("success"))
 }

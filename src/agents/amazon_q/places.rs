@@ -29,7 +29,7 @@ pub(in crate::agents) fn add_store(program: &str, places: &Places, found: &mut F
     }
 }
 
-/// Whether a path is that of a program's database.
+/// Returns true if a path is that of a program's database.
 pub(in crate::agents) fn is_store(program: &str, path: &Path) -> bool {
     let folder = path.parent().and_then(Path::file_name);
     path.file_name().is_some_and(|name| name == DATABASE) && folder.is_some_and(|folder| folder == program)
@@ -42,8 +42,8 @@ pub(in crate::agents) fn add_saves(words: &[&str], places: &Places, found: &mut 
     }
 }
 
-/// Adds what was saved in the projects that other agents' sessions name, and above them. A folder that may not be listed
-/// is others' business.
+/// Adds what was saved in the projects that other agents' sessions name, and above them. A folder that may not be
+/// listed is others' business.
 pub(in crate::agents) fn add_saves_in(words: &[&str], projects: &[PathBuf], found: &mut Found) {
     for folder in with_folders_above(projects) {
         let files = entries(folder, &mut Found::default()).into_iter().filter(|entry| !entry.is_folder);
@@ -68,7 +68,8 @@ fn add_saves_below(folder: &Path, depth: usize, words: &[&str], found: &mut Foun
     }
 }
 
-/// Whether a file's name is one that a person may have saved a conversation under: any name will do for the program.
+/// Returns true if a file's name is one that a person may have saved a conversation under: any name will do for the
+/// program.
 pub(in crate::agents) fn is_save(words: &[&str], path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).map(str::to_ascii_lowercase);
     name.is_some_and(|name| name.strip_suffix(".json").is_some_and(|stem| words.iter().any(|word| stem.contains(word))))

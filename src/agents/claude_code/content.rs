@@ -15,7 +15,7 @@ use crate::source::{repair, without_lone_surrogates};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Content<'a> {
     pub(super) blocks: Vec<Block<'a>>,
-    /// Whether there is any content, readable or not.
+    /// True if there is any content, readable or not.
     pub(super) is_there: bool,
 }
 

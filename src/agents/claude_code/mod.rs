@@ -40,7 +40,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: Some(30),
-    parser_version: 8,
+    parser_version: 9,
 };
 
 /// Records that hold nothing for the tables.
@@ -88,7 +88,7 @@ const IGNORED_RECORDS: [&str; 41] = [
     "marble-origami-snapshot",
 ];
 
-/// Subtypes of `system` records that tell the person something.
+/// Subtypes of `system` records that inform the person.
 const KNOWN_NOTICES: [&str; 17] = [
     "",
     "informational",
@@ -213,8 +213,8 @@ fn call_key(id: &str) -> u64 {
     key(AGENT, Kind::ToolCall, id)
 }
 
-/// Which session a transcript is of, by its place: `<session>.jsonl`, `agent-<id>.jsonl` beside sessions (until 2.0.65),
-/// or `<session>/subagents/**/agent-<id>.jsonl`.
+/// Which session a transcript is of, by its place: `<session>.jsonl`, `agent-<id>.jsonl` next to sessions (until
+/// 2.0.65), or `<session>/subagents/**/agent-<id>.jsonl`.
 fn identity(source: &Source<'_>) -> Identity {
     let stem = source.stem();
     let Some(agent) = stem.strip_prefix("agent-").filter(|_| source.kind == "subagent") else {

@@ -274,7 +274,7 @@ impl PendingCalls {
         self.calls.insert(name, call)
     }
 
-    /// Whether the result of a call has come.
+    /// Returns true if the result of a call has come.
     pub(super) fn is_answered(&self, key: u64) -> bool {
         self.answered.contains(&key)
     }
@@ -292,7 +292,7 @@ impl PendingCalls {
         None
     }
 
-    /// Keeps what is to be told of a subagent that a later line may name.
+    /// Keeps what will be reported about a subagent that a later line may name.
     pub(super) fn await_child(&mut self, name: u64, call: PendingCall) {
         if call.child.is_none() && call.category == Category::Task {
             self.childless.insert(name, PendingCall { input: None, ..call });

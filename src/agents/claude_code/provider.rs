@@ -20,7 +20,7 @@ const MAKERS: [(&str, &str); 16] = [
     ("qwq", "alibaba"),
 ];
 
-/// The provider of a model; none where its name tells none.
+/// Returns the provider of a model, or `None` if the model's name does not show it.
 pub(super) fn provider_of(model: &str) -> Option<&'static str> {
     let name = model.to_ascii_lowercase();
     // `us.anthropic.claude-…` of Bedrock, `vendor/claude-…` of routers.

@@ -31,6 +31,10 @@ record! {
         cost: Usd = "costUSD",
         duration: Number = "durationMs",
         advisor: Text<'a> = "advisorModel",
+        effort: Text<'a> = "effort",
+        requested_model: Text<'a> = "requestedModel",
+        skill: Text<'a> = "attributionSkill",
+        entrypoint: Text<'a> = "entrypoint",
         origin: Object<Origin<'a>> = "origin",
         forked_from: Object<ForkedFrom<'a>> = "forkedFrom",
         content: Raw<'a> = "content",
@@ -47,9 +51,9 @@ record! {
         relocated: Text<'a> = "relocatedCwd",
     }
     ignores [
-        "userType", "slug", "entrypoint", "teamName", "agentName", "promptId", "promptSource", "isVirtual", "ephemeral",
+        "userType", "slug", "teamName", "agentName", "promptId", "promptSource", "isVirtual", "ephemeral",
         "sourceToolAssistantUUID", "sourceToolUseID", "interruptedByShutdown", "permissionMode", "thinkingMetadata",
-        "todos", "imagePasteIds", "toolDenialEndsTurn", "apiError", "requestedModel", "effort", "apiBlockIndex",
+        "todos", "imagePasteIds", "toolDenialEndsTurn", "apiError", "apiBlockIndex",
         "supersedesUuids", "session_id", "toolUseID", "compactMetadata", "microcompactMetadata", "retryInMs",
         "retryAttempt", "maxRetries", "cause", "source", "messageCount", "pendingBackgroundAgentCount", "hookCount",
         "hookInfos", "hookErrors", "preventedContinuation", "stopReason", "hasOutput", "originalModel", "fallbackModel",
@@ -57,7 +61,7 @@ record! {
         "operation", "reason", "messageId", "snapshot", "isSnapshotUpdate", "snapshotMessageId", "trackingPath", "backup",
         "replacements", "worktreeSession", "continuedInSessionId", "v", "sessions", "totalCostUSD", "totalAPIDuration",
         "totalAPIDurationWithoutRetries", "totalToolDuration", "totalLinesAdded", "totalLinesRemoved", "totalDuration",
-        "startTime", "modelUsage", "hasUnknownModelCost", "attributionSkill", "attributionMcpServer",
+        "startTime", "modelUsage", "hasUnknownModelCost", "attributionMcpServer",
         "attributionMcpTool", "classifierMetaLines", "permissionDecision", "trigger", "direction", "color", "setting",
         "planContent", "hookAdditionalContext", "apiErrorStatus", "apiRefusalCategory", "apiRefusalExplanation", "atis",
         "attributionPlugin", "attributionAgent", "errorDetails", "interruptedMessageId", "isAbortedMidStream", "mcpMeta",
@@ -72,8 +76,15 @@ record! {
         content: Content<'a> = "content",
         stop_reason: Text<'a> = "stop_reason",
         usage: Object<Usage<'a>> = "usage",
+        diagnostics: Object<Diagnostics<'a>> = "diagnostics",
     }
-    ignores ["type", "stop_sequence", "container", "context_management", "stop_details", "diagnostics"]
+    ignores ["type", "stop_sequence", "container", "context_management", "stop_details"]
+
+    /// What the provider says about a response.
+    Diagnostics<'a> { cache_miss: Object<CacheMiss<'a>> = "cache_miss_reason" }
+
+    /// Why cached input was not used.
+    CacheMiss<'a> { kind: Text<'a> = "type", tokens: TokenNumber = "cache_missed_input_tokens" }
 
     /// What a response was billed for.
     Usage<'a> {
@@ -120,7 +131,7 @@ record! {
     /// Where a copied line comes from.
     ForkedFrom<'a> { session: Text<'a> = "sessionId" }
 
-    /// What the program put beside the conversation.
+    /// What the program added to the conversation.
     Attachment<'a> {
         kind: Text<'a> = "type",
         prompt: Raw<'a> = "prompt",
@@ -175,7 +186,7 @@ record! {
         status: Text<'a> = "status",
     }
 
-    /// The description beside a subagent's transcript.
+    /// The description next to a subagent's transcript.
     Description<'a> {
         agent_type: Text<'a> = "agentType",
         description: Text<'a> = "description",

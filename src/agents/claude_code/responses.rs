@@ -10,7 +10,7 @@ use crate::extract::{KeyMap, Kind, key};
 use crate::source::records::{Text, TokenNumber};
 use crate::tables::UsageRow;
 
-/// A response as far as its lines tell.
+/// What the lines of a response say about it.
 pub(super) struct Response {
     id: Box<str>,
     request: Option<Box<str>>,
@@ -24,6 +24,11 @@ pub(super) struct Response {
     reasoning: Option<i64>,
     tier: Option<Rc<str>>,
     inference_geo: Option<Rc<str>>,
+    effort: Option<Rc<str>>,
+    requested_model: Option<Rc<str>>,
+    skill: Option<Rc<str>>,
+    cache_miss: Option<Rc<str>>,
+    missed: Option<i64>,
     cost: Option<f64>,
     duration_ms: Option<i64>,
     stop_reason: Option<Rc<str>>,
@@ -149,7 +154,7 @@ impl Responses {
         }
         if let Some(response) = self.responses.get_mut(place as usize) {
             if response.replays(line) {
-                // A side question's copy stands before what it repeats.
+                // A side question's copy comes before the original.
                 let lines = response.lines;
                 *response = Response { lines, ..Response::begin(id, message_id, line, number, seq, turn, weak) };
             }
@@ -189,6 +194,11 @@ impl Response {
             reasoning: None,
             tier: None,
             inference_geo: None,
+            effort: None,
+            requested_model: None,
+            skill: None,
+            cache_miss: None,
+            missed: None,
             cost: None,
             duration_ms: None,
             stop_reason: None,
@@ -202,7 +212,7 @@ impl Response {
         }
     }
 
-    /// Whether the lines so far are a side question's copy of what the line says.
+    /// Returns true if the lines so far are a side question's copy of what the line says.
     fn replays(&self, line: &Line<'_>) -> bool {
         self.is_sidechain && !line.is_sidechain.0 && self.is_of_other_request(line)
     }
@@ -219,6 +229,13 @@ impl Response {
         self.request = self.request.take().or(line.request.get().map(Box::from));
         self.cost = self.cost.or(line.cost.0);
         self.duration_ms = self.duration_ms.or(line.duration.0.filter(|ms| *ms >= 0));
+        self.effort = self.effort.take().or_else(|| names.keep(&line.effort));
+        self.requested_model = self.requested_model.take().or_else(|| names.keep(&line.requested_model));
+        self.skill = self.skill.take().or_else(|| names.keep(&line.skill));
+        if let Some(miss) = message.diagnostics.0.as_ref().and_then(|diagnostics| diagnostics.cache_miss.0.as_ref()) {
+            self.cache_miss = self.cache_miss.take().or_else(|| names.keep(&miss.kind));
+            self.missed = self.missed.or(tokens(miss.tokens));
+        }
         self.ended |= message.stop_reason.get().is_some();
         self.never_final |= line.version.get().is_some_and(never_stores_final_count);
         let has_reason = message.stop_reason.get().is_some();
@@ -270,6 +287,11 @@ impl Response {
             stop_reason: self.stop_reason.as_deref(),
             service_tier: self.tier.as_deref(),
             inference_geo: self.inference_geo.as_deref(),
+            reasoning_effort: self.effort.as_deref(),
+            requested_model: self.requested_model.as_deref(),
+            skill: self.skill.as_deref(),
+            cache_miss_reason: self.cache_miss.as_deref(),
+            cache_missed_tokens: self.missed,
             is_partial: !self.ended || self.never_final,
             copies: self.lines - 1,
             is_sidechain: self.is_sidechain,
@@ -296,6 +318,10 @@ impl Response {
             duration_ms: None,
             stop_reason: None,
             service_tier: None,
+            reasoning_effort: None,
+            requested_model: None,
+            cache_miss_reason: None,
+            cache_missed_tokens: None,
             is_partial: false,
             ..self.row(session_id)
         })

@@ -105,7 +105,7 @@ fn line_of(row: &Row<'_>, session: &str) -> Result<String, rusqlite::Error> {
     Ok(serde_json::to_string(&line).unwrap_or_default())
 }
 
-/// The message with the model of the column beside it, for messages without one: of a repeated key the last counts.
+/// Adds the model from its column to a message that has none. If a key is repeated, the last one counts.
 fn with_model(message: Option<String>, model: Option<&str>) -> Option<String> {
     let message = message?;
     let (Some(model), Some(fields)) = (model, message.trim_start().strip_prefix('{')) else { return Some(message) };

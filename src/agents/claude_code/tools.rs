@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call's outcome is told from its result.
+//! Tools: what kind each is, and how a result shows the outcome of its call.
 
 use super::record::{Input, ToolResult};
 use crate::agents::mcp;
@@ -20,7 +20,7 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// Whether a tool runs a command line.
+/// Returns true if a tool runs a command line.
 pub(super) fn is_shell(name: &str) -> bool {
     matches!(name, "Bash" | "PowerShell")
 }
@@ -35,7 +35,7 @@ pub(super) fn file_of<'a>(category: Category, input: &'a Input<'_>) -> Option<&'
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: Status,
-    /// Whether it was not the person who refused the call.
+    /// True if it was not the person who refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     pub(super) duration_ms: Option<i64>,
@@ -93,14 +93,14 @@ impl Evidence<'_> {
         Outcome { status, is_denied, exit_code, duration_ms: self.duration_ms() }
     }
 
-    /// True if a rule refused the call, by the text that versions wrote before they named the kind of a denial.
+    /// Returns true if a rule refused the call, by the text that versions wrote before they named the kind of a denial.
     fn is_forbidden(&self) -> bool {
         let text = self.output.trim_start();
         self.is_error && text.starts_with("Permission to ") && first_line(text).contains(DENIED)
     }
 
-    /// True if the call needed an approval and nobody could be asked. Versions that name the kind of a denial name this one
-    /// as if the person had said no.
+    /// Returns true if the call needed an approval and nobody could be asked. Versions that name the kind of a denial
+    /// name this one as if the person had said no.
     fn found_nobody(&self) -> bool {
         let text = self.output.trim_start();
         let needs_approval = || {
@@ -134,7 +134,8 @@ impl Evidence<'_> {
         was_stopped.then_some(Status::Interrupted)
     }
 
-    /// The exit code that a failed command's text names: its first line since 2.0.30, the end of its error output before.
+    /// The exit code that a failed command's text names: its first line since 2.0.30, the end of its error output
+    /// before.
     fn exit_code(&self) -> Option<i64> {
         if let Some(code) = self.result.and_then(|result| result.exit_code.0) {
             return Some(code);
@@ -154,7 +155,7 @@ impl Evidence<'_> {
         said(self.output).or_else(|| said(self.result_text?))
     }
 
-    /// Whether a command that did not fail is known to have exited with 0.
+    /// Returns true if a command that did not fail is known to have exited with 0.
     fn exits_with_zero(&self) -> bool {
         self.result.is_some_and(|result| {
             result.interpretation.get().is_none() && result.background.get().is_none() && !result.interrupted.0

@@ -68,12 +68,12 @@ struct Transcript<'o, 'a> {
     progress: Progress,
     /// Names lines and calls that have no id.
     prints: Prints,
-    /// Whether a line of the person or the model was there that says something; without one there is no session, or it
+    /// True if a line of the person or the model was there that says something; without one there is no session, or it
     /// is another agent's.
     has_conversation: bool,
-    /// Whether a compaction was marked by a line of its own, so that its summary is not counted again.
+    /// True if a compaction was marked by a line of its own, so that its summary is not counted again.
     has_boundary: bool,
-    /// Whether a summary told of a compaction whose own line is still to come.
+    /// True if a summary came before the line of its compaction.
     has_summary: bool,
 }
 
@@ -270,7 +270,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    /// Hands on a message of one line.
+    /// Emits a message of one line.
     fn push_message(&mut self, spot: &Spot<'_, '_>, row: MessageRow<'_>) -> Result<(), Reject> {
         let parent = self.parent_id(spot.line.parent.get().or(spot.line.logical_parent.get()));
         self.tree.begin_row(spot.key, spot.uuid);
@@ -319,7 +319,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 }
 
-/// A line and where it stands.
+/// A line and its position.
 struct Spot<'l, 'j> {
     line: &'l Line<'j>,
     number: u64,

@@ -1,4 +1,4 @@
-//! The tree of a conversation: which row stands for a line, and which branches were left.
+//! The tree of a conversation: which row a line became, and which branches were left.
 
 use uuid::Uuid;
 
@@ -36,7 +36,7 @@ struct Node {
     /// Place of the message row that the line belongs to, and of the row's id.
     row: Option<u32>,
     id: Option<u32>,
-    /// Whether the person speaks here, so that leaving it means leaving a branch.
+    /// True if the person speaks here, so that leaving it means leaving a branch.
     is_prompt: bool,
     is_sidechain: bool,
 }
@@ -52,7 +52,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Whether a line of that key is there already.
+    /// Returns true if a line of that key is there already.
     pub(super) fn contains(&self, key: u64) -> bool {
         self.places.contains_key(&key)
     }
@@ -138,7 +138,7 @@ impl Tree {
         active
     }
 
-    /// Whether a prompt stands at a line or below it. Parents always stand before their children.
+    /// Returns true if a line or one of its descendants is a prompt. Parents always come before their children.
     fn holds_prompt(&self) -> Vec<bool> {
         let mut holds: Vec<bool> = self.nodes.iter().map(|node| node.is_prompt && !node.is_sidechain).collect();
         for (place, node) in self.nodes.iter().enumerate().rev() {

@@ -15,7 +15,7 @@ pub(super) struct UserText<'a> {
     pub(super) attachments: i64,
 }
 
-/// Openings of blocks that the program or the editor puts beside what the person types.
+/// Openings of blocks that the program or the editor adds to what the person types.
 const ADDED: [&str; 4] = ["<system-reminder>", "<ide_opened_file>", "<ide_selection>", "<ide_diagnostics>"];
 
 /// Openings of user lines that the person did not type, and what they are.
@@ -55,7 +55,7 @@ impl<'a> UserText<'a> {
         Self { role: Role::User, kind, text, attachments }
     }
 
-    /// Whether the person asks for something here.
+    /// Returns true if the person asks for something here.
     pub(super) fn begins_turn(&self) -> bool {
         matches!(self.kind, MessageKind::Prompt | MessageKind::Command)
     }

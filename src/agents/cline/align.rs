@@ -15,7 +15,7 @@ pub(super) struct Alignment<'t> {
     passed: usize,
 }
 
-/// What a message is told by.
+/// What identifies a message.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     /// Place in the model's history, from 0.
@@ -36,8 +36,8 @@ impl<'t> Alignment<'t> {
         }
     }
 
-    /// The request that a reply answers: the last before its moment; the one that was made two messages before it; or the
-    /// next that was answered.
+    /// The request that a reply answers: the last before its moment; the one that was made two messages before it; or
+    /// the next that was answered.
     pub(super) fn answered_by(&mut self, place: Place) -> Option<usize> {
         let found = match place.at {
             Some(at) => self.timeline.moments.place(at),
@@ -64,7 +64,7 @@ impl<'t> Alignment<'t> {
     }
 }
 
-/// Whether an event goes before a message.
+/// Returns true if an event comes before a message.
 pub(super) fn goes_before(event: &Event, place: Place, request: Option<usize>) -> bool {
     match (event.index, place.at) {
         (Some(index), _) => index < place.index,

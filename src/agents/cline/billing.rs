@@ -1,4 +1,4 @@
-//! Usage of a task, from what `ui_messages.json` tells of its requests, and the messages that its events become.
+//! Usage of a task, from the requests in `ui_messages.json`, and the messages that its events become.
 
 use super::align::{Alignment, Place, goes_before};
 use super::companion::Companion;
@@ -10,7 +10,7 @@ use super::timeline::{Event, Request, Timeline, Total, moment};
 use crate::extract::{Kind, Reject};
 use crate::tables::{MessageKind, Role, UsageGrain};
 
-/// Hands on what a timeline tells, in its order, along with a task's messages.
+/// Emits the events of a timeline in order, along with a task's messages.
 pub(super) struct Billing<'t> {
     dialect: &'static Dialect,
     companion: &'t Companion,
@@ -20,8 +20,8 @@ pub(super) struct Billing<'t> {
     noted: usize,
 }
 
-/// Seconds by which a removed request comes behind the row before it, in microseconds: claims of presence are compared by
-/// the second.
+/// Seconds by which a removed request comes after the row before it, in microseconds: claims of presence are compared
+/// by the second.
 const REMOVED_AFTER: i64 = 2_000_000;
 
 impl<'t> Billing<'t> {
@@ -29,12 +29,12 @@ impl<'t> Billing<'t> {
         Self { dialect, companion, timeline, alignment: Alignment::new(timeline), billed: 0, noted: 0 }
     }
 
-    /// Whether any event is a compaction, so that what the history tells of it is its summary.
+    /// Returns true if any event is a compaction, so that the history's record of it is its summary.
     pub(super) fn tells_compactions(&self) -> bool {
         self.timeline.events.iter().any(|event| event.kind == MessageKind::Compaction)
     }
 
-    /// Whether any request told its tokens, so that what the history tells of them is left aside.
+    /// Returns true if any request has token counts, so that those of the history are ignored.
     pub(super) fn has_tokens(&self) -> bool {
         self.timeline.has_tokens()
     }
@@ -44,7 +44,7 @@ impl<'t> Billing<'t> {
         moment(self.timeline.requests.get(request?)?.at)
     }
 
-    /// Identity of what a request was billed as, where it tells numbers.
+    /// Returns the identity of a request's usage, if it has token counts or a cost.
     pub(super) fn response_of(&self, session: &str, request: Option<usize>) -> Option<String> {
         let request = self.timeline.requests.get(request?)?;
         request.is_billed().then(|| format!("{session}:{}", request.name))
@@ -67,7 +67,7 @@ impl<'t> Billing<'t> {
         (model, request.provider.as_deref().or_else(|| used()?.provider.as_deref()))
     }
 
-    /// Hands on the events before a message.
+    /// Emits the events before a message.
     pub(super) fn note_before(
         &mut self,
         rows: &mut Rows<'_, '_>,
@@ -83,7 +83,7 @@ impl<'t> Billing<'t> {
         Ok(())
     }
 
-    /// Hands on the events of the rows before one.
+    /// Emits the events of the rows before one.
     pub(super) fn note_before_row(&mut self, rows: &mut Rows<'_, '_>, place: u64) -> Result<(), Reject> {
         while let Some(event) = self.timeline.events.get(self.noted).filter(|event| event.place < place) {
             self.note(rows, event)?;
@@ -195,7 +195,7 @@ impl<'t> Billing<'t> {
         Ok(())
     }
 
-    /// Hands on all that is left.
+    /// Emits all that is left.
     pub(super) fn finish(mut self, rows: &mut Rows<'_, '_>, model: Option<&str>) -> Result<(), Reject> {
         self.note_before_row(rows, u64::MAX)?;
         if let Some(last) = self.timeline.requests.len().checked_sub(1) {
@@ -223,7 +223,7 @@ impl<'t> Billing<'t> {
             is_sdk_build: self.companion.is_sdk_build(total.at),
         };
         let told = total.told;
-        // Subagents' input is told in one sum.
+        // Subagents' input is recorded as one sum.
         let split = if total.is_of_subagents {
             Split { input: told.input, cache_read: None, cache_write: None }
         } else {

@@ -167,7 +167,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
         add_line(&mut self.reply.text, details.question.get().or(details.response.get()).unwrap_or(&text));
     }
 
-    /// A call that was asked for and then shown stands there twice.
+    /// A call that was asked for and then shown has two rows.
     fn call(&mut self, shown: &Shown<'_>, id: String, at: Option<i64>) {
         let text = plain(shown.text).unwrap_or_default();
         let name = name_of(shown);
@@ -245,7 +245,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
         Ok(())
     }
 
-    /// Should the model's history turn up, it tells more.
+    /// A history of the model supersedes it, because the history has more.
     fn yields_to(&mut self, kind: Kind, id: &str) {
         let history = keys::history(self.rows.agent, &self.rows.session);
         self.rows.out.yields_to(kind, id, history, None);

@@ -1,4 +1,4 @@
-//! `task_metadata.json`, `history_item.json`, the index: what lies beside the messages of a task.
+//! `task_metadata.json`, `history_item.json`, the index: files next to the messages of a task.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::agents::waiting::LastBefore;
 use crate::extract::Reject;
 use crate::source::{Source, repair};
 
-/// What is told of a task beside its messages.
+/// What is recorded of a task apart from its messages.
 #[derive(Default)]
 pub(super) struct Companion {
     models: Vec<Used>,
@@ -41,7 +41,7 @@ pub(super) struct Totals {
     pub(super) cost: Option<f64>,
 }
 
-/// What Roo Code's and Kilo Code's `history_item.json` tells.
+/// The content of Roo Code's and Kilo Code's `history_item.json`.
 #[derive(Default)]
 pub(super) struct Item {
     pub(super) folder: Option<String>,
@@ -113,7 +113,7 @@ impl Companion {
         self.versions.last().map(|(_, version)| version.as_str())
     }
 
-    /// Whether the version that ran at a moment was built on the SDK: 4.0.0, and all since 4.1.
+    /// Returns true if the version that ran at a moment was built on the SDK: 4.0.0, and all since 4.1.
     pub(super) fn is_sdk_build(&self, at: i64) -> bool {
         let version = self.versions.get(self.versions_since.place(at).unwrap_or(0));
         let mut numbers = version.map(|(_, version)| version.as_str()).unwrap_or_default().split(['.', '-']);

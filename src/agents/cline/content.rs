@@ -6,7 +6,7 @@ use super::record::{Block, Content};
 use crate::agents::kit::texts::{join, text_or_mark};
 use crate::source::records::{Raw, Text};
 
-/// What the extension tells the model of its surroundings, at the end of the person's messages.
+/// What the extension says about the environment, at the end of the person's messages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Surroundings<'a> {
     pub(super) folder: Option<&'a str>,
@@ -17,7 +17,7 @@ pub(super) struct Surroundings<'a> {
 const OPENING: &str = "<environment_details>";
 const CLOSING: &str = "</environment_details>";
 
-/// Parts a text from the surroundings told in it.
+/// Separates a text from the environment that the extension added to it.
 pub(super) fn without_surroundings(text: &str) -> (Cow<'_, str>, Surroundings<'_>) {
     let Some((before, rest)) = text.split_once(OPENING) else {
         return (Cow::Borrowed(text), Surroundings::default());
@@ -53,7 +53,7 @@ pub(super) fn spoken(text: &str, is_result: bool) -> Option<&str> {
     })
 }
 
-/// What stands before a tag at the beginning of a line, and within it.
+/// Returns the text before a tag that begins a line, and the text within the tag.
 fn tagged<'t>(text: &'t str, tag: &str) -> Option<(&'t str, &'t str)> {
     let end = text.rfind(&format!("</{tag}>"))?;
     let head = text.get(..end)?;
@@ -78,18 +78,18 @@ const WRITTEN: [&str; 5] = [
     "# task_progress",
 ];
 
-/// Whether the extension wrote it rather than the person.
+/// Returns true if the extension wrote it rather than the person.
 pub(super) fn is_written(text: &str) -> bool {
     let text = text.trim_start();
     WRITTEN.iter().any(|opening| text.starts_with(opening))
 }
 
-/// Whether a text stands for the history before a compaction.
+/// Returns true if a text replaces the history before a compaction.
 pub(super) fn is_continuation(text: &str) -> bool {
     text.trim_start().starts_with("This session is being continued from a previous conversation")
 }
 
-/// Whether a text says that what goes before was done by an extension that is not built on the SDK.
+/// Returns true if a text says that an extension not built on the SDK made what comes before it.
 pub(super) fn tells_resumption(text: &str) -> bool {
     ["[cline-legacy-resume-warning:v1]", "Warning: this is a legacy conversation"]
         .iter()
@@ -97,7 +97,7 @@ pub(super) fn tells_resumption(text: &str) -> bool {
 }
 
 impl Content<'_> {
-    /// Whether a block says that what goes before was a task of the extension.
+    /// Returns true if a block says that what comes before it was a task of the extension.
     pub(super) fn tells_resumption(&self) -> bool {
         self.0.iter().filter_map(|block| block.text.get()).any(tells_resumption)
     }

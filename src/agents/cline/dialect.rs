@@ -1,4 +1,4 @@
-//! What tells the extensions apart that write Cline's files.
+//! Differences between the extensions that write Cline's files.
 
 /// One extension's use of the files.
 pub(in crate::agents) struct Dialect {
@@ -8,26 +8,27 @@ pub(in crate::agents) struct Dialect {
     pub(in crate::agents) extensions: &'static [&'static str],
     /// Folders below the home that hold a storage of their own.
     pub(in crate::agents) storages: &'static [&'static str],
-    /// Setting of the editor that names a folder for tasks, beside the usual ones.
+    /// Setting of the editor that names a folder for tasks, in addition to the usual ones.
     pub(in crate::agents) storage_setting: Option<&'static str>,
-    /// What stands in tasks of this extension and of no other, whose folders say by no name whose they are.
+    /// What only tasks of this extension have, for folders whose names do not show the extension.
     pub(in crate::agents) signs: Signs,
-    /// Whether tasks that lie elsewhere, and say by no name whose they are, are this extension's.
+    /// True if tasks that lie elsewhere, and say by no name whose they are, are this extension's.
     pub(in crate::agents) takes_nameless: bool,
     /// Since when `tokensIn` is the whole prompt, whatever the provider. Milliseconds since 1970.
     pub(in crate::agents) whole_prompt_since: Option<i64>,
 }
 
-/// What tells whose a task is.
+/// What shows which extension wrote a task.
 pub(in crate::agents) struct Signs {
-    /// Names of files beside the others.
+    /// Names of additional files.
     pub(in crate::agents) files: &'static [&'static str],
     /// Names in the records of requests.
     pub(in crate::agents) words: &'static [&'static str],
 }
 
 impl Dialect {
-    /// Whether it is Cline itself, which tells the provider of each request but has no one meaning of `tokensIn`.
+    /// Returns true if it is Cline itself, which records the provider of each request but has no single meaning of
+    /// `tokensIn`.
     pub(super) fn is_cline(&self) -> bool {
         self.whole_prompt_since.is_none()
     }

@@ -27,7 +27,7 @@ pub(super) struct History<'h, 'o, 's> {
     parent: Option<String>,
     /// Calls without a result so far.
     open: Waiting<Call>,
-    /// Thinking that stands before its reply.
+    /// Thinking that comes before its reply.
     thought: Option<String>,
     /// Model that the surroundings last named; before, the index's.
     model: Option<String>,
@@ -37,20 +37,20 @@ pub(super) struct History<'h, 'o, 's> {
 
 /// Whose messages they are.
 pub(super) enum Form<'h> {
-    /// A task's: times, models and costs stand in another file. None where that is not there.
+    /// A task's: times, models and costs are in another file. `None` if that file is missing.
     Task(Option<Billing<'h>>),
     /// An SDK session's.
     Session(Session<'h>),
 }
 
-/// A call that stands in the text of a reply: its name and input.
+/// A call within the text of a reply: its name and input.
 type Element = (&'static str, String);
 
 /// What a message says, whoever speaks.
 #[derive(Default)]
 struct Heard<'m> {
     text: Option<Cow<'m, str>>,
-    /// Whether the person typed it.
+    /// True if the person typed it.
     is_typed: bool,
     has_results: bool,
 }
@@ -313,7 +313,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         }
     }
 
-    /// Calls that stand in the text of a reply, where it has no others.
+    /// Returns the calls within the text of a reply, if it has no others.
     fn elements_of<'m>(
         &self,
         message: &Message<'_>,
@@ -332,7 +332,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         (Some(Cow::Owned(rest)), elements.iter().map(|element| (element.name, element.input())).collect())
     }
 
-    /// Numbers that stand beside a reply itself, where no request tells them.
+    /// Returns the token counts stored with a reply, if no request has any.
     fn own_bill<'m>(
         &self,
         message: &Message<'_>,
@@ -376,7 +376,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         }
     }
 
-    /// Whether the message is a copy of what a task's own folder has.
+    /// Returns true if the message is a copy of what a task's own folder has.
     fn is_copy(&self, place: Place) -> bool {
         matches!(&self.form, Form::Session(session) if session.replays(place.index))
     }

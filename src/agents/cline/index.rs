@@ -1,5 +1,5 @@
-//! `state/taskHistory.json`, `tasks/_index.json`: a line for each task. Those whose folder is gone are all that is known of
-//! it; of the others they name the project and the model, where nothing nearer does.
+//! `state/taskHistory.json`, `tasks/_index.json`: a line for each task. Those whose folder is gone are all that is
+//! known of it; of the others they name the project and the model, where nothing nearer does.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     Ok(())
 }
 
-/// The model of each task that an index names one of, found once for all tasks beside it.
+/// Returns the model of each task for which the index names one. It is read once for all tasks of a folder.
 pub(super) fn models(source: &Source<'_>, index: &Path) -> Result<Arc<HashMap<String, String>>, Reject> {
     source.survey_of(index, || {
         let mut models = HashMap::new();

@@ -5,7 +5,7 @@ use crate::extract::{Reject, Sink};
 use crate::source::jsonl::Shape;
 use crate::source::{Source, repair};
 
-/// What was found in a document beside its items.
+/// What was found in a document apart from its items.
 #[derive(Default)]
 pub(super) struct Tally {
     /// Items read.
@@ -13,7 +13,7 @@ pub(super) struct Tally {
     /// Items that could not be read, and the tear.
     bad: u64,
     first_bad: Option<(u64, String)>,
-    /// Whether the document was read to its end; not when there was nothing.
+    /// True if the document was read to its end; not when there was nothing.
     pub(super) is_whole: bool,
 }
 

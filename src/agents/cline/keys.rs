@@ -1,4 +1,4 @@
-//! Keys under which sources of one task tell what others give way to.
+//! Keys that sources of one task claim to supersede rows of its other sources.
 
 use crate::extract::{Kind, key};
 
@@ -11,12 +11,13 @@ pub(super) fn history(agent: &str, task: &str) -> u64 {
     presence(agent, "history", task)
 }
 
-/// That requests of a task told their tokens, so that neither totals of it nor what its replies tell are needed.
+/// Key of the fact that requests of a task have token counts, so that neither its totals nor its replies' counts are
+/// needed.
 pub(super) fn requests(agent: &str, task: &str) -> u64 {
     presence(agent, "requests", task)
 }
 
-/// That the rows which the person saw of a task are there, so that what they cost is told by them or not at all.
+/// Key of the fact that a task has the rows which the person saw, so that only these can record costs.
 pub(super) fn shown(agent: &str, task: &str) -> u64 {
     presence(agent, "shown", task)
 }
@@ -26,7 +27,7 @@ pub(super) fn folder(agent: &str, task: &str) -> u64 {
     presence(agent, "folder", task)
 }
 
-/// That subagents of a session have files of their own that tell their tokens.
+/// Key of the fact that subagents of a session have files of their own with token counts.
 pub(super) fn subagents(agent: &str, session: &str) -> u64 {
     presence(agent, "subagents", session)
 }

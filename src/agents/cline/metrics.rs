@@ -1,4 +1,4 @@
-//! Numbers that stand beside a reply itself.
+//! Token counts that are stored with a reply.
 
 use super::record::Metrics;
 use super::rows::{Bill, Rows};
@@ -15,7 +15,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// None where no number is told.
+    /// Returns `None` if there is no number.
     pub(super) fn of(metrics: &Metrics<'_>) -> Option<Self> {
         let count = |number: TokenNumber| number.0;
         let cost = metrics.cost.0.filter(|cost| *cost >= 0.0);
@@ -42,7 +42,7 @@ pub(super) struct OwnBill<'m> {
     pub(super) at: Option<i64>,
     pub(super) numbers: Numbers,
     pub(super) grain: UsageGrain,
-    /// What tells the same in finer grain.
+    /// Key of the finer rows that supersede it.
     pub(super) gives_way: Option<u64>,
     pub(super) is_copy: bool,
 }

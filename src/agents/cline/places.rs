@@ -37,7 +37,7 @@ pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mu
 
 /// Adds the tasks of extensions that are none of those known by name, and write the same files.
 pub(super) fn discover_forks(places: &Places, found: &mut Found) {
-    // What cannot be listed on the way was told where the known ones were looked for.
+    // The search for the known ones has already reported what cannot be listed.
     for user in users(places, &mut Found::default()) {
         for storage in folders(&user.join("globalStorage"), found) {
             if fork_of(&storage.join("tasks")).is_some() && has_tasks(&storage) {
@@ -144,7 +144,7 @@ fn session_kind(folder: &Path, name: &str) -> Option<&'static str> {
     Some(if is_lead { SESSION } else { SUBAGENT })
 }
 
-/// Whether a file is one of the extension's, by its path.
+/// Returns true if a file is one of the extension's, by its path.
 pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?;
@@ -170,7 +170,7 @@ pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'stat
 /// Bytes of a task in which a sign of its extension is looked for.
 const SIGNED_WITHIN: u64 = 256 << 10;
 
-/// Whether a task that lies anywhere is the extension's, by what it has.
+/// Returns true if a task that lies anywhere is the extension's, by what it has.
 fn has_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
     !names_an_extension(path) && shows_signs(dialect, path, folder)
 }
@@ -185,7 +185,7 @@ fn shows_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
     has_file || words.iter().any(|word| memchr::memmem::find(&head(), word.as_bytes()).is_some())
 }
 
-/// Whether a path leads through an editor's storage of some extension, which says whose the file is.
+/// Returns true if a path leads through an editor's storage of some extension, which says whose the file is.
 fn names_an_extension(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "globalStorage")
 }
@@ -199,7 +199,7 @@ fn fork_of(path: &Path) -> Option<&str> {
     (!known.any(|id| extension.eq_ignore_ascii_case(id))).then_some(extension)
 }
 
-/// Whether a source is of an extension that is not known by name, and was made of Roo Code or Kilo Code.
+/// Returns true if a source is of an extension that is not known by name, and was made of Roo Code or Kilo Code.
 pub(super) fn is_of_roos_kind(path: &Path) -> bool {
     let (Some(_), Some(folder)) = (fork_of(path), path.parent()) else { return false };
     let is_index = path.file_name().is_some_and(|name| name == "_index.json");

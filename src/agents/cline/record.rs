@@ -88,7 +88,7 @@ record! {
         tokens: Object<PromptTokens<'a>> = "tokens",
     }
 
-    /// Tokens of a request as the extension keeps them beside the reply; `cached` is within `prompt`.
+    /// Tokens of a request as the extension keeps them with the reply; `cached` is within `prompt`.
     PromptTokens<'a> {
         prompt: TokenNumber = "prompt",
         completion: TokenNumber = "completion",
@@ -183,7 +183,7 @@ record! {
         mode: Text<'a> = "mode",
     }
 
-    /// `<session>.json` beside the messages of an SDK session.
+    /// `<session>.json` next to the messages of an SDK session.
     Manifest<'a> {
         version: Text<'a> = "agent_version" | "cli_version" | "app_version",
         provider: Text<'a> = "provider",
@@ -195,7 +195,7 @@ record! {
         metadata: Object<ManifestMetadata<'a>> = "metadata",
     }
 
-    /// What a manifest says beside its columns.
+    /// What a manifest says apart from its columns.
     ManifestMetadata<'a> {
         title: Text<'a> = "title",
         went_on: Raw<'a> = "legacyTask" | "migratedFromLegacyTask",

@@ -9,18 +9,18 @@ use crate::agents::ids::{Given, Prints, is_global};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow, UsageGrain, UsageRow};
 
-/// Hands on the rows of one session.
+/// Emits the rows of one session.
 pub(super) struct Rows<'o, 's> {
     pub(super) out: &'o mut Sink<'s>,
     pub(super) agent: &'static str,
     pub(super) session: String,
-    /// Folder that the session works in, where it was told.
+    /// Folder that the session works in, if recorded.
     pub(super) folder: Option<String>,
     /// Earliest moment. Microseconds since 1970.
     pub(super) begun: Option<i64>,
-    /// Whether replies told by themselves what they were billed as.
+    /// True if replies have token counts of their own.
     pub(super) has_own_bills: bool,
-    /// Whether anything was handed on.
+    /// True if anything was handed on.
     pub(super) has_rows: bool,
     /// Names messages that have no id.
     pub(super) prints: Prints,
@@ -66,7 +66,7 @@ pub(super) struct Call {
 #[derive(Default)]
 pub(super) struct Result<'a> {
     pub(super) output: Option<Cow<'a, str>>,
-    /// Whether the call was made, although its result is not told.
+    /// True if the call was made, although its result is not recorded.
     pub(super) is_done: bool,
     pub(super) is_error: bool,
     pub(super) at: Option<i64>,
@@ -86,7 +86,7 @@ pub(super) struct Bill<'a> {
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
     pub(super) grain: UsageGrain,
-    /// Whether the share of the caches is a guess.
+    /// True if the share of the caches is a guess.
     pub(super) is_partial: bool,
     pub(super) is_copy: bool,
 }
@@ -119,7 +119,7 @@ impl<'o, 's> Rows<'o, 's> {
         self.begun = self.begun.into_iter().chain(at).min();
     }
 
-    /// Hands on a message; gives its place.
+    /// Emits a message; gives its place.
     pub(super) fn say(&mut self, said: &Said<'_>) -> std::result::Result<i64, Reject> {
         let seq = self.take_place();
         self.turn += i64::from(said.kind == MessageKind::Prompt);
@@ -167,7 +167,7 @@ impl<'o, 's> Rows<'o, 's> {
         self.calls.numbered(key(self.agent, Kind::ToolCall, &id), id)
     }
 
-    /// Hands on a call with what became of it; without a result it is pending.
+    /// Emits a call with what became of it; without a result it is pending.
     pub(super) fn end_call(&mut self, call: &Call, result: &Result<'_>) -> std::result::Result<(), Reject> {
         let category = tools::category(&call.name);
         let arguments: Arguments<'_> =
@@ -203,7 +203,7 @@ impl<'o, 's> Rows<'o, 's> {
         self.out.tool_call(row, call.is_copy)
     }
 
-    /// Hands on what was billed.
+    /// Emits what was billed.
     pub(super) fn bill(&mut self, bill: &Bill<'_>) -> std::result::Result<(), Reject> {
         self.has_rows = true;
         self.note_moment(bill.at);

@@ -16,7 +16,7 @@ use crate::tables::{SessionKind, UsageGrain};
 /// What is known of a session before its messages are made rows.
 pub(super) struct Session<'f> {
     survey: &'f Survey,
-    /// Whether the session went on with a task, and is torn before it says where.
+    /// True if the session went on with a task, and is torn before it says where.
     is_torn_copy: bool,
     pub(super) model: Option<String>,
     pub(super) provider: Option<String>,
@@ -45,12 +45,12 @@ struct Run {
 }
 
 impl Session<'_> {
-    /// Whether a message is a copy of one of a task that the session went on with.
+    /// Returns true if a message is a copy of one of a task that the session went on with.
     pub(super) fn replays(&self, index: i64) -> bool {
         self.survey.replayed_to.map_or(self.is_torn_copy, |end| index < end)
     }
 
-    /// What a reply's numbers stand for. Those of a copied history are the task's, all on its last reply.
+    /// What a reply's token counts cover. Those of a copied history are the task's, all on its last reply.
     pub(super) fn grain_of(&self, index: i64) -> UsageGrain {
         if self.replays(index) {
             UsageGrain::Session
@@ -157,7 +157,8 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     })
 }
 
-/// The moment that a session is named after, a little later: a task of that name goes before it. Microseconds since 1970.
+/// The moment that a session is named after, a little later: a task of that name goes before it. Microseconds since
+/// 1970.
 fn named_moment(session: &str) -> Option<i64> {
     moment(session.get(..13)?.parse().ok()?).map(|moment| moment + 1)
 }

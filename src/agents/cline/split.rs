@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 
-/// Input as a request tells it; each is null when it does not. Tokens.
+/// Input as a request records it; null if it does not. Tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) input: Option<i64>,
@@ -18,14 +18,14 @@ pub(super) struct Split {
     pub(super) cache_write: Option<i64>,
 }
 
-/// What is known of a request beside its numbers.
+/// What is known of a request apart from its token counts.
 #[derive(Default)]
 pub(super) struct Circumstances<'a> {
     pub(super) provider: Option<&'a str>,
     pub(super) protocol: Option<&'a str>,
     /// When it was made. Milliseconds since 1970.
     pub(super) at: i64,
-    /// Whether the extension was built on the SDK, which takes the caches out itself.
+    /// True if the extension was built on the SDK, which takes the caches out itself.
     pub(super) is_sdk_build: bool,
 }
 
@@ -44,7 +44,7 @@ impl Told {
         Split { input, cache_read, cache_write }
     }
 
-    /// Whether nothing tells if the caches are within the input or beside it.
+    /// Returns true if nothing shows whether the input includes the caches.
     pub(super) fn is_guess(self, dialect: &Dialect, of: &Circumstances<'_>) -> bool {
         let caches = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
         let is_told = match dialect.whole_prompt_since {

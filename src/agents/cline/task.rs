@@ -1,4 +1,4 @@
-//! One task's folder: what the model was sent, what the person saw, and what lies beside.
+//! One task's folder: what the model was sent, what the person saw, and the files next to it.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::tables::{SessionKind, UsageGrain};
 pub(super) const HISTORY: &str = "api_conversation_history.json";
 /// What the person sees; the second is its name of 2024.
 pub(super) const SHOWN: [&str; 2] = ["ui_messages.json", "claude_messages.json"];
-/// What lies beside.
+/// The metadata next to it.
 pub(super) const METADATA: &str = "task_metadata.json";
 pub(super) const ITEM: &str = "history_item.json";
 
@@ -48,7 +48,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
         items::read::<Shown<'static>>(&mut source.again(), "", &mut |shown, place| chatter.take(shown, place))?;
         chatter.finish()?;
     }
-    // A file that is torn may have told more.
+    // A torn file may have had more.
     let is_told = timeline.as_ref().is_some_and(|timeline| timeline.has_tokens() || !timeline.tally.is_whole);
     if !is_told && !rows.has_own_bills {
         sum_up(dialect, &companion, timeline.is_none(), &mut rows)?;
@@ -101,7 +101,7 @@ fn metadata_alone(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Compani
     Ok(companion)
 }
 
-/// Hands on the totals of a task whose requests tell no tokens; alone they are where the rows are missing which the
+/// Emits the totals of a task whose requests have no token counts; alone they are where the rows are missing which the
 /// person saw.
 fn sum_up(
     dialect: &'static Dialect,

@@ -1,4 +1,5 @@
-//! What `ui_messages.json` tells of a task beside its texts: requests with their numbers, and what went wrong between.
+//! What `ui_messages.json` records of a task apart from texts: requests with their token counts, and errors between
+//! them.
 
 use std::collections::HashMap;
 
@@ -26,10 +27,10 @@ pub(super) struct Timeline {
     pub(super) totals: Vec<Total>,
     /// When the first row was written. Microseconds since 1970.
     pub(super) begun: Option<i64>,
-    /// Folder, where a request tells it.
+    /// Folder, if a request names it.
     pub(super) folder: Option<String>,
     pub(super) tally: Tally,
-    /// Whether rows say after which message of the model's history they were written.
+    /// True if rows say after which message of the model's history they were written.
     pub(super) has_indices: bool,
     /// Place of the last row of each moment and name: it replaces those before it.
     last: HashMap<(i64, u64), u64>,
@@ -69,7 +70,7 @@ pub(super) struct Request {
     pub(super) model: Option<String>,
     pub(super) provider: Option<String>,
     pub(super) protocol: Option<String>,
-    /// Whether the model was seen to answer.
+    /// True if the model was seen to answer.
     pub(super) is_answered: bool,
     /// Sums of removed requests before it.
     pub(super) removals: usize,
@@ -118,7 +119,7 @@ pub(super) fn name_of<'s>(shown: &'s Shown<'_>) -> &'s str {
     shown.say.get().or(shown.ask.get()).unwrap_or("without a type")
 }
 
-/// Whether the model's answer is in it.
+/// Returns true if the model's answer is in it.
 fn is_reply(name: &str) -> bool {
     matches!(
         name,
@@ -142,7 +143,7 @@ fn is_reply(name: &str) -> bool {
     )
 }
 
-/// Rows that tell nothing that is not told elsewhere.
+/// Rows whose content is all recorded elsewhere.
 const SILENT: [&str; 33] = [
     "task",
     "user_feedback",
@@ -193,13 +194,13 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Whether no later row replaces this one.
+    /// Returns true if no later row replaces this one.
     pub(super) fn is_current(&self, shown: &Shown<'_>, place: u64) -> bool {
         let key = shown.at.0.map(|at| (at, xxh3_64(name_of(shown).as_bytes())));
         key.is_none_or(|key| self.last.get(&key).is_none_or(|last| *last == place))
     }
 
-    /// Whether any request told its tokens.
+    /// Returns true if any request has token counts.
     pub(super) fn has_tokens(&self) -> bool {
         self.requests.iter().any(Request::is_billed)
     }
@@ -228,7 +229,7 @@ impl Timeline {
         let name = name_of(shown);
         shown.unknown.iter().for_each(|field| out.unknown(&format!("field {field}")));
         self.name = self.names.of(shown);
-        // A row without a moment stands for itself: its place tells it apart from the others here.
+        // A row without a time is always kept: its position distinguishes it from the others here.
         let at = shown.at.0.unwrap_or_else(|| i64::try_from(place).unwrap_or(i64::MAX));
         self.last.insert((at, xxh3_64(name.as_bytes())), place);
         self.begun = self.begun.or_else(|| moment(at));
@@ -380,7 +381,7 @@ impl Request {
         self.protocol = info.protocol.owned().or(self.protocol.take());
     }
 
-    /// Whether it tells any number; what does not is still running, or died before.
+    /// Returns true if it has any token count or cost. A request without one is running, or died before it had any.
     pub(super) fn is_billed(&self) -> bool {
         let Told { input, cache_read, cache_write } = self.told;
         [input, cache_read, cache_write, self.output].iter().any(Option::is_some) || self.cost.is_some()

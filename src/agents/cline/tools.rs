@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call's outcome is told from its result.
+//! Tools: what kind each is, and how a result shows the outcome of its call.
 
 use super::record::{Arguments, Command, ToolResult};
 use crate::agents::mcp;
@@ -36,8 +36,8 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// The server of a tool that is offered under its own name: `mcp__server__tool`, Roo Code's `mcp--server--tool`, Cline's
-/// `server0mcp0tool`.
+/// The server of a tool that is offered under its own name: `mcp__server__tool`, Roo Code's `mcp--server--tool`,
+/// Cline's `server0mcp0tool`.
 pub(super) fn mcp_server(name: &str) -> Option<&str> {
     let of_roo = || name.strip_prefix("mcp--")?.split_once("--").map(|(server, _)| server);
     let of_cline = || name.split_once("0mcp0").map(|(server, _)| server);

@@ -39,7 +39,7 @@ const TOOLS: [&str; 32] = [
     "run_slash_command",
 ];
 
-/// A call that stands in a text.
+/// A call within a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Element<'t> {
     pub(super) name: &'static str,
@@ -65,7 +65,8 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<Element<'_>>) {
     (Cow::Owned(kept.trim().to_owned()), elements)
 }
 
-/// Where the elements of a text end. Each end is looked up once, so that tags without one do not make a text slow to read.
+/// Where the elements of a text end. Each end is looked up once, so that tags without one do not make a text slow to
+/// read.
 struct Closings<'t> {
     text: &'t str,
     first: HashMap<&'static str, Option<usize>>,
@@ -89,9 +90,10 @@ impl Closings<'_> {
     }
 }
 
-/// The first call of a text from a place on, with what stands before it and the place behind it. A file that is written may
-/// hold anything: its element ends where the last of its name does. The extensions take a call wherever it stands and stop
-/// the model behind it: within a line it is one where nothing follows, and a mention else.
+/// Returns the first call of a text from a position on, the text before it, and the position after it. A file that is
+/// written may hold anything: its element ends with the last closing tag of its name. The extensions accept a call
+/// anywhere in a line and then stop the model. So an element within a line is a call if nothing follows it, and a
+/// mention otherwise.
 fn next<'t>(
     text: &'t str,
     from: usize,
@@ -145,7 +147,7 @@ fn tag_name(text: &str) -> Option<&str> {
     (!name.is_empty() && text.as_bytes().get(end) == Some(&b'>')).then_some(name)
 }
 
-/// The first element from a place on: its name, its content, the place behind it.
+/// Returns the first element from a position on: its name, its content, and the position after it.
 fn argument<'t>(text: &'t str, from: usize, ends: &HashMap<&str, usize>) -> Option<(&'t str, &'t str, usize)> {
     let rest = text.get(from..)?;
     memchr::memchr_iter(b'<', rest.as_bytes()).find_map(|place| {
@@ -162,7 +164,7 @@ fn argument<'t>(text: &'t str, from: usize, ends: &HashMap<&str, usize>) -> Opti
     })
 }
 
-/// The tool that a text says it is the result of, and what stands behind that.
+/// Returns the tool whose result a text holds, and the result.
 pub(super) fn result(text: &str) -> Option<(&str, &str)> {
     let inner = text.trim_start().strip_prefix('[')?;
     let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;

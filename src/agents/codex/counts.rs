@@ -1,4 +1,4 @@
-//! Tokens: what each response was billed for, out of running totals that are told again and again.
+//! Tokens: what each response was billed for, from running totals that are written again and again.
 
 use std::rc::Rc;
 
@@ -46,18 +46,18 @@ impl Numbers {
         })
     }
 
-    /// Whether no response was paid for.
+    /// Returns true if no response was paid for.
     pub(super) fn is_nothing(self) -> bool {
         self.input == 0 && self.output == 0
     }
 
-    /// The same tokens, whatever the sum that was told with them.
+    /// Returns true if the tokens are equal, whatever total was recorded with them.
     pub(super) fn is_same_as(self, other: Self) -> bool {
         Self { total: 0, ..self } == Self { total: 0, ..other }
     }
 }
 
-/// What a running total tells.
+/// What a running total shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// Nothing that was paid for.
@@ -117,15 +117,18 @@ pub(super) struct Billed {
     pub(super) timestamp: Option<i64>,
     pub(super) model: Option<Rc<str>>,
     pub(super) service_tier: Option<Rc<str>>,
+    pub(super) effort: Option<Rc<str>>,
+    /// Largest request that the model takes. Tokens.
+    pub(super) context_window: Option<i64>,
     /// Web searches that the provider ran. Count.
     pub(super) web_searches: i64,
     pub(super) numbers: Numbers,
     pub(super) source_line: Option<i64>,
     pub(super) copies: i64,
     pub(super) weak: bool,
-    /// Whether it comes from running totals, which a record of the response itself outdoes.
+    /// True if it comes from running totals, which a record of the response itself outdoes.
     pub(super) is_from_totals: bool,
-    /// Whether the message that it became is still to come: until about 0.60 the count stands before it.
+    /// True if the message that it became is still to come: until about 0.60 the count stands before it.
     pub(super) waits: bool,
 }
 
@@ -150,6 +153,8 @@ impl Billed {
             reasoning_tokens: reasoning.map(|reasoning| reasoning.min(output)),
             web_searches: Some(self.web_searches).filter(|count| *count > 0),
             service_tier: self.service_tier.as_deref(),
+            reasoning_effort: self.effort.as_deref(),
+            context_window: self.context_window,
             copies: self.copies,
             source_line: self.source_line,
             ..UsageRow::default()

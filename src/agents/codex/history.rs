@@ -1,5 +1,5 @@
-//! `history.jsonl` and the TypeScript program's `history.json`: every prompt that was typed. Those whose session left no
-//! rollout are all that is known of it.
+//! `history.jsonl` and the TypeScript program's `history.json`: every prompt that was typed. Those whose session left
+//! no rollout are all that is known of it.
 
 use super::AGENT;
 use super::record::Prompt;

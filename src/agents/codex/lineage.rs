@@ -17,25 +17,25 @@ enum Owner {
 
 /// Tells copied lines from a thread's own.
 pub(super) struct Lineage {
-    /// When the thread began; none where its id does not tell. Milliseconds since 1970.
+    /// When the thread began; `None` if its id holds no time. Milliseconds since 1970.
     began: Option<u64>,
     /// Where the copied lines come from, as the file says.
     origin: Option<String>,
-    /// Whether another thread's history may be in the file.
+    /// True if another thread's history may be in the file.
     may_copy: bool,
-    /// Whether the thread goes on with another's history, in the file or not.
+    /// True if the thread goes on with another's history, in the file or not.
     is_fork: bool,
-    /// Whether its version gave all turns ids that tell their time (by 0.100).
+    /// True if its version gave all turns ids that hold their time (by 0.100).
     has_timed_turns: bool,
     /// First line that is surely the thread's own, by its ordinal.
     own_from: Option<i64>,
     owner: Owner,
-    /// Whether a turn has begun in the file, copied or own.
+    /// True if a turn has begun in the file, copied or own.
     has_turn: bool,
 }
 
 impl Lineage {
-    /// The lineage of a thread as its own first line tells it.
+    /// The lineage of a thread, as its own first line records it.
     pub(super) fn of(session: &str, meta: Option<&Meta<'_>>) -> Self {
         let own_from = meta.and_then(|meta| meta.own_from.0);
         let may_copy = meta.is_some_and(|meta| {
@@ -71,11 +71,11 @@ impl Lineage {
         }
     }
 
-    /// A turn begins. Whether that tells that all lines before it were copied, which none of them did.
+    /// A turn begins. Returns true if this proves that all lines before it were copied, and no earlier line proved it.
     pub(super) fn turn(&mut self, id: Option<&str>) -> bool {
         self.has_turn = true;
         let (Some(began), Some(turn)) = (self.began, id.and_then(v7_millis)) else { return false };
-        // An older program may have written own turns before, which do not tell.
+        // An older program may have written own turns before, which hold no time.
         let was_unclear = self.is_unclear() && self.origin.is_some() && self.has_timed_turns;
         if turn >= began {
             self.owner = Owner::Own;
@@ -94,18 +94,19 @@ impl Lineage {
         }
     }
 
-    /// Whether the line at hand is known to be another thread's.
+    /// Returns true if the line at hand is known to be another thread's.
     pub(super) fn is_copied(&self) -> bool {
         self.owner == Owner::Copied
     }
 
-    /// Whether it may be another thread's: then the other's claim goes first.
+    /// Returns true if it may be another thread's: then the other's claim goes first.
     pub(super) fn is_unclear(&self) -> bool {
         self.owner == Owner::Unclear
     }
 
-    /// Whether running totals and replies at this place are what the thread began with: it goes on with another's history,
-    /// and no turn has begun. Threads whose ids tell no time are of versions that may not mark turns (until 0.34).
+    /// Returns true if running totals and replies at this place are what the thread began with: it goes on with
+    /// another's history, and no turn has begun. Threads whose ids tell no time are of versions that may not mark turns
+    /// (until 0.34).
     pub(super) fn is_before_first_turn(&self) -> bool {
         self.is_fork && self.owner != Owner::Own && !self.has_turn && self.began.is_some()
     }
@@ -115,7 +116,7 @@ impl Lineage {
         self.origin.as_deref()
     }
 
-    /// Whether running totals may include another thread's.
+    /// Returns true if running totals may include another thread's.
     pub(super) fn may_inherit(&self) -> bool {
         self.may_copy
     }

@@ -3,6 +3,7 @@
 mod content;
 mod counts;
 mod history;
+mod limits;
 mod lineage;
 mod outcome;
 mod record;
@@ -50,7 +51,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 10,
+    parser_version: 11,
 };
 
 /// Folders below `sessions/`: year, month, day.
@@ -122,8 +123,8 @@ impl Agent for Codex {
     }
 }
 
-/// What a file in a folder of sessions is. A compressed rollout beside the plain one is a copy of the same session, and
-/// gives way to it as copies do: it is all that is left when the plain one is deleted.
+/// What a file in a folder of sessions is. A compressed rollout next to the plain one is a copy of the same session.
+/// The plain one overrides it; the copy counts once the plain one is deleted.
 fn session_kind(entry: &Entry) -> Option<&'static str> {
     let name = entry.name()?;
     rollout_kind(name).or_else(|| is_lines(name).then_some("transcript"))
@@ -142,7 +143,7 @@ fn is_lines(name: &str) -> bool {
     name.strip_suffix(".jsonl").is_some()
 }
 
-/// What a file beside the sessions is.
+/// What a file next to the sessions is.
 fn companion_kind(name: &str) -> Option<&'static str> {
     match name {
         "history.jsonl" | "history.json" => Some("prompts"),

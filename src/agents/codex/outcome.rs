@@ -7,7 +7,7 @@ use crate::tables::Status;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: Status,
-    /// Whether a rule refused the call.
+    /// True if a rule refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     pub(super) duration_ms: Option<i64>,
@@ -84,7 +84,7 @@ impl Outcome {
     }
 }
 
-/// What the text alone tells of a call's end.
+/// How a call ended, by its text alone.
 enum Said {
     Status(Status),
     /// That a rule did not allow it.
@@ -113,7 +113,7 @@ fn said(body: &str) -> Option<Said> {
     FAILED.iter().any(|opening| body.starts_with(opening)).then_some(Said::Status(Status::Error))
 }
 
-/// What stands before a result's own text, and that text.
+/// Splits a result into its head and its own text.
 #[derive(Default)]
 struct Head<'a> {
     exit_code: Option<i64>,
@@ -177,7 +177,8 @@ impl<'a> Head<'a> {
 /// Bytes at the beginning of a result that may be about the call.
 const HEADER: usize = 512;
 
-/// Returns what the tool wrote: since 0.50, ids, times and the exit code of the call come before it, up to a line `Output:`.
+/// Returns what the tool wrote: since 0.50, ids, times and the exit code of the call come before it, up to a line
+/// `Output:`.
 pub(super) fn own_output(output: &str) -> &str {
     let header = output.get(..output.floor_char_boundary(HEADER)).unwrap_or_default();
     if !["Chunk ID:", "Wall time", "Exit code:", "Script completed"].iter().any(|line| header.starts_with(line)) {

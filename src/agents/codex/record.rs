@@ -40,7 +40,8 @@ record! {
         timestamp: Moment = "timestamp",
         cwd: Text<'a> = "cwd",
         version: Text<'a> = "cli_version",
-        source: Object<ThreadSource<'a>> = "source",
+        source: Raw<'a> = "source",
+        originator: Text<'a> = "originator",
         thread_source: Text<'a> = "thread_source",
         nickname: Text<'a> = "agent_nickname",
         role: Text<'a> = "agent_role" | "agent_type",
@@ -50,7 +51,7 @@ record! {
         git: Object<Git<'a>> = "git",
     }
     ignores [
-        "originator", "instructions", "base_instructions", "dynamic_tools", "memory_mode", "multi_agent_version",
+        "instructions", "base_instructions", "dynamic_tools", "memory_mode", "multi_agent_version",
         "context_window", "history_mode", "agent_path", "model", "forked_from_ordinal_exclusive", "selected_capability_roots",
     ]
 
@@ -84,6 +85,7 @@ record! {
         turn: Text<'a> = "turn_id",
         cwd: Text<'a> = "cwd",
         model: Text<'a> = "model",
+        effort: Text<'a> = "effort",
         service_tier: Text<'a> = "service_tier",
     }
 
@@ -120,6 +122,7 @@ record! {
         message: Text<'a> = "message",
         turn: Text<'a> = "turn_id",
         info: Object<TokenInfo<'a>> = "info",
+        limits: Object<RateLimits<'a>> = "rate_limits",
         reason: Text<'a> = "reason",
         call: Text<'a> = "call_id",
         event: Text<'a> = "event_id",
@@ -157,6 +160,26 @@ record! {
     TokenInfo<'a> {
         total: Object<Tokens<'a>> = "total_token_usage",
         last: Object<Tokens<'a>> = "last_token_usage",
+        context_window: TokenNumber = "model_context_window",
+    }
+
+    /// How much of the account's limits is used. Until about 0.40, the two windows had no objects of their own.
+    RateLimits<'a> {
+        plan: Text<'a> = "plan_type",
+        primary: Object<LimitWindow<'a>> = "primary",
+        secondary: Object<LimitWindow<'a>> = "secondary",
+        primary_percent: Fraction = "primary_used_percent",
+        primary_minutes: Number = "primary_window_minutes",
+        secondary_percent: Fraction = "secondary_used_percent",
+        secondary_minutes: Number = "secondary_window_minutes",
+    }
+
+    /// One limit: its used part, its length, and its end in seconds since 1970, or in seconds from now.
+    LimitWindow<'a> {
+        percent: Fraction = "used_percent",
+        minutes: Number = "window_minutes",
+        resets_at: Number = "resets_at",
+        resets_in: Number = "resets_in_seconds",
     }
 
     /// Tokens: input with both caches, output with reasoning.

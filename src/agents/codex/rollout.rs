@@ -14,6 +14,7 @@ use std::rc::Rc;
 use chrono::NaiveDateTime;
 
 use super::counts::{Billed, Totals};
+use super::limits::Limits;
 use super::lineage::Lineage;
 use super::record::{Compacted, Event, Item, Line, Meta, TurnContext, UsageRecord};
 use super::{AGENT, content};
@@ -67,7 +68,7 @@ pub(super) struct Rollout<'o, 'a> {
     has_copies: bool,
     /// Keys of the records since then that may be another thread's.
     unclear: Vec<u64>,
-    /// Whether the file's own first line was there.
+    /// True if the file's own first line was there.
     has_meta: bool,
     /// Local time that the file is named by.
     named_time: Option<NaiveDateTime>,
@@ -76,6 +77,11 @@ pub(super) struct Rollout<'o, 'a> {
     model: Option<Rc<str>>,
     provider: Option<String>,
     service_tier: Option<Rc<str>>,
+    effort: Option<Rc<str>>,
+    /// Largest request that the model takes. Tokens.
+    context_window: Option<i64>,
+    /// Limits that were told since the last billed response.
+    limits: Limits,
     cwd: Option<String>,
     seq: i64,
     turn: Option<i64>,
@@ -91,9 +97,9 @@ pub(super) struct Rollout<'o, 'a> {
     billed: Option<Billed>,
     /// Web searches since the last billed response. Count.
     web_searches: i64,
-    /// Whether counts stand before the reply that they are of; none until the turn's first count tells.
+    /// True if counts stand before the reply that they are of; none until the turn's first count tells.
     counts_come_first: Option<bool>,
-    /// Whether records of responses were there since the turn began, so that running totals tell nothing new.
+    /// True if the turn has records of its responses, so that running totals add nothing.
     turn_has_records: bool,
     responses: KeySet,
     /// How often names of responses were given, by the name's key. Count.
@@ -104,7 +110,7 @@ pub(super) struct Rollout<'o, 'a> {
     places: usize,
     /// The last error of the turn, which its end repeats.
     error: Option<String>,
-    /// Whether prompts are claimed by their text, for a history that names no session.
+    /// True if prompts are claimed by their text, for a history that names no session.
     claims_prompts: bool,
     has_rows: bool,
 }
@@ -176,6 +182,9 @@ impl<'o, 'a> Rollout<'o, 'a> {
             model: None,
             provider: None,
             service_tier: None,
+            effort: None,
+            context_window: None,
+            limits: Limits::default(),
             cwd: None,
             seq: 0,
             turn: None,
@@ -262,13 +271,14 @@ impl<'o, 'a> Rollout<'o, 'a> {
         }
         self.set_model(context.model.get());
         self.set_cwd(context.cwd.get());
+        self.effort = context.effort.get().map(Into::into);
         if let Some(tier) = context.service_tier.get() {
             self.set_service_tier(Some(tier));
         }
         Ok(())
     }
 
-    /// A turn begins, or goes on with its settings told again.
+    /// A turn begins, or continues after its settings were repeated.
     fn begin_turn(&mut self, id: Option<&str>) -> Result<(), Reject> {
         self.close_reply()?;
         if self.lineage.turn(id) {
@@ -314,13 +324,13 @@ impl<'o, 'a> Rollout<'o, 'a> {
         self.push(row)
     }
 
-    /// Hands on what waits: the user's message that nothing was said of, and the reply.
+    /// Emits what waits: the user's message that nothing was said of, and the reply.
     fn settle(&mut self) -> Result<(), Reject> {
         self.flush_user()?;
         self.close_reply()
     }
 
-    /// Hands on a message: its place and what all messages have are filled in here.
+    /// Emits a message: its place and what all messages have are filled in here.
     fn push(&mut self, row: MessageRow<'_>) -> Result<(), Reject> {
         let seq = self.seq;
         self.seq += 1;
@@ -328,7 +338,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         self.push_at(seq, parent.as_deref(), self.turn, row)
     }
 
-    /// Hands on a message whose place was set before.
+    /// Emits a message whose place was set before.
     fn push_at(
         &mut self,
         seq: i64,
@@ -391,13 +401,13 @@ impl<'o, 'a> Rollout<'o, 'a> {
     }
 }
 
-/// Returns the key of the fact that records were copied from another thread. It is made from the key of the first one, as
-/// line numbers change when lines are dropped.
+/// Returns the key of the fact that records were copied from another thread. It is made from the key of the first one,
+/// as line numbers change when lines are dropped.
 fn copies_key(session: &str, first: u64) -> u64 {
     key(AGENT, Kind::Presence, &format!("copies from {first:016x} in {session}"))
 }
 
-/// A row with what its line tells.
+/// A row with what its line says.
 fn blank(id: &str, spot: Spot) -> MessageRow<'_> {
     MessageRow {
         message_id: id,

@@ -1,4 +1,4 @@
-//! `state_<n>.sqlite`: an index made from the rollouts. Only names, and who spawned whom, may stand there alone.
+//! `state_<n>.sqlite`: an index made from the rollouts. Only names and spawns may be recorded there alone.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::source::{Database, Source};
 /// Spawned threads that are followed up to the root at most; what goes in a circle has none.
 const DEEPEST: usize = 64;
 
-/// Reads what the database tells of threads.
+/// Reads what the database records of threads.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let database = source.database()?;
     tell_threads(&database, out)?;
@@ -34,7 +34,7 @@ fn tell_threads(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     Ok(())
 }
 
-/// Who spawned whom, and which thread stands above all of them.
+/// Reads which thread spawned which, and the root of each.
 fn tell_spawns(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     let columns = ["child_thread_id", "parent_thread_id"];
     let Some(mut statement) = database.select("thread_spawn_edges", &columns, "ORDER BY 1, 2")? else {

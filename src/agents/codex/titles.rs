@@ -1,4 +1,4 @@
-//! Titles of threads, told by a file of their own: `session_index.jsonl`.
+//! Titles of threads, which have a file of their own: `session_index.jsonl`.
 
 use super::AGENT;
 use super::record::Named;

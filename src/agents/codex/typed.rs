@@ -25,10 +25,10 @@ const INJECTED: [&str; 21] = [
     "<multi_agent",
 ];
 
-/// What stands before the typed part of a prompt from an editor.
+/// The line before the typed part of a prompt from an editor.
 const REQUEST: &str = "## My request for Codex:";
 
-/// Whether the program wrote a user message.
+/// Returns true if the program wrote a user message.
 pub(super) fn is_injected(text: &str) -> bool {
     let text = text.trim_start();
     INJECTED.iter().any(|opening| text.starts_with(opening))
@@ -39,7 +39,8 @@ pub(super) fn typed_part(text: &str) -> &str {
     text.rsplit_once(REQUEST).map_or(text, |(_, typed)| typed.trim())
 }
 
-/// Whether the program says of a user message that the person typed it. The message may have marks of images around it.
+/// Returns true if the program says of a user message that the person typed it. The message may have marks of images
+/// around it.
 pub(super) fn is_announced(message: &str, announced: &str) -> bool {
     let announced = announced.trim();
     message.trim() == announced || (!announced.is_empty() && !is_injected(message) && message.contains(announced))

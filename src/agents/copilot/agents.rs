@@ -61,8 +61,8 @@ impl Thread {
 }
 
 impl Transcript<'_, '_> {
-    /// The conversation of an event: the subagent that its envelope names, or (older) the call that started one; else the
-    /// main one.
+    /// The conversation of an event: the subagent that its envelope names, or (older) the call that started one; else
+    /// the main one.
     pub(super) fn thread_of(&mut self, agent: Option<&str>, parent_call: Option<&str>) -> usize {
         let Some(name) = agent.or(parent_call) else { return 0 };
         if let Some(thread) = self.thread_names.get(name) {
@@ -134,7 +134,7 @@ impl Transcript<'_, '_> {
         keep_earlier(&mut thread.first_moment, spot.timestamp);
     }
 
-    /// Ends the subagents' sessions, and tells the calls that started them.
+    /// Ends the subagents' sessions, and updates the calls that started them.
     pub(super) fn end_subagents(&mut self) -> Result<(), Reject> {
         let threads = std::mem::take(&mut self.threads);
         for thread in threads.iter().skip(1).filter(|thread| thread.has_rows) {

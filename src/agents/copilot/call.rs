@@ -1,4 +1,4 @@
-//! One model call as billed, whatever tells of it.
+//! One model call as billed, from whichever record.
 
 use super::metrics::Numbers;
 use crate::tables::{UsageGrain, UsageRow};
@@ -23,7 +23,7 @@ pub(super) struct Call {
     pub(super) is_partial: bool,
     pub(super) grain: UsageGrain,
     pub(super) weak: bool,
-    /// Whether the provider's own id of the call is known, by which a record and a reply of it can be joined.
+    /// True if the provider's own id of the call is known, by which a record and a reply of it can be joined.
     pub(super) is_named: bool,
 }
 

@@ -33,7 +33,7 @@ struct PendingCall {
     /// What the answer to the request for permission makes of it.
     decision: Option<Status>,
     is_interrupted: bool,
-    /// As the subagent's end tells it. Milliseconds.
+    /// As recorded at the subagent's end. Milliseconds.
     duration_ms: Option<i64>,
     line: i64,
 }
@@ -138,7 +138,8 @@ impl PendingCall {
         }
     }
 
-    /// Time between start and end without the wait for permission; what a subagent's end tells goes before. Milliseconds.
+    /// Time between start and end without the wait for permission; what a subagent's end tells goes before.
+    /// Milliseconds.
     fn duration_until(&self, ended: Option<i64>) -> Option<i64> {
         let taken = || Some((ended? - self.started_at? - self.waited).max(0) / 1000);
         self.duration_ms.or_else(taken)
@@ -246,7 +247,7 @@ impl Transcript<'_, '_> {
         self.out.tool_call(row, false)
     }
 
-    /// Hands on the calls that nothing ended, in order.
+    /// Emits the calls that nothing ended, in order.
     pub(super) fn push_open_calls(&mut self) -> Result<(), Reject> {
         let mut open: Vec<PendingCall> = std::mem::take(&mut self.calls.open).into_values().collect();
         open.sort_by_key(|call| (call.thread, call.seq));

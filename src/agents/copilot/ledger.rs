@@ -19,7 +19,7 @@ struct Leg {
     began: Option<i64>,
     last: Option<i64>,
     recorded: Vec<Call>,
-    /// What the replies tell by themselves.
+    /// What only the replies record.
     replies: Vec<Call>,
     places: KeyMap<usize>,
     compactions: Vec<Call>,
@@ -36,7 +36,7 @@ pub(super) struct Ledger {
     last: Option<i64>,
     /// When the first process that recorded its calls began; 0 where that is not told.
     pub(super) recorded_since: Option<i64>,
-    /// Whether the program keeps what was billed over all processes.
+    /// True if the program keeps what was billed over all processes.
     pub(super) has_checkpoint: bool,
     /// What was billed for the session by the last checkpoint or shutdown that says so.
     billed: f64,
@@ -75,9 +75,10 @@ struct LastLeg {
 }
 
 impl Ledger {
-    /// The replies that a shutdown counts: all of its own process, which are the last, whatever model they name; of those
-    /// before, as many as its output tokens are enough for. It does not know of those before a crash, nor (from 1.0.78 on)
-    /// of those before a compaction; what checkpoints say that these cost is taken out of what it says of all processes.
+    /// The replies that a shutdown counts: all of its own process, which are the last, whatever model they name; of
+    /// those before, as many as its output tokens are enough for. It does not know of those before a crash, nor (from
+    /// 1.0.78 on) of those before a compaction; what checkpoints say that these cost is taken out of what it says of
+    /// all processes.
     fn told_by(&mut self, totals: &mut [Total], own: usize) -> Vec<String> {
         let output = |total: &Total| total.numbers().output.unwrap_or(0);
         let mut left: BTreeMap<&str, i64> = totals.iter().map(|total| (total.model.as_str(), output(total))).collect();
@@ -149,7 +150,7 @@ impl Ledger {
         is_more.then(|| rest.collect())
     }
 
-    /// Whether anything was billed.
+    /// Returns true if anything was billed.
     pub(super) fn has_rows(&self) -> bool {
         !self.pushed.is_empty()
     }
@@ -192,8 +193,8 @@ impl Ledger {
         self.open().compactions.push(Call { model, numbers, cost, duration_ms, request, ..call });
     }
 
-    /// What was billed for the session so far: what was added since the last time is the cost of the replies since then, by
-    /// their output. Where the calls are recorded, the records tell it.
+    /// What was billed for the session so far: what was added since the last time is the cost of the replies since
+    /// then, by their output. Where the calls are recorded, the records tell it.
     pub(super) fn note_checkpoint(&mut self, nano: Option<f64>) {
         self.has_checkpoint = true;
         let Some(nano) = nano else { return };
@@ -234,7 +235,8 @@ fn share(replies: &mut [Call], cost: f64) {
     }
 }
 
-/// Key of the fact that the same tokens are recorded in finer grain, and the moment since which it has to be present: see [`crate::extract::Sink::yields_to`].
+/// Key of the fact that the same tokens are recorded in finer grain, and the moment since which it has to be present:
+/// see [`crate::extract::Sink::yields_to`].
 type Finer = (u64, Option<i64>);
 
 fn cost_of(billed: &Object<Billed<'_>>) -> Option<f64> {
@@ -288,7 +290,7 @@ impl Transcript<'_, '_> {
         self.ledger.note_record(call, is_compaction);
     }
 
-    /// Hands on what a process told, when it has ended.
+    /// Emits what a process recorded, when it has ended.
     pub(super) fn close_leg(&mut self) -> Result<(), Reject> {
         let Some(leg) = self.ledger.leg.take() else { return Ok(()) };
         let Leg { last, recorded, replies, places, compactions, has_compaction_record, .. } = leg;

@@ -1,5 +1,5 @@
-//! `history-session-state/session_*.json`: the chats of the oldest versions, one document each. The program imports them
-//! into events later, under the same ids; then the events are all that counts.
+//! `history-session-state/session_*.json`: the chats of the oldest versions, one document each. The program imports
+//! them into events later, under the same ids; then the events are all that counts.
 
 use std::collections::HashMap;
 

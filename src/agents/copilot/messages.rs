@@ -111,7 +111,7 @@ impl Transcript<'_, '_> {
         });
     }
 
-    /// Hands on the reply that nothing will be added to.
+    /// Emits the reply that nothing will be added to.
     pub(super) fn close_reply(&mut self, thread: usize) -> Result<(), Reject> {
         self.turn_to(thread);
         let is_sidechain = thread > 0;
@@ -236,7 +236,7 @@ impl Transcript<'_, '_> {
         })
     }
 
-    /// A model call that an event tells of.
+    /// A model call that an event reports.
     pub(super) fn call_at(&self, thread: usize, spot: &Spot<'_>, response: &str) -> Call {
         let (seq, turn) = self.threads.get(thread).map(|thread| (thread.seq, thread.turn)).unwrap_or_default();
         Call { seq, turn, timestamp: spot.timestamp, line: spot.line, ..Call::new(thread, response) }

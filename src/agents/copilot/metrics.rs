@@ -98,7 +98,7 @@ impl Counters {
         }
     }
 
-    /// Whether none of the counts has fallen.
+    /// Returns true if none of the counts has fallen.
     fn goes_on_from(&self, earlier: &Self) -> bool {
         self.tokens.iter().zip(&earlier.tokens).all(|(now, then)| now.unwrap_or(0) >= then.unwrap_or(0))
     }
@@ -167,7 +167,8 @@ impl Ledger {
         totals
     }
 
-    /// Whether counts that have not fallen go on from the shutdown before, by what the replies say they should be.
+    /// Returns true if counts that have not fallen go on from the shutdown before, by what the replies say they should
+    /// be.
     fn counts_go_on(&self, model: &str, now: &Counters, earlier: &Counters) -> bool {
         if let Some(said) = self.output_since_shutdown.get(model) {
             let alone = now.output().abs_diff(*said);

@@ -143,7 +143,8 @@ record! {
     /// What was answered.
     PermissionResult<'a> { kind: Text<'a> = "kind", feedback: Text<'a> = "feedback" }
 
-    /// What the program tells: `session.error`, `.info`, `.warning`, `.handoff`, `system.message`, `system.notification`, `abort`.
+    /// What the program tells: `session.error`, `.info`, `.warning`, `.handoff`, `system.message`,
+    /// `system.notification`, `abort`.
     Notice<'a> { content: Text<'a> = "content" | "message" | "summary" | "reason" }
 
     /// `session.compaction_complete`.

@@ -1,4 +1,4 @@
-//! The small files beside an events file that tell of the session: `workspace.yaml` and `vscode.metadata.json`.
+//! The small files next to an events file that describe the session: `workspace.yaml` and `vscode.metadata.json`.
 
 use serde::Deserialize;
 use serde_saphyr::DuplicateKeyPolicy;
@@ -10,7 +10,7 @@ use crate::source::{Source, repair};
 /// Their names.
 pub(super) const NAMES: [&str; 2] = ["workspace.yaml", "vscode.metadata.json"];
 
-/// What they tell.
+/// Their content.
 #[derive(Default)]
 pub(super) struct Told {
     name: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Told {
     repository: Option<String>,
 }
 
-/// Reads those that lie beside a session's events.
+/// Reads those next to a session's events.
 pub(super) fn read(source: &Source<'_>) -> Told {
     if source.path.file_name().is_none_or(|name| name != super::EVENTS) {
         return Told::default();

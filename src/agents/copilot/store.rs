@@ -1,5 +1,5 @@
-//! `session-store.db`: what the program keeps of all sessions. Its rows of model calls (schema 8, about 1.0.73) are finer
-//! than what the events of the time tell; its texts are short of what events tell, and count only without them.
+//! `session-store.db`: what the program keeps of all sessions. Its rows of model calls (schema 8, about 1.0.73) are
+//! finer than what the events of the time tell; its texts are short of what events tell, and count only without them.
 
 use std::collections::BTreeMap;
 
@@ -154,7 +154,7 @@ fn read_calls(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) 
     })
 }
 
-/// Hands on a session. What its events tell goes before its turns, and before its calls where they record them too.
+/// Emits a session. What its events tell goes before its turns, and before its calls where they record them too.
 fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
     let presence = session_key(AGENT, id);
     let mut seq = 0;

@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call's outcome is told.
+//! Tools: what kind each is, and how a result shows the outcome of its call.
 
 use super::record::{Arguments, ToolComplete};
 use crate::agents::mcp;
@@ -27,7 +27,7 @@ pub(super) fn category(name: &str, has_server: bool, arguments: &Arguments<'_>) 
     }
 }
 
-/// Whether a tool runs the command line that its arguments have.
+/// Returns true if a tool runs the command line that its arguments have.
 pub(super) fn runs_command(name: &str) -> bool {
     matches!(name, "bash" | "powershell" | "shell")
 }
@@ -35,15 +35,15 @@ pub(super) fn runs_command(name: &str) -> bool {
 /// How a call ended.
 pub(super) struct Outcome {
     pub(super) status: Status,
-    /// Whether it was not the person who refused the call.
+    /// True if it was not the person who refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
-    /// Whether the moment of the result is that of a later resume.
+    /// True if the moment of the result is that of a later resume.
     pub(super) is_late: bool,
 }
 
-/// What the person says no with, in the words of 0.0.400 to 1.0.46. The code beside it is `rejected`, but `denied` where
-/// a remark was added.
+/// What the person says no with, in the words of 0.0.400 to 1.0.46. The code beside it is `rejected`, but `denied`
+/// where a remark was added.
 const REJECTED: [&str; 3] =
     ["The user rejected this tool call", "Permission denied by user", "Denied by user via preToolUse hook prompt"];
 /// What rules, policies and hooks say no with.
@@ -91,7 +91,7 @@ fn failed(complete: &ToolComplete<'_>) -> Status {
     }
 }
 
-/// Whether a failed call's text says that it was not allowed to run.
+/// Returns true if a failed call's text says that it was not allowed to run.
 pub(super) fn is_denial(text: &str) -> bool {
     DENIED.iter().any(|opening| text.starts_with(opening))
 }

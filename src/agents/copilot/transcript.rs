@@ -95,11 +95,11 @@ pub(super) struct Transcript<'o, 'a> {
     seen: KeySet,
     /// Names events that have no id.
     prints: Prints,
-    /// Whether anything was there that a session would have; without it, and without anything billed, there is none.
+    /// True if anything was there that a session would have; without it, and without anything billed, there is none.
     pub(super) has_conversation: bool,
 }
 
-/// Where an event stands.
+/// The position of an event.
 pub(super) struct Spot<'e> {
     pub(super) id: &'e str,
     pub(super) line: i64,
@@ -279,7 +279,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     fn set_model(&mut self, thread: usize, model: &str) {
         if let Some(thread) = self.threads.get_mut(thread) {
-            // The model that `auto` stands for is on each message.
+            // Each message names the model that `auto` chose.
             thread.model = Some(model.to_owned()).filter(|model| model != "auto");
         }
     }

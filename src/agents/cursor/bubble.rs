@@ -17,7 +17,7 @@ use crate::source::records::{Fraction, Raw, Text};
 const FIRST_MOMENT_MS: f64 = 1e12;
 
 impl Bubble<'_> {
-    /// Whether the person said it; none where the bubble does not say.
+    /// Returns true if the person said it; none where the bubble does not say.
     pub(super) fn is_users(&self) -> Option<bool> {
         is_users(self.kind.get().or(self.role.get())?)
     }
@@ -109,7 +109,7 @@ impl Bubble<'_> {
     }
 }
 
-/// Whether a kind of bubble, or a role, is the person's.
+/// Returns true if a kind of bubble, or a role, is the person's.
 pub(super) fn is_users(kind: &str) -> Option<bool> {
     match kind {
         "1" | "user" => Some(true),

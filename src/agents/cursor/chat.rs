@@ -216,7 +216,7 @@ impl<'o, 's> Chat<'o, 's> {
         self.rows.call_at(&called, open.seq, open.turn)
     }
 
-    /// Hands on the calls that no result came for, and ends the chat. One in which nothing was said is no session.
+    /// Emits the calls that no result came for, and ends the chat. One in which nothing was said is no session.
     pub(super) fn end(mut self, facts: Facts) -> Result<(), Reject> {
         let mut open: Vec<OpenCall> = std::mem::take(&mut self.open).into_values().collect();
         open.sort_by_key(|call| call.seq);

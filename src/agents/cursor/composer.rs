@@ -105,8 +105,8 @@ fn read_all(
 
 type Inline<'c> = BTreeMap<String, &'c str>;
 
-/// The places of a composer's bubbles in order, and those bubbles that stand in its record. Of a conversation that tells
-/// no time at all, the last bubble is from when it was last changed.
+/// The places of a composer's bubbles in order, and those bubbles that stand in its record. Of a conversation that
+/// tells no time at all, the last bubble is from when it was last changed.
 fn order<'c>(
     composer: &Composer<'c>,
     conversation: &mut Conversation<'_, '_>,

@@ -24,7 +24,7 @@ pub(super) struct Known {
     /// Model of replies that name none, and that no prompt names one for.
     pub(super) model: Option<String>,
     pub(super) was_aborted: bool,
-    /// Whether another source that has the same conversation goes before this one.
+    /// True if another source that has the same conversation goes before this one.
     pub(super) is_copy: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Place {
     pub(super) is_users: Option<bool>,
     /// Microseconds since 1970.
     pub(super) moment: Option<i64>,
-    /// Whether the conversation went on without it.
+    /// True if the conversation went on without it.
     pub(super) is_left: bool,
 }
 
@@ -133,7 +133,7 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
-    /// True if the bubble is the user's; `None` if neither the bubble nor its list says whose it is.
+    /// Returns true if the bubble is the user's; `None` if neither the bubble nor its list says whose it is.
     fn is_users(&mut self, bubble: &Bubble<'_>, place: &Place) -> Option<bool> {
         let known = bubble.is_users();
         let is_users = known.or(place.is_users);
@@ -144,7 +144,7 @@ impl<'o, 's> Conversation<'o, 's> {
         is_users
     }
 
-    /// True if the bubble, or another of the same id on the server, was taken before.
+    /// Returns true if the bubble, or another of the same id on the server, was taken before.
     fn is_again(&mut self, bubble: &Bubble<'_>, place: &Place, role: Role) -> bool {
         let same = bubble.server_id.get().map(|id| key(AGENT, Kind::Message, &format!("{}:{id}", role.as_str())));
         let own = key(AGENT, Kind::Message, &place.id);
@@ -259,8 +259,8 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(Some(call_id))
     }
 
-    /// Ends the conversation, present also under the workspace's key. A summary that no bubble holds is its last message.
-    /// Where nothing was said, there is no session: then the sink is given back.
+    /// Ends the conversation, present also under the workspace's key. A summary that no bubble holds is its last
+    /// message. Where nothing was said, there is no session: then the sink is given back.
     pub(super) fn end(
         mut self,
         facts: Facts,

@@ -148,7 +148,7 @@ fn panes(state: &State<'_>) -> (Vec<String>, Result<(), Reject>) {
     (ids, read)
 }
 
-/// Whether the workspace has, or lists, any conversation.
+/// Returns true if the workspace has, or lists, any conversation.
 fn has_chats(state: &State<'_>) -> Result<bool, Reject> {
     for key in CHATS {
         let has = |chats: &ChatData<'_>| !chats.tabs.0.is_empty();
@@ -171,8 +171,8 @@ fn has_chats(state: &State<'_>) -> Result<bool, Reject> {
     Ok(lists.unwrap_or(Ok(false))? || !panes.is_empty())
 }
 
-/// Prompts that were typed in a workspace of which nothing else is known. They give way to any composer that says that it
-/// was opened there.
+/// Prompts that were typed in a workspace of which nothing else is known. They give way to any composer that says that
+/// it was opened there.
 fn read_prompts(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
     if has_chats(state)? {
         return Ok(());

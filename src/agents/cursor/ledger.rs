@@ -1,4 +1,5 @@
-//! What a conversation cost, as far as Cursor tells: tokens of a few bubbles, and in some versions a price for each model.
+//! What a conversation cost, as far as Cursor tells: tokens of a few bubbles, and in some versions a price for each
+//! model.
 
 use std::collections::BTreeMap;
 
@@ -50,8 +51,8 @@ impl Ledger {
         self.billed.is_empty()
     }
 
-    /// Adds what a bubble tells of a response; gives the response's id. Bubbles that tell the same of the same response are
-    /// one; other numbers under its id are another response.
+    /// Adds what a bubble tells of a response; gives the response's id. Bubbles that tell the same of the same response
+    /// are one; other numbers under its id are another response.
     pub(super) fn add(&mut self, id: &str, billed: Billed) -> String {
         let places = self.places.entry(id.to_owned()).or_default();
         for place in places.iter() {
@@ -81,7 +82,7 @@ impl Ledger {
         !self.costs.is_empty()
     }
 
-    /// Hands on the responses, and a row for each model with a cost. Its tokens are those of its responses, which are no
+    /// Emits the responses, and a row for each model with a cost. Its tokens are those of its responses, which are no
     /// rows of their own then: the cost is theirs too.
     pub(super) fn push(self, out: &mut Sink<'_>, session: &str, began: Option<i64>, weak: bool) -> Result<(), Reject> {
         let mut priced: BTreeMap<&str, (i64, i64)> = BTreeMap::new();

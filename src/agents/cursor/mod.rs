@@ -1,4 +1,5 @@
-//! Cursor: conversations of the editor in its databases since 2023, chats of the command-line program, transcripts of both.
+//! Cursor: conversations of the editor in its databases since 2023, chats of the command-line program, transcripts of
+//! both.
 
 mod blocks;
 mod bubble;
@@ -170,14 +171,15 @@ fn add_stores(folder: &Path, found: &mut Found) {
     }
 }
 
-/// Whether a `state.vscdb` is Cursor's: other editors of the same make keep theirs in folders of their own names.
+/// Returns true if a `state.vscdb` is Cursor's: other editors of the same make keep theirs in folders of their own
+/// names.
 fn is_cursors(path: &Path) -> bool {
     let user = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "User"));
     let editor = user.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
     editor.is_none_or(|name| name.starts_with("Cursor"))
 }
 
-/// Whether a `store.db` is that of a chat: it lies in a folder named by the chat's id.
+/// Returns true if a `store.db` is that of a chat: it lies in a folder named by the chat's id.
 fn is_chat(path: &Path) -> bool {
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
     uuid::Uuid::try_parse(folder).is_ok() || ["chats", "acp-sessions"].iter().any(|name| place::lies_in(path, name))

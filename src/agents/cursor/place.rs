@@ -74,7 +74,7 @@ pub(super) fn of_repositories(repositories: &List<Object<Repository<'_>>>) -> (O
     (path.map(str::to_owned), last.and_then(|branch| branch.name.get()).map(str::to_owned))
 }
 
-/// Whether a path leads through a folder of that name.
+/// Returns true if a path leads through a folder of that name.
 pub(super) fn lies_in(path: &Path, name: &str) -> bool {
     path.ancestors().skip(1).any(|folder| folder.file_name().is_some_and(|found| found == name))
 }

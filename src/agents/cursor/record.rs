@@ -110,7 +110,8 @@ record! {
         documents: List<IgnoredAny> = "selectedDocs",
     }
 
-    /// When a request went out and came back. Milliseconds since 1970; `clientStartTime` is of another clock, and never read.
+    /// When a request went out and came back. Milliseconds since 1970; `clientStartTime` is of another clock, and never
+    /// read.
     Timing<'a> {
         sent: Fraction = "clientRpcSendTime",
         settled: Fraction = "clientSettleTime",

@@ -6,7 +6,7 @@ use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
-/// Hands on the rows of one session.
+/// Emits the rows of one session.
 pub(super) struct Rows<'o, 's> {
     pub(super) out: &'o mut Sink<'s>,
     pub(super) session: String,
@@ -18,7 +18,7 @@ pub(super) struct Rows<'o, 's> {
     /// When the session began, for a first message without a time of its own. Microseconds since 1970.
     began: Option<i64>,
     first_moment: Option<i64>,
-    /// Whether another source that has the same records goes before this one.
+    /// True if another source that has the same records goes before this one.
     weak: bool,
     /// What is present when another source tells all that is told here, and more.
     gives_way_to: Option<u64>,

@@ -1,5 +1,5 @@
-//! `state.vscdb`: the global database, which holds the composers of all workspaces since 0.45 and may have tens of gigabytes,
-//! and the database of each workspace, which held the older ones.
+//! `state.vscdb`: the global database, which holds the composers of all workspaces since 0.45 and may have tens of
+//! gigabytes, and the database of each workspace, which held the older ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -215,8 +215,8 @@ impl<'d> State<'d> {
         found.into_iter().map(unit).collect()
     }
 
-    /// Takes the values of `ItemTable` that a key stands for, in the order of their own keys. One on a damaged page costs
-    /// no other; the first damage is what is given back.
+    /// Takes the values of `ItemTable` that a key stands for, in the order of their own keys. One on a damaged page
+    /// costs no other; the first damage is what is given back.
     pub(super) fn each_item(&self, key: &'static str, mut take: impl FnMut(&str)) -> Result<(), Reject> {
         let mut damaged = None;
         let keys = keep(self.keys_of_items(key), &mut damaged)?.unwrap_or_default();

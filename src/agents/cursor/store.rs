@@ -17,7 +17,7 @@ const DEPTH: usize = 32;
 /// Length of the hash that names a blob. Bytes.
 const HASH: usize = 32;
 
-/// Whether a database is a chat's.
+/// Returns true if a database is a chat's.
 pub(super) fn is_store(database: &Database) -> Result<bool, Reject> {
     Ok(["blobs", "meta"]
         .iter()
@@ -158,7 +158,7 @@ impl Tree<'_> {
 }
 
 struct Links {
-    /// Whether each is a tree, and its hash.
+    /// True if each is a tree, and its hash.
     found: Vec<(bool, String)>,
     is_sound: bool,
 }

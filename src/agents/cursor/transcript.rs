@@ -1,5 +1,5 @@
-//! `agent-transcripts/**.jsonl`: what was said, without ids, times, models, results or tokens. It is all that is left where
-//! no database has the conversation.
+//! `agent-transcripts/**.jsonl`: what was said, without ids, times, models, results or tokens. It is all that is left
+//! where no database has the conversation.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! What `droid exec --output-format stream-json` printed, kept in a file: a session as far as it was seen. The session's
-//! own file goes before it.
+//! What `droid exec --output-format stream-json` printed, kept in a file: a session as far as it was seen. The
+//! session's own file overrides it.
 
 use std::collections::BTreeMap;
 

@@ -30,7 +30,7 @@ const CAPTURE: &str = "capture";
 const SIDE_QUESTIONS: &str = "btw";
 /// Folders below `projects` that are looked into.
 const CAPTURE_DEPTH: usize = 6;
-/// Bytes that tell a session from a captured stream.
+/// Bytes that distinguish a session from a captured stream.
 const HEAD: u64 = 64 << 10;
 
 /// The agent.
@@ -122,7 +122,7 @@ fn is_lines(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
-/// Whether a file that lies anywhere is a session rather than a captured stream.
+/// Returns true if a file that lies anywhere is a session rather than a captured stream.
 fn holds_session(path: &Path) -> bool {
     let head = head(path, HEAD).unwrap_or_default();
     ["\"session_start\"", "\"message\":{"].iter().any(|mark| memchr::memmem::find(&head, mark.as_bytes()).is_some())

@@ -1,4 +1,4 @@
-//! The shapes of Droid's records: session files of 2025-10 and later, and the settings beside them.
+//! The shapes of Droid's records: session files of 2025-10 and later, and the settings next to them.
 
 use super::content::{Content, Told};
 use crate::source::records::{List, Moment, Number, Object, Raw, Text, TokenNumber, record};

@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call's outcome is told from its result.
+//! Tools: what kind each is, and how a result shows the outcome of its call.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -111,8 +111,8 @@ fn special_status(text: &str, failed: bool) -> Option<Status> {
 /// What most results do not say: to find that out is what their reading costs.
 static EXIT_CODE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("(exit code: "));
 
-/// The exit code that a command's result names: `(exit code: 2)` in the first line of a failure or at the end of its last,
-/// `[Process exited with code 0]` as the last line, or `exitCode` of an object.
+/// The exit code that a command's result names: `(exit code: 2)` in the first line of a failure or at the end of its
+/// last, `[Process exited with code 0]` as the last line, or `exitCode` of an object.
 fn exit_code(text: &str) -> Option<i64> {
     let text = text.trim();
     if text.starts_with('{') {

@@ -1,4 +1,4 @@
-//! What stands under the role of the person: what they typed, and what only looks like it.
+//! Messages in the role of the person: what they typed, and what only looks like it.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ impl<'a> UserText<'a> {
         Self { role, kind, text, attachments }
     }
 
-    /// Whether the person asks for something here.
+    /// Returns true if the person asks for something here.
     pub(super) fn begins_turn(&self) -> bool {
         matches!(self.kind, MessageKind::Prompt | MessageKind::Command)
     }
@@ -63,13 +63,13 @@ fn kind_of(message: &Message<'_>, typed: Option<&str>, has_attachments: bool) ->
     }
 }
 
-/// Whether a text is a slash command: `/review`, not `/home/kim`.
+/// Returns true if a text is a slash command: `/review`, not `/home/kim`.
 fn is_command(text: &str) -> bool {
     let name = text.strip_prefix('/').and_then(|text| text.split_whitespace().next());
     name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':')))
 }
 
-/// Whether a text marks that the person stopped the model.
+/// Returns true if a text marks that the person stopped the model.
 pub(super) fn is_interruption(text: &str) -> bool {
     INTERRUPTED.iter().any(|opening| text.trim_start().starts_with(opening))
 }

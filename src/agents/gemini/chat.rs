@@ -123,7 +123,8 @@ struct FirstLook<'o, 's> {
     survey: Survey,
     header: Header,
     counter: Counter,
-    /// While a copy of the history is read: what it takes the place of, and whether it begins with a summary that is new.
+    /// While a copy of the history is read: what it takes the place of, and whether it begins with a summary that is
+    /// new.
     snapshot: Option<Snapshot>,
 }
 
@@ -216,7 +217,7 @@ impl<'s> RecordReader<'s> for FirstLook<'_, 's> {
     }
 }
 
-/// Starts of the objects that may stand on a line behind a torn one.
+/// Starts of the objects that may follow a torn one on its line.
 const STARTS: &[&str] = &["{\"id\"", "{\"$set\"", "{\"sessionId\"", "{\"$rewindTo\""];
 
 /// Makes rows of the versions that count.

@@ -14,7 +14,7 @@ pub(super) struct Content<'a> {
     pub(super) thinking: Option<Cow<'a, str>>,
     /// Images, documents and files. Count.
     pub(super) attachments: i64,
-    /// Whether it gives a tool's result.
+    /// True if it gives a tool's result.
     pub(super) has_result: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Whether it holds nothing but results of tools.
+    /// Returns true if it holds nothing but results of tools.
     pub(super) fn is_result(&self) -> bool {
         self.has_result && self.text.is_none() && self.attachments == 0
     }

@@ -22,12 +22,12 @@ const SYNTHETIC: [&str; 2] =
 /// Longest reply that is looked at for being synthetic. Bytes of JSON.
 const SYNTHETIC_LENGTH: usize = 128;
 
-/// Whether a message is the model's.
+/// Returns true if a message is the model's.
 pub(super) fn is_reply(kind: Option<&str>) -> bool {
     matches!(kind, Some("gemini" | "model" | "assistant"))
 }
 
-/// Whether a type is one that messages have.
+/// Returns true if a type is one that messages have.
 pub(super) fn is_message(kind: Option<&str>) -> bool {
     is_reply(kind) || matches!(kind, Some("user" | "info" | "warning" | "error" | "system"))
 }

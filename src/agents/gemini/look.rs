@@ -32,7 +32,7 @@ pub(super) trait Look<'s> {
     fn out(&mut self) -> &mut Sink<'s>;
     /// Places of the messages.
     fn counter(&mut self) -> &mut Counter;
-    /// Whether the version of a message is looked at.
+    /// Returns true if the version of a message is looked at.
     fn wants(&self, place: Place) -> bool;
     /// Takes a version of a message; in a snapshot when it stands in a copy of the history.
     fn message(&mut self, record: &Record<'_>, place: Place, in_snapshot: bool) -> Result<(), Reject>;
@@ -102,8 +102,8 @@ pub(super) fn take_item<'s>(
     }
 }
 
-/// Looks at a chat that is one document and is held; its messages stand on line 1 for all that counts lines. Gives whether
-/// it was read to its end, and the messages.
+/// Looks at a chat that is one document and is held; its messages stand on line 1 for all that counts lines. Gives
+/// whether it was read to its end, and the messages.
 pub(super) fn take_document<'s, 't>(look: &mut impl Look<'s>, text: &'t str) -> Result<(bool, Vec<&'t str>), Reject> {
     let mut messages = Vec::new();
     let ending = document::read_text(text, "messages", &mut |found| {

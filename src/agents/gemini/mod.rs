@@ -112,13 +112,13 @@ impl Agent for Gemini {
     }
 }
 
-/// Whether a name in `chats` is a chat's.
+/// Returns true if a name in `chats` is a chat's.
 fn transcript(name: &str) -> Option<&'static str> {
     let is_chat = name.starts_with("session-") && subagent(name).is_some();
     is_chat.then_some("transcript")
 }
 
-/// Whether a name below a session's folder is a subagent's chat.
+/// Returns true if a name below a session's folder is a subagent's chat.
 fn subagent(name: &str) -> Option<&'static str> {
     matches!(extension_of(name), "json" | "jsonl").then_some("subagent")
 }

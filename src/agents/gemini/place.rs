@@ -14,7 +14,7 @@ use crate::source::{Source, repair};
 pub(super) struct Origin {
     /// The file's name without its extension.
     pub(super) stem: String,
-    /// Whether it is one document rather than lines.
+    /// True if it is one document rather than lines.
     pub(super) is_document: bool,
     /// Session that started it: the folders between `chats` and the file.
     pub(super) parent: Option<String>,

@@ -1,4 +1,5 @@
-//! `logs.json`: every prompt that was typed in a project. Those of sessions without a chat are all that is known of them.
+//! `logs.json`: every prompt that was typed in a project. Those of sessions without a chat are all that is known of
+//! them.
 
 use super::AGENT;
 use super::place::project_of;

@@ -5,8 +5,8 @@ use serde::de::{Deserialize, Deserializer};
 use crate::source::records::{List, Moment, Object, Raw, Text, TokenNumber, record};
 
 record! {
-    /// A line of a chat: facts of the session, a message, or a change of either. The document that a chat was until 0.38
-    /// has the facts and a list of messages.
+    /// A line of a chat: facts of the session, a message, or a change of either. The document that a chat was until
+    /// 0.38 has the facts and a list of messages.
     Record<'a> {
         rewind_to: Text<'a> = "$rewindTo",
         set: Object<Box<Record<'a>>> = "$set",

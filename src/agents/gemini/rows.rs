@@ -12,7 +12,7 @@ use crate::agents::kit::texts::append;
 use crate::extract::{KeySet, Kind, NoteField, Reject, Sink, key, session_key};
 use crate::tables::{Category, MessageKind, MessageRow, Status, ToolCallRow, UsageRow};
 
-/// Hands on the rows of one session.
+/// Emits the rows of one session.
 pub(super) struct Rows<'r, 'o, 's> {
     pub(super) out: &'o mut Sink<'s>,
     session_id: &'r str,
@@ -29,7 +29,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
         Self { out, session_id, survey, origin, left: Vec::new(), calls: KeySet::default() }
     }
 
-    /// Hands on a message and its calls.
+    /// Emits a message and its calls.
     pub(super) fn push(&mut self, record: &Record<'_>, entry: &Entry) -> Result<(), Reject> {
         let content = Content::of(record.content);
         let shown = Content::of(record.display).text;
@@ -124,7 +124,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
         Some(format!("{}/{agent}", self.session_id))
     }
 
-    /// Hands on what was billed, and what the conversation left.
+    /// Emits what was billed, and what the conversation left.
     pub(super) fn finish(&mut self) -> Result<(), Reject> {
         for entry in &self.survey.entries {
             let Some(numbers) = entry.numbers else { continue };

@@ -1,4 +1,5 @@
-//! The first look at a chat: which messages it has, which version of each counts, and which of them the conversation left.
+//! The first look at a chat: which messages it has, which version of each counts, and which of them the conversation
+//! left.
 
 use std::rc::Rc;
 
@@ -16,10 +17,10 @@ pub(super) struct Place {
     pub(super) item: u32,
 }
 
-/// One message, as far as all its versions tell.
+/// What all versions of a message say about it.
 pub(super) struct Entry {
     pub(super) id: Box<str>,
-    /// Whether a message of the other side has the same id, which snapshots of the history give to a reply and the
+    /// True if a message of the other side has the same id, which snapshots of the history give to a reply and the
     /// results of its calls.
     pub(super) is_second: bool,
     pub(super) is_reply: bool,
@@ -31,9 +32,9 @@ pub(super) struct Entry {
     /// Calls of that version. Count.
     calls: u32,
     pub(super) first_line: u64,
-    /// Place in the history as it stands.
+    /// Place in the current history.
     live_at: Option<usize>,
-    /// Whether the conversation went on without it.
+    /// True if the conversation went on without it.
     pub(super) is_left: bool,
     pub(super) numbers: Option<Numbers>,
     pub(super) model: Option<Rc<str>>,
@@ -50,7 +51,7 @@ pub(super) struct Entry {
 pub(super) struct Survey {
     pub(super) entries: Vec<Entry>,
     places: KeyMap<u32>,
-    /// The history as it stands, in order.
+    /// The current history, in order.
     live: Vec<u32>,
     model: Option<Rc<str>>,
 }
@@ -121,7 +122,7 @@ impl Survey {
         }
     }
 
-    /// Whether a message of that id is known.
+    /// Returns true if a message of that id is known.
     pub(super) fn knows(&self, id: &str) -> bool {
         self.places.contains_key(&place_key(id, false)) || self.places.contains_key(&place_key(id, true))
     }
@@ -162,7 +163,7 @@ impl Survey {
         }
     }
 
-    /// Whether a person or a model said anything.
+    /// Returns true if a person or a model said anything.
     pub(super) fn has_conversation(&self) -> bool {
         self.entries
             .iter()

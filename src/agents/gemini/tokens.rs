@@ -14,8 +14,8 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers of a record, and whether its own total is another one than their sum. None where all are zero: nothing
-    /// was billed, or it is not known.
+    /// The numbers of a record, and whether its own total is another one than their sum. None where all are zero:
+    /// nothing was billed, or it is not known.
     pub(super) fn of(tokens: &Tokens<'_>) -> Option<(Self, bool)> {
         let count = |number: TokenNumber| number.0;
         let [input, cached, output, tool] =

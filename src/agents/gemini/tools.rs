@@ -88,7 +88,7 @@ fn response_text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: Status,
-    /// Whether a policy refused the call.
+    /// True if a policy refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
 }

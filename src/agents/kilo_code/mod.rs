@@ -40,7 +40,7 @@ pub(super) static DIALECT: Dialect = Dialect {
 
 static PROGRAM: Program = Program { name: "kilo", folder_variable: None, database_variable: "KILO_DB" };
 
-/// Whether a source is one of the extension's.
+/// Returns true if a source is one of the extension's.
 fn is_extensions(kind: &str) -> bool {
     matches!(kind, cline::TASK | cline::INDEX)
 }

@@ -20,8 +20,8 @@ const AGENT: &str = "kiro-cli";
 /// What the names of saved conversations contain.
 const WORDS: [&str; 1] = ["kiro"];
 
-/// Kinds of sources: what happened in a session of the second engine, what is left where only its state is; a session of
-/// the third engine, and of a subagent there.
+/// Kinds of sources: what happened in a session of the second engine, what is left where only its state is; a session
+/// of the third engine, and of a subagent there.
 const EVENTS: &str = "events";
 const STATE: &str = "state";
 const MESSAGES: &str = "messages";

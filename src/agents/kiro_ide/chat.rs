@@ -1,4 +1,5 @@
-//! `.chat`: the whole conversation of a workflow, written anew for each thing that is done. What several have counts once.
+//! `.chat`: the whole conversation of a workflow, written anew for each thing that is done. What several have counts
+//! once.
 
 use super::content::{is_meta, text_of, unwrapped};
 use super::record::{Message, Metadata};
@@ -10,8 +11,8 @@ use crate::source::records::{Object, Text};
 use crate::source::{Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role};
 
-/// Reads a chat. Messages have no ids and no times: they go by what they say; the last prompt was sent when the work began,
-/// the last reply written when it ended.
+/// Reads a chat. Messages have no ids and no times: they go by what they say; the last prompt was sent when the work
+/// began, the last reply written when it ended.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(bytes) = source.document()? else {
         out.line();

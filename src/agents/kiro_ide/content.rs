@@ -29,7 +29,7 @@ pub(super) fn text_of(content: Raw<'_>) -> (Option<Cow<'_, str>>, i64) {
     (join(texts).filter(|text| !text.trim().is_empty()), others)
 }
 
-/// Whether the program wrote what stands in the person's or the model's name.
+/// Returns true if the program wrote what stands in the person's or the model's name.
 pub(super) fn is_meta(text: &str) -> bool {
     let text = text.trim();
     text == ACKNOWLEDGED || META.iter().any(|opening| text.starts_with(opening))

@@ -12,8 +12,8 @@ use crate::source::records::Text;
 use crate::source::{Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role};
 
-/// Reads a session. Nothing in it has a time: what is left of it stands behind the logs. Each message gives way to one of
-/// a log, so that none of the others ever moves forward.
+/// Reads a session. Nothing in it has a time: what is left of it stands behind the logs. Each message gives way to one
+/// of a log, so that none of the others ever moves forward.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(bytes) = source.document()? else {
         out.line();

@@ -99,7 +99,7 @@ impl Thread {
         self.ids.insert(key("", kind, id))
     }
 
-    /// True if the session has the id.
+    /// Returns true if the session has the id.
     pub(in crate::agents) fn has(&self, kind: Kind, id: &str) -> bool {
         self.ids.contains(&key("", kind, id))
     }

@@ -1,4 +1,4 @@
-//! What OpenClaw knows of its sessions beside their lines: names, who started whom, what was forked.
+//! What OpenClaw knows of its sessions apart from their lines: names, who started whom, what was forked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) struct Member {
     /// Key of the session that started it.
     pub(super) spawned_by: Option<String>,
     pub(super) parent_key: Option<String>,
-    /// Whether its parent is where its history was copied from.
+    /// True if its parent is where its history was copied from.
     pub(super) is_fork_of_parent: bool,
     /// Session whose history was copied.
     pub(super) forked_from: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Endings of archives behind `.jsonl`.
+/// Endings of archives after `.jsonl`.
 const ARCHIVES: [&str; 5] = [".reset.", ".deleted.", ".bak.", ".full.bak", ".imported-"];
 
 /// The kind of a source; none for copies, locks and recordings.
@@ -29,7 +29,8 @@ pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The session that a file's name tells of, and whether it is a thread of its own within the session that its header names.
+/// The session that a file's name tells of, and whether it is a thread of its own within the session that its header
+/// names.
 pub(super) fn session_of(path: &Path) -> (&str, bool) {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let (stem, ending) = name.split_once(".jsonl").unwrap_or((name, ""));

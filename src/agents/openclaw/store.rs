@@ -1,5 +1,5 @@
-//! `openclaw-agent.sqlite`: all sessions of an agent since 2026.8.1, event by event, and the archives of those that were
-//! reset or deleted.
+//! `openclaw-agent.sqlite`: all sessions of an agent since 2026.8.1, event by event, and the archives of those that
+//! were reset or deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,8 +96,8 @@ fn message(error: &Reject) -> String {
     }
 }
 
-/// The sessions of a database. Events are added, and replaced: often the last one, whose row id the new one gets. What a
-/// session is called or belongs to may change too.
+/// The sessions of a database. Events are added, and replaced: often the last one, whose row id the new one gets. What
+/// a session is called or belongs to may change too.
 pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
     let database = source.database()?;
     let survey = source.survey(|| Ok(Survey::of(&database)))?;
@@ -112,8 +112,8 @@ pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> 
     Ok(sessions.into_iter().map(section).collect())
 }
 
-/// The rows of a session, as far as can be told without reading their contents: their number, and the sums of their row ids,
-/// sizes and moments.
+/// The rows of a session, as far as can be told without reading their contents: their number, and the sums of their row
+/// ids, sizes and moments.
 #[derive(Debug, Default)]
 struct Rows {
     count: u64,

@@ -10,7 +10,7 @@ use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::{List, Object};
 use crate::tables::{MessageKind, Role, Status, UsageGrain};
 
-/// Rows that tell of the program's own doings.
+/// Rows about the program's own actions.
 const IGNORED: [&str; 1] = ["idle"];
 
 /// One row of the table.
@@ -19,7 +19,7 @@ pub(super) struct EventRow<'r> {
     pub(super) kind: &'r str,
     /// Microseconds since 1970.
     pub(super) created: Option<i64>,
-    /// Whether it was copied from the session that this one is a fork of.
+    /// True if it was copied from the session that this one is a fork of.
     pub(super) is_replay: bool,
     pub(super) data: &'r [u8],
 }

@@ -125,7 +125,7 @@ fn file_of(source: &Source<'_>, sessions: &Path, session: &str) -> Option<Vec<u8
     if is_name(session) { source.sidecar(&sessions.join(format!("{session}.json"))) } else { None }
 }
 
-/// Whether a text can be a file's name: what a record says leads nowhere else.
+/// Returns true if a text can be a file's name: what a record says leads nowhere else.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }

@@ -1,5 +1,5 @@
-//! The Go program that was called OpenCode in 2025, before another took the name: its tokens are only a session's, and of
-//! its last call at that.
+//! The Go program that was called OpenCode in 2025, before another took the name: its tokens are only a session's, and
+//! of its last call at that.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ record! {
     }
 }
 
-/// Whether a database is that program's.
+/// Returns true if a database is that program's.
 pub(super) fn is_one(database: &Database) -> Result<bool, Reject> {
     let has_parts = database.columns("messages")?.iter().any(|column| column == "parts");
     Ok(has_parts && database.columns("session")?.is_empty())

@@ -1,9 +1,9 @@
 //! What records are called, so that each is there once: the stores share ids, forks give new ones.
 //!
-//! A fork copies messages with new ids, and with the moments that they were first written at: before the fork itself began.
-//! Every other message says under which names a copy would know it: one that is finished also by what it cost, so that
-//! nothing else of the same moment is taken for it. Copies give way to it, and to one another; those that the program says
-//! were copied also to the session that they come from.
+//! A fork copies messages with new ids, and with the moments that they were first written at: before the fork itself
+//! began. Every other message says under which names a copy would know it: one that is finished also by what it cost,
+//! so that nothing else of the same moment is taken for it. Copies give way to it, and to one another; those that the
+//! program says were copied also to the session that they come from.
 
 use std::borrow::Cow;
 
@@ -58,7 +58,7 @@ impl Finished {
 const MOVED: Option<&str> = Some("legacy");
 
 impl Traits<'_> {
-    /// Whether the message was moved here from a task of an extension, which knows its model and its tokens.
+    /// Returns true if the message was moved here from a task of an extension, which knows its model and its tokens.
     pub(super) fn is_moved(&self) -> bool {
         self.provider == MOVED && self.model == MOVED
     }

@@ -13,8 +13,8 @@ use crate::source::{Database, Section, Statement};
 /// The sessions of a database, and what kept others from being listed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
-    /// A stamp changes whenever any of the session's rows do: when it was last written to, the number of its messages and
-    /// parts, the last of each, and when the last message and its parts were last written to.
+    /// A stamp changes whenever any of the session's rows do: when it was last written to, the number of its messages
+    /// and parts, the last of each, and when the last message and its parts were last written to.
     pub(super) sessions: Vec<Section>,
     pub(super) damage: Vec<String>,
 }
@@ -98,7 +98,7 @@ fn add_last(database: &Database, counted: &mut BTreeMap<String, Counted>) -> Res
             newest = newest.max(number(row, 0).unwrap_or_default());
             Ok(())
         };
-        // What cannot be read here is told of when the session is read.
+        // What cannot be read here is reported when the session is read.
         let _ = each(parts, [message], add)?;
         session.stamp.write_i64(newest);
     }

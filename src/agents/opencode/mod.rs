@@ -127,7 +127,7 @@ pub(super) fn companions(program: &Program, path: &Path) -> Vec<PathBuf> {
     kind.and_then(|kind| Folders::of(path, kind)).map(|folders| folders.companions()).unwrap_or_default()
 }
 
-/// Whether sources of a kind hold one session each.
+/// Returns true if sources of a kind hold one session each.
 pub(super) fn streams(kind: &str) -> bool {
     kind != DATABASE
 }

@@ -89,7 +89,8 @@ pub(super) fn records(folder: &Path) -> Vec<(String, PathBuf)> {
     records
 }
 
-/// What a file of a program is, by its place and name. The files of one that is not the first lie in a folder of its name.
+/// What a file of a program is, by its place and name. The files of one that is not the first lie in a folder of its
+/// name.
 pub(super) fn kind_of(program: &Program, path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let lies_in_folder = |nth: usize| {
@@ -115,7 +116,7 @@ fn kind_in_folders(path: &Path, name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a message is the first of a session whose own file is gone.
+/// Returns true if a message is the first of a session whose own file is gone.
 fn is_stray(path: &Path) -> bool {
     let Some(folders_of) = Folders::of(path, STRAY) else { return false };
     let is_first = || records(&folders_of.messages).first().is_some_and(|(_, first)| first == path);

@@ -1,4 +1,4 @@
-//! What tells the programs apart that keep OpenCode's stores.
+//! Differences between the programs that keep OpenCode's stores.
 
 /// One program's use of the stores.
 pub(in crate::agents) struct Program {
@@ -18,17 +18,17 @@ pub(super) static OPENCODE: Program =
     Program { name: FIRST, folder_variable: Some("OPENCODE_DATA_DIR"), database_variable: "OPENCODE_DB" };
 
 impl Program {
-    /// Whether it is OpenCode itself, whose files need not lie in a folder of its name.
+    /// Returns true if it is OpenCode itself, whose files need not lie in a folder of its name.
     pub(super) fn is_first(&self) -> bool {
         self.name == FIRST
     }
 
-    /// Whether a file in the data folder is a database, by its name.
+    /// Returns true if a file in the data folder is a database, by its name.
     pub(super) fn keeps(&self, name: &str) -> bool {
         self.names(name) || is_database(FIRST, name)
     }
 
-    /// Whether a file has the name of one of its databases: `opencode.db`, or `opencode-<channel>.db`.
+    /// Returns true if a file has the name of one of its databases: `opencode.db`, or `opencode-<channel>.db`.
     pub(super) fn names(&self, name: &str) -> bool {
         is_database(self.name, name)
     }

@@ -55,7 +55,7 @@ record! {
     }
     ignores ["id", "sessionID", "variant", "system", "tools", "format", "structured", "title", "fallbackModels"]
 
-    /// What the messages of the first versions say beside their parts.
+    /// What the messages of the first versions say apart from their parts.
     Metadata<'a> {
         time: Object<Times<'a>> = "time",
         error: Object<Failure<'a>> = "error",
@@ -149,7 +149,7 @@ record! {
         "provider", "path",
     ]
 
-    /// How a tool call stands.
+    /// The state of a tool call.
     State<'a> {
         status: Text<'a> = "status",
         input: Raw<'a> = "input",
@@ -161,7 +161,7 @@ record! {
         result: Raw<'a> = "result",
     }
 
-    /// What a tool tells beside its output.
+    /// What a tool reports apart from its output.
     Told<'a> {
         exit: Number = "exit" | "exitCode",
         child: Text<'a> = "sessionId" | "sessionID",
@@ -211,7 +211,7 @@ record! {
     ]
 }
 
-/// Hands on what stands in some bytes as a record, repaired where that is needed; what is wrong where it cannot be.
+/// Emits what stands in some bytes as a record, repaired where that is needed; what is wrong where it cannot be.
 pub(super) fn read<S: Shape, R>(bytes: &[u8], take: impl FnOnce(Result<S::Of<'_>, String>) -> R) -> R {
     if let Ok(text) = simdutf8::basic::from_utf8(bytes)
         && let Ok(record) = serde_json::from_str(text)

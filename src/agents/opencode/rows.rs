@@ -11,7 +11,7 @@ use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, ToolCallRow, UsageGrain, UsageRow};
 
-/// What is known of a session beside its messages.
+/// What is known of a session apart from its messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     pub(super) id: String,
@@ -30,7 +30,7 @@ pub(super) struct Known {
     /// Task of an extension that its beginning was moved here from.
     pub(super) moved_from: Option<String>,
     pub(super) agent: Option<String>,
-    /// Whether its own file is gone. Any store that has the session knows its messages better.
+    /// True if its own file is gone. Any store that has the session knows its messages better.
     pub(super) is_stray: bool,
     /// When it began. Microseconds since 1970.
     pub(super) created: Option<i64>,
@@ -54,9 +54,9 @@ pub(super) struct Said<'s> {
     pub(super) stop_reason: Option<&'s str>,
     pub(super) is_error: bool,
     pub(super) attachments: i64,
-    /// Whether none of its parts is there.
+    /// True if none of its parts is there.
     pub(super) is_bare: bool,
-    /// Whether the model was still at it: files that were moved to a database stay as they were.
+    /// True if the model was still at it: files that were moved to a database stay as they were.
     pub(super) is_unfinished: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Response<'s> {
     /// Milliseconds.
     pub(super) duration_ms: Option<i64>,
     pub(super) stop_reason: Option<&'s str>,
-    /// Whether only the last of several calls was counted.
+    /// True if only the last of several calls was counted.
     pub(super) is_partial: bool,
     /// What it stands for: `response` or `session`.
     pub(super) grain: UsageGrain,
@@ -95,7 +95,8 @@ pub(super) struct Rows<'o, 'a> {
     first_cwd: Option<String>,
     is_reverted: bool,
     abandoned: Vec<usize>,
-    /// Whether all messages of the session count as copies: the title says that it is a fork, and nothing says since when.
+    /// True if all messages of the session count as copies: the title says that it is a fork, and nothing says since
+    /// when.
     all_are_copies: Option<bool>,
     last_copy: String,
     equal_copies: u32,
@@ -194,8 +195,8 @@ impl<'o, 'a> Rows<'o, 'a> {
         }
     }
 
-    /// Adds a message, and says that it is there. One that has lost its parts, or is not finished, gives way to what another
-    /// store has of it.
+    /// Adds a message, and says that it is there. One that has lost its parts, or is not finished, gives way to what
+    /// another store has of it.
     pub(super) fn message(&mut self, id: &str, identity: &Identity, said: &Said<'_>) -> Result<(), Reject> {
         let row = MessageRow {
             session_id: &self.known.id,

@@ -1,4 +1,4 @@
-//! `opencode.db`, and those of the channels beside it: all sessions since 1.2, message by message and part by part.
+//! `opencode.db`, and those of the channels next to it: all sessions since 1.2, message by message and part by part.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::{go, listing};
 use crate::extract::{Reject, Sink};
 use crate::source::{Database, Scope, Section, Source, Statement, value_bytes, value_text};
 
-/// The tables that sessions stand in, the newest first.
+/// The tables that hold sessions, the newest first.
 pub(super) const SESSIONS: [&str; 2] = ["session_v2", "session"];
 /// Sessions between a session and the outermost that started it, at most.
 const GENERATIONS: usize = 32;
@@ -259,8 +259,8 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
     }
 }
 
-/// The records of a table that belong to a session or a message. Where they lie is read first, by an index, each by itself
-/// then: a damaged page costs what lies on it.
+/// The records of a table that belong to a session or a message. Where they lie is read first, by an index, each by
+/// itself then: a damaged page costs what lies on it.
 struct Records<'d> {
     in_order: Statement<'d>,
     /// As the index of owners has them, which may be sound where the order is not to be had.
@@ -304,7 +304,7 @@ impl<'d> Records<'d> {
         Ok(Some(Self { in_order, unordered: of_owner("NULL, NULL", "")?, one }))
     }
 
-    /// Hands on the records of an owner, or what is wrong with one. Gives back what kept others from being found.
+    /// Emits the records of an owner, or what is wrong with one. Gives back what kept others from being found.
     fn each(
         &mut self,
         owner: &str,
@@ -342,7 +342,7 @@ fn places(statement: &mut Statement<'_>, owner: &str) -> Result<Vec<Place>, (rus
     }
 }
 
-/// Hands on the rows that a statement gives. A damaged page ends them, and is no failure: it is what is given back.
+/// Emits the rows that a statement gives. A damaged page ends them, and is no failure: it is what is given back.
 pub(super) fn each(
     statement: &mut Statement<'_>,
     parameters: impl Params,

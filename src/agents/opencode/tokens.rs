@@ -6,7 +6,7 @@ use crate::source::records::TokenNumber;
 /// Tokens of one API call; none where they are not recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Billed {
-    /// Cached input beside.
+    /// Cached input, not included.
     pub(super) input: Option<i64>,
     pub(super) cache_read: Option<i64>,
     pub(super) cache_write: Option<i64>,
@@ -21,14 +21,15 @@ pub(super) struct Counter<'c> {
     pub(super) provider: Option<&'c str>,
     /// Version of the program.
     pub(super) version: Option<&'c str>,
-    /// Whether it always counts reasoning beside the output, and never writes a total: so do the events of 2.x.
+    /// True if it always counts reasoning beside the output, and never writes a total: so do the events of 2.x.
     pub(super) counts_apart: bool,
     /// True if an earlier call of the session to this provider wrote to a cache.
     pub(super) writes_cache: bool,
 }
 
 impl Billed {
-    /// The counts of a record. Reasoning was part of `output` until early 2026, and is beside it since; a total tells which.
+    /// The counts of a record. Reasoning was part of `output` until early 2026, and is beside it since; a total tells
+    /// which.
     pub(super) fn of(tokens: &Tokens<'_>, counter: Counter<'_>) -> Self {
         let count = |number: TokenNumber| number.0;
         let cache = tokens.cache.0.as_ref();
@@ -60,20 +61,21 @@ impl Billed {
         }
     }
 
-    /// Whether nothing was counted.
+    /// Returns true if nothing was counted.
     pub(super) fn is_zero(&self) -> bool {
         [self.input, self.cache_read, self.cache_write, self.output].into_iter().flatten().all(|count| count == 0)
     }
 }
 
 impl Counter<'_> {
-    /// Whether the provider tells cached input and reasoning apart from the rest by itself.
+    /// Returns true if the provider tells cached input and reasoning apart from the rest by itself.
     fn counts_like_anthropic(self) -> bool {
         self.provider.is_some_and(|provider| provider.contains("anthropic") || provider.contains("bedrock"))
     }
 
-    /// Whether `input` holds what was read from the cache: so it was until 0.5 with providers other than Anthropic. Of a
-    /// provider that the user named, writes to the cache prove that it speaks Anthropic's protocol: no other counts them.
+    /// Returns true if `input` holds what was read from the cache: so it was until 0.5 with providers other than
+    /// Anthropic. Of a provider that the user named, writes to the cache prove that it speaks Anthropic's protocol: no
+    /// other counts them.
     fn holds_cached_input(self) -> bool {
         let mut parts = self.version.unwrap_or_default().split('.');
         let is_old = parts.next() == Some("0") && parts.next().and_then(|minor| minor.parse().ok()) <= Some(5_u32);

@@ -43,7 +43,7 @@ pub(super) fn file_of<'i>(category: Category, arguments: &'i Arguments<'_>) -> O
     named.or_else(|| arguments.patch.get().and_then(file_of_patch))
 }
 
-/// A tool call as it stands in a part, before it is known which API call made it.
+/// A tool call as a part holds it, before it is known which API call made it.
 #[derive(Debug, Default)]
 pub(super) struct Call {
     /// The part that holds it.
@@ -54,7 +54,7 @@ pub(super) struct Call {
     pub(super) input: Option<String>,
     pub(super) output: Option<String>,
     pub(super) status: Status,
-    /// Whether a rule refused the call.
+    /// True if a rule refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     /// Microseconds since 1970.
@@ -137,8 +137,8 @@ impl Call {
 /// The tool whose `time.start` the program sets anew each time that its command writes something.
 const REWRITES_START: &str = "bash";
 
-/// When the model's answer ended that made these calls. The program notes when its message ended, which is after the calls:
-/// the last of them began when the answer had ended.
+/// When the model's answer ended that made these calls. The program notes when its message ended, which is after the
+/// calls: the last of them began when the answer had ended.
 pub(super) fn answer_end(calls: &[Call], completed: Option<i64>) -> Option<i64> {
     if calls.iter().any(|call| call.is_start_lost) {
         return None;
@@ -177,7 +177,7 @@ const STOPPED: &str = "User aborted the command";
 /// A call of a tool that does not exist, or with arguments that do not fit.
 const INVALID: &str = "invalid";
 
-/// What tells how a call ended.
+/// What shows how a call ended.
 struct Standing<'s> {
     status: Option<&'s str>,
     name: &'s str,
@@ -249,7 +249,7 @@ mod tests {
         };
         assert_eq!(call("read", "prt_1"), (Some(1_773_194_700), Some(1000), Some(1_773_194_700)));
         assert_eq!(call("bash", "prt_1"), (Some(1_773_194_700), None, None));
-        // The part's id tells when it was made.
+        // The part's id holds the time when it was made.
         assert_eq!(call("bash", "prt_cdaa31899001IlL9LhHSDnPk7S"), (Some(1_773_194_647), None, None));
         assert_eq!(answer_end(&[], Some(9)), Some(9));
     }

@@ -28,12 +28,12 @@ pub(super) struct Transcript<'o, 'a> {
     cache_writers: BTreeSet<String>,
 }
 
-/// A message whose record is damaged. Whether it is one, its parts tell.
+/// A message whose record is damaged. Its parts show what it was.
 struct Lost {
     id: String,
     /// Microseconds since 1970.
     created: Option<i64>,
-    /// An object of the fields that stand before the tear.
+    /// An object of the fields before the tear.
     fields: String,
 }
 
@@ -46,7 +46,7 @@ struct Open {
     is_assistant: bool,
     is_summary: bool,
     is_aborted: bool,
-    /// Whether its own record is damaged.
+    /// True if its own record is damaged.
     is_lost: bool,
     provider: Option<String>,
     model: Option<String>,
@@ -63,7 +63,7 @@ struct Open {
     cost: Option<f64>,
     text: String,
     thinking: String,
-    /// Whether any text is the person's or the model's own.
+    /// True if any text is the person's or the model's own.
     has_own_text: bool,
     has_text: bool,
     attachments: i64,
@@ -137,8 +137,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
         self.lost = Some(Lost { id: id.to_owned(), created, fields });
     }
 
-    /// Opens the damaged message that a part is of. Where its record does not say whose it is, the kind of the part does. One
-    /// that may be a copy is none: nothing would tell that it is there already.
+    /// Opens the damaged message that a part is of. Where its record does not say whose it is, the kind of the part
+    /// does. One that may be a copy is none: nothing would tell that it is there already.
     fn open_lost(&mut self, lost: &Lost, part: &str) {
         record::read::<Message<'static>, _>(lost.fields.as_bytes(), |read| {
             let mut message = read.unwrap_or_default();
@@ -442,7 +442,7 @@ impl Open {
         append(&mut self.text, part.text.get().unwrap_or_default());
     }
 
-    /// True if the message itself has the numbers of its API call.
+    /// Returns true if the message itself has the numbers of its API call.
     fn has_usage(&self) -> bool {
         let is_billed = self.billed.is_some_and(|billed| !billed.is_zero());
         self.steps.is_empty() && (is_billed || self.cost.is_some_and(|cost| cost > 0.0))
@@ -478,12 +478,12 @@ impl Open {
     }
 }
 
-/// Whether only the model's messages have parts of a kind.
+/// Returns true if only the model's messages have parts of a kind.
 fn is_models(part: &str) -> bool {
     matches!(part, "reasoning" | "tool" | "tool-invocation" | "step-start" | "step-finish" | "retry")
 }
 
-/// Puts a text behind another, with an empty line between them.
+/// Appends a text to another, with an empty line between them.
 pub(super) fn append(text: &mut String, more: &str) {
     if !text.is_empty() && !more.is_empty() {
         text.push_str("\n\n");

@@ -48,7 +48,7 @@ impl Content<'_> {
 }
 
 impl Block<'_> {
-    /// Whether the model calls a tool here.
+    /// Returns true if the model calls a tool here.
     pub(super) fn is_call(&self) -> bool {
         matches!(self.kind.get(), Some("toolCall" | "toolUse" | "tool_use" | "functionCall"))
     }

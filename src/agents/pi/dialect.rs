@@ -9,8 +9,8 @@ use crate::tables::MessageKind;
 pub(crate) enum Writer {
     /// A model, and the tokens beside it were billed.
     Model,
-    /// A model, through another agent whose own files have the tokens: where the session there is known, the tokens count
-    /// until that session is, which claims this key. Else nobody can tell whether they are counted there.
+    /// A model, through another agent whose own files have the tokens: where the session there is known, the tokens
+    /// count until that session is, which claims this key. Else nobody can tell whether they are counted there.
     OtherAgent(Option<u64>),
     /// The program itself, in the model's name.
     Program,

@@ -1,4 +1,5 @@
-//! pi, header versions 1 to 4: transcripts, those of subagents beside them. What Oh My Pi and OpenClaw share with it.
+//! pi, header versions 1 to 4: transcripts, and those of subagents next to them. What Oh My Pi and OpenClaw share with
+//! it.
 
 mod content;
 mod dialect;
@@ -30,7 +31,7 @@ static ABOUT: About = About {
     versions: "header versions 1 to 4, up to 1.5.2",
     records: RECORDS,
     retention_days: None,
-    parser_version: 6,
+    parser_version: 7,
 };
 
 /// What all agents record that write pi's lines.
@@ -90,7 +91,7 @@ pub(super) fn discover(sessions: &Path, found: &mut Found) {
     add_files(sessions, DEPTH, &|entry: &folders::Entry| kind_of(&entry.path), found);
 }
 
-/// Whether a path leads through a folder of that name.
+/// Returns true if a path leads through a folder of that name.
 pub(super) fn lies_in(path: &Path, folder: &str) -> bool {
     path.components().any(|part| part.as_os_str() == folder)
 }

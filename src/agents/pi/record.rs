@@ -25,9 +25,10 @@ record! {
         title: Text<'a> = "title",
         target: Raw<'a> = "targetId",
         append_mode: Text<'a> = "appendMode",
+        thinking_level: Text<'a> = "thinkingLevel",
     }
     ignores [
-        "version", "thinkingLevel", "firstKeptEntryId", "firstKeptEntryIndex", "tokensBefore", "retainedTail",
+        "version", "firstKeptEntryId", "firstKeptEntryIndex", "tokensBefore", "retainedTail",
         "systemMessage", "details", "fromHook", "fromExtension", "fromId", "display", "appendParentId",
         "label", "replacement", "note", "kind", "role", "serviceTier", "configured", "shortSummary", "preserveData",
         "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey", "source", "updatedAt",

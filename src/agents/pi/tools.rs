@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call's outcome is told from its result.
+//! Tools: what kind each is, and how a result shows the outcome of its call.
 
 use super::record::Details;
 use crate::agents::kit::calls::{Call, Outcome};

@@ -40,8 +40,7 @@ pub(crate) struct Known {
 }
 
 /// Entries that hold nothing for the tables.
-const IGNORED: [&str; 10] = [
-    "thinking_level_change",
+const IGNORED: [&str; 9] = [
     "service_tier_change",
     "custom",
     "label",
@@ -70,6 +69,7 @@ pub(crate) struct Transcript<'o, 'a> {
     was_linear: bool,
     /// Who sells the model that speaks, and its name.
     model: [Option<String>; 2],
+    thinking_level: Option<String>,
     /// Keys of entries at the root, or below such, with which nothing was said yet.
     unsaid_roots: KeySet,
 }
@@ -105,7 +105,17 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let session_id = known.session_id.as_ref().unwrap_or(&known.fallback_id).clone();
         let thread = Thread::new(Facts { session_id, ..Facts::default() }).with(Parents::Tree);
         let unsaid_roots = KeySet::default();
-        Self { out, dialect, known, thread, has_header: false, was_linear: false, model: [None, None], unsaid_roots }
+        Self {
+            out,
+            dialect,
+            known,
+            thread,
+            has_header: false,
+            was_linear: false,
+            model: [None, None],
+            thinking_level: None,
+            unsaid_roots,
+        }
     }
 
     /// Says which session it is, where only the first of its lines does.
@@ -125,6 +135,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             id.clone_into(&mut self.thread.facts.session_id);
         }
         self.name(header.title.get());
+        set(&mut self.thinking_level, header.thinking_level.get());
         self.thread.cwd = header.cwd.owned();
         self.thread.facts.project_path = self.thread.cwd.clone();
         self.was_linear = header.provider.get().is_some();
@@ -166,6 +177,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             ("usage", _) => return self.bill_entry(&spot),
             ("session_info", _) => self.name(entry.name.get()),
             ("title_change", _) => self.name(entry.title.get()),
+            ("thinking_level_change", _) => set(&mut self.thinking_level, entry.thinking_level.get()),
             ("model_change", _) => self.set_model(entry.provider.get(), entry.model_id.get()),
             ("custom", _) if entry.custom_type.is("model-snapshot") => {
                 let snapshot: Snapshot<'_> =

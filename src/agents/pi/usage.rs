@@ -59,7 +59,8 @@ impl Billed {
     }
 }
 
-/// Google's adapters stored the whole prompt as input, and its cached part again as `cacheRead`; the total gives them away.
+/// Google's adapters stored the whole prompt as input, and its cached part again as `cacheRead`; the total gives them
+/// away.
 fn disjoint_input(usage: &Usage<'_>, api: Option<&str>, provider: Option<&str>) -> Option<i64> {
     let input = tokens(usage.input)?;
     let is_google = match api {

@@ -75,7 +75,7 @@ record! {
         total: TokenNumber = "totalTokenCount",
     }
 
-    /// What belongs to a line beside its message.
+    /// What a line holds apart from its message.
     Payload<'a> {
         display: Text<'a> = "displayText",
         command: Text<'a> = "rawCommand",

@@ -12,7 +12,8 @@ const SHORTEST: usize = 1024;
 /// Entropy that only what is encrypted or compressed has. Bits a byte.
 const OPAQUE: f64 = 7.5;
 
-/// Refuses the conversation for what it is. An empty file holds none; one that is plain after all is a problem, not a guess.
+/// Refuses the conversation for what it is. An empty file holds none; one that is plain after all is a problem, not a
+/// guess.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut head = Vec::new();
     source.reader()?.take(HEAD).read_to_end(&mut head).map_err(Reject::Io)?;

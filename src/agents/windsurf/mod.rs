@@ -1,4 +1,5 @@
-//! Windsurf (Cascade), since 2026-06 Devin Desktop: conversations that cannot be read, and the chat tabs of its first years.
+//! Windsurf (Cascade), since 2026-06 Devin Desktop: conversations that cannot be read, and the chat tabs of its first
+//! years.
 
 mod cascade;
 mod chat;
@@ -153,7 +154,7 @@ fn kind_of(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Whether a database is that of all workspaces.
+/// Returns true if a database is that of all workspaces.
 fn is_of_all(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|name| name == "globalStorage")
 }

@@ -1,4 +1,5 @@
-//! What is counted and not read: rules that people wrote, events of agents, what the program remembers of conversations.
+//! What is counted and not read: rules that people wrote, events of agents, what the program remembers of
+//! conversations.
 
 use rusqlite::types::ValueRef;
 

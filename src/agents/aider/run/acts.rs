@@ -13,8 +13,8 @@ use crate::tables::{Category, Status, ToolCallRow};
 const COMMIT: &str = "git_commit";
 /// Most that is kept of what is told of a failed edit. Bytes.
 const MAX_FAILURE: usize = 64 << 10;
-/// How long before its run began, or after the next did, a commit may have been made, were the zone of the clock another.
-/// Microseconds.
+/// How long before its run began, or after the next did, a commit may have been made, were the zone of the clock
+/// another. Microseconds.
 const ZONES: i64 = 26 * 3_600_000_000;
 
 /// What earlier lines tell of the act that follows.
@@ -22,7 +22,7 @@ const ZONES: i64 = 26 * 3_600_000_000;
 pub(super) struct Acts {
     /// Lines since the last that told something: what a question is about.
     subject: String,
-    /// Whether the person let the commands run that follow.
+    /// True if the person let the commands run that follow.
     may_run: bool,
     /// A file whose change was refused, which the next line says once more.
     refused: Option<String>,
@@ -184,7 +184,7 @@ impl Run {
         self.call(&Call { line, name, category, input, command: None, path: None, status, output, time }, out)
     }
 
-    /// Hands on the failed edit that was told of.
+    /// Emits the failed edit that was told of.
     pub(super) fn close_failure(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
         let Some(Failure { line, text }) = self.acts.failure.take() else { return Ok(()) };
         let path = told::file_of_failure(&text);

@@ -103,7 +103,7 @@ impl Transcript<'_, '_> {
         self.calls.hold(name, early).map_or(Ok(()), |oldest| self.push_early(oldest, None))
     }
 
-    /// Hands on a call with its result.
+    /// Emits a call with its result.
     fn push_answered(
         &mut self,
         name: u64,
@@ -127,7 +127,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Hands on a result that came before its call. `call`: the call, if it has come.
+    /// Emits a result that came before its call. `call`: the call, if it has come.
     pub(super) fn push_early(&mut self, early: EarlyResult, call: Option<PendingCall>) -> Result<(), Reject> {
         let outcome = early.outcome_of(call.as_ref().unwrap_or(&early.call));
         let call = match call {
@@ -137,7 +137,7 @@ impl Transcript<'_, '_> {
         self.push_answered(call_key(&call.call_id), call, outcome, early.output.as_deref(), early.ended_at)
     }
 
-    /// Stands for the call that a result answers and that no line holds; it would stand on the line above.
+    /// Makes the call of a result whose call no line holds. Its place is the line before the result.
     fn unknown_call(&mut self, spot: &Spot<'_, '_>, id: &str) -> PendingCall {
         let seq = self.seq;
         self.seq += 1;
@@ -149,13 +149,13 @@ impl Transcript<'_, '_> {
         PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(spot.number).ok())
     }
 
-    /// Hands on a call without a result.
+    /// Emits a call without a result.
     pub(super) fn push_unanswered(&mut self, call: &PendingCall) -> Result<(), Reject> {
         self.note_child(call);
         self.out.tool_call(call.row(&self.session_id), call.weak)
     }
 
-    /// Tells the subagent's session what only the call that started it says.
+    /// Adds to the subagent's session what only the call that started it says.
     pub(super) fn note_child(&mut self, call: &PendingCall) {
         if let Some(child) = &call.child {
             let key = session_key(child);

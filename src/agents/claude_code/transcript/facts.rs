@@ -30,17 +30,18 @@ impl Transcript<'_, '_> {
         let is_renamed = !self.identity.main.as_deref().is_some_and(looks_like_uuid);
         if !self.is_copy(line) || line.session_kind.is("bg") || is_renamed {
             set(&mut self.facts.agent_version, line.version.get());
+            fill(&mut self.facts.entrypoint, line.entrypoint.get());
             set(&mut self.facts.git_branch, line.branch.get().filter(|branch| *branch != "HEAD"));
         }
     }
 
-    /// Whether a reply says that another session asked for it.
+    /// Returns true if a reply says that another session asked for it.
     pub(super) fn names_origin(&self, line: &Line<'_>) -> bool {
         let main = self.identity.main.as_deref();
         self.identity.agent.is_none() && line.request_session.get().is_some_and(|origin| Some(origin) != main)
     }
 
-    /// Whether the line says itself that it was copied from another session.
+    /// Returns true if the line says itself that it was copied from another session.
     pub(super) fn is_copy(&self, line: &Line<'_>) -> bool {
         let other = |name: &Text<'_>, own: &str| name.get().is_some_and(|name| name != own);
         if let Some(agent) = &self.identity.agent {

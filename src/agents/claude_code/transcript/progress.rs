@@ -1,4 +1,5 @@
-//! What progress lines repeat of subagents' transcripts, 2.0.76 to 2.1.49: the only trace of them once their files are gone.
+//! What progress lines repeat of subagents' transcripts, 2.0.76 to 2.1.49: the only trace of them once their files are
+//! gone.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +12,11 @@ use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject};
 use crate::tables::{SessionKind, UsageRow};
 
-/// The subagents that progress lines tell of, by their sessions.
+/// The subagents that progress lines mention, by their sessions.
 #[derive(Default)]
 pub(super) struct Progress(BTreeMap<String, Subagent>);
 
-/// A subagent as far as progress lines tell.
+/// What progress lines say about a subagent.
 #[derive(Default)]
 struct Subagent {
     main: String,
@@ -38,7 +39,7 @@ impl Transcript<'_, '_> {
         }
     }
 
-    /// Tells a call of the subagent that it started.
+    /// Adds to a call the subagent that it started.
     fn link_child(&mut self, line: &Line<'_>, agent: &str) {
         let Some(call) = line.parent_tool.get() else { return };
         let child = child_session(self.main_of(line), agent);
@@ -67,7 +68,7 @@ impl Transcript<'_, '_> {
         facts.agent_version = own(line.version.get()).or(facts.agent_version.take());
     }
 
-    /// Hands on the sessions of these subagents. Their own files, where they are there, say more.
+    /// Emits the sessions of these subagents. Their own files, where they are there, say more.
     pub(super) fn end_progress(&mut self) -> Result<(), Reject> {
         for (session_id, subagent) in std::mem::take(&mut self.progress.0) {
             self.out.turn_to(&session_id);

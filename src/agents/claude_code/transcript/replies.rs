@@ -54,7 +54,7 @@ impl Transcript<'_, '_> {
         self.responses.add(response, message_id, line, message, number, seq, turn, weak);
     }
 
-    /// Takes a line that stands in the file a second time: it may tell more of what was billed.
+    /// Takes a line that the file has a second time: its token counts may be higher.
     pub(super) fn bill_again(&mut self, line: &Line<'_>, number: u64, uuid: &str, key: u64) {
         let Some(message) = line.message.0.as_ref().filter(|message| !is_synthetic(line, message)) else { return };
         if line.kind.is("assistant") {
@@ -97,7 +97,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Hands on the replies of a thread that nothing will be added to.
+    /// Emits the replies of a thread that nothing will be added to.
     pub(super) fn close_replies(&mut self, sidechain: bool) -> Result<(), Reject> {
         for reply in self.replies.close(sidechain) {
             self.push_reply(&reply)?;
@@ -116,7 +116,7 @@ impl Transcript<'_, '_> {
     }
 }
 
-/// Whether the program said something in the model's name; nobody was billed for it.
+/// Returns true if the program said something in the model's name; nobody was billed for it.
 fn is_synthetic(line: &Line<'_>, message: &Message<'_>) -> bool {
     message.model.is("<synthetic>") || line.is_api_error.0
 }

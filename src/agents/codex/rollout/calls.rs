@@ -57,7 +57,7 @@ pub(super) fn call_key(id: &str) -> u64 {
 }
 
 impl Call {
-    /// Takes what is told of its end, before its result or behind it.
+    /// Takes what an event says about its end. The event comes before or after the result.
     pub(super) fn ends(&mut self, end: End) {
         self.end = End { failed: end.failed || self.end.failed, ..end };
         if let Some(answer) = &mut self.answer {
@@ -76,7 +76,7 @@ impl Calls {
         self.answered.insert(call_key(id));
     }
 
-    /// Whether a call of that id was there.
+    /// Returns true if a call of that id was there.
     pub(super) fn knows(&self, id: &str) -> bool {
         let key = call_key(id);
         self.open.contains_key(&key) || self.answered.contains(&key)
@@ -167,8 +167,8 @@ impl Rollout<'_, '_> {
         Ok(Some(key))
     }
 
-    /// Whether a call that is named as an earlier one is another: some providers number the calls of each response anew. The
-    /// earlier one is then handed on.
+    /// Returns true if a call that is named as an earlier one is another: some providers number the calls of each
+    /// response anew. The earlier one is then handed on.
     fn makes_room_for(&mut self, id: &str) -> Result<bool, Reject> {
         let key = call_key(id);
         let reply = self.reply.as_ref().filter(|reply| reply.calls.contains(&key));
@@ -245,7 +245,7 @@ impl Rollout<'_, '_> {
         })
     }
 
-    /// Stands for the call that a result answers and that no line holds.
+    /// Makes the call of a result whose call no line holds.
     fn unknown_call(&mut self, spot: Spot, id: &str) -> Call {
         let seq = self.seq;
         self.seq += 1;
@@ -277,7 +277,7 @@ impl Rollout<'_, '_> {
         call.map_or(Ok(()), |call| self.push_call(&call))
     }
 
-    /// Hands on the answered calls of a reply, and tells the others the response that made them.
+    /// Emits the answered calls of a reply, and gives the others the response that made them.
     pub(super) fn release_calls(&mut self, reply: &Reply) -> Result<(), Reject> {
         for key in &reply.calls {
             let Some(call) = self.calls.open.get_mut(key) else { continue };
@@ -292,14 +292,14 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// Hands on the calls that no line answered.
+    /// Emits the calls that no line answered.
     pub(super) fn drain_calls(&mut self) -> Result<(), Reject> {
         let mut calls: Vec<Call> = std::mem::take(&mut self.calls.open).into_values().collect();
         calls.sort_by_key(|call| call.seq);
         calls.iter().try_for_each(|call| self.push_call(call))
     }
 
-    /// Hands on a call.
+    /// Emits a call.
     pub(super) fn push_call(&mut self, call: &Call) -> Result<(), Reject> {
         let answer = call.answer.as_ref();
         let output = answer.and_then(|answer| answer.output.as_deref());
@@ -340,7 +340,8 @@ fn child_in(output: &str) -> Option<String> {
     thread(&structured.agent)
 }
 
-/// Whether the provider bills what a hosted web call did: a search, not a page that it opened or looked through.
+/// Returns true if the provider bills what a hosted web call did: a search, not a page that it opened or looked
+/// through.
 fn is_search(action: Raw<'_>) -> bool {
     let action: Action<'_> = action.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     action.kind.get().is_none_or(|kind| kind == "search")

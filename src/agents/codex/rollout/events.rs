@@ -1,4 +1,4 @@
-//! Events: what the items beside them do not say.
+//! Events: what the items do not say.
 
 use super::super::AGENT;
 use super::super::content::plain_text;
@@ -40,7 +40,11 @@ impl Rollout<'_, '_> {
     pub(super) fn take_event(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
         let kind = event.kind.get().unwrap_or_default();
         match kind {
-            "token_count" => return self.take_count(spot, event.info.0.as_ref()),
+            "token_count" => {
+                self.take_count(spot, event.info.0.as_ref())?;
+                self.take_limits(spot, event.limits.0.as_ref());
+                return Ok(());
+            }
             "task_started" | "turn_started" => {
                 self.flush_turn()?;
                 return self.begin_turn(event.turn.get());
@@ -203,7 +207,7 @@ pub(super) fn duration_of(duration: Raw<'_>) -> Option<i64> {
     milliseconds(duration.seconds.0? + duration.nanoseconds.0.unwrap_or(0.0) / 1e9)
 }
 
-/// Whether an MCP server or the way to it failed.
+/// Returns true if an MCP server or the way to it failed.
 pub(super) fn has_failed(result: Raw<'_>) -> bool {
     let result: McpResult<'_> = result.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     result.bad.json().is_some() || result.is_error.0 || result.good.0.is_some_and(|content| content.is_error.0)

@@ -1,11 +1,14 @@
 //! What a thread is, as its first line says.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, NaiveDateTime, Timelike};
 
-use super::super::record::{Git, Line, Meta, Spawn, Subagent};
+use super::super::record::{Git, Line, Meta, Spawn, Subagent, ThreadSource};
 use super::super::{AGENT, lineage::Lineage};
 use super::{Rollout, Spot};
 use crate::extract::{Facts, Reject};
+use crate::source::unescape;
 use crate::tables::SessionKind;
 
 impl Rollout<'_, '_> {
@@ -71,8 +74,8 @@ impl Rollout<'_, '_> {
     }
 }
 
-/// The local time that a moment really is: until 0.30 the program wrote its own time as if it were UTC. A file is named by
-/// local time, so that it then says the same.
+/// The local time that a moment really is: until 0.30 the program wrote its own time as if it were UTC. A file is named
+/// by local time, so that it then says the same.
 fn local_time(moment: i64, named: Option<NaiveDateTime>) -> Option<NaiveDateTime> {
     let written = DateTime::from_timestamp_micros(moment)?.naive_utc();
     (Some(written.with_nanosecond(0)?) == named).then_some(written)
@@ -101,13 +104,14 @@ fn first_facts(meta: &Meta<'_>, spot: Spot) -> Facts {
         forked_from_session_id: meta.forked_from.owned().filter(|_| !is_subagent),
         is_subagent,
         subagent_type: role.or(subagent.filter(|word| word != "thread_spawn")).or(nickname.filter(|_| is_subagent)),
+        entrypoint: meta.source.json().and_then(unescape).map(Cow::into_owned).or(meta.originator.owned()),
         first_moment: meta.timestamp.0.into_iter().chain(spot.moment).min(),
         ..Facts::default()
     }
 }
 
 fn kind_of(meta: &Meta<'_>, subagent: Option<&str>, is_subagent: bool) -> SessionKind {
-    let is_internal = meta.source.0.as_ref().is_some_and(|source| source.internal.json().is_some());
+    let is_internal = source_of(meta).is_some_and(|source| source.internal.json().is_some());
     let of_the_program = ["compact", "memory_consolidation", "guardian"];
     if is_internal
         || subagent.is_some_and(|word| of_the_program.contains(&word))
@@ -118,15 +122,20 @@ fn kind_of(meta: &Meta<'_>, subagent: Option<&str>, is_subagent: bool) -> Sessio
     if is_subagent { SessionKind::Subagent } else { SessionKind::Session }
 }
 
+/// What started a thread, where that is no plain word.
+fn source_of<'m>(meta: &Meta<'m>) -> Option<ThreadSource<'m>> {
+    serde_json::from_str(meta.source.json()?).ok()
+}
+
 /// Who spawned a thread, where it was spawned.
 pub(in super::super) fn spawn_of<'m>(meta: &Meta<'m>) -> Option<Spawn<'m>> {
-    let json = meta.source.0.as_ref()?.subagent.json()?;
+    let json = source_of(meta)?.subagent.json()?;
     serde_json::from_str::<Subagent<'m>>(json).ok()?.spawn.0
 }
 
 /// The word for what kind of subagent a thread is.
 fn subagent_of(meta: &Meta<'_>) -> Option<String> {
-    let json = meta.source.0.as_ref()?.subagent.json()?;
+    let json = source_of(meta)?.subagent.json()?;
     if json.starts_with('"') {
         return serde_json::from_str(json).ok();
     }

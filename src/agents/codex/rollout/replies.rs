@@ -24,9 +24,9 @@ pub(super) struct Reply {
     attachments: i64,
     /// Keys of its calls, in order.
     pub(super) calls: Vec<u64>,
-    /// Whether a call of it was answered: what the model says next is another response.
+    /// True if a call of it was answered: what the model says next is another response.
     pub(super) is_answered: bool,
-    /// Whether a running total counted it: it is over, but calls of it may still be told to have ended.
+    /// True if a running total counted it: it is over, but events may still report the end of its calls.
     pub(super) is_counted: bool,
 }
 
@@ -89,7 +89,7 @@ impl Rollout<'_, '_> {
     }
 
     /// The reply that an item is of: the open one, or a new one that the item names. `speaks` when the item is no call:
-    /// behind an answered call it begins a new response.
+    /// after an answered call it begins a new response.
     pub(super) fn reply_for(
         &mut self,
         spot: Spot,
@@ -131,7 +131,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Hands on the open reply, and those of its calls that were answered.
+    /// Emits the open reply, and those of its calls that were answered.
     pub(super) fn close_reply(&mut self) -> Result<(), Reject> {
         let Some(reply) = self.reply.take() else { return Ok(()) };
         let row = MessageRow {

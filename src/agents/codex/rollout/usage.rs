@@ -1,7 +1,8 @@
 //! Billed responses: records of each (0.153 and later), else running totals.
 
 use super::super::counts::{Billed, Counted, Numbers};
-use super::super::record::{TokenInfo, UsageRecord};
+use super::super::limits::Limits;
+use super::super::record::{RateLimits, TokenInfo, UsageRecord};
 use super::super::{AGENT, response_id};
 use super::{Rollout, Spot};
 use crate::extract::{Kind, Reject, key};
@@ -19,6 +20,7 @@ impl Rollout<'_, '_> {
             self.totals.inherit(info);
             return Ok(());
         }
+        self.context_window = info.context_window.0.or(self.context_window);
         match self.totals.read(info, !self.lineage.may_inherit()) {
             Counted::Nothing => Ok(()),
             Counted::Repeated => {
@@ -37,6 +39,13 @@ impl Rollout<'_, '_> {
                 let id = self.first_free(format!("{}#{name}", self.lineage.namespace(&self.session)));
                 self.bill(spot, id, numbers, true)
             }
+        }
+    }
+
+    /// Notes the limits that were told with a count, unless another thread was told them.
+    pub(super) fn take_limits(&mut self, spot: Spot, told: Option<&RateLimits<'_>>) {
+        if let Some(told) = told.filter(|_| !self.lineage.is_before_first_turn() && !self.lineage.is_copied()) {
+            self.limits = Limits::of(told, spot.moment);
         }
     }
 
@@ -78,7 +87,8 @@ impl Rollout<'_, '_> {
         self.bill(spot, id, numbers, false)
     }
 
-    /// Takes a billed response. It is of the open reply, or, where counts stand before what they count, of the next one.
+    /// Takes a billed response. It is of the open reply, or, where counts stand before what they count, of the next
+    /// one.
     pub(super) fn bill(
         &mut self,
         spot: Spot,
@@ -109,6 +119,8 @@ impl Rollout<'_, '_> {
             timestamp: spot.moment,
             model: self.model.clone(),
             service_tier: self.service_tier.clone(),
+            effort: self.effort.clone(),
+            context_window: self.context_window,
             web_searches: std::mem::take(&mut self.web_searches),
             numbers,
             source_line: i64::try_from(spot.number).ok(),
@@ -145,10 +157,12 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Hands on the last billed response.
+    /// Emits the last billed response.
     pub(super) fn flush_billed(&mut self) -> Result<(), Reject> {
+        let limits = std::mem::take(&mut self.limits);
         let Some(billed) = self.billed.take() else { return Ok(()) };
-        self.out.usage(billed.row(&self.session, self.provider.as_deref()), billed.seq, billed.weak)?;
+        let row = limits.fill(billed.row(&self.session, self.provider.as_deref()));
+        self.out.usage(row, billed.seq, billed.weak)?;
         self.note_unclear(Kind::Response, &billed.response_id, billed.weak);
         Ok(())
     }

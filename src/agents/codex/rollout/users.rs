@@ -1,5 +1,5 @@
-//! User messages. What the person typed and what the program says in the person's name look alike; an event beside the
-//! message, before it or behind it, tells which it is.
+//! User messages. What the person typed and what the program says in the person's name look alike; an event
+//! before or after the message shows which it is.
 
 use super::super::content::Content;
 use super::super::record::Item;
@@ -13,13 +13,13 @@ use crate::tables::{MessageKind, MessageRow, Role};
 pub(super) struct Waiting {
     /// A message of which nothing was said yet.
     message: Option<UserMessage>,
-    /// A prompt that was told, and whose message did not come yet.
+    /// A prompt that an event reported, and whose message has not come yet.
     announced: Option<String>,
-    /// Where it was told.
+    /// The place of that event.
     announced_at: Option<Spot>,
-    /// The last prompt, until the model answers: it may be told twice.
+    /// The last prompt, until the model answers: a second event may report it.
     last: Option<String>,
-    /// Whether the file tells of prompts.
+    /// True if the file has events of prompts.
     tells: bool,
 }
 
@@ -61,7 +61,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// The program tells that the person typed something.
+    /// An event reports that the person typed something.
     pub(super) fn take_announced(&mut self, spot: Spot, text: &str) -> Result<(), Reject> {
         self.waiting.tells = true;
         match self.waiting.message.take() {
@@ -75,7 +75,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// The model answers: a prompt that was told, and whose message did not come by now, has none.
+    /// The model answers: a reported prompt whose message has not come by now has none.
     pub(super) fn answer_user(&mut self) -> Result<(), Reject> {
         self.flush_user()?;
         let last = self.waiting.last.take();
@@ -92,7 +92,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// Hands on the message that nothing was said of.
+    /// Emits the message that nothing was said of.
     pub(super) fn flush_user(&mut self) -> Result<(), Reject> {
         let Some(message) = self.waiting.message.take() else { return Ok(()) };
         let is_open = !self.waiting.tells || self.waiting.announced.is_some();
@@ -110,7 +110,7 @@ impl Rollout<'_, '_> {
         self.push(row)
     }
 
-    /// Hands on a prompt. What was told of it has no marks of images.
+    /// Emits a prompt. The text of its event has no marks of images.
     fn push_prompt(&mut self, message: &UserMessage, announced: &str) -> Result<(), Reject> {
         self.waiting.last = Some(if announced.is_empty() { &*message.text } else { announced }.to_owned());
         let text = typed::typed_part(if announced.trim().is_empty() { &message.text } else { announced });

@@ -32,8 +32,8 @@ impl Transcript<'_, '_> {
         }
     }
 
-    /// Where the record of that id is the last copied one, all records so far are another session's; what follows is the
-    /// fork's own.
+    /// Where the record of that id is the last copied one, all records so far are another session's; what follows is
+    /// the fork's own.
     pub(super) fn leave_origin_at(&mut self, id: Option<&str>) {
         let is_last = id.is_some() && id == self.origin.forked_at.as_deref();
         if is_last && !std::mem::replace(&mut self.origin.is_reached, true) {
@@ -80,7 +80,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Whether a fork that no model answered in has its origin's total, copied with the records.
+    /// Returns true if a fork that no model answered in has its origin's total, copied with the records.
     fn repeats_origin(&self, total: &Total, source: &Source<'_>) -> bool {
         let has_reply = self.replies.last.is_some();
         let has_own_reply = self.origin.is_reached && has_reply;

@@ -155,6 +155,8 @@ impl Transcript<'_, '_> {
             message_id: Some(spot.at.id),
             timestamp: message.timestamp.0,
             model: message.response_model.get().or(message.model.get()).or(self.model[1].as_deref()),
+            requested_model: message.model.get().filter(|_| message.response_model.get().is_some()),
+            reasoning_effort: self.thinking_level.as_deref(),
             provider: provider.or(self.model[0].as_deref().filter(|_| message.model.get().is_none())),
             duration_ms: whole_ms(message.duration),
             stop_reason,

@@ -1,0 +1,99 @@
+-- name: compaction_cost
+-- title: What compactions cost
+-- about: What compactions removed from the context and what the request after each cost, by project, agent and cause, most
+-- about: expensive first. The cost is a lower bound: most agents do not record the request that writes the summary.
+-- param: regrowth int = 10 -- Responses after a compaction in which the context grows again. Count.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: project -- Short name of the project; null if the agent recorded none.
+-- column: agent -- Coding agent.
+-- column: cause -- Who asked for it: manual (the command of the person) or automatic.
+-- column: compactions -- Compactions with a response before and after. Count.
+-- column: median_tokens_before -- Median context of the last response before: input of all kinds and output. Tokens.
+-- column: median_tokens_after -- Median context of the first request after: input of all kinds. Tokens.
+-- column: median_tokens_regrown -- Median growth of the context within the responses after it. Tokens.
+-- column: cost_after_usd -- Cost of the first responses after; null if none has a price. USD.
+with events as (
+  select
+    u.machine, u.agent, u.session_id, u.timestamp as moment, 0 as is_compaction, u.response_id as id,
+    coalesce(u.input_tokens, 0) + coalesce(u.cache_read_tokens, 0) + coalesce(u.cache_write_5m_tokens, 0)
+      + coalesce(u.cache_write_1h_tokens, 0) as tokens,
+    coalesce(u.output_tokens, 0) as output_tokens,
+    u.cost_usd, cast(null as bigint) as turn
+  from usage u
+  where u.grain = 'response' and u.total_tokens is not null and u.timestamp is not null and not u.is_sidechain
+  union all
+  select
+    m.machine, m.agent, m.session_id, m.timestamp, 1, m.message_id, 0, 0, cast(null as double), m.turn
+  from messages m
+  where m.kind = 'compaction' and m.timestamp is not null and not m.is_sidechain
+),
+parts as (
+  select
+    e.*,
+    sum(e.is_compaction) over (
+      partition by e.machine, e.agent, e.session_id
+      order by e.moment asc nulls last, e.is_compaction desc nulls last, e.id asc nulls last
+      rows between unbounded preceding and current row
+    ) as part
+  from events e
+),
+numbered as (
+  select
+    p.*,
+    row_number() over (
+      partition by p.machine, p.agent, p.session_id, p.part, p.is_compaction
+      order by p.moment asc nulls last, p.id asc nulls last
+    ) as place,
+    count(*) over (partition by p.machine, p.agent, p.session_id, p.part, p.is_compaction) as places
+  from parts p
+),
+by_part as (
+  select
+    machine, agent, session_id, part,
+    max(case when is_compaction = 1 then turn end) as turn,
+    max(case when is_compaction = 0 and place = places then tokens + output_tokens end) as last_tokens,
+    max(case when is_compaction = 0 and place = 1 then tokens end) as first_tokens,
+    max(case when is_compaction = 0 and place <= $regrowth then tokens end) as regrown_tokens,
+    max(case when is_compaction = 0 and place = 1 then cost_usd end) as first_cost_usd
+  from numbered
+  group by machine, agent, session_id, part
+),
+manual as (
+  select distinct m.machine, m.agent, m.session_id, m.turn
+  from messages m
+  where m.kind = 'command' and (m.text = '/compact' or m.text like '/compact %' or m.text = '/compress')
+),
+compactions as (
+  select
+    s.project, s.agent,
+    case when c.turn is not null then 'manual' else 'automatic' end as cause,
+    b.last_tokens as tokens_before, a.first_tokens as tokens_after,
+    a.regrown_tokens - a.first_tokens as tokens_regrown, a.first_cost_usd
+  from by_part a
+  join by_part b
+    on b.machine = a.machine and b.agent = a.agent and b.session_id = a.session_id and b.part = a.part - 1
+  join sessions s on s.machine = a.machine and s.agent = a.agent and s.session_id = a.session_id
+  left join manual c
+    on c.machine = a.machine and c.agent = a.agent and c.session_id = a.session_id and c.turn = a.turn
+  where a.first_tokens is not null and b.last_tokens is not null
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+)
+select
+  project,
+  agent,
+  cause,
+  count(*) as compactions,
+  cast(floor(median(tokens_before)) as bigint) as median_tokens_before,
+  cast(floor(median(tokens_after)) as bigint) as median_tokens_after,
+  cast(floor(median(tokens_regrown)) as bigint) as median_tokens_regrown,
+  -- Whole nano-dollars add up to the same sum in any order.
+  sum(round(first_cost_usd * 1e9)) / 1e9 as cost_after_usd
+from compactions
+group by project, agent, cause
+order by cost_after_usd desc nulls last, compactions desc nulls last, project nulls last, agent, cause

@@ -1,0 +1,104 @@
+-- name: cost_by_commit
+-- title: Cost until each commit
+-- about: What was spent until each commit, newest first: the responses of a session and its subagents after their previous
+-- about: commit. It is not what the commit cost: the work before it need not be for it. A commit that was amended counts
+-- about: for the one that replaced it. Usage that no commit followed is in the last rows, and is usually the largest part.
+-- about: Squashing and rebasing on the server make commits that no session knows.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: commit_sha -- Commit, as git printed it; null for usage that no commit followed.
+-- column: basis -- commit; or why there is none: after the last commit, no commit with a time in the session, or no time.
+-- column: repository -- Git repository; the project's short name if the agent recorded no repository.
+-- column: branch -- Branch that git printed.
+-- column: committed_at -- When the call was made.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
+-- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
+-- column: responses -- API responses; null if the agent records only turns or sessions. Count.
+-- column: total_tokens -- Input, cache reads and writes, and output. Tokens.
+with made as (
+  select
+    t.machine, t.agent, s.root_session_id, t.commit_sha,
+    max(t.started_at) as moment,
+    max(t.git_branch) as branch,
+    max(coalesce(s.git_repo, s.project)) as repository,
+    bool_or(array_contains(t.git_operations, 'amend')) as is_amend
+  from tool_calls t
+  join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+  where t.commit_sha is not null and t.started_at is not null
+  group by t.machine, t.agent, s.root_session_id, t.commit_sha
+),
+followed as (
+  select
+    m.*,
+    lead(m.is_amend) over (
+      partition by m.machine, m.agent, m.root_session_id order by m.moment asc nulls last, m.commit_sha asc nulls last
+    ) as is_replaced
+  from made m
+),
+commits as (
+  select
+    f.*,
+    row_number() over (
+      partition by f.machine, f.agent, f.root_session_id order by f.moment desc nulls last, f.commit_sha desc nulls last
+    ) as span
+  from followed f
+  where not coalesce(f.is_replaced, false)
+),
+events as (
+  select
+    u.machine, u.agent, s.root_session_id, u.timestamp as moment, 0 as commits, 1 as is_usage,
+    u.cost_usd, u.grain, u.total_tokens
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
+    and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+  union all
+  select
+    c.machine, c.agent, c.root_session_id, c.moment, 1, 0, cast(null as double), cast(null as text), cast(null as bigint)
+  from commits c
+),
+spans as (
+  select
+    e.*,
+    sum(e.commits) over (
+      partition by e.machine, e.agent, e.root_session_id order by e.moment desc nulls last, e.commits desc nulls last
+      rows between unbounded preceding and current row
+    ) as span,
+    max(e.commits) over (partition by e.machine, e.agent, e.root_session_id) as has_commit
+  from events e
+),
+placed as (
+  select
+    c.commit_sha,
+    case
+      when s.has_commit = 0 then 'no commit with a time'
+      when s.moment is null then 'no time'
+      when c.commit_sha is null then 'after the last commit'
+      else 'commit'
+    end as basis,
+    c.repository, c.branch, c.moment as committed_at,
+    s.cost_usd, s.grain, s.total_tokens
+  from spans s
+  left join commits c
+    on c.machine = s.machine and c.agent = s.agent and c.root_session_id = s.root_session_id and c.span = s.span
+      and s.moment is not null
+  where s.is_usage = 1
+)
+select
+  commit_sha,
+  basis,
+  repository,
+  branch,
+  committed_at,
+  -- Whole nano-dollars add up to the same sum in any order.
+  sum(round(cost_usd * 1e9)) / 1e9 as cost_usd,
+  count(*) filter (where cost_usd is null) as unpriced_responses,
+  nullif(count(*) filter (where grain = 'response'), 0) as responses,
+  sum(total_tokens) as total_tokens
+from placed
+group by commit_sha, basis, repository, branch, committed_at
+order by committed_at desc nulls last, commit_sha nulls last, basis, repository nulls last, branch nulls last

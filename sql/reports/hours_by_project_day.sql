@@ -1,0 +1,131 @@
+-- name: hours_by_project_day
+-- title: Hours by day and project
+-- about: How long a person and the agents worked on each day, by project, newest day first. A person counts as present in
+-- about: the minutes before each of their prompts, as far as the session has records without a pause. Agents work between
+-- about: two records of a session that follow each other without a pause, unless the later one is a prompt. Subagents count
+-- about: as agents. Time that two projects share counts for both, so the day's total has a row of its own. Days are those
+-- about: of the session's time zone. Work away from the agents leaves no record.
+-- param: pause int = 5 -- Records this far apart or further are a pause. Minutes.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: day -- Day.
+-- column: is_total -- True for the total of the day.
+-- column: project -- Short name of the project; null for the total, and if the agent recorded none.
+-- column: person_hours -- Time in which a person was present; that of parallel sessions counts once. Hours.
+-- column: agent_hours -- Time in which agents worked; that of parallel sessions is added. Hours.
+-- column: agents_alone_hours -- Time in which agents worked and no person was present; counts once. Hours.
+-- column: sessions -- Sessions with such time; a subagent's session counts as part of its parent. Count.
+with records as (
+  select
+    m.machine, m.agent, m.session_id, m.timestamp as moment,
+    case when m.kind in ('prompt', 'command') then 1 else 0 end as is_prompt
+  from messages m
+  where m.timestamp is not null
+    and ($since is null or m.timestamp >= $since)
+    and ($until is null or m.timestamp < $until)
+    and ($agent is null or m.agent = $agent)
+  union all
+  select t.machine, t.agent, t.session_id, t.ended_at, 0
+  from tool_calls t
+  where t.ended_at is not null
+    and ($since is null or t.ended_at >= $since)
+    and ($until is null or t.ended_at < $until)
+    and ($agent is null or t.agent = $agent)
+),
+followed as (
+  select
+    r.*,
+    lead(r.moment) over newest_first as before,
+    min(case when r.is_prompt = 1 then r.moment end) over (
+      partition by r.machine, r.agent, r.session_id
+      order by r.moment desc nulls last, r.is_prompt asc nulls last
+      rows between unbounded preceding and current row
+    ) as next_prompt
+  from records r
+  window newest_first as (
+    partition by r.machine, r.agent, r.session_id order by r.moment desc nulls last, r.is_prompt asc nulls last
+  )
+),
+timed as (
+  select
+    f.machine, f.agent, f.session_id, f.is_prompt,
+    cast(date_trunc('day', f.before) as date) as day,
+    extract(epoch from f.before) as began,
+    extract(epoch from f.moment) as ended,
+    extract(epoch from f.next_prompt) as next_prompt
+  from followed f
+  where f.moment > f.before
+),
+intervals as (
+  select
+    t.day, s.project, s.machine || '/' || s.agent || '/' || s.root_session_id as root, t.began, t.ended,
+    case when not s.is_subagent and t.next_prompt - t.began <= $pause * 60 then 1 else 0 end as is_person,
+    1 - t.is_prompt as is_agent
+  from timed t
+  join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+  where t.ended - t.began < $pause * 60
+    and ($project is null or s.project = $project)
+),
+scoped as (
+  select i.day, false as is_total, i.project, i.root, i.began, i.ended, i.is_person, i.is_agent
+  from intervals i
+  where i.is_person = 1 or i.is_agent = 1
+  union all
+  select i.day, true, cast(null as text), i.root, i.began, i.ended, i.is_person, i.is_agent
+  from intervals i
+  where i.is_person = 1 or i.is_agent = 1
+),
+changes as (
+  select day, is_total, project, began as moment, is_person as person, is_agent as agents from scoped
+  union all
+  select day, is_total, project, ended, -is_person, -is_agent from scoped
+),
+by_moment as (
+  select day, is_total, project, moment, sum(person) as person, sum(agents) as agents
+  from changes
+  group by day, is_total, project, moment
+),
+swept as (
+  select
+    b.day, b.is_total, b.project,
+    lead(b.moment) over moments - b.moment as seconds,
+    sum(b.person) over (
+      partition by b.day, b.is_total, b.project order by b.moment asc nulls last
+      rows between unbounded preceding and current row
+    ) as people,
+    sum(b.agents) over (
+      partition by b.day, b.is_total, b.project order by b.moment asc nulls last
+      rows between unbounded preceding and current row
+    ) as agents
+  from by_moment b
+  window moments as (partition by b.day, b.is_total, b.project order by b.moment asc nulls last)
+),
+spans as (
+  select
+    day, is_total, project,
+    sum(case when people > 0 then round(seconds * 1000) else 0 end) as person_ms,
+    sum(case when people = 0 and agents > 0 then round(seconds * 1000) else 0 end) as alone_ms
+  from swept
+  group by day, is_total, project
+),
+sums as (
+  select
+    day, is_total, project,
+    sum(case when is_agent = 1 then round((ended - began) * 1000) else 0 end) as agent_ms,
+    count(distinct root) as sessions
+  from scoped
+  group by day, is_total, project
+)
+select
+  a.day,
+  a.is_total,
+  a.project,
+  round(a.person_ms / 3600000.0, 2) as person_hours,
+  round(b.agent_ms / 3600000.0, 2) as agent_hours,
+  round(a.alone_ms / 3600000.0, 2) as agents_alone_hours,
+  b.sessions
+from spans a
+join sums b on b.day = a.day and b.is_total = a.is_total and coalesce(b.project, '') = coalesce(a.project, '')
+order by a.day desc nulls last, a.is_total desc nulls last, agent_hours desc nulls last, a.project nulls last

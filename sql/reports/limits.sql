@@ -1,0 +1,100 @@
+-- name: limits
+-- title: Limits of the account
+-- about: How much of each limit was used, by window, newest first. Only Codex records the share. The limits are the
+-- about: account's: it may be used elsewhere too. So `usd_per_percent` is null if much of the rise came without a response
+-- about: on this machine, and no forecast is made.
+-- param: min_percent float = 5 -- Rise of the share below which usd_per_percent is null.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
+-- param: agent text = null -- Only this agent.
+-- column: machine -- Machine.
+-- column: agent -- Coding agent.
+-- column: plan -- Subscription, as stored.
+-- column: limit_length -- short (less than a day) or long.
+-- column: resets_at -- When the window ends; null if the agent recorded no end.
+-- column: first_percent -- Share at the first count. 0 to 100.
+-- column: highest_percent -- Highest share. 0 to 100.
+-- column: first_seen -- When the first count was told.
+-- column: last_seen -- When the last count was told.
+-- column: responses -- API responses on this machine between the first and the last count. Count.
+-- column: cost_usd -- Their cost by list price; null if none has a price. USD.
+-- column: usd_per_percent -- cost_usd for each per cent that the share rose. USD.
+with told as (
+  select
+    u.machine, u.agent, u.plan, 'short' as limit_length, u.limit_short_percent as percent, u.limit_short_resets_at as resets_at,
+    u.timestamp, u.response_id, u.list_cost_usd
+  from usage u
+  where u.limit_short_percent is not null and u.timestamp is not null
+    and ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($agent is null or u.agent = $agent)
+  union all
+  select
+    u.machine, u.agent, u.plan, 'long', u.limit_long_percent, u.limit_long_resets_at,
+    u.timestamp, u.response_id, u.list_cost_usd
+  from usage u
+  where u.limit_long_percent is not null and u.timestamp is not null
+    and ($since is null or u.timestamp >= $since)
+    and ($until is null or u.timestamp < $until)
+    and ($agent is null or u.agent = $agent)
+),
+-- The end of a window moves by seconds.
+rounded as (
+  select
+    t.*,
+    floor((extract(epoch from t.resets_at) + 150) / 300) * 300 as ends,
+    row_number() over (
+      partition by t.machine, t.agent, t.plan, t.limit_length order by t.timestamp asc nulls last, t.response_id asc nulls last
+    ) as place
+  from told t
+),
+followed as (
+  select
+    r.*,
+    case
+      when r.ends is not null then 0
+      when r.percent < lag(r.percent) over (
+        partition by r.machine, r.agent, r.plan, r.limit_length order by r.place asc nulls last
+      ) then 1
+      else 0
+    end as is_drop
+  from rounded r
+),
+numbered as (
+  select
+    f.*,
+    sum(f.is_drop) over (
+      partition by f.machine, f.agent, f.plan, f.limit_length order by f.place asc nulls last
+      rows between unbounded preceding and current row
+    ) as drops
+  from followed f
+),
+windows as (
+  select
+    machine, agent, plan, limit_length, ends, drops,
+    min(percent) as first_percent,
+    max(percent) as highest_percent,
+    min(timestamp) as first_seen,
+    max(timestamp) as last_seen,
+    max(resets_at) as resets_at,
+    count(*) as responses,
+    sum(round(list_cost_usd * 1e9)) / 1e9 as cost_usd
+  from numbered
+  group by machine, agent, plan, limit_length, ends, drops
+)
+select
+  machine,
+  agent,
+  plan,
+  limit_length,
+  resets_at,
+  first_percent,
+  highest_percent,
+  first_seen,
+  last_seen,
+  responses,
+  cost_usd,
+  case when highest_percent - first_percent >= $min_percent
+    then round(cost_usd / (highest_percent - first_percent), 4) end as usd_per_percent
+from windows
+order by last_seen desc nulls last, machine, agent, plan nulls last, limit_length desc nulls last

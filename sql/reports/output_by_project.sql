@@ -1,0 +1,70 @@
+-- name: output_by_project
+-- title: What each project got for its cost
+-- about: Commits, pull requests and test runs of each project beside its cost, most expensive first. They are those of the
+-- about: agents' own calls: what a person commits, or a server tests, is not in the files. Use them for orientation, not as a
+-- about: score: more commits are not better.
+-- param: min_count int = 20 -- Fewest commits or test runs for a cost of each. Count.
+-- param: since timestamp = null -- Only from this time on.
+-- param: until timestamp = null -- Only before this time.
+-- param: project text = null -- Only this project.
+-- param: agent text = null -- Only this agent.
+-- column: project -- Short name of the project; null if the agent recorded none.
+-- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
+-- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
+-- column: edits -- Calls that changed a file and did not fail. Count.
+-- column: files -- Different files of these calls. Count.
+-- column: commits -- Different commits that calls made. Count.
+-- column: pull_requests -- Different pull requests that calls opened. Count.
+-- column: test_runs -- Calls that ran tests. Count.
+-- column: passed_runs -- Test runs that passed. Count.
+-- column: failed_runs -- Test runs that failed. Count.
+-- column: usd_per_commit -- cost_usd for each commit; null for few commits. USD.
+-- column: usd_per_passed_run -- cost_usd for each test run that passed; null for few. USD.
+with costs as (
+  select
+    s.project,
+    -- Whole nano-dollars add up to the same sum in any order.
+    sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
+    count(*) filter (where u.cost_usd is null) as unpriced_responses
+  from usage u
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
+    and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
+    and ($project is null or s.project = $project)
+    and ($agent is null or u.agent = $agent)
+  group by s.project
+),
+work as (
+  select
+    s.project,
+    count(*) filter (where t.category in ('edit', 'write') and t.status = 'ok') as edits,
+    count(distinct case when t.category in ('edit', 'write') and t.status = 'ok' then t.file_path end) as files,
+    count(distinct t.commit_sha) as commits,
+    count(distinct case when array_contains(t.git_operations, 'pr_create') then t.pull_request end) as pull_requests,
+    count(t.test_outcome) as test_runs,
+    count(*) filter (where t.test_outcome = 'passed') as passed_runs,
+    count(*) filter (where t.test_outcome = 'failed') as failed_runs
+  from tool_calls t
+  join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+  where ($since is null or t.started_at >= $since or (t.started_at is null and s.started_at >= $since))
+    and ($until is null or t.started_at < $until or (t.started_at is null and s.started_at < $until))
+    and ($project is null or s.project = $project)
+    and ($agent is null or t.agent = $agent)
+  group by s.project
+)
+select
+  c.project,
+  c.cost_usd,
+  c.unpriced_responses,
+  coalesce(w.edits, 0) as edits,
+  coalesce(w.files, 0) as files,
+  coalesce(w.commits, 0) as commits,
+  coalesce(w.pull_requests, 0) as pull_requests,
+  coalesce(w.test_runs, 0) as test_runs,
+  coalesce(w.passed_runs, 0) as passed_runs,
+  coalesce(w.failed_runs, 0) as failed_runs,
+  case when w.commits >= $min_count then round(c.cost_usd / nullif(w.commits, 0), 4) end as usd_per_commit,
+  case when w.passed_runs >= $min_count then round(c.cost_usd / nullif(w.passed_runs, 0), 4) end as usd_per_passed_run
+from costs c
+left join work w on coalesce(w.project, '') = coalesce(c.project, '')
+order by c.cost_usd desc nulls last, c.project nulls last
