@@ -127,8 +127,9 @@ figures as (
     case when priced > 1 then
       sqrt(greatest(usd_squares / 1e12 - (usd_sum / 1e9) * (usd_sum / 1e9) / priced, 0) / (priced - 1) / priced)
     end as usd_error,
-    failed * 1.0 / nullif(calls, 0) as failed_share,
-    sessions * 1.0 as n
+    -- As doubles: some engines would compute the intervals in decimals.
+    cast(failed as double) / nullif(calls, 0) as failed_share,
+    cast(sessions as double) as n
   from compared c
 )
 select
