@@ -12,7 +12,7 @@
 -- column: agent_version -- Version of the agent; null if it recorded none.
 -- column: reason -- Reason, as stored.
 -- column: responses -- Responses with this reason. Count.
--- column: missed_tokens -- Input that was not read from the cache; null where not told. Tokens.
+-- column: missed_tokens -- Input that was not read from the cache; null if not recorded. Tokens.
 -- column: cost_usd -- Cost of these responses; null if none has a price. USD.
 select
   s.project,

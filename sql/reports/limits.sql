@@ -14,8 +14,8 @@
 -- column: resets_at -- When the window ends; null if the agent recorded no end.
 -- column: first_percent -- Share at the first count. 0 to 100.
 -- column: highest_percent -- Highest share. 0 to 100.
--- column: first_seen -- When the first count was told.
--- column: last_seen -- When the last count was told.
+-- column: first_seen -- When the first response with this limit began.
+-- column: last_seen -- When the last response with this limit began.
 -- column: responses -- API responses on this machine between the first and the last count. Count.
 -- column: cost_usd -- Their cost by list price; null if none has a price. USD.
 -- column: usd_per_percent -- cost_usd for each per cent that the share rose. USD.

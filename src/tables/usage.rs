@@ -18,14 +18,14 @@ lake_table! {
         timestamp: Opt<Ts> [Fact, Deltas],
         /// Model as stored.
         model: Opt<Str> [Name, Words],
-        /// Model that the agent asked for, where told. It differs from `model` after a fallback or behind a router.
+        /// Model that the agent requested, if recorded. It differs from `model` after a fallback or behind a router.
         requested_model: Opt<Str> [Name, Words],
         /// Model as priced; null if no price is known.
         model_key: Opt<Str> [Name, Words],
         /// Provider of the model, where known.
         provider: Opt<Str> [Name, Words],
-        /// Reasoning effort that the agent asked for, as stored: low, medium, high, …; null if it asked for none, or none is
-        /// told. Levels of different agents are not one scale.
+        /// Reasoning effort of the request, as stored: low, medium, high, …; null if none is recorded. Levels of different
+        /// agents cannot be compared.
         reasoning_effort: Opt<Str> [Name, Words],
         /// Input that was neither read from nor written to a cache. Tokens.
         input_tokens: Opt<I64> [Fact, Deltas],
@@ -59,14 +59,14 @@ lake_table! {
         inference_geo: Opt<Str> [Name, Words],
         /// Skill that the agent names with the response: the last one loaded in the turn.
         skill: Opt<Str> [Name, Words],
-        /// Why cached input was not used, as the provider says; null if nothing was missed, or nothing is told.
+        /// Why cached input was not used, as the provider says; null if it says nothing.
         cache_miss_reason: Opt<Str> [Name, Words],
         /// Input that was not read from the cache for this reason. Tokens.
         cache_missed_tokens: Opt<I64> [Fact, Plain],
         /// Subscription, as stored: free, plus, pro, team, …
         plan: Opt<Str> [Name, Words],
-        /// Used part of the account's limit whose window is shorter than a day, as last told before the next response. 0 to
-        /// 100.
+        /// Used share of the account's limit whose window is shorter than a day, as last recorded before the next response.
+        /// 0 to 100.
         limit_short_percent: Opt<F64> [Fact, Plain],
         /// When that window ends.
         limit_short_resets_at: Opt<Ts> [Fact, Deltas],

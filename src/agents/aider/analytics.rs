@@ -133,8 +133,7 @@ impl Log<'_, '_> {
         self.tell(record, line, &id, (MessageKind::Meta, event))
     }
 
-    /// What an event is called: by itself and its moment, so that it is still the same one when lines before it are
-    /// gone.
+    /// Returns an event's id. It is made of the event and its moment, so that it stays the same when earlier lines are gone.
     fn id_of(&mut self, record: &Line<'_>, what: &str) -> String {
         self.numbered(format!("{}:{what}", name_of(record)))
     }

@@ -1,7 +1,7 @@
 //! The blocks of a chat history: which lines the person typed, which Aider printed, which the model wrote.
 //!
-//! Aider ends each line that it quotes with two spaces: `#### ` before what was typed, `> ` before what was printed.
-//! The model's own lines may begin alike, but hardly ever end so.
+//! Aider writes typed text after `#### ` and printed text after `> `, and ends each of these lines with two spaces. Lines of
+//! the model may begin the same way, but rarely end with two spaces.
 
 use chrono::{NaiveDateTime, TimeDelta};
 
@@ -111,7 +111,7 @@ impl Blocks {
             || line.ends_with("  ")
     }
 
-    /// Emits what is left. A text in which nothing is quoted is no history.
+    /// Emits the last block. A text without typed or printed lines is no history.
     pub(super) fn finish<T: Take>(mut self, to: &mut T) -> Result<(), T::Error> {
         if self.form == Form::Unknown { Ok(()) } else { self.flush(to) }
     }

@@ -43,8 +43,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     history.end()
 }
 
-/// Entries of a file beside a history that are passed by in search of the one that fits: both are in one order, but for
-/// a few.
+/// Most entries to skip in the other file when searching for the one that belongs to a history's entry. Both files have
+/// nearly the same order.
 pub(super) const MOST_PASSED: usize = 1000;
 
 /// What is read together with a history.

@@ -15,8 +15,8 @@ const MAX_FOLDERS: usize = 100_000;
 
 /// Folders that hold what was downloaded or built, never a project.
 const SKIPPED: [&str; 3] = ["node_modules", ".git", "target"];
-/// Folders that programs fill with what they downloaded, and empty as they like: nobody works there, and there are so
-/// many in them that none would be left for projects.
+/// Folders of downloaded files. They hold no projects, and so many folders that the search would end before it reached
+/// the projects.
 const CACHES: [&str; 7] = [".cache", "Caches", ".cargo", ".rustup", ".npm", ".gradle", ".m2"];
 
 /// Finds what lies below the roots.

@@ -29,7 +29,7 @@ pub(super) struct Numbers {
     pub(super) cache_read: Option<i64>,
     pub(super) cache_write: Option<i64>,
     pub(super) output: i64,
-    /// True if what was sent is told apart from the caches by a guess.
+    /// True if the split between uncached input and caches is an estimate.
     pub(super) is_guess: bool,
 }
 

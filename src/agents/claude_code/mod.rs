@@ -213,7 +213,7 @@ fn call_key(id: &str) -> u64 {
     key(AGENT, Kind::ToolCall, id)
 }
 
-/// Which session a transcript is of, by its place: `<session>.jsonl`, `agent-<id>.jsonl` next to sessions (until
+/// Returns the session of a transcript, by its path: `<session>.jsonl`, `agent-<id>.jsonl` next to sessions (until
 /// 2.0.65), or `<session>/subagents/**/agent-<id>.jsonl`.
 fn identity(source: &Source<'_>) -> Identity {
     let stem = source.stem();

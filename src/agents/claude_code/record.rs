@@ -80,7 +80,7 @@ record! {
     }
     ignores ["type", "stop_sequence", "container", "context_management", "stop_details"]
 
-    /// What the provider says about a response.
+    /// The provider's diagnostics of a response.
     Diagnostics<'a> { cache_miss: Object<CacheMiss<'a>> = "cache_miss_reason" }
 
     /// Why cached input was not used.
@@ -131,7 +131,7 @@ record! {
     /// Where a copied line comes from.
     ForkedFrom<'a> { session: Text<'a> = "sessionId" }
 
-    /// What the program added to the conversation.
+    /// Something that the program added to the conversation.
     Attachment<'a> {
         kind: Text<'a> = "type",
         prompt: Raw<'a> = "prompt",

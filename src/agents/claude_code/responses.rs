@@ -10,7 +10,7 @@ use crate::extract::{KeyMap, Kind, key};
 use crate::source::records::{Text, TokenNumber};
 use crate::tables::UsageRow;
 
-/// What the lines of a response say about it.
+/// A response, put together from its lines.
 pub(super) struct Response {
     id: Box<str>,
     request: Option<Box<str>>,

@@ -68,8 +68,7 @@ struct Transcript<'o, 'a> {
     progress: Progress,
     /// Names lines and calls that have no id.
     prints: Prints,
-    /// True if a line of the person or the model was there that says something; without one there is no session, or it
-    /// is another agent's.
+    /// True if the person or the model said something. Otherwise there is no session, or it belongs to another agent.
     has_conversation: bool,
     /// True if a compaction was marked by a line of its own, so that its summary is not counted again.
     has_boundary: bool,

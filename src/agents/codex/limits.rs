@@ -1,4 +1,4 @@
-//! The account's limits, as the service told them with a count of tokens.
+//! The account's limits, which Codex records with counts of tokens.
 
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ impl Limits {
         }
     }
 
-    /// Adds the limits to the row of the response that they were told after.
+    /// Adds the limits to the row of the response that they were recorded after.
     pub(super) fn fill<'r>(&'r self, row: UsageRow<'r>) -> UsageRow<'r> {
         UsageRow {
             plan: self.plan.as_deref(),

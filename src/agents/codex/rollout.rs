@@ -80,7 +80,7 @@ pub(super) struct Rollout<'o, 'a> {
     effort: Option<Rc<str>>,
     /// Largest request that the model takes. Tokens.
     context_window: Option<i64>,
-    /// Limits that were told since the last billed response.
+    /// Limits that were recorded since the last billed response.
     limits: Limits,
     cwd: Option<String>,
     seq: i64,

@@ -184,7 +184,7 @@ impl Run {
         self.call(&Call { line, name, category, input, command: None, path: None, status, output, time }, out)
     }
 
-    /// Emits the failed edit that was told of.
+    /// Emits the failed edit, if there is one.
     pub(super) fn close_failure(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
         let Some(Failure { line, text }) = self.acts.failure.take() else { return Ok(()) };
         let path = told::file_of_failure(&text);

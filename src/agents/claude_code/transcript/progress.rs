@@ -1,5 +1,5 @@
-//! What progress lines repeat of subagents' transcripts, 2.0.76 to 2.1.49: the only trace of them once their files are
-//! gone.
+//! Records of subagents in progress lines, 2.0.76 to 2.1.49. When the subagents' files are gone, nothing else is left of
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::tables::{SessionKind, UsageRow};
 #[derive(Default)]
 pub(super) struct Progress(BTreeMap<String, Subagent>);
 
-/// What progress lines say about a subagent.
+/// A subagent, as far as progress lines say.
 #[derive(Default)]
 struct Subagent {
     main: String,

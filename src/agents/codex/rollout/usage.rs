@@ -42,7 +42,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Notes the limits that were told with a count, unless another thread was told them.
+    /// Notes the limits that were recorded with a count, unless they were copied from another thread.
     pub(super) fn take_limits(&mut self, spot: Spot, told: Option<&RateLimits<'_>>) {
         if let Some(told) = told.filter(|_| !self.lineage.is_before_first_turn() && !self.lineage.is_copied()) {
             self.limits = Limits::of(told, spot.moment);
