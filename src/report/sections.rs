@@ -169,6 +169,7 @@ impl Section {
                 h2 { (canned.title) }
                 p.soft {
                     (canned.about)
+                    @if !canned.note.is_empty() { " " (canned.note) }
                     @if !unknown.is_empty() { " Not limited by " (unknown.join(", ")) "." }
                 }
                 (content)
