@@ -1,9 +1,10 @@
 -- name: cost_by_commit
 -- title: Cost until each commit
--- about: What was spent until each commit, newest first: the responses of a session and its subagents after their previous
--- about: commit. It is not what the commit cost: the work before it need not be for it. A commit that was amended counts
--- about: for the one that replaced it. Usage that no commit followed is in the last rows, and is usually the largest part.
--- about: Squashing and rebasing on the server make commits that no session knows.
+-- about: What was spent until each commit, newest first: the responses of a session and its subagents after their
+-- about: previous commit. A commit that was amended counts for the one that replaced it. Usage that no commit followed
+-- about: is in the last rows.
+-- note: This is not what a commit cost: the work before it need not be for it. The last rows are usually the largest
+-- note: part. Squashing and rebasing on the server make commits that no session knows.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.

@@ -1,8 +1,8 @@
 -- name: output_by_project
 -- title: What each project got for its cost
--- about: Commits, pull requests and test runs of each project beside its cost, most expensive first. Only
--- about: what the agents themselves did is counted: commits by a person and tests on a server are not in the files. Use them for orientation, not as a
--- about: score: more commits are not better.
+-- about: Commits, pull requests and test runs of each project beside its cost, most expensive first.
+-- note: Only what the agents did is counted: commits by a person and tests on a server are not in the files. More
+-- note: commits are not better.
 -- param: min_count int = 20 -- Fewest commits or test runs for a cost of each. Count.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
