@@ -46,6 +46,7 @@ with requests as (
   join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
   where u.grain = 'response' and u.timestamp is not null and (s.is_subagent or not u.is_sidechain)
     and u.total_tokens > coalesce(u.output_tokens, 0)
+    and s.cache_write_tokens > 0
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
 ),
