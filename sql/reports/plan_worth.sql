@@ -17,19 +17,31 @@
 -- column: plan_usd -- The parameter `price`. USD.
 -- column: times_plan -- list_price_usd / plan_usd.
 -- column: days_used -- Days with a response. Count.
--- column: days_at_limit -- Days with a response at which a limit of the account was used up; null if no share of a limit is recorded. Count.
+-- column: days_at_limit -- Days on which a request was refused because a limit was used up, or its recorded share was 100. Count.
 -- column: total_tokens -- Input, cache reads and writes, and output. Tokens.
 with used as (
   select
     u.agent, u.plan, u.list_cost_usd, u.is_partial, u.total_tokens,
     date_trunc('day', coalesce(u.timestamp, s.started_at)) as day,
-    greatest(u.limit_short_percent, u.limit_long_percent) as percent
+    1 as is_usage,
+    greatest(u.limit_short_percent, u.limit_long_percent) >= 100 as is_at_limit
   from usage u
   join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
   where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
     and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
+  union all
+  select
+    m.agent, cast(null as text), cast(null as double), false, cast(null as bigint), date_trunc('day', m.timestamp), 0,
+    m.error_type = 'usage_limit'
+  from messages m
+  join sessions s on s.machine = m.machine and s.agent = m.agent and s.session_id = m.session_id
+  where m.error_type = 'usage_limit'
+    and ($since is null or m.timestamp >= $since)
+    and ($until is null or m.timestamp < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or m.agent = $agent)
 ),
 by_month as (
   select
@@ -38,11 +50,11 @@ by_month as (
     case when min(plan) = max(plan) then min(plan) end as plan,
     -- Whole nano-dollars add up to the same sum in any order.
     sum(round(list_cost_usd * 1e9)) / 1e9 as list_price_usd,
-    count(*) filter (where list_cost_usd is null) as unpriced_responses,
+    count(*) filter (where list_cost_usd is null and is_usage = 1) as unpriced_responses,
     count(*) filter (where is_partial) as partial_responses,
     cast($price as double) as plan_usd,
-    count(distinct day) as days_used,
-    case when count(percent) > 0 then count(distinct case when percent >= 100 then day end) end as days_at_limit,
+    count(distinct case when is_usage = 1 then day end) as days_used,
+    count(distinct case when is_at_limit then day end) as days_at_limit,
     sum(total_tokens) as total_tokens
   from used
   group by cast(date_trunc('month', day) as date), agent
