@@ -31,7 +31,7 @@ with chosen as (
     s.machine, s.agent, s.session_id,
     case when $by_version then coalesce(s.agent_version, '') else '' end as version,
     date_trunc('week', s.started_at) as monday,
-    -- Weeks since 1970: three days and 14 hours later, it is Thursday in UTC for a Monday of every time zone.
+    -- Number of the week. 1970 began on a Thursday, and 14 hours more cover every time zone.
     floor((extract(epoch from date_trunc('week', s.started_at)) + 309600) / 604800.0) as week
   from sessions s
   where not s.is_subagent and s.started_at is not null
@@ -54,14 +54,15 @@ turns as (
   select
     machine, agent, session_id, version, monday, week, turn,
     min(model) as model,
+    max(model) as other_model,
     min(effort) as effort,
+    max(effort) as other_effort,
     bool_or(is_partial) as is_partial,
     -- Whole micro-dollars add up to the same sum in any order.
     sum(round(cost_usd * 1e6)) as micros,
     sum(total_tokens) as tokens
   from responses
   group by machine, agent, session_id, version, monday, week, turn
-  having min(model) = max(model) and min(effort) = max(effort)
 ),
 calls as (
   select
@@ -90,6 +91,7 @@ by_session as (
   from turns t
   left join calls c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id and c.turn = t.turn
   left join aborts a on a.machine = t.machine and a.agent = t.agent and a.session_id = t.session_id and a.turn = t.turn
+  where t.model = t.other_model and t.effort = t.other_effort
   group by t.machine, t.agent, t.session_id, t.version, t.monday, t.week, t.model, t.effort
 ),
 -- Means are over the sessions' values, in whole units of 1 / scale; shares are of all calls or turns.
