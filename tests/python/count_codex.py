@@ -270,7 +270,7 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_ca
          "tool_search_call")
 REJECTED = re.compile(r"(?:^|\n)(exec command |patch )?rejected by user$|approval policy is Never; reject command")
 ABORTED = re.compile(r"(Wall time: .*\n)?(command )?aborted( by user)?( after [\d.]+s)?\s*$")
-FAILED = re.compile("Script failed|failed in sandbox|sandbox denied|command timed out|failed to parse function arguments"
+FAILED = re.compile("Script failed|apply_patch verification failed|failed in sandbox|sandbox denied|command timed out|failed to parse function arguments"
                     "|execution error|rejected by user approval settings|This action was rejected due to unacceptable risk")
 
 

@@ -1,5 +1,6 @@
 //! OpenAI Codex CLI: rollouts of 0.2 to 0.169, sessions of the TypeScript program, typed prompts, titles.
 
+mod changes;
 mod content;
 mod counts;
 mod history;

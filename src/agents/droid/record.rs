@@ -24,12 +24,12 @@ record! {
         reason: Text<'a> = "reason",
         result: Raw<'a> = "result",
         model: Text<'a> = "model",
+        autonomy: Text<'a> = "autonomyLevel",
     }
     ignores [
         "owner", "hostId", "lastCwd", "isSessionTitleManuallySet", "sessionTitleAutoStage", "decompSessionType",
         "decompMissionId", "todos", "messageIndex", "summaryTokens", "summaryKind", "anchorMessage", "removedCount",
         "systemInfo", "resultKind", "durationMs", "toolCount", "finalText", "reasoningEffort", "interactionMode",
-        "autonomyLevel",
     ]
 
     /// What the person, the model or the program says.

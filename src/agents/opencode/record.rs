@@ -2,9 +2,11 @@
 
 use serde::Deserialize;
 
+use crate::extract::{LineCounts, RecordedDiff, error_type};
 use crate::source::jsonl::Shape;
 use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 use crate::source::repair;
+use crate::tables::ErrorType;
 
 record! {
     /// A session's file.
@@ -93,11 +95,17 @@ impl Failure<'_> {
         let data = self.data.0.as_ref().and_then(|data| data.message.get());
         data.or_else(|| self.message.get()).or_else(|| self.name.get())
     }
+
+    /// Why it happened.
+    pub(super) fn kind(&self) -> ErrorType {
+        let status = self.data.0.as_ref().and_then(|data| data.status.0);
+        error_type(self.name.get(), status, self.text())
+    }
 }
 
 record! {
     /// What a failure says.
-    FailureData<'a> { message: Text<'a> = "message" }
+    FailureData<'a> { message: Text<'a> = "message", status: Number = "statusCode" }
 
     /// What an API call was billed for, as the program counts it.
     Tokens<'a> {
@@ -166,6 +174,9 @@ record! {
         exit: Number = "exit" | "exitCode",
         child: Text<'a> = "sessionId" | "sessionID",
         interrupted: Flag = "interrupted",
+        file: Object<LineCounts<'a>> = "filediff",
+        files: List<Object<LineCounts<'a>>> = "files",
+        diff: RecordedDiff = "diff",
     }
 
     /// A piece of a result.

@@ -1,6 +1,7 @@
 //! The shapes of pi's lines, header versions 1 to 4, and of what its forks and OpenClaw add to them.
 
 use super::content::Content;
+use crate::extract::RecordedDiff;
 use crate::source::records::{Flag, Fraction, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
@@ -93,6 +94,7 @@ record! {
         exit_code: Number = "exitCode",
         duration_ms: Fraction = "durationMs",
         child_key: Text<'a> = "childSessionKey",
+        diff: RecordedDiff = "diff",
     }
 
     /// The fields of a tool call's arguments that have columns of their own.
