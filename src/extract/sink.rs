@@ -30,6 +30,9 @@ pub struct Foreseen {
     pub late: Option<[Chunk; 2]>,
 }
 
+/// Largest charge for a response that is no damage. Credits.
+const MOST_CREDITS: f64 = 1e9;
+
 /// Receives a session's rows before it is complete.
 pub type Consumer<'a> = dyn FnMut(&mut SessionRows) -> Result<()> + 'a;
 
@@ -370,6 +373,8 @@ impl<'a> Sink<'a> {
             limit_short_resets_at: plausible(row.limit_short_resets_at),
             limit_long_resets_at: plausible(row.limit_long_resets_at),
             cost_usd,
+            credits: row.credits.filter(|credits| (0.0..MOST_CREDITS).contains(credits)),
+            time_to_first_token_ms: row.time_to_first_token_ms.filter(|ms| *ms >= 0),
             skill: skill.as_deref(),
             ..row
         };

@@ -41,7 +41,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 3,
+    parser_version: 4,
 };
 
 /// Name of the chat history.

@@ -38,7 +38,7 @@ static ABOUT: About = About {
     versions: "2025-05 to 2025-12",
     records: RECORDS,
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 /// What Amazon Q and Kiro CLI record.

@@ -40,7 +40,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: Some(30),
-    parser_version: 9,
+    parser_version: 10,
 };
 
 /// Records that hold nothing for the tables.

@@ -61,7 +61,7 @@ static ABOUT: About = About {
     versions: "2024-07 to 4.1, CLI up to 3.0.65",
     records: RECORDS,
     retention_days: None,
-    parser_version: 5,
+    parser_version: 6,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {

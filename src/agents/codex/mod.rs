@@ -52,7 +52,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: None,
-    parser_version: 11,
+    parser_version: 12,
 };
 
 /// Folders below `sessions/`: year, month, day.

@@ -46,7 +46,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 9,
+    parser_version: 10,
 };
 
 /// The central database.

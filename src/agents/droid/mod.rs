@@ -50,7 +50,7 @@ static ABOUT: About = About {
         durations: Grain::Session,
     },
     retention_days: None,
-    parser_version: 8,
+    parser_version: 9,
 };
 
 impl Agent for Droid {

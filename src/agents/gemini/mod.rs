@@ -39,7 +39,7 @@ static ABOUT: About = About {
         durations: Grain::Absent,
     },
     retention_days: Some(30),
-    parser_version: 8,
+    parser_version: 9,
 };
 
 /// Folders below a session's that are looked into for its subagents.

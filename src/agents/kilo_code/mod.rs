@@ -24,7 +24,7 @@ static ABOUT: About = About {
     versions: "2025-03 to 5, CLI 7.7.9",
     records: Records { durations: Grain::Exact, ..cline::RECORDS },
     retention_days: None,
-    parser_version: 5,
+    parser_version: 6,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {

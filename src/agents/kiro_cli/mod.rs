@@ -43,7 +43,7 @@ static ABOUT: About = About {
     versions: "1 to 3, up to 2026-07",
     records: amazon_q::RECORDS,
     retention_days: None,
-    parser_version: 4,
+    parser_version: 5,
 };
 
 impl Agent for KiroCli {

@@ -19,7 +19,7 @@ static ABOUT: About = About {
     versions: "header version 3, up to 18.2.3",
     records: Records { durations: Grain::Exact, ..pi::RECORDS },
     retention_days: None,
-    parser_version: 7,
+    parser_version: 8,
 };
 
 impl Agent for OhMyPi {

@@ -30,7 +30,7 @@ static ABOUT: About = About {
     versions: "up to 2026.9.6",
     records: pi::RECORDS,
     retention_days: None,
-    parser_version: 8,
+    parser_version: 9,
 };
 
 /// Names that its folder had, the present one first.

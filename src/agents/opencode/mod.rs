@@ -57,7 +57,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 6,
+    parser_version: 7,
 };
 
 impl Agent for OpenCode {

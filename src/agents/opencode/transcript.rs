@@ -52,6 +52,8 @@ struct Open {
     model: Option<String>,
     /// What the agent may do: the person's choice.
     agent: Option<String>,
+    /// Effort asked for.
+    effort: Option<String>,
     parent: Option<String>,
     /// Microseconds since 1970.
     created: Option<i64>,
@@ -184,6 +186,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let cost = message.cost.0.or_else(|| first?.cost.0);
         let finished = Finished::of(completed, tokens, cost).filter(|_| is_assistant);
         let traits = Traits { role, created, provider, model, finished };
+        let agent = message.agent.get().or(message.mode.get()).filter(|_| !traits.is_moved());
         let (provider, model) = if traits.is_moved() { (None, None) } else { (provider, model) };
         let identity = self.rows.identity(id, traits, false);
         let place = message.path.0.as_ref().or_else(|| first?.path.0.as_ref());
@@ -202,7 +205,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
             is_aborted: error.as_ref().is_some_and(|(name, ..)| name == ABORTED),
             provider: provider.map(str::to_owned),
             model: model.map(str::to_owned),
-            agent: message.agent.get().or(message.mode.get()).map(str::to_owned),
+            agent: agent.map(str::to_owned),
+            effort: message.variant.get().map(str::to_owned),
             parent: message.parent.owned(),
             created,
             completed,
@@ -480,6 +484,7 @@ impl Open {
             cost: step.cost,
             duration_ms: between(self.created, step.ended).filter(|_| self.steps.len() <= 1 && self.begun_steps <= 1),
             stop_reason: step.reason.as_deref(),
+            effort: self.effort.as_deref(),
             is_partial: false,
             grain: UsageGrain::Response,
         }

@@ -31,7 +31,7 @@ static ABOUT: About = About {
     versions: "header versions 1 to 4, up to 1.5.2",
     records: RECORDS,
     retention_days: None,
-    parser_version: 7,
+    parser_version: 8,
 };
 
 /// What all agents record that write pi's lines.

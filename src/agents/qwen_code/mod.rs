@@ -37,7 +37,7 @@ static ABOUT: About = About {
         durations: Grain::Exact,
     },
     retention_days: None,
-    parser_version: 7,
+    parser_version: 8,
 };
 
 impl Agent for QwenCode {

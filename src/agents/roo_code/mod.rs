@@ -19,7 +19,7 @@ static ABOUT: About = About {
     versions: "2024-11 to 3.52",
     records: cline::RECORDS,
     retention_days: None,
-    parser_version: 5,
+    parser_version: 6,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {
