@@ -90,7 +90,8 @@ fn values_of(rows: &[Value], column: &str, is_measured: bool) -> BTreeMap<String
     let values = || rows.iter().map(|row| &row[column]).filter(|value| !value.is_null());
     if is_measured {
         let sum: f64 = values().filter_map(Value::as_f64).sum();
-        return [("count".to_owned(), values().count() as i64), ("sum".to_owned(), sum.round() as i64)].into();
+        let sum = format!("{sum:.0}").parse().unwrap();
+        return [("count".to_owned(), values().count() as i64), ("sum".to_owned(), sum)].into();
     }
     let mut count = BTreeMap::new();
     for value in values() {

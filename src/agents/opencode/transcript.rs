@@ -81,8 +81,16 @@ struct Open {
     /// Calls of the API call that is read.
     calls: Vec<Call>,
     call_ids: Vec<String>,
-    /// Failed attempts: part, when, what it says.
-    retries: Vec<(String, Option<i64>, Option<String>, Option<ErrorType>)>,
+    retries: Vec<Retry>,
+}
+
+/// A failed attempt.
+struct Retry {
+    part: String,
+    /// Microseconds since 1970.
+    at: Option<i64>,
+    text: Option<String>,
+    kind: Option<ErrorType>,
 }
 
 /// An API call of a message.
@@ -258,8 +266,12 @@ impl<'o, 'a> Transcript<'o, 'a> {
             "step-finish" => return self.step(id, part),
             "retry" => {
                 let error = part.error.0.as_ref();
-                let (text, kind) = (error.and_then(|error| error.text()).map(str::to_owned), error.map(Failure::kind));
-                open.retries.push((id.to_owned(), times.and_then(|times| times.created.0), text, kind));
+                open.retries.push(Retry {
+                    part: id.to_owned(),
+                    at: times.and_then(|times| times.created.0),
+                    text: error.and_then(|error| error.text()).map(str::to_owned),
+                    kind: error.map(Failure::kind),
+                });
             }
             "compaction" => {
                 open.is_compaction = true;
@@ -418,13 +430,13 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     fn push_retries(&mut self, open: &Open) -> Result<(), Reject> {
         let identity = &open.identity;
-        for (number, (part, timestamp, text, kind)) in open.retries.iter().enumerate() {
+        for (number, Retry { part, at, text, kind }) in open.retries.iter().enumerate() {
             let retry = Identity::of_row(format!("{}#retry-{number}", identity.id()), identity);
             let seq = self.rows.seq();
             let said = Said {
                 seq,
                 parent: Some(identity.id()),
-                timestamp: timestamp.or(open.created),
+                timestamp: at.or(open.created),
                 role: Role::System,
                 kind: MessageKind::ApiError,
                 text: text.as_deref(),
