@@ -1,7 +1,5 @@
 //! Folders as Cursor names them: URIs, and `workspace.json`.
 
-use std::path::Path;
-
 use super::record::{Repository, Uri, Workspace, WorkspaceFile};
 use super::value;
 use crate::source::records::{List, Object, Text};
@@ -72,11 +70,6 @@ pub(super) fn of_repositories(repositories: &List<Object<Repository<'_>>>) -> (O
     let branches = all().flat_map(|repository| &repository.branches.0).filter_map(|branch| branch.0.as_ref());
     let last = branches.filter(|branch| branch.name.get().is_some()).max_by_key(|branch| branch.at.0);
     (path.map(str::to_owned), last.and_then(|branch| branch.name.get()).map(str::to_owned))
-}
-
-/// Returns true if a path leads through a folder of that name.
-pub(super) fn lies_in(path: &Path, name: &str) -> bool {
-    path.ancestors().skip(1).any(|folder| folder.file_name().is_some_and(|found| found == name))
 }
 
 #[cfg(test)]
