@@ -2,5 +2,6 @@
 
 pub(super) mod calls;
 pub(super) mod facts;
+pub(super) mod store;
 pub(super) mod texts;
 pub(super) mod thread;
