@@ -26,10 +26,11 @@ pub mod opencode;
 mod patch;
 pub mod pi;
 mod prompts;
+mod protobuf;
 pub mod qwen_code;
 pub mod roo_code;
-mod torn;
 mod tree;
+mod uri;
 mod waiting;
 pub mod windsurf;
 
