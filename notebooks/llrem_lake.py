@@ -45,6 +45,7 @@ class Query:
     name: str
     title: str
     about: str
+    note: str
     sql: str
     defaults: dict = field(default_factory=dict)
     columns: dict = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Query:
     @classmethod
     def read(cls, path):
         sql = path.read_text(encoding="utf-8")
-        said = {"name": [], "title": [], "about": [], "param": [], "column": []}
+        said = {"name": [], "title": [], "about": [], "note": [], "param": [], "column": []}
         for line in sql.splitlines():
             if not line.startswith("--"):
                 break
@@ -62,6 +63,7 @@ class Query:
             name=said["name"][0],
             title=said["title"][0],
             about=" ".join(said["about"]),
+            note=" ".join(said["note"]),
             sql=sql,
             defaults=dict(map(_parameter, said["param"])),
             columns=dict(column.split(" -- ", 1) for column in said["column"]),

@@ -9,9 +9,12 @@ use assert_cmd::Command;
 use llrem::agents::{AGENTS, Grain};
 
 fn printed(arguments: &[&str]) -> String {
-    let home = tempfile::tempdir().unwrap();
+    printed_at(tempfile::tempdir().unwrap().path(), arguments)
+}
+
+fn printed_at(home: &Path, arguments: &[&str]) -> String {
     let mut command = Command::cargo_bin("llrem").unwrap();
-    let output = command.env_clear().env("HOME", home.path()).env("TZ", "UTC").args(arguments).output().unwrap();
+    let output = command.env_clear().env("HOME", home).env("TZ", "UTC").args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -50,6 +53,9 @@ fn agents() -> String {
     table
 }
 
+/// Queries whose answers about the bundled example the README shows.
+const EXAMPLES: [&str; 3] = ["cost_by_branch", "output_by_project", "context_floor"];
+
 #[test]
 fn the_readme_shows_what_the_program_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
@@ -57,6 +63,13 @@ fn the_readme_shows_what_the_program_says() {
     let mut expected = with_section(&readme, "schema", &printed(&["schema", "-f", "markdown"]));
     expected = with_section(&expected, "queries", &printed(&["query", "-f", "markdown"]));
     expected = with_section(&expected, "agents", &agents());
+    let home = tempfile::tempdir().unwrap();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/worked-example/home");
+    printed_at(home.path(), &["etl", "--home", example.to_str().unwrap()]);
+    for query in EXAMPLES {
+        let answer = printed_at(home.path(), &["query", query, "-f", "markdown"]);
+        expected = with_section(&expected, query, &answer);
+    }
     if std::env::var_os("LLREM_UPDATE").is_some() {
         std::fs::write(&path, expected).unwrap();
     } else {

@@ -86,7 +86,7 @@ fn assert_shows(cell: &str, value: &Value, what: &str) {
             let least = 10_f64.powi(-i32::try_from(decimals).unwrap());
             assert!((shown - number).abs() <= least / 2.0 + 1e-9, "{what}: {cell} for {number}");
         }
-        Value::String(text) if what.ends_with("started_at") || what.ends_with("last_used") => {
+        Value::String(text) if ["started_at", "last_used", "_seen"].iter().any(|end| what.ends_with(end)) => {
             assert_eq!(cell, text.replace('T', " ").get(..16).unwrap(), "{what}");
         }
         Value::String(text) => assert_eq!(cell, text, "{what}"),
@@ -107,17 +107,32 @@ fn assert_table(page: &Page, section: &str, expected: &[Value]) -> usize {
     shown.len()
 }
 
-const QUERIES: [&str; 9] = [
+const QUERIES: [&str; 13] = [
     "cost_by_day",
     "cost_by_agent",
     "cost_by_project",
     "cost_by_model",
+    "cost_by_branch",
+    "cost_by_pull_request",
+    "output_by_project",
+    "limits",
     "cache_hit_rate_by_day",
     "hours_of_week",
     "tool_use",
     "cost_by_session",
     "data_quality",
 ];
+
+/// Most rows that the page shows of a query.
+fn most(query: &str) -> usize {
+    match query {
+        "tool_use" => 30,
+        "cost_by_session" => 20,
+        "cost_by_project" | "cost_by_model" => 25,
+        "cost_by_branch" | "cost_by_pull_request" | "output_by_project" | "limits" => 15,
+        _ => usize::MAX,
+    }
+}
 
 #[test]
 fn every_figure_is_that_of_a_query() {
@@ -149,10 +164,12 @@ fn every_figure_is_that_of_a_query() {
             let known = if query == "data_quality" { filters.get(..2).unwrap_or_default() } else { filters };
             let expected = rows(&bench, &[&["query", query], known].concat());
             let shown = assert_table(&page, &query.replace('_', "-"), &expected);
-            let most = [("tool_use", 30), ("cost_by_session", 20), ("cost_by_project", 25), ("cost_by_model", 25)];
-            let most = most.into_iter().find(|(name, _)| *name == query).map_or(usize::MAX, |(_, most)| most);
-            assert_eq!(shown, expected.len().min(most), "{query}");
+            assert_eq!(shown, expected.len().min(most(query)), "{query}");
             assert!(shown > 0 || query == "data_quality", "{query}");
+        }
+        for by in ["model", "effort"] {
+            let expected = rows(&bench, &[&["query", "compare", "--param", &format!("by={by}")], filters].concat());
+            assert_eq!(assert_table(&page, &format!("compare-by-{by}"), &expected), expected.len().min(15), "{by}");
         }
         let found = rows(&bench, &[&["detect"], filters].concat());
         assert_eq!(assert_table(&page, "findings", &found), found.len().min(30));

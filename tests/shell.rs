@@ -475,3 +475,25 @@ fn a_shell_without_a_lake_does_not_begin() {
     assert!(matches!(shell.process().wait().unwrap(), WaitStatus::Exited(_, 10)));
     assert!(!history(&bench).exists());
 }
+
+/// A note is for people: it is on a terminal, in no pipe, and not in what `-q` leaves.
+#[test]
+fn a_querys_note_follows_its_rows_on_a_terminal() {
+    const NOTE: &str = "note: Squash merges make commits that no session knows.";
+    let bench = bench();
+    fs::create_dir_all(bench.path().join(".config/llrem/queries")).unwrap();
+    fs::write(bench.path().join(".config/llrem/config.toml"), "query_folders = ['queries']\n").unwrap();
+    let mine = "-- name: mine\n-- title: Mine\n-- about: Mine.\n-- note: Squash merges make commits\n\
+                -- note: that no session knows.\nselect 1 as one";
+    fs::write(bench.path().join(".config/llrem/queries/mine.sql"), mine).unwrap();
+    let printed = |arguments: &str| plain(&on_terminal(&bench, arguments).exp_eof().unwrap());
+    assert!(printed("query mine --color never").ends_with(&format!("┘\n{NOTE}\n")));
+    assert!(!printed("query mine --quiet").contains("note:"));
+    let piped = bench.llrem(&["query", "mine"]).output().unwrap();
+    assert_eq!((piped.stdout.as_slice(), piped.stderr.as_slice()), (b"one\n1\n".as_slice(), b"".as_slice()));
+    let explained = bench.llrem(&["query", "mine", "--explain"]).output().unwrap();
+    let explained = String::from_utf8(explained.stdout).unwrap();
+    assert!(explained.contains("\n\nNote: Squash merges make commits that no session knows.\n"), "{explained}");
+    let mut shell = Shell::with(&bench, "sql --color never");
+    assert!(shell.ask("\\run mine").contains(NOTE));
+}

@@ -9,6 +9,7 @@
 -- about: Left out are responses after a compaction, a rewind or a change of model, requests that became shorter (they are
 -- about: different requests), and side conversations within a session (they interleave). If the agent does not record
 -- about: writes to the cache, only tokens that had been read from it count.
+-- about: The evidence names the reason if the provider gave one.
 -- about: The waste is the cost of these tokens above the price of a cache read, estimated from the response's own cost.
 -- param: min_tokens int = 10000 -- Cached tokens that a response did not read again. Tokens.
 -- param: min_length float = 0.99 -- A shorter request is a different one. Share of what was cached before.
@@ -45,6 +46,7 @@ requests as (
     coalesce(u.cache_write_1h_tokens, 0) as long_write,
     coalesce(u.output_tokens, 0) as output_tokens,
     u.cost_usd,
+    nullif(u.cache_miss_reason, 'unavailable') as reason,
     coalesce(u.provider = 'openai' or lower(u.model) like '%gpt-%', false) as is_openai,
     row_number() over (partition by c.number order by u.timestamp, u.source_line, u.response_id) as place
   from usage u
@@ -72,7 +74,7 @@ followed as (
 suspects as (
   select
     f.machine, f.agent, f.session_id, f.number, f.response_id, f.previous_id, f.timestamp, f.previous_at,
-    f.turn, f.previous_turn, f.model, f.missed,
+    f.turn, f.previous_turn, f.model, f.missed, f.reason,
     coalesce(floor(extract(epoch from f.timestamp) - extract(epoch from f.previous_at)), 0) as rest,
     f.is_openai,
     case
@@ -98,6 +100,7 @@ misses as (
     s.number, s.response_id,
     max(s.model) as model,
     max(s.missed) as missed,
+    max(s.reason) as reason,
     max(s.life) as life,
     bool_or(s.is_openai) as is_openai,
     max(s.wasted) as wasted,
@@ -133,6 +136,7 @@ episodes as (
     count(*) as occurrences,
     sum(missed) as wasted_tokens,
     max(missed) as most,
+    min(reason) || case when max(reason) > min(reason) then ', ' || max(reason) else '' end as reason,
     sum(case when turn is distinct from previous_turn then 1 else 0 end) as after_prompt,
     max(life) as life,
     bool_or(is_openai) as is_openai,
@@ -161,7 +165,7 @@ select
     || ' of ' || coalesce(e.model, 'an unknown model') || ' (' || cast(e.after_prompt as text)
     || ' right after a prompt), at most '
     || regexp_replace(reverse(regexp_replace(reverse(cast(e.most as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' tokens' as evidence,
+    || ' tokens' || coalesce('; the provider says: ' || e.reason, '') as evidence,
   regexp_replace(reverse(regexp_replace(reverse(cast(e.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' cached tokens were paid for again'
     || case
@@ -175,7 +179,8 @@ select
         || 'minutes without use and guarantees no hit. Keep tools and instructions the same within a session; the rest is not '
         || 'in your hands.'
       else ', though they had been used within the ' || cast(e.life as text) || ' minutes that the cache lives. '
-        || case when e.after_prompt = 0 then 'It happened in the middle of the work, so most likely the provider lost the cache: '
+        || case when e.reason is not null then 'The provider says what changed: ' || e.reason || '. Keep it the same within a session.'
+                when e.after_prompt = 0 then 'It happened in the middle of the work, so most likely the provider lost the cache: '
                   || 'nothing to do, unless it happens often.'
                 else 'Usual causes: a session that was left and resumed, or tools, instructions or thinking that changed. Keep '
                   || 'them the same within a session.' end

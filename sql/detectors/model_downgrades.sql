@@ -3,7 +3,7 @@
 -- about: Places where the main thread of a session continues with a cheaper model that the person did not choose: in the
 -- about: middle of a turn, or at a prompt after a failed request. Agents do so when a limit is reached or a model is
 -- about: overloaded. A change at any other prompt counts as the person's choice, because not all agents record how it was
--- about: made. So does a change after a command, after a plan (some agents plan with one model and work with another), and
+-- about: made. So does a change whose requests ask for the cheaper model, a change after a command, after a plan (some agents plan with one model and work with another), and
 -- about: after a skill, a command or a mode that the agent called, which may name a model.
 -- about: The price level of a model comes from the cost of its responses, or from its name if that is unknown.
 -- about: The cheaper model wastes no money, so tokens and cost are null. Severity is medium from 10 responses on, high
@@ -47,6 +47,14 @@ models as (
   where u.total_tokens > 0
   group by u.model
 ),
+-- Models that the requests asked for, where that is recorded.
+asked as (
+  select u.machine, u.agent, u.session_id, u.response_id, max(u.requested_model) as requested_model
+  from usage u
+  join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
+  where u.requested_model is not null
+  group by u.machine, u.agent, u.session_id, u.response_id
+),
 lines as (
   select
     m.machine, m.agent, m.session_id, m.seq, m.kind, m.model, m.message_id, m.response_id,
@@ -61,9 +69,14 @@ lines as (
 replies as (
   select
     l.machine, l.agent, l.session_id, l.seq, l.model, l.prompts, l.commands, l.failures, k.price, k.tier,
-    coalesce(l.response_id, l.message_id) as response
+    coalesce(l.response_id, l.message_id) as response,
+    a.requested_model,
+    -- A name without its date asks for the model too.
+    strpos(l.model, a.requested_model) = 1 as is_asked_for
   from lines l
   join models k on k.model = l.model
+  left join asked a
+    on a.machine = l.machine and a.agent = l.agent and a.session_id = l.session_id and a.response_id = l.response_id
   where l.kind = 'reply'
 ),
 changes as (
@@ -95,6 +108,8 @@ runs as (
     min(seq) as first_seq,
     max(seq) as last_seq,
     count(distinct response) as responses,
+    bool_or(is_asked_for) as is_asked_for,
+    max(case when not is_asked_for then requested_model end) as requested_model,
     max(case when has_changed then old_model end) as old_model,
     max(case when has_changed then old_price end) as old_price,
     max(case when has_changed then old_tier end) as old_tier,
@@ -116,6 +131,7 @@ downgrades as (
   where old_model is not null
     and responses >= $min_responses
     and commands_between = 0
+    and not coalesce(is_asked_for, false)
     and (prompts_between = 0 or failures_between > 0)
     and case when price is null or old_price is null then tier < old_tier else price <= old_price * $max_price end
 ),
@@ -141,7 +157,8 @@ select
   d.first_seq,
   d.last_seq,
   substr(d.old_model, 1, 80) || ' to ' || substr(d.model, 1, 80)
-    || case when d.failures_between > 0 then ', after a failed request' else ', in the middle of a turn' end as evidence,
+    || case when d.failures_between > 0 then ', after a failed request' else ', in the middle of a turn' end
+    || coalesce(', as a fallback for ' || substr(d.requested_model, 1, 80), '') as evidence,
   'A cheaper model gave '
     || regexp_replace(reverse(regexp_replace(reverse(cast(d.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' responses in place of the one before, and you had not asked for it. Check whether a limit was reached or the model'

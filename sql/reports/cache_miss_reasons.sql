@@ -1,8 +1,8 @@
 -- name: cache_miss_reasons
 -- title: Why the cache was missed
--- about: Why cached input was not used, as the provider says, by project and version, most tokens first. Only newer versions
--- about: of Claude Code record it; `unavailable` means that the provider cannot tell. The detector `cache_misses` infers
--- about: misses for all agents.
+-- about: Why cached input was not used, as the provider says, by project and version, most tokens first. The detector
+-- about: `cache_misses` infers misses for all agents.
+-- note: Only newer versions of Claude Code record a reason. `unavailable` means that the provider cannot tell.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.

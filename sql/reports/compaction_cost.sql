@@ -1,7 +1,8 @@
 -- name: compaction_cost
 -- title: What compactions cost
--- about: What compactions removed from the context and what the request after each cost, by project, agent and cause, most
--- about: expensive first. The cost is a lower bound: most agents do not record the request that writes the summary.
+-- about: What compactions removed from the context and what the request after each cost, by project, agent and cause,
+-- about: most expensive first.
+-- note: The cost is a lower bound: most agents do not record the request that writes the summary.
 -- param: regrowth int = 10 -- Responses after a compaction in which the context grows again. Count.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.

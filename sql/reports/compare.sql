@@ -1,10 +1,10 @@
 -- name: compare
 -- title: Models, efforts, versions side by side
 -- about: What a turn costs and how it ends, by model, agent, effort, version or entry point, with 95 % intervals over
--- about: sessions. Hard tasks go to strong models, so compare within a project (`projects` shows the mix), and efforts and
--- about: turns within an agent: agents count them differently. Turns with several values of it are left out, as are
--- about: subagents. With fewer than `min_sessions` sessions, only the counts are shown. About one comparison in twenty
--- about: differs by chance.
+-- about: sessions. Turns with several values of it are left out, as are subagents. With fewer than `min_sessions`
+-- about: sessions, only the counts are shown.
+-- note: Hard tasks go to strong models: compare within a project (`projects` shows the mix). Compare efforts and turns
+-- note: within an agent: agents count them differently. About one comparison in twenty differs by chance.
 -- param: by text = 'model' -- What to compare: model, agent, effort, version or entrypoint.
 -- param: min_sessions int = 20 -- Fewest sessions for a figure. Count.
 -- param: since timestamp = null -- Only sessions that started at this time or later.

@@ -1,9 +1,10 @@
 -- name: context_floor
 -- title: Context before the work begins
--- about: How large the first request of a session is: instructions, memory files, tools of MCP servers and the first prompt.
--- about: Every later request of the session carries the same again. By project, agent and its version, the largest part of
--- about: the cost first. Look at the least and the median: a session that continues another begins with all of that one's
--- about: context. Forks are left out.
+-- about: How large the first request of a session is: instructions, memory files, tools of MCP servers and the first
+-- about: prompt. Every later request of the session carries the same again. By project, agent and its version, the
+-- about: largest part of the cost first. Forks are left out.
+-- note: Look at the least and the median: a session that continues another begins with all of that one's context. The
+-- note: first prompt counts too.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.

@@ -1,9 +1,10 @@
 -- name: cost_by_commit
 -- title: Cost until each commit
--- about: What was spent until each commit, newest first: the responses of a session and its subagents after their previous
--- about: commit. It is not what the commit cost: the work before it need not be for it. A commit that was amended counts
--- about: for the one that replaced it. Usage that no commit followed is in the last rows, and is usually the largest part.
--- about: Squashing and rebasing on the server make commits that no session knows.
+-- about: What was spent until each commit, newest first: the responses of a session and its subagents after their
+-- about: previous commit. A commit that was amended counts for the one that replaced it. Usage that no commit followed
+-- about: is in the last rows.
+-- note: This is not what a commit cost: the work before it need not be for it. The last rows are usually the largest
+-- note: part. Squashing and rebasing on the server make commits that no session knows.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
@@ -17,6 +18,9 @@
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
 -- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: total_tokens -- Input, cache reads and writes, and output. Tokens.
+-- column: lines_added -- Lines that calls added in the same time; null if none says. Count.
+-- column: lines_removed -- Lines that calls removed in the same time; null if none says. Count.
+-- column: test_runs -- Calls that ran tests in the same time. Count.
 with made as (
   select
     t.machine, t.agent, s.root_session_id, t.commit_sha,
@@ -49,7 +53,8 @@ commits as (
 events as (
   select
     u.machine, u.agent, s.root_session_id, u.timestamp as moment, 0 as commits, 1 as is_usage,
-    u.cost_usd, u.grain, u.total_tokens
+    u.cost_usd, u.grain, u.total_tokens,
+    cast(null as bigint) as lines_added, cast(null as bigint) as lines_removed, cast(null as text) as test_outcome
   from usage u
   join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
   where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
@@ -58,7 +63,19 @@ events as (
     and ($agent is null or u.agent = $agent)
   union all
   select
-    c.machine, c.agent, c.root_session_id, c.moment, 1, 0, cast(null as double), cast(null as text), cast(null as bigint)
+    t.machine, t.agent, s.root_session_id, t.started_at, 0, 0, cast(null as double), cast(null as text), cast(null as bigint),
+    t.lines_added, t.lines_removed, t.test_outcome
+  from tool_calls t
+  join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+  where (t.lines_added is not null or t.lines_removed is not null or t.test_outcome is not null)
+    and ($since is null or t.started_at >= $since or (t.started_at is null and s.started_at >= $since))
+    and ($until is null or t.started_at < $until or (t.started_at is null and s.started_at < $until))
+    and ($project is null or s.project = $project)
+    and ($agent is null or t.agent = $agent)
+  union all
+  select
+    c.machine, c.agent, c.root_session_id, c.moment, 1, 0, cast(null as double), cast(null as text), cast(null as bigint),
+    cast(null as bigint), cast(null as bigint), cast(null as text)
   from commits c
 ),
 spans as (
@@ -81,12 +98,12 @@ placed as (
       else 'commit'
     end as basis,
     c.repository, c.branch, c.moment as committed_at,
-    s.cost_usd, s.grain, s.total_tokens
+    s.is_usage, s.cost_usd, s.grain, s.total_tokens, s.lines_added, s.lines_removed, s.test_outcome
   from spans s
   left join commits c
     on c.machine = s.machine and c.agent = s.agent and c.root_session_id = s.root_session_id and c.span = s.span
       and s.moment is not null
-  where s.is_usage = 1
+  where s.commits = 0
 )
 select
   commit_sha,
@@ -96,9 +113,13 @@ select
   committed_at,
   -- Whole nano-dollars add up to the same sum in any order.
   sum(round(cost_usd * 1e9)) / 1e9 as cost_usd,
-  count(*) filter (where cost_usd is null) as unpriced_responses,
+  count(*) filter (where cost_usd is null and is_usage = 1) as unpriced_responses,
   nullif(count(*) filter (where grain = 'response'), 0) as responses,
-  sum(total_tokens) as total_tokens
+  sum(total_tokens) as total_tokens,
+  sum(lines_added) as lines_added,
+  sum(lines_removed) as lines_removed,
+  count(test_outcome) as test_runs
 from placed
 group by commit_sha, basis, repository, branch, committed_at
+having sum(is_usage) > 0
 order by committed_at desc nulls last, commit_sha nulls last, basis, repository nulls last, branch nulls last

@@ -1,8 +1,9 @@
 -- name: cost_by_entrypoint
 -- title: Cost of people and jobs
--- about: What sessions cost by what started them, most expensive first: a person at a terminal or editor, or a job without
--- about: one. Where the agent's word for it does not tell, the kind is unclear: a person may use an SDK. A subagent counts
--- about: for the session that started it.
+-- about: What sessions cost by what started them, most expensive first: a person at a terminal or editor, or a job
+-- about: without one. If the recorded entry point does not say which, the kind is unclear. A subagent counts for the
+-- about: session that started it.
+-- note: A person may use an SDK, so unclear is neither a person nor a job.
 -- param: automation text = '|exec|sdk-cli|' -- Entry points of jobs.
 -- param: people text = '|cli|claude-desktop|claude-vscode|vscode|codex-tui|codex_vscode|' -- Entry points of people.
 -- param: since timestamp = null -- Only from this time on.

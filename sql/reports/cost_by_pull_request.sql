@@ -1,9 +1,10 @@
 -- name: cost_by_pull_request
 -- title: Cost by pull request
--- about: What each pull or merge request cost, most expensive first. For one that a call opened, all responses on its branch
--- about: count, also those of other sessions (basis: branch); for others that were reviewed, commented or merged, those of
--- about: the turn (basis: turn). Of several on one branch, a response counts for the next one that was opened after it.
--- about: Sessions that say nothing of their branch count by turn only. Whether a request was merged is not in the files.
+-- about: What each pull or merge request cost, most expensive first. For one that a call opened, all responses on its
+-- about: branch count, also those of other sessions (basis: branch); for others that were reviewed, commented or merged,
+-- about: those of the turn (basis: turn). Of several on one branch, a response counts for the next one that was opened
+-- about: after it.
+-- note: Sessions without a recorded branch count by turn only. Whether a request was merged is not in the files.
 -- param: follow_days int = 14 -- How long after it was opened responses on its branch still count. Days.
 -- param: default_branches text = '|main|master|trunk|develop|dev|next|' -- Branches that are no feature's.
 -- param: since timestamp = null -- Only from this time on.

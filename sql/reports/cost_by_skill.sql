@@ -1,9 +1,11 @@
 -- name: cost_by_skill
 -- title: Cost by skill
--- about: What the responses cost that Claude Code stamps with a skill, most expensive first, in two bounds. The stamp lasts
--- about: from the response after a skill was loaded until the end of the turn, whatever the responses do: `cost_usd` is an
--- about: upper bound. `load_cost_usd` is the cost of the response right after each load, the lower bound. Neither is what
--- about: removing the skill would save.
+-- about: What the responses cost that Claude Code stamps with a skill, most expensive first, in two bounds. The stamp
+-- about: lasts from the response after a skill was loaded until the end of the turn, whatever the responses do:
+-- about: `cost_usd` is an upper bound. `load_cost_usd` is the cost of the response right after each load, the lower
+-- about: bound.
+-- note: Neither bound is what you would save without the skill. Of two skills in a turn, the second has all responses
+-- note: after it.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.

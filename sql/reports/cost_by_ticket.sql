@@ -1,8 +1,8 @@
 -- name: cost_by_ticket
 -- title: Cost by ticket
 -- about: What each ticket cost, most expensive first, for teams that name branches after tickets. A ticket is 2 to 10
--- about: letters, a hyphen and digits in the name of the branch, such as ABC-123. Other words have that form too: look at
--- about: `branches`, and name your own prefixes. Titles and prompts are not searched.
+-- about: letters, a hyphen and digits in the name of the branch, such as ABC-123. Titles and prompts are not searched.
+-- note: Other words have the form of a ticket too: look at `branches`, and name your own prefixes.
 -- param: prefixes text = null -- Only these prefixes, such as '|ABC|WEB|'.
 -- param: not_tickets text = '|WORKTREE|SHADOW|PHASE|PART|STEP|UTF|PYTHON|RELEASE|' -- Prefixes that are no tickets.
 -- param: since timestamp = null -- Only from this time on.

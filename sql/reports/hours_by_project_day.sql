@@ -1,10 +1,11 @@
 -- name: hours_by_project_day
 -- title: Hours by day and project
--- about: How long a person and the agents worked on each day, by project, newest day first. A person counts as present in
--- about: the minutes before each of their prompts, as far as the session has records without a pause. Agents work between
--- about: two records of a session that follow each other without a pause, unless the later one is a prompt. Subagents count
--- about: as agents. Time that two projects share counts for both, so the day's total has a row of its own. Days are those
--- about: of the session's time zone. Work away from the agents leaves no record.
+-- about: How long a person and the agents worked on each day, by project, newest day first. A person counts as present
+-- about: in the minutes before each of their prompts, as far as the session has records without a pause. Agents work
+-- about: between two records of a session that follow each other without a pause, unless the later one is a prompt.
+-- about: Subagents count as agents. Time that two projects share counts for both, so the day's total has a row of its
+-- about: own. Days are those of the session's time zone.
+-- note: This is no proof of work: work away from the agents leaves no record.
 -- param: pause int = 5 -- Records this far apart or further are a pause. Minutes.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.

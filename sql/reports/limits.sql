@@ -1,9 +1,11 @@
 -- name: limits
 -- title: Limits of the account
--- about: How much of each limit was used, by window, newest first. Only Codex records the share. The limits are the
--- about: account's: it may be used elsewhere too. So `usd_per_percent` is null if much of the rise came without a response
--- about: on this machine, and no forecast is made.
+-- about: How much of each limit was used, by window, newest first.
+-- note: Only Codex records the share. The limits are the account's, which may be used elsewhere too. So
+-- note: `usd_per_percent` is null if much of the share rose in steps that a response here does not explain.
 -- param: min_percent float = 5 -- Rise of the share below which usd_per_percent is null.
+-- param: max_step float = 2 -- Highest rise of the share from one response to the next that counts as use here.
+-- param: max_elsewhere float = 0.1 -- Share of the rise in larger steps above which usd_per_percent is null. 0 to 1.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: agent text = null -- Only this agent.
@@ -18,6 +20,7 @@
 -- column: last_seen -- When the last response with this limit began.
 -- column: responses -- API responses on this machine between the first and the last count. Count.
 -- column: cost_usd -- Their cost by list price; null if none has a price. USD.
+-- column: elsewhere_share -- Part of the rise that came in larger steps than `max_step`; null if the share did not rise. 0 to 1.
 -- column: usd_per_percent -- cost_usd for each per cent that the share rose. USD.
 with told as (
   select
@@ -69,6 +72,14 @@ numbered as (
     ) as drops
   from followed f
 ),
+stepped as (
+  select
+    n.*,
+    n.percent - lag(n.percent) over (
+      partition by n.machine, n.agent, n.plan, n.limit_length, n.ends, n.drops order by n.place asc nulls last
+    ) as step
+  from numbered n
+),
 windows as (
   select
     machine, agent, plan, limit_length, ends, drops,
@@ -78,8 +89,11 @@ windows as (
     max(timestamp) as last_seen,
     max(resets_at) as resets_at,
     count(*) as responses,
+    sum(case when step > $max_step then round(step * 100) else 0 end)
+      / nullif(sum(case when step > 0 then round(step * 100) else 0 end), 0)
+      as elsewhere_share,
     sum(round(list_cost_usd * 1e9)) / 1e9 as cost_usd
-  from numbered
+  from stepped
   group by machine, agent, plan, limit_length, ends, drops
 )
 select
@@ -94,7 +108,8 @@ select
   last_seen,
   responses,
   cost_usd,
-  case when highest_percent - first_percent >= $min_percent
+  round(elsewhere_share, 4) as elsewhere_share,
+  case when highest_percent - first_percent >= $min_percent and elsewhere_share <= $max_elsewhere
     then round(cost_usd / (highest_percent - first_percent), 4) end as usd_per_percent
 from windows
 order by last_seen desc nulls last, machine, agent, plan nulls last, limit_length desc nulls last

@@ -1,6 +1,9 @@
 -- name: mcp_servers
 -- title: MCP servers
--- about: How often the tools of each MCP server were called, how the calls ended, and how much they returned.
+-- about: How often the tools of each MCP server were called, how the calls ended, how much they returned, and what the
+-- about: responses cost that called it or read its results. A response reads the results of the calls of the one before.
+-- note: Do not add the two costs: a response that reads a result and calls again is in both. A response that calls two
+-- note: servers is in the rows of both. Responses may do other work too.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
@@ -14,17 +17,11 @@
 -- column: error_rate -- errors / calls that succeeded or failed; null if there are none. 0 to 1.
 -- column: output_bytes -- Size of the results of all calls. Bytes.
 -- column: median_ms -- Median duration of the calls that have one. Milliseconds.
-with by_server as (
+-- column: call_cost_usd -- Cost of the responses that called the server; null if none has a price. USD.
+-- column: read_cost_usd -- Cost of the responses right after these; null if none has a price. USD.
+with calls as (
   select
-    t.mcp_server,
-    t.agent,
-    count(distinct t.name) as tools,
-    count(*) as calls,
-    count(distinct t.machine || '/' || t.session_id) as sessions,
-    count(*) filter (where t.status = 'error') as errors,
-    count(*) filter (where t.status = 'ok') as ok,
-    sum(t.output_bytes) as output_bytes,
-    round(median(cast(t.duration_ms as double))) as median_ms
+    t.machine, t.agent, t.session_id, t.response_id, t.mcp_server, t.name, t.status, t.output_bytes, t.duration_ms
   from tool_calls t
   join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
   where t.mcp_server is not null
@@ -32,17 +29,57 @@ with by_server as (
     and ($until is null or t.started_at < $until or (t.started_at is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or t.agent = $agent)
-  group by t.mcp_server, t.agent
+),
+by_server as (
+  select
+    c.mcp_server,
+    c.agent,
+    count(distinct c.name) as tools,
+    count(*) as calls,
+    count(distinct c.machine || '/' || c.session_id) as sessions,
+    count(*) filter (where c.status = 'error') as errors,
+    count(*) filter (where c.status = 'ok') as ok,
+    sum(c.output_bytes) as output_bytes,
+    round(median(cast(c.duration_ms as double))) as median_ms
+  from calls c
+  group by c.mcp_server, c.agent
+),
+responses as (
+  select
+    u.machine, u.agent, u.session_id, u.response_id, u.cost_usd,
+    lead(u.cost_usd) over (
+      partition by u.machine, u.agent, u.session_id, u.is_sidechain
+      order by u.timestamp asc nulls last, u.source_line asc nulls last, u.response_id asc nulls last
+    ) as next_cost_usd
+  from usage u
+  join (select distinct machine, agent, session_id from calls) c
+    on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
+  where u.grain = 'response'
+),
+costs as (
+  select
+    c.mcp_server,
+    c.agent,
+    -- Whole nano-dollars add up to the same sum in any order.
+    sum(round(r.cost_usd * 1e9)) / 1e9 as call_cost_usd,
+    sum(round(r.next_cost_usd * 1e9)) / 1e9 as read_cost_usd
+  from (select distinct machine, agent, session_id, response_id, mcp_server from calls where response_id is not null) c
+  join responses r
+    on r.machine = c.machine and r.agent = c.agent and r.session_id = c.session_id and r.response_id = c.response_id
+  group by c.mcp_server, c.agent
 )
 select
-  mcp_server,
-  agent,
-  tools,
-  calls,
-  sessions,
-  errors,
-  round(errors * 1.0 / nullif(ok + errors, 0), 4) as error_rate,
-  output_bytes,
-  median_ms
-from by_server
-order by calls desc nulls last, mcp_server, agent
+  s.mcp_server,
+  s.agent,
+  s.tools,
+  s.calls,
+  s.sessions,
+  s.errors,
+  round(s.errors * 1.0 / nullif(s.ok + s.errors, 0), 4) as error_rate,
+  s.output_bytes,
+  s.median_ms,
+  c.call_cost_usd,
+  c.read_cost_usd
+from by_server s
+left join costs c on c.mcp_server = s.mcp_server and c.agent = s.agent
+order by s.calls desc nulls last, s.mcp_server, s.agent

@@ -37,6 +37,7 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     let output = sql::output(settings, typed.limit)?;
     let mut runner = Runner::start(settings, &lake)?;
     sql::print(&mut runner, &statement, output)?;
+    settings.printer.note(&canned.note);
     warn_of_project(settings, &mut runner, typed.project.as_deref())
 }
 
@@ -118,7 +119,7 @@ fn parameters(parameters: &[Parameter]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Prints a query's description, parameters and columns.
+/// Prints a query's description, note, parameters and columns.
 pub(super) fn explain(settings: &Settings, canned: &Canned) -> Result<()> {
     output::raw(&settings.output, canned.explanation().as_bytes())
 }

@@ -17,7 +17,7 @@ use super::when::Bound;
 use crate::lake::AnyLake;
 use crate::query::canned::{Canned, Library};
 use crate::query::findings::Detectors;
-use crate::report::{GENERATOR, Page, queries};
+use crate::report::{GENERATOR, Page, Question, questions};
 use crate::{Error, Result};
 
 /// Default file of the page.
@@ -68,17 +68,18 @@ fn page(settings: &Settings, typed: &Report) -> Result<String> {
     // The user's own queries of these names may have other columns.
     let own = Library::load(&[])?;
     let (mut results, mut unanswered) = (BTreeMap::new(), BTreeMap::new());
-    for name in queries() {
-        if name == SOURCES && matches!(lake, AnyLake::Remote(_)) {
+    for Question { key, query, by } in questions() {
+        if query == SOURCES && matches!(lake, AnyLake::Remote(_)) {
             unanswered.insert(
-                name,
+                query,
                 "Tables with names of local files are not uploaded. Run the query on the machine itself.",
             );
             continue;
         }
-        let canned = own.find(name)?;
-        let statement = bind(settings, canned, &known(canned, &given))?;
-        results.insert(name, runner.rows(&statement)?);
+        let canned = own.find(query)?;
+        let by = by.map(|by| ("by".to_owned(), by.to_owned()));
+        let given: Vec<_> = known(canned, &given).into_iter().chain(by).collect();
+        results.insert(key, runner.rows(&bind(settings, canned, &given)?)?);
     }
     let findings = runner.rows(&detect::all())?;
     warn_of_project(settings, &mut runner, typed.project.as_deref())?;

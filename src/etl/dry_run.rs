@@ -30,7 +30,7 @@ pub(super) fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
     let due = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name));
     let due = due.filter(|planned| planned.section.is_none());
     summary.would_read =
-        due.map(|planned| (planned.path.clone(), if planned.is_new { "new" } else { "changed" })).collect();
+        due.map(|planned| (planned.path().to_owned(), if planned.is_new { "new" } else { "changed" })).collect();
     if options.looks_into_projects() && !summary.would_read.is_empty() {
         let agents = plan::chosen_agents(options).into_iter().map(Agent::about);
         summary.would_look_for = agents.filter(|about| about.keeps_files_in_projects()).map(|about| about.id).collect();

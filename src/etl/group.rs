@@ -127,7 +127,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
         reads.push(read);
         for session in found {
             childless.extend(session.childless.iter().copied());
-            sessions.entry(session.replica.session.clone()).or_default().push(session);
+            sessions.entry(session.replica.session.to_string()).or_default().push(session);
         }
     }
     let grown = reads.iter().filter(|read| read.reading == Reading::Grown);
@@ -139,6 +139,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
     let children = known_children(shared, &childless);
     let parts = write_parts(shared, &group, rebuilt, work)?;
     group.parts.iter().for_each(|part| shared.old.free(part));
+    reads.shrink_to_fit();
     Ok(Outcome { group, parts, reads, verdicts, children })
 }
 
@@ -177,7 +178,7 @@ fn rebuild(
             let mut sources = session.sources.iter().map(|source| &source.member.replica.source);
             entry.digest == session.digest
                 && !session.sources.is_empty()
-                && sources.all(|it| entry.sources.contains(it))
+                && sources.all(|it| entry.sources.iter().any(|known| **known == **it))
         });
         if !is_same
             || shared.run.options.full
@@ -343,14 +344,22 @@ fn write_part(
             Piece::New(session) => output.add_rebuilt(*session, carried)?,
         }
     }
-    let PartOutput { sessions, mut rows, projects, unpriced, replicas, mut balance, .. } = output;
+    let PartOutput { mut sessions, mut rows, projects, unpriced, replicas, mut balance, .. } = output;
     let stays: HashSet<&str> = sessions.iter().filter(|it| !it.is_new).map(|it| it.entry.id.as_str()).collect();
-    balance.close(shared.old.of_part(&name).iter().filter(|old| !stays.contains(old.stored.session.as_str())));
+    balance.close(shared.old.of_part(&name).iter().filter(|old| !stays.contains(&*old.stored.session)));
     let claims = shared.run.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
     shared.syncer.write(&claims, &bytes)?;
-    let (files, claims_bytes, rows) = (writer.finish()?, bytes.len() as u64, rows.finish()?);
+    let (files, claims_bytes, rows) = (writer.finish()?, bytes.len() as u64, without_spare_room(rows.finish()?)?);
+    sessions.shrink_to_fit();
     Ok(NewPart { name, files, claims, claims_bytes, sessions, rows, projects, unpriced, balance })
+}
+
+/// Frees what a batch has reserved for further rows. Batches of all parts are in memory until the end of the run.
+fn without_spare_room(batch: RecordBatch) -> Result<RecordBatch> {
+    let (schema, mut columns, _) = batch.into_parts();
+    columns.iter_mut().filter_map(Arc::get_mut).for_each(|column| column.shrink_to_fit());
+    Ok(RecordBatch::try_new(schema, columns)?)
 }
 
 /// A session of a part that is being written.
@@ -395,9 +404,9 @@ fn sources_of(session: &Rebuilt) -> Vec<String> {
     let primary =
         primary.max_by_key(|replica| (replica.owns_rows(), record_count(replica), std::cmp::Reverse(&replica.source)));
     let source = primary.map(|replica| replica.source.clone()).unwrap_or_default();
-    let mut sources: Vec<String> = session.members().map(|member| member.replica.source.clone()).collect();
-    sources.sort_by_key(|path| (*path != source, path.clone()));
-    sources
+    let mut sources: Vec<&Arc<str>> = session.members().map(|member| &member.replica.source).collect();
+    sources.sort_by_key(|path| (**path != source, *path));
+    sources.into_iter().map(ToString::to_string).collect()
 }
 
 struct PartOutput<'p, 's> {
@@ -482,7 +491,7 @@ impl PartOutput<'_, '_> {
     /// Returns the file of one of a session's sources.
     fn file_of(&self, session: &Rebuilt, source: &str) -> String {
         let read = session.sources.iter().map(|source| &source.read.planned);
-        let read = read.filter(|planned| &*planned.name == source).map(|planned| name_of(&planned.path));
+        let read = read.filter(|planned| &*planned.name == source).map(|planned| name_of(planned.path()));
         let known = self.shared.manifest.sources.get(source).map(|entry| entry.file(source).into());
         read.chain(known).next().map_or_else(|| source.to_owned(), std::borrow::Cow::into_owned)
     }

@@ -59,11 +59,12 @@ impl OldClaims {
                     None => claims::open(&layout.root().join(Layout::claims(part)))?,
                 };
                 let part = Arc::new(PartName::clone(part));
-                let old = |stored: StoredReplica| OldReplica {
-                    part: Arc::clone(&part),
-                    is_read_again: read_again.contains(stored.source.as_str()),
-                    stored,
-                    unpacked: Mutex::default(),
+                let old = |mut stored: StoredReplica| {
+                    let source = read_again.get(&*stored.source);
+                    // The name is in memory already.
+                    stored.source = source.cloned().unwrap_or(stored.source);
+                    let is_read_again = source.is_some();
+                    OldReplica { part: Arc::clone(&part), is_read_again, stored, unpacked: Mutex::default() }
                 };
                 Ok(replicas.into_iter().map(old).collect())
             })
@@ -124,7 +125,7 @@ impl OldClaims {
         let sharing = self.replicas.par_iter().filter(|old| is_wanted(old) && old.stored.shares(keys));
         let sharing: Vec<&OldReplica> = sharing.collect();
         let sessions: HashSet<(&str, &str)> =
-            sharing.iter().map(|old| (old.part.agent.as_str(), old.stored.session.as_str())).collect();
+            sharing.iter().map(|old| (old.part.agent.as_str(), &*old.stored.session)).collect();
         let all = sessions.into_iter().flat_map(|(agent, session)| self.of_session(agent, session));
         let all: Vec<&OldReplica> = all.filter(|old| is_wanted(old)).collect();
         // The caller looks at each of them.

@@ -81,9 +81,10 @@ fn compare(run: Run<'_>, manifest: &Manifest, located: Vec<Located>) -> (Vec<Arc
             let print = Fingerprint::of(&path, &agent.companions(&path));
             let print = print.ok().filter(|_| !interrupted()).unwrap_or_default();
             let name: Arc<str> = name_of(&path).into();
+            let other_path = path.to_str().is_none().then(|| Arc::from(&*path));
             let is_new = !manifest.sources.contains_key(&*name);
             let is_foreign = leads_to_others(&path, home.as_deref());
-            Planned { agent, is_new, is_foreign, path, name, section: None, kind, print, hint: None }
+            Planned { agent, name, other_path, section: None, kind, print, is_new, is_foreign, hint: None }
         })
         .collect();
     drop_seen_twice(&mut found);
@@ -153,10 +154,10 @@ fn drop_seen_twice(found: &mut Vec<Planned>) {
     let mut kept: HashMap<PathBuf, &Planned> = HashMap::new();
     let mut dropped: HashSet<Arc<str>> = HashSet::new();
     for planned in alike {
-        let Ok(real) = planned.path.canonicalize() else { continue };
-        let rank = |planned: &Planned| (planned.path != real, planned.path.clone());
+        let Ok(real) = planned.path().canonicalize() else { continue };
+        let rank = |planned: &Planned| (planned.path() != real, planned.path().to_owned());
         match kept.get(&real).copied() {
-            Some(other) if other.path == planned.path => {}
+            Some(other) if other.path() == planned.path() => {}
             Some(other) if rank(other) < rank(planned) => drop(dropped.insert(planned.name.clone())),
             other => {
                 dropped.extend(other.map(|other| other.name.clone()));
@@ -172,7 +173,7 @@ fn drop_seen_twice(found: &mut Vec<Planned>) {
 fn listed_sections(whole: &Planned, run: Run<'_>, manifest: &Manifest) -> Option<Vec<Planned>> {
     run.breadcrumbs.note(&whole.name);
     let list = || {
-        let source = Source::new(&whole.path, whole.kind, whole.print.bytes, &|_| ());
+        let source = Source::new(whole.path(), whole.kind, whole.print.bytes, &|_| ());
         let mut source = source.within(run.cache).scoped(Scope::Common);
         catch_unwind(AssertUnwindSafe(|| whole.agent.sections(&mut source)))
     };
@@ -180,12 +181,14 @@ fn listed_sections(whole: &Planned, run: Run<'_>, manifest: &Manifest) -> Option
     let listed = list();
     let listed = if run.cache.have_changed(false) { list() } else { listed };
     let sections = listed.ok()?.ok()?;
+    let path: Arc<Path> = whole.path().into();
     let planned = sections.into_iter().map(|section| {
         let name: Arc<str> = format!("{}#{}", whole.name, section.id).into();
         let modified_ns = section.modified.map_or(whole.print.modified_ns, |moment| moment.saturating_mul(1000));
         Planned {
             is_new: !manifest.sources.contains_key(&*name),
             name,
+            other_path: Some(Arc::clone(&path)),
             section: Some(section.id.into()),
             // Only its stamp says whether it has changed.
             print: Fingerprint { bytes: section.bytes, modified_ns, inode: section.stamp },
@@ -199,9 +202,11 @@ fn listed_sections(whole: &Planned, run: Run<'_>, manifest: &Manifest) -> Option
 /// Returns the sections of a source in the lake.
 fn known_sections(whole: &Planned, manifest: &Manifest) -> Vec<Planned> {
     let known = manifest.sections_of(&whole.name).filter(|(_, entry)| entry.state != SourceState::Gone);
+    let path: Arc<Path> = whole.path().into();
     let planned = known.map(|(name, entry)| Planned {
         is_new: false,
         name: name.into(),
+        other_path: Some(Arc::clone(&path)),
         section: entry.section.as_deref().map(Into::into),
         print: entry.print,
         hint: None,
@@ -220,7 +225,7 @@ fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) ->
             || entry.parser_version != planned.agent.about().parser_version
             || entry.state == SourceState::Gone
             // Only its permissions, or those of a folder above it, may have prevented reading it.
-            || (entry.state == SourceState::Unreadable && !entry.is_fatal() && head(&planned.path, 1).is_ok())
+            || (entry.state == SourceState::Unreadable && !entry.is_fatal() && head(planned.path(), 1).is_ok())
             || is_other_policy
     })
 }
@@ -338,7 +343,7 @@ fn started_hint(planned: &Planned) -> Option<i64> {
         return None;
     }
     let mut heads = HEADS.iter().take_while(|_| !interrupted());
-    heads.find_map(|bytes| planned.agent.started_hint(planned.kind, &head(&planned.path, *bytes).ok()?))
+    heads.find_map(|bytes| planned.agent.started_hint(planned.kind, &head(planned.path(), *bytes).ok()?))
 }
 
 /// Sorts the sources to read into groups that touch different parts, the earliest first.

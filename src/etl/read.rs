@@ -1,7 +1,7 @@
 //! Reads one source of any kind into rows.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
@@ -47,9 +47,10 @@ pub(super) const UNLISTED: &str = "folder";
 #[derive(Clone)]
 pub(super) struct Planned {
     pub(super) agent: &'static dyn Agent,
-    pub(super) path: PathBuf,
     /// The path in the manifest; for a section, with its id.
     pub(super) name: Arc<str>,
+    /// Path of its file, if `name` is another text. Most sources need none, which saves memory.
+    pub(super) other_path: Option<Arc<Path>>,
     /// Id of the section, if the source is one.
     pub(super) section: Option<Arc<str>>,
     pub(super) kind: &'static str,
@@ -62,12 +63,17 @@ pub(super) struct Planned {
 }
 
 impl Planned {
+    /// Returns the path of its file.
+    pub(super) fn path(&self) -> &Path {
+        self.other_path.as_deref().unwrap_or_else(|| Path::new(&*self.name))
+    }
+
     pub(super) fn agent_id(&self) -> &'static str {
         self.agent.about().id
     }
 
     pub(super) fn has_sections(&self) -> bool {
-        self.kind != UNLISTED && !self.is_foreign && self.agent.has_sections(&self.path, self.kind)
+        self.kind != UNLISTED && !self.is_foreign && self.agent.has_sections(self.path(), self.kind)
     }
 
     /// Returns how much of it there is to read; 0 for a source with sections, which are read separately. Bytes.
@@ -118,16 +124,16 @@ struct Before {
 impl Before {
     fn of(planned: &Planned, last: Option<&Extent>) -> Self {
         let at = now();
-        let companions = if planned.is_file() { planned.agent.companions(&planned.path) } else { Vec::new() };
-        let extent = if planned.is_file() { Extent::of(&planned.path, &companions) } else { None };
-        let has_only_grown = last.is_some_and(|last| extent.is_some() && last.is_held_by(&planned.path, &companions));
+        let companions = if planned.is_file() { planned.agent.companions(planned.path()) } else { Vec::new() };
+        let extent = if planned.is_file() { Extent::of(planned.path(), &companions) } else { None };
+        let has_only_grown = last.is_some_and(|last| extent.is_some() && last.is_held_by(planned.path(), &companions));
         Self { at, companions, extent, has_only_grown }
     }
 
     /// True if nobody wrote to the files during the reading. Files that changed just before it do not count as
     /// unchanged: a write during the reading could leave the same modification time.
     fn are_unchanged(&self, planned: &Planned) -> bool {
-        let print = Fingerprint::of(&planned.path, &self.companions);
+        let print = Fingerprint::of(planned.path(), &self.companions);
         print.is_ok_and(|print| print == planned.print && print.modified_us() + CLOCK_STEP < self.at)
     }
 }
@@ -212,14 +218,14 @@ fn extract(shared: &Shared<'_>, planned: &Planned, sink: &mut Sink<'_>) -> Resul
     }
     shared.run.breadcrumbs.note(&planned.name);
     if planned.kind == UNLISTED {
-        return std::fs::read_dir(&planned.path).map(|_| ()).map_err(Reject::Io);
+        return std::fs::read_dir(planned.path()).map(|_| ()).map_err(Reject::Io);
     }
     if planned.is_foreign {
         let reason = "a link leads out of the home to a file of another user, which is not read";
         return Err(Reject::Io(std::io::Error::other(reason)));
     }
     let progress = |bytes| shared.read_bytes(bytes);
-    let mut source = Source::new(&planned.path, planned.kind, planned.bytes(), &progress);
+    let mut source = Source::new(planned.path(), planned.kind, planned.bytes(), &progress);
     source = source.named(&planned.name).within(shared.run.cache);
     if planned.has_sections() {
         let scope = planned.section.as_deref().map_or(Scope::Common, Scope::Section);
@@ -278,8 +284,8 @@ fn read_session(
     is_streamed: bool,
 ) -> Result<ReadSession> {
     let replica = Replica {
-        session: rows.facts.session_id.clone(),
-        source: planned.name.to_string(),
+        session: rows.facts.session_id.as_str().into(),
+        source: Arc::clone(&planned.name),
         is_side: rows.facts.is_subagent,
         first_moment: rows.facts.first_moment,
         ..rows.take_claims()
@@ -337,7 +343,7 @@ impl ReadSession {
         match outcome {
             Ok(()) => Ok(()),
             Err(Reject::Failed(error)) => Err(error),
-            Err(Reject::Io(error)) => Err(Error::io("read", &self.planned.path)(error)),
+            Err(Reject::Io(error)) => Err(Error::io("read", self.planned.path())(error)),
             Err(Reject::Database(_) | Reject::Encrypted | Reject::TooLarge) => Ok(()),
         }
     }

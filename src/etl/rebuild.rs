@@ -56,7 +56,7 @@ pub(super) struct Member {
     pub(super) replica: Replica,
     pub(super) number: u32,
     pub(super) verdict: u64,
-    pub(super) forked_from: Option<String>,
+    pub(super) forked_from: Option<Arc<str>>,
 }
 
 impl Member {
@@ -90,9 +90,9 @@ impl Rebuilt {
         };
         let seen: Vec<Seen> = reads.iter_mut().map(seen).collect();
         let is_corrected = seen.iter().any(|seen| seen.reading.is_by_other_parser());
-        let has_grown = olds.iter().any(|old| grown.contains(&old.source));
+        let has_grown = olds.iter().any(|old| grown.contains(&*old.source));
         let mut absorbed = absorb(seen, &olds, keeps_fuller);
-        absorbed.unread.iter_mut().filter(|old| grown.contains(&old.source)).for_each(forget_held);
+        absorbed.unread.iter_mut().filter(|old| grown.contains(&*old.source)).for_each(forget_held);
         for ((read, replica), left_out) in reads.iter_mut().zip(absorbed.read).zip(absorbed.left_out) {
             (read.replica, read.left_out) = (replica, left_out);
         }

@@ -72,7 +72,7 @@ pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: &[Read], manifest: &Mani
     let refused = reads.iter().filter(|read| run.pass.refuses(&read.planned.name));
     let mut summary = Summary {
         kept_machine: kept_machine(run.options, manifest),
-        skipped: refused.map(|read| read.planned.path.clone()).collect(),
+        skipped: refused.map(|read| read.planned.path().to_owned()).collect(),
         ..Summary::default()
     };
     let now = crate::time::now();

@@ -34,13 +34,12 @@ pub(super) fn stale(
         .enumerate()
         .flat_map(|(place, outcome)| outcome.group.parts.iter().map(move |part| (part.clone(), place)))
         .collect();
-    let rebuilt: HashSet<(&str, String)> = outcomes
-        .iter()
-        .flat_map(|outcome| new_sessions(outcome).map(|session| (outcome.group.agent, session.id.clone())))
-        .collect();
     let mut changed = changed_old_sessions(shared);
     changed.extend(sessions_with_new_children(shared, outcomes));
-    changed.retain(|(_, session, agent)| !rebuilt.contains(&(*agent, session.clone())));
+    let rebuilt =
+        || outcomes.iter().flat_map(|outcome| new_sessions(outcome).map(|session| (outcome.group.agent, &*session.id)));
+    let rebuilt: HashSet<(&str, &str)> = if changed.is_empty() { HashSet::new() } else { rebuilt().collect() };
+    changed.retain(|(_, session, agent)| !rebuilt.contains(&(*agent, &**session)));
     for (part, session, agent) in changed {
         let sources = shared
             .manifest
@@ -167,8 +166,9 @@ fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
     let print = if entry.section.is_some() { entry.print } else { of_file };
     let section = entry.section.as_deref().map(Into::into);
     let is_foreign = leads_to_others(&path, real_home(shared.run.options).as_deref());
+    let other_path = (path.to_str() != Some(name)).then(|| path.into());
     let name = name.into();
-    Some(Arc::new(Planned { agent, path, name, section, kind, print, is_new: false, is_foreign, hint: None }))
+    Some(Arc::new(Planned { agent, name, other_path, section, kind, print, is_new: false, is_foreign, hint: None }))
 }
 
 /// Returns the sessions that were rebuilt.
@@ -180,13 +180,13 @@ fn new_sessions(outcome: &Outcome) -> impl Iterator<Item = &SessionEntry> {
 /// Returns the sessions of the lake that were not read and whose rows have to change.
 fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static str)> {
     let mut owners = shared.owners();
+    if owners.members().all(|(.., is_read)| is_read) {
+        return Vec::new();
+    }
     let members = owners
         .members()
         .map(|(number, agent, replica, is_read)| (number, agent.to_owned(), Arc::clone(replica), is_read));
     let (read, unread): (Vec<_>, Vec<_>) = members.collect::<Vec<_>>().into_iter().partition(|(.., is_read)| *is_read);
-    if unread.is_empty() {
-        return Vec::new();
-    }
     let mut news = News::default();
     for (number, agent, replica, _) in read {
         news.add(shared, &mut owners, &agent, number, &replica);
@@ -199,7 +199,7 @@ fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static 
         let agent_id = crate::agents::by_id(&agent).map(|agent| agent.about().id);
         let part = shared.old.of_session(&agent, &replica.session).next().map(|old| PartName::clone(&old.part));
         if let (Some(part), Some(id)) = (part, agent_id) {
-            changed.insert((part, replica.session.clone(), id));
+            changed.insert((part, replica.session.to_string(), id));
         }
     }
     changed.into_iter().collect()
@@ -218,7 +218,7 @@ fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<
     holders
         .filter_map(|old| {
             let agent = crate::agents::by_id(&old.part.agent)?.about().id;
-            Some((PartName::clone(&old.part), old.stored.session.clone(), agent))
+            Some((PartName::clone(&old.part), old.stored.session.to_string(), agent))
         })
         .collect()
 }
@@ -290,7 +290,7 @@ pub(super) fn session_notes(shared: &Shared<'_>) -> AllNotes {
         let owned = replica.records.iter().filter(|record| record.is_owned).map(|record| record.key);
         let facts = replica.facts.iter().map(|fact| fact.key);
         for key in owned.chain(facts).filter(is_wanted) {
-            sessions.insert(key, (old.part.agent.clone(), old.stored.session.clone()));
+            sessions.insert(key, (old.part.agent.clone(), old.stored.session.to_string()));
         }
         // The owners include a session that was read and is unchanged, but not the sessions that share its records.
         if replica.records.iter().any(|record| is_wanted(&record.key) && owners.knows(record.key)) {

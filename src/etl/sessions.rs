@@ -123,6 +123,8 @@ pub(super) fn row<'r>(
         tool_rejections: totals.tool_rejections,
         commits: totals.commits,
         pull_requests: totals.pull_requests.as_ref().map(|urls| urls.iter().map(String::as_str).collect()),
+        lines_added: totals.lines_added,
+        lines_removed: totals.lines_removed,
         api_errors: totals.api_errors,
         compactions: totals.compactions,
         aborts: totals.aborts,

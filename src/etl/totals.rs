@@ -37,6 +37,8 @@ pub(super) struct Totals {
     opened: Vec<(i64, String)>,
     /// True if a call says whether it did anything to a repository.
     has_operations: bool,
+    pub(super) lines_added: Option<i64>,
+    pub(super) lines_removed: Option<i64>,
     pub(super) api_errors: i64,
     pub(super) compactions: i64,
     pub(super) aborts: i64,
@@ -105,6 +107,11 @@ impl Totals {
             Status::Error => self.tool_errors += 1,
             Status::Rejected => self.tool_rejections += 1,
             _ => {}
+        }
+        for (sum, lines) in
+            [(&mut self.lines_added, columns.lines_added(row)), (&mut self.lines_removed, columns.lines_removed(row))]
+        {
+            *sum = lines.map(|lines| sum.unwrap_or(0).saturating_add(lines)).or(*sum);
         }
         let Some(operations) = columns.git_operations(row) else { return };
         self.has_operations = true;

@@ -14,6 +14,8 @@ pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
         row.stop_reason.is_some(),
         row.cwd.is_some(),
         row.git_branch.is_some(),
+        row.permission_mode.is_some(),
+        row.duration_ms.is_some(),
     ];
     with_columns(size([row.text, row.thinking]), row.turn, row.model, &columns)
 }
@@ -30,6 +32,7 @@ pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
         row.ended_at.is_some(),
         row.duration_ms.is_some(),
         row.child_session_id.is_some(),
+        row.lines_added.is_some(),
     ];
     with_columns((parts << 42) | size([row.input, row.output]), row.turn, None, &columns)
 }
@@ -52,6 +55,8 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
         row.limit_long_percent.is_some(),
         row.limit_short_percent.is_some(),
         row.context_window.is_some(),
+        row.time_to_first_token_ms.is_some(),
+        row.credits.is_some(),
     ];
     let content = tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some());
     with_columns(content, row.turn, row.model, &columns)

@@ -2,6 +2,8 @@
 
 mod arguments;
 mod closing;
+mod edited_lines;
+mod failure;
 mod fullness;
 mod hashing;
 mod likeness;
@@ -20,6 +22,8 @@ use std::io;
 use chrono_tz::Tz;
 
 pub(crate) use arguments::Request;
+pub(crate) use edited_lines::{EditedLines, LineCounts, RecordedDiff, RecordedHunks, blocks};
+pub(crate) use failure::error_type;
 pub(crate) use likeness::{PUBLIC_SEED, text_sketch};
 pub use notes::{Note, NoteField};
 pub use rows::{Chunk, Rows};

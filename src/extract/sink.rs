@@ -9,8 +9,8 @@ use super::hashing::Hex;
 use super::likeness::{self, Letters};
 use super::repeated::Repeated;
 use super::{
-    Chunk, Content, Context, Facts, Note, NoteField, PUBLIC_SEED, Reject, Report, SessionRows, arguments, fullness,
-    repository, test_runs,
+    Chunk, Content, Context, Facts, Note, NoteField, PUBLIC_SEED, Reject, Report, SessionRows, arguments, edited_lines,
+    error_type, fullness, repository, test_runs,
 };
 use crate::error::{Error, Result};
 use crate::identity::{Fact, KeyMap, Kind, Record, ResponseCopy, Yield, key, session_key};
@@ -29,6 +29,9 @@ pub struct Foreseen {
     /// Messages and tool calls that arrive far out of order.
     pub late: Option<[Chunk; 2]>,
 }
+
+/// Largest charge for a response that is no damage. Credits.
+const MOST_CREDITS: f64 = 1e9;
 
 /// Receives a session's rows before it is complete.
 pub type Consumer<'a> = dyn FnMut(&mut SessionRows) -> Result<()> + 'a;
@@ -239,7 +242,10 @@ impl<'a> Sink<'a> {
         }
         // What git calls a checkout without a branch.
         let git_branch = row.git_branch.filter(|branch| *branch != "HEAD");
-        let row = MessageRow { timestamp: plausible(row.timestamp), git_branch, ..row };
+        let is_failure = row.kind == MessageKind::ApiError;
+        let error_type = is_failure.then(|| row.error_type.unwrap_or_else(|| error_type(None, None, row.text)));
+        let duration_ms = row.duration_ms.filter(|ms| *ms >= 0);
+        let row = MessageRow { timestamp: plausible(row.timestamp), git_branch, error_type, duration_ms, ..row };
         let record = Record {
             moment: row.timestamp.unwrap_or(i64::MAX),
             fullness: fullness::of_message(&row),
@@ -252,6 +258,7 @@ impl<'a> Sink<'a> {
         let counts = &mut self.redacted_in_rows;
         let cwd = self.places.cwd.clean(row.cwd.filter(|_| keeps), self.context.redactor, counts);
         let git_branch = self.places.branch.clean(row.git_branch.filter(|_| keeps), self.context.redactor, counts);
+        let mode = self.places.mode.clean(row.permission_mode.filter(|_| keeps), self.context.redactor, counts);
         let rows = self.current.get_or_insert_default();
         rows.records.push(record);
         let place = rows.message_count;
@@ -270,6 +277,7 @@ impl<'a> Sink<'a> {
                 thinking: thinking.as_deref(),
                 cwd: cwd.as_deref(),
                 git_branch: git_branch.as_deref(),
+                permission_mode: mode.as_deref(),
                 is_abandoned,
                 ..row
             });
@@ -318,6 +326,7 @@ impl<'a> Sink<'a> {
             let [input, command, output] = [input, command, output].map(|text| text.filter(|_| stores));
             let changes = repository::changes(&row);
             let tests = test_runs::test_run(&row);
+            let lines = edited_lines::edited_lines(&row);
             let places = [changes.git_branch, changes.pull_request.as_deref()];
             let [git_branch, pull_request] =
                 places.map(|text| text.map(|text| context.redactor.redact(text, &mut self.redacted_in_rows)));
@@ -336,6 +345,8 @@ impl<'a> Sink<'a> {
                 commit_sha: changes.commit_sha,
                 git_branch: git_branch.as_deref(),
                 pull_request: pull_request.as_deref(),
+                lines_added: lines.added,
+                lines_removed: lines.removed,
                 test_outcome: tests.map(|run| run.outcome),
                 tests_passed: tests.and_then(|run| run.passed),
                 tests_failed: tests.and_then(|run| run.failed),
@@ -362,6 +373,8 @@ impl<'a> Sink<'a> {
             limit_short_resets_at: plausible(row.limit_short_resets_at),
             limit_long_resets_at: plausible(row.limit_long_resets_at),
             cost_usd,
+            credits: row.credits.filter(|credits| (0.0..MOST_CREDITS).contains(credits)),
+            time_to_first_token_ms: row.time_to_first_token_ms.filter(|ms| *ms >= 0),
             skill: skill.as_deref(),
             ..row
         };
@@ -537,6 +550,7 @@ impl<'a> Sink<'a> {
 struct Places {
     cwd: Repeated,
     branch: Repeated,
+    mode: Repeated,
     file: Repeated,
     tool: Repeated,
     server: Repeated,

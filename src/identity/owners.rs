@@ -62,8 +62,8 @@ enum Place {
 }
 
 struct Session {
-    agent: String,
-    id: String,
+    agent: Arc<str>,
+    id: Arc<str>,
     members: Vec<u32>,
     /// Moment and key of each message, in order. Filled on first use.
     word: Option<Vec<(i64, u64)>>,
@@ -93,7 +93,7 @@ pub(crate) struct Verdict {
     /// For each of its records, in order: true if the replica owns it.
     pub(crate) owned: Vec<bool>,
     /// Session whose history it copied.
-    pub(crate) forked_from: Option<String>,
+    pub(crate) forked_from: Option<Arc<str>>,
     /// Changes whenever its rows would change.
     pub(crate) hash: u64,
 }
@@ -101,7 +101,7 @@ pub(crate) struct Verdict {
 impl Owners {
     /// Adds a replica, or replaces it by what was read. Returns its number.
     pub(crate) fn add(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
-        let session = self.session_number(agent, &replica.session);
+        let session = self.session_number(agent, &replica);
         let name = xxh3_64_with_seed(replica.source.as_bytes(), session.into());
         match self.numbers.get(&name).copied() {
             Some(number) if is_read => self.update(number, &replica),
@@ -126,11 +126,12 @@ impl Owners {
         number
     }
 
-    fn session_number(&mut self, agent: &str, id: &str) -> u32 {
+    fn session_number(&mut self, agent: &str, replica: &Replica) -> u32 {
         let next = number(self.sessions.len());
-        let session = *self.session_numbers.entry(session_key(agent, id)).or_insert(next);
+        let session = *self.session_numbers.entry(session_key(agent, &replica.session)).or_insert(next);
         if session == next {
-            let (agent, id) = (agent.to_owned(), id.to_owned());
+            let known = self.sessions.last().map(|last| &last.agent).filter(|known| &***known == agent);
+            let (agent, id) = (known.cloned().unwrap_or_else(|| agent.into()), Arc::clone(&replica.session));
             self.sessions.push(Session { agent, id, members: Vec::new(), word: None });
             self.order.push(session);
         }
@@ -186,7 +187,7 @@ impl Owners {
 
     /// Returns each replica with its number, its agent, and whether its source was read in this run.
     pub(crate) fn members(&self) -> impl Iterator<Item = (u32, &str, &Arc<Replica>, bool)> {
-        let agent = |member: &Member| self.sessions.get(member.session as usize).map_or("", |it| it.agent.as_str());
+        let agent = |member: &Member| self.sessions.get(member.session as usize).map_or("", |it| &*it.agent);
         let members = self.members.iter().zip(0..);
         members.map(move |(member, number)| (number, agent(member), &member.replica, member.is_read))
     }
@@ -200,7 +201,7 @@ impl Owners {
     pub(crate) fn session_of(&mut self, key: u64) -> Option<(String, String)> {
         let holder = self.holder_of(key)?;
         let session = self.sessions.get(self.session(holder)? as usize)?;
-        Some((session.agent.clone(), session.id.clone()))
+        Some((session.agent.to_string(), session.id.to_string()))
     }
 
     fn holder_of(&mut self, key: u64) -> Option<u32> {
@@ -344,7 +345,7 @@ impl Owners {
         let can_show = self.can_show(number, claim);
         let rank = self.rank_of(number)?;
         let replica = &member.replica;
-        let source = (Reverse(replica.records.len()), replica.source.as_str());
+        let source = (Reverse(replica.records.len()), &*replica.source);
         let within_session = (Reverse(claim.fullness), claim.is_copy, source);
         // The fullness is unknown in memories of earlier versions, and in those rebuilt from the rows.
         let is_unknown = claim.fullness == 0 && claim.is_owned && claim.is_of_lake;

@@ -1,5 +1,7 @@
 //! Replicas: the records, facts and yields that one source holds of one session, without their content.
 
+use std::sync::Arc;
+
 use super::{Kind, ResponseCopy};
 
 /// State of a record of the lake in its source.
@@ -109,9 +111,9 @@ impl Yield {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Replica {
     /// The session.
-    pub(crate) session: String,
+    pub(crate) session: Arc<str>,
     /// Name of the source.
-    pub(crate) source: String,
+    pub(crate) source: Arc<str>,
     /// True if it belongs to a subagent. Main sessions come before subagents.
     pub(crate) is_side: bool,
     /// First moment that was ever in the source, including copies. Microseconds since 1970.

@@ -4,6 +4,7 @@
 //! without decompressing the rest.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer};
@@ -66,9 +67,9 @@ fn in_one_piece<S: Serializer>(bytes: &&[u8], serializer: S) -> Result<S::Ok, S:
 #[derive(Clone)]
 pub(crate) struct StoredReplica {
     /// The session.
-    pub(crate) session: String,
+    pub(crate) session: Arc<str>,
     /// Name of the source.
-    pub(crate) source: String,
+    pub(crate) source: Arc<str>,
     is_side: bool,
     first_moment: Option<i64>,
     content: Content,
@@ -326,8 +327,8 @@ fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
     }
     let stored: Vec<Stored<'_>> = postcard::from_bytes(content).map_err(|error| error.to_string())?;
     let replicas = stored.into_iter().map(|stored| StoredReplica {
-        session: stored.session.to_owned(),
-        source: stored.source.to_owned(),
+        session: stored.session.into(),
+        source: stored.source.into(),
         is_side: stored.is_side,
         first_moment: stored.first_moment,
         content: Content::Packed(Packed {
@@ -366,8 +367,8 @@ mod tests {
             ..ResponseCopy::default()
         };
         let replica = Replica {
-            session: "s".to_owned(),
-            source: "/p".to_owned(),
+            session: "s".into(),
+            source: "/p".into(),
             is_side: true,
             first_moment: Some(3),
             records: vec![record, Record { state: State::Gone, ..Record::new(Kind::Message, 0, 0) }],

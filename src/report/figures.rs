@@ -53,8 +53,10 @@ impl<'b> Figures<'b> {
     pub(super) fn kind(&self, name: &str) -> Option<Kind> {
         let data = self.batch.column_by_name(name)?.data_type();
         Some(match data {
-            _ if name.ends_with("_usd") => Kind::Money,
-            _ if name.ends_with("_rate") => Kind::Share,
+            _ if name.ends_with("_usd") || name.starts_with("usd_") => Kind::Money,
+            _ if name.ends_with("_rate") || matches!(name, "failed_share" | "failed_low" | "failed_high") => {
+                Kind::Share
+            }
             data if data.is_numeric() => Kind::Number,
             DataType::Date32 | DataType::Timestamp(..) => Kind::Moment,
             _ => Kind::Text,

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::Result;
 use crate::query::canned::Library;
 use figures::{Figures, Kind, shown};
-use sections::SECTIONS;
+use sections::{BROUGHT, SECTIONS};
 
 /// Generator in the page, by which llrem recognises its own pages.
 pub const GENERATOR: &str = "llrem report";
@@ -34,8 +34,8 @@ pub struct Page<'a> {
     pub filters: Vec<(&'static str, String)>,
     /// The canned queries, for their titles and the meanings of their columns.
     pub queries: &'a Library,
-    /// The rows of each of [`queries`].
-    pub results: BTreeMap<&'static str, RecordBatch>,
+    /// The rows of each of [`questions`], by key.
+    pub results: BTreeMap<String, RecordBatch>,
     /// The findings, those with most waste first.
     pub findings: RecordBatch,
     /// Summary of the findings, in a sentence.
@@ -44,10 +44,24 @@ pub struct Page<'a> {
     pub unanswered: BTreeMap<&'static str, &'static str>,
 }
 
-/// Names of the canned queries that a page shows.
-pub fn queries() -> Vec<&'static str> {
-    let sections = SECTIONS.iter().flat_map(|section| [Some(section.query), section.plotted]).flatten();
-    [sections::TOTALS].into_iter().chain(sections).collect()
+/// A canned query that a page shows.
+pub struct Question {
+    /// Name of its rows among the results.
+    pub key: String,
+    /// Name of the query.
+    pub query: &'static str,
+    /// Value of its parameter `by`, if it is not the default.
+    pub by: Option<&'static str>,
+}
+
+/// Returns the canned queries that a page shows.
+pub fn questions() -> Vec<Question> {
+    let alone = |query: &'static str| Question { key: query.to_owned(), query, by: None };
+    let sections = SECTIONS.iter().chain(BROUGHT).flat_map(|section| {
+        let own = Question { key: section.key(), query: section.query, by: section.by };
+        [Some(own), section.plotted.map(alone)].into_iter().flatten()
+    });
+    [alone(sections::TOTALS)].into_iter().chain(sections).collect()
 }
 
 impl Page<'_> {
@@ -123,12 +137,16 @@ impl Page<'_> {
     fn sections(&self) -> Result<Markup> {
         let (mut links, mut parts) = (Vec::new(), Vec::new());
         for section in SECTIONS {
+            if section.query == sections::AFTER_BROUGHT {
+                links.push(("brought".to_owned(), sections::BROUGHT_TITLE.to_owned()));
+                parts.push(sections::brought(self)?);
+            }
             if section.query == sections::AFTER_FINDINGS {
                 links.push(("findings".to_owned(), sections::FINDINGS_TITLE.to_owned()));
                 parts.push(sections::findings(self)?);
             }
             links.push((section.id(), section.title(self)));
-            parts.push(section.markup(self)?);
+            parts.push(section.markup(self, sections::heading_of_section)?);
         }
         Ok(html! {
             (self.totals()?)

@@ -35,6 +35,8 @@ const MOST_FINDINGS: usize = 30;
 /// A section with a canned query.
 pub(super) struct Section {
     pub(super) query: &'static str,
+    /// Value of the query's parameter `by`.
+    pub(super) by: Option<&'static str>,
     /// Its columns that are shown.
     columns: &'static [&'static str],
     /// The column with a bar for each value, relative to the largest.
@@ -53,6 +55,7 @@ const ALL: usize = usize::MAX;
 pub(super) const SECTIONS: &[Section] = &[
     Section {
         query: "cost_by_day",
+        by: None,
         columns: &[
             "day",
             "cost_usd",
@@ -71,6 +74,7 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         query: "cost_by_agent",
+        by: None,
         columns: &["agent", "cost_usd", "unpriced_responses", "sessions", "responses", "output_tokens", "last_used"],
         bar: Some("cost_usd"),
         most: ALL,
@@ -79,6 +83,7 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         query: "cost_by_project",
+        by: None,
         columns: &["project", "cost_usd", "unpriced_responses", "sessions", "responses", "output_tokens", "last_used"],
         bar: Some("cost_usd"),
         most: 25,
@@ -87,6 +92,7 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         query: "cost_by_model",
+        by: None,
         columns: &[
             "model",
             "cost_usd",
@@ -105,6 +111,7 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         query: "cache_hit_rate_by_day",
+        by: None,
         columns: &["day", "hit_rate", "responses", "all_input_tokens", "cache_read_tokens", "cache_write_tokens"],
         bar: None,
         most: ALL,
@@ -113,6 +120,7 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         query: "hours_of_week",
+        by: None,
         columns: &["weekday", "hour", "responses", "sessions", "total_tokens", "cost_usd"],
         bar: None,
         most: ALL,
@@ -121,6 +129,7 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         query: "tool_use",
+        by: None,
         columns: &["agent", "name", "category", "calls", "errors", "error_rate", "rejections", "interruptions"],
         bar: Some("calls"),
         most: 30,
@@ -129,6 +138,7 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         query: "cost_by_session",
+        by: None,
         columns: &["started_at", "project", "title", "cost_usd", "responses", "total_tokens", "agent", "session_id"],
         bar: Some("cost_usd"),
         most: 20,
@@ -137,6 +147,7 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         query: "data_quality",
+        by: None,
         columns: &["agent", "problem", "what", "items", "tokens", "list_cost_usd"],
         bar: None,
         most: 50,
@@ -145,19 +156,99 @@ pub(super) const SECTIONS: &[Section] = &[
     },
 ];
 
+pub(super) const BROUGHT_TITLE: &str = "What the money brought";
+/// The section before this one.
+pub(super) const AFTER_BROUGHT: &str = "cache_hit_rate_by_day";
+
+const COMPARED: &[&str] = &[
+    "agent",
+    "value",
+    "sessions",
+    "turns",
+    "usd_per_turn",
+    "usd_low",
+    "usd_high",
+    "failed_share",
+    "failed_low",
+    "failed_high",
+];
+
+const PART: Section = Section { query: "", by: None, columns: &[], bar: None, most: 15, plotted: None, drawing: None };
+
+/// The parts of the section about what the money brought.
+pub(super) const BROUGHT: &[Section] = &[
+    Section {
+        query: "cost_by_branch",
+        columns: &["repository", "branch", "cost_usd", "unpriced_responses", "sessions", "responses", "last_used"],
+        bar: Some("cost_usd"),
+        ..PART
+    },
+    Section {
+        query: "cost_by_pull_request",
+        columns: &["pull_request", "basis", "cost_usd", "unpriced_responses", "sessions", "responses", "last_used"],
+        bar: Some("cost_usd"),
+        ..PART
+    },
+    Section {
+        query: "output_by_project",
+        columns: &[
+            "project",
+            "cost_usd",
+            "edits",
+            "lines_added",
+            "lines_removed",
+            "commits",
+            "pull_requests",
+            "test_runs",
+            "passed_runs",
+            "failed_runs",
+        ],
+        bar: Some("cost_usd"),
+        ..PART
+    },
+    Section { query: "compare", by: Some("model"), columns: COMPARED, ..PART },
+    Section { query: "compare", by: Some("effort"), columns: COMPARED, ..PART },
+    Section {
+        query: "limits",
+        columns: &[
+            "agent",
+            "plan",
+            "limit_length",
+            "first_percent",
+            "highest_percent",
+            "first_seen",
+            "last_seen",
+            "responses",
+            "cost_usd",
+            "usd_per_percent",
+        ],
+        ..PART
+    },
+];
+
 impl Section {
+    /// Returns the name of its rows among the results.
+    pub(super) fn key(&self) -> String {
+        self.by.map_or_else(|| self.query.to_owned(), |by| format!("{}_by_{by}", self.query))
+    }
+
     /// Returns the id of the section in the page.
     pub(super) fn id(&self) -> String {
-        self.query.replace('_', "-")
+        self.key().replace('_', "-")
     }
 
     pub(super) fn title(&self, page: &Page<'_>) -> String {
-        page.queries.find(self.query).map(|canned| canned.title.clone()).unwrap_or_default()
+        let title = page.queries.find(self.query).map(|canned| canned.title.clone()).unwrap_or_default();
+        self.by.map(|by| format!("{title}, by {by}")).unwrap_or(title)
     }
 
-    pub(super) fn markup(&self, page: &Page<'_>) -> Result<Markup> {
+    fn has_rows(&self, page: &Page<'_>) -> bool {
+        page.results.get(&self.key()).is_some_and(|rows| rows.num_rows() > 0)
+    }
+
+    pub(super) fn markup(&self, page: &Page<'_>, heading: Heading) -> Result<Markup> {
         let canned = page.queries.find(self.query)?;
-        let content = match (page.unanswered.get(self.query), page.results.get(self.query)) {
+        let content = match (page.unanswered.get(self.query), page.results.get(&self.key())) {
             (Some(reason), _) => html! { p { (reason) } },
             (None, Some(rows)) if rows.num_rows() > 0 => self.content(page, rows)?,
             _ => html! { p { "Nothing." } },
@@ -166,9 +257,10 @@ impl Section {
         let unknown: Vec<&str> = names.filter(|name| canned.parameter(name).is_none()).collect();
         Ok(html! {
             section id=(self.id()) {
-                h2 { (canned.title) }
+                (heading(&self.title(page)))
                 p.soft {
                     (canned.about)
+                    @if !canned.note.is_empty() { " " (canned.note) }
                     @if !unknown.is_empty() { " Not limited by " (unknown.join(", ")) "." }
                 }
                 (content)
@@ -182,7 +274,8 @@ impl Section {
             let known = canned.columns.iter().find(|(name, _)| name == column);
             known.map(|(_, doc)| doc.clone()).unwrap_or_default()
         };
-        let command = format!("llrem query {}", self.query);
+        let by = self.by.map(|by| format!(" --param by={by}")).unwrap_or_default();
+        let command = format!("llrem query {}{by}", self.query);
         let table = table(rows, self.columns, self.bar, self.most, &doc, &command)?;
         let drawn = self.drawing.map(|draw| draw(page)).transpose()?.flatten();
         Ok(match drawn {
@@ -193,6 +286,29 @@ impl Section {
             None => table,
         })
     }
+}
+
+/// Renders a heading.
+pub(super) type Heading = fn(&str) -> Markup;
+
+pub(super) fn heading_of_section(title: &str) -> Markup {
+    html! { h2 { (title) } }
+}
+
+fn heading_of_part(title: &str) -> Markup {
+    html! { h3 { (title) } }
+}
+
+/// Renders what the money brought. Parts without rows are left out.
+pub(super) fn brought(page: &Page<'_>) -> Result<Markup> {
+    let parts = BROUGHT.iter().filter(|part| part.has_rows(page));
+    let parts = parts.map(|part| part.markup(page, heading_of_part)).collect::<Result<Vec<_>>>()?;
+    Ok(html! {
+        section id="brought" {
+            h2 { (BROUGHT_TITLE) }
+            @for part in &parts { (part) }
+        }
+    })
 }
 
 /// Renders the findings.

@@ -1,5 +1,5 @@
 use super::columns::{Bool, I64, Opt, Str, Ts, lake_table};
-use super::vocabulary::{MessageKind, Role};
+use super::vocabulary::{ErrorType, MessageKind, Role};
 
 lake_table! {
     /// One row for each message of a session; the lines of one API response are one message.
@@ -39,6 +39,13 @@ lake_table! {
         is_abandoned: Bool [Fact, Plain],
         /// True if it reports an error.
         is_error: Bool [Fact, Plain],
+        /// Why the request failed: of messages of kind `api_error`, by the agent's and the provider's words. Null for others.
+        error_type: Opt<ErrorType> [Name, Words],
+        /// Of prompts: how far the agent may act without asking, as stored: default, acceptEdits, plan, bypassPermissions, …;
+        /// of Codex, approvals and sandbox: `never/danger-full-access`.
+        permission_mode: Opt<Str> [Name, Words],
+        /// How long it took, where recorded: the turn that it ends, the compaction, or the slowest of the hooks. Milliseconds.
+        duration_ms: Opt<I64> [Fact, Plain],
         /// Working directory at that moment.
         cwd: Opt<Str> [Place, Words],
         /// Git branch at that moment.

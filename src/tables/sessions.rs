@@ -64,6 +64,10 @@ lake_table! {
         commits: Opt<I64> [Fact, Plain],
         /// Pull and merge requests that its tool calls opened, in order. Null in rows of earlier versions.
         pull_requests: Opt<StrList> [Place, Plain],
+        /// Sum over its tool calls; null if none says. Count.
+        lines_added: Opt<I64> [Fact, Plain],
+        /// Sum over its tool calls; null if none says. Count.
+        lines_removed: Opt<I64> [Fact, Plain],
         /// Messages of kind `api_error`.
         api_errors: I64 [Fact, Plain],
         /// Messages of kind `compaction`.

@@ -127,6 +127,19 @@ vocabulary! {
         #[default] Unknown = "unknown": "Neither the runner nor the exit code says.",
     }
 
+    /// Why a request to a model failed.
+    ErrorType {
+        UsageLimit = "usage_limit": "A plan or a budget was used up.",
+        RateLimit = "rate_limit": "There were too many requests in a short time.",
+        Overloaded = "overloaded": "The provider had no capacity.",
+        Server = "server": "The provider failed.",
+        ContextWindow = "context_window": "The request was larger than the model takes.",
+        InvalidRequest = "invalid_request": "The provider refused the request's content.",
+        Auth = "auth": "The key or login was missing or not allowed.",
+        Network = "network": "The connection failed or timed out.",
+        #[default] Other = "other": "Nothing known says why.",
+    }
+
     /// What kind of tool a call uses.
     Category {
         Shell = "shell": "Runs commands.",

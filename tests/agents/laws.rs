@@ -21,10 +21,11 @@ pub(crate) fn assert_consistent(rows: &Rows, what: &str) {
         let (messages, calls, usage) = (of(&messages), of(&calls), of(&usage));
         let with = |rows: &[Value], column: &str, value: &str| rows.iter().filter(|row| row[column] == value).count();
         // What no row says is not 0 in sum.
-        let sum = |columns: &[&str]| -> Option<i64> {
-            let said = usage.iter().flat_map(|row| columns.iter().filter_map(|column| row[*column].as_i64()));
+        let sum_of = |rows: &[Value], columns: &[&str]| -> Option<i64> {
+            let said = rows.iter().flat_map(|row| columns.iter().filter_map(|column| row[*column].as_i64()));
             said.reduce(|a, b| a + b)
         };
+        let sum = |columns: &[&str]| sum_of(&usage, columns);
         let turns: BTreeSet<i64> = messages.iter().filter_map(|row| row["turn"].as_i64()).collect();
         let moment = |text: &Value| llrem::time::parse_iso(text.as_str()?);
         let moments = || messages.iter().filter_map(|row| moment(&row["timestamp"]));
@@ -57,6 +58,8 @@ pub(crate) fn assert_consistent(rows: &Rows, what: &str) {
         }
         assert_eq!(session["pull_requests"].as_array().unwrap().iter().collect::<Vec<_>>(), urls, "{what}: of {id}");
         let sums = [
+            ("lines_added", sum_of(&calls, &["lines_added"])),
+            ("lines_removed", sum_of(&calls, &["lines_removed"])),
             ("input_tokens", sum(&["input_tokens"])),
             ("cache_read_tokens", sum(&["cache_read_tokens"])),
             ("cache_write_tokens", sum(&["cache_write_5m_tokens", "cache_write_1h_tokens"])),

@@ -40,6 +40,8 @@ pub struct Session {
     /// Model of its responses.
     #[serde(default = "sonnet")]
     model: String,
+    /// What started the agent; the records say nothing of it by default.
+    entrypoint: Option<String>,
     /// Session that started this one; by a step with `agent` in it.
     parent: Option<String>,
     #[serde(default)]
@@ -95,6 +97,10 @@ pub struct Step {
     tokens: Option<Tokens>,
     /// Model of the response.
     model: Option<String>,
+    /// Model that the request asked for.
+    requested: Option<String>,
+    /// Why the provider says that cached input was not used.
+    missed: Option<String>,
     /// The context is compacted.
     compact: bool,
     /// The person rewinds to before the n-th prompt.
@@ -332,12 +338,19 @@ impl<'s> Writer<'s> {
         let id = format!("{}_{}", self.session.name, self.responses);
         let tokens = step.tokens.unwrap_or_default();
         let model = step.model.as_deref().unwrap_or(&self.session.model);
-        self.line(json!({"type": "assistant", "requestId": format!("req_{id}"), "message": {
+        let mut record = json!({"type": "assistant", "requestId": format!("req_{id}"), "message": {
             "id": format!("msg_{id}"), "type": "message", "role": "assistant", "model": model, "content": [block],
             "stop_reason": stop_reason, "usage": {"input_tokens": tokens.input, "cache_read_input_tokens": tokens.read,
                 "cache_creation_input_tokens": tokens.write + tokens.write_1h, "output_tokens": tokens.output,
                 "cache_creation": {"ephemeral_5m_input_tokens": tokens.write,
-                    "ephemeral_1h_input_tokens": tokens.write_1h}}}}));
+                    "ephemeral_1h_input_tokens": tokens.write_1h}}}});
+        if let Some(requested) = &step.requested {
+            record["requestedModel"] = json!(requested);
+        }
+        if let Some(reason) = &step.missed {
+            record["message"]["diagnostics"] = json!({"cache_miss_reason": {"type": reason}});
+        }
+        self.line(record);
     }
 
     fn line(&mut self, mut record: Value) {
@@ -349,6 +362,9 @@ impl<'s> Writer<'s> {
             "isSidechain": self.session.parent.is_some()});
         let fields = record.as_object_mut().unwrap();
         fields.extend(place.as_object().unwrap().clone());
+        if let Some(entrypoint) = &self.session.entrypoint {
+            fields.insert("entrypoint".to_owned(), json!(entrypoint));
+        }
         if self.session.parent.is_some() {
             fields.insert("agentId".to_owned(), json!(self.session.name));
         }

@@ -30,7 +30,8 @@ fn sums(lake: &Path) -> Vec<(String, i128)> {
     let of_lake = AnyLake::Local(Lake::open(lake).unwrap());
     let mut questioner = Questioner::new(&of_lake, ZONE);
     let reports = statements(Purpose::Report, &filters(lake)).into_iter();
-    let costs = reports.filter(|(name, _)| name.starts_with("cost_by_") && !name.contains("(numbers)"));
+    let divides = |name: &str| name.starts_with("cost_by_") || name.starts_with("output_by_project ");
+    let costs = reports.filter(|(name, _)| divides(name) && !name.contains("(numbers)"));
     costs.map(|(name, statement)| (name, cost(&mut questioner, &statement))).collect()
 }
 

@@ -8,7 +8,7 @@ import sys
 from html.parser import HTMLParser
 
 TAGS = {
-    "html", "head", "meta", "title", "style", "body", "header", "main", "footer", "nav", "section", "h1", "h2", "p", "ul", "li", "a",
+    "html", "head", "meta", "title", "style", "body", "header", "main", "footer", "nav", "section", "h1", "h2", "h3", "p", "ul", "li", "a",
     "dl", "div", "dt", "dd", "b", "code", "time", "figure", "figcaption", "span", "details", "summary",
     "table", "thead", "tbody", "tr", "th", "td", "svg", "desc", "line", "polyline", "rect", "circle", "text",
 }

@@ -3,6 +3,7 @@
 mod analytics;
 mod blocks;
 mod chat;
+mod edits;
 mod inputs;
 mod projects;
 mod reasoning;
@@ -33,7 +34,7 @@ static ABOUT: About = About {
     environment: &["AIDER_CHAT_HISTORY_FILE", "AIDER_INPUT_HISTORY_FILE", "AIDER_ANALYTICS_LOG"],
     versions: "0.35 to 0.86",
     records: Records { durations: Grain::Absent, ..Records::EXACT },
-    parser_version: 3,
+    parser_version: 4,
     ..About::NEW
 };
 

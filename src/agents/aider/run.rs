@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::blocks::Block;
 use super::chat::{Beside, MOST_PASSED};
+use super::edits::Edits;
 use super::inputs::{self, command_of};
 use super::told::{self, Told};
 use super::{reasoning, session_id, tokens};
@@ -51,6 +52,8 @@ pub(super) struct Run {
     /// A Ctrl-C that the person may have left Aider with.
     interrupted: Option<(String, u64)>,
     acts: Acts,
+    /// Those of the last reply, until they are applied.
+    edits: Edits,
     /// Places in what lies beside the history, up to which it is used.
     next_input: usize,
     next_send: usize,
@@ -176,6 +179,7 @@ impl Run {
             self.push(Message { line, role: Role::User, kind: MessageKind::Abort, text: &text, timestamp: None }, out)?;
         }
         let (text, thinking) = reasoning::split(text);
+        self.edits = Edits::of(&text);
         let id = self.record_id(line);
         let (seq, turn) = (self.seq, self.turn);
         self.seq += 1;

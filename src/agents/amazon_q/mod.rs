@@ -37,7 +37,7 @@ static ABOUT: About = About {
     environment: &["XDG_DATA_HOME"],
     versions: "2025-05 to 2025-12",
     records: RECORDS,
-    parser_version: 4,
+    parser_version: 5,
     sectioned: &[STORE],
     ..About::NEW
 };

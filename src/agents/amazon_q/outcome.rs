@@ -43,7 +43,7 @@ pub(in crate::agents) fn ended(
         _ if exit_code.is_some_and(|code| code != 0) => Status::Error,
         _ => Status::Ok,
     };
-    Outcome { status, exit_code, output, ended_at, duration_ms: None }
+    Outcome { status, exit_code, output, ended_at, ..Outcome::default() }
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ static ABOUT: About = About {
     versions: "0.2.90 to 2.1.330",
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     retention_days: Some(30),
-    parser_version: 9,
+    parser_version: 10,
     marks: &[("/sessionId", None)],
     streams: &["transcript", "subagent"],
     began: &["timestamp"],

@@ -1,11 +1,13 @@
 //! What later lines still add to: replies written over several lines, and calls whose result is to come.
 
+use std::borrow::Cow;
+
 use super::call_key;
 use super::content::output_text;
-use super::record::{Block, Message};
+use super::record::{Block, Line, Message};
 use super::tools::{Outcome, is_shell};
-use crate::agents::kit::texts::add_line;
-use crate::extract::{KeyMap, KeySet};
+use crate::agents::kit::texts::{add_line, string_of};
+use crate::extract::{KeyMap, KeySet, error_type};
 use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
 /// A reply of the model that further lines may continue.
@@ -23,6 +25,8 @@ pub(super) struct Reply {
     stop_reason: Option<String>,
     is_sidechain: bool,
     is_error: bool,
+    /// Name and HTTP status of the failure.
+    failure: (Option<String>, Option<i64>),
     cwd: Option<String>,
     git_branch: Option<String>,
     source_line: Option<i64>,
@@ -60,12 +64,19 @@ impl Reply {
             stop_reason: None,
             is_sidechain: row.is_sidechain,
             is_error,
+            failure: (None, None),
             cwd: owned(row.cwd),
             git_branch: owned(row.git_branch),
             source_line: row.source_line,
             weak,
             lines: vec![key],
         }
+    }
+
+    /// Notes what a line says of the failure that the reply reports.
+    pub(super) fn fails(&mut self, line: &Line<'_>) {
+        let name = line.error.json().and_then(string_of).map(Cow::into_owned);
+        self.failure = (self.failure.0.take().or(name), self.failure.1.or(line.error_status.0));
     }
 
     pub(super) fn row(&self) -> MessageRow<'_> {
@@ -84,6 +95,9 @@ impl Reply {
             stop_reason: self.stop_reason.as_deref(),
             is_sidechain: self.is_sidechain,
             is_error: self.is_error && !is_filler,
+            error_type: self
+                .is_error
+                .then(|| error_type(self.failure.0.as_deref(), self.failure.1, self.text.as_deref())),
             cwd: self.cwd.as_deref(),
             git_branch: self.git_branch.as_deref(),
             source_line: self.source_line,

@@ -1,6 +1,7 @@
 //! The shapes of Claude Code's records, 0.2 to 2.1.
 
 use super::content::{Content, Structured};
+use crate::extract::RecordedHunks;
 use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
@@ -40,6 +41,10 @@ record! {
         content: Raw<'a> = "content",
         level: Text<'a> = "level",
         error: Raw<'a> = "error",
+        error_status: Number = "apiErrorStatus",
+        permission_mode: Text<'a> = "permissionMode",
+        compaction: Object<Timed<'a>> = "compactMetadata",
+        hooks: List<Object<Timed<'a>>> = "hookInfos",
         attachment: Object<Attachment<'a>> = "attachment",
         data: Object<ProgressData<'a>> = "data",
         parent_tool: Text<'a> = "parentToolUseID",
@@ -52,21 +57,24 @@ record! {
     }
     ignores [
         "userType", "slug", "teamName", "agentName", "promptId", "promptSource", "isVirtual", "ephemeral",
-        "sourceToolAssistantUUID", "sourceToolUseID", "interruptedByShutdown", "permissionMode", "thinkingMetadata",
+        "sourceToolAssistantUUID", "sourceToolUseID", "interruptedByShutdown", "thinkingMetadata",
         "todos", "imagePasteIds", "toolDenialEndsTurn", "apiError", "apiBlockIndex",
-        "supersedesUuids", "session_id", "toolUseID", "compactMetadata", "microcompactMetadata", "retryInMs",
+        "supersedesUuids", "session_id", "toolUseID", "microcompactMetadata", "retryInMs",
         "retryAttempt", "maxRetries", "cause", "source", "messageCount", "pendingBackgroundAgentCount", "hookCount",
-        "hookInfos", "hookErrors", "preventedContinuation", "stopReason", "hasOutput", "originalModel", "fallbackModel",
+        "hookErrors", "preventedContinuation", "stopReason", "hasOutput", "originalModel", "fallbackModel",
         "retractedMessageUuids", "lastPrompt", "tag", "agentColor", "agentSetting", "mode", "prNumber", "prUrl",
         "operation", "reason", "messageId", "snapshot", "isSnapshotUpdate", "snapshotMessageId", "trackingPath", "backup",
         "replacements", "worktreeSession", "continuedInSessionId", "v", "sessions", "totalCostUSD", "totalAPIDuration",
         "totalAPIDurationWithoutRetries", "totalToolDuration", "totalLinesAdded", "totalLinesRemoved", "totalDuration",
         "startTime", "modelUsage", "hasUnknownModelCost", "attributionMcpServer",
         "attributionMcpTool", "classifierMetaLines", "permissionDecision", "trigger", "direction", "color", "setting",
-        "planContent", "hookAdditionalContext", "apiErrorStatus", "apiRefusalCategory", "apiRefusalExplanation", "atis",
+        "planContent", "hookAdditionalContext", "apiRefusalCategory", "apiRefusalExplanation", "atis",
         "attributionPlugin", "attributionAgent", "errorDetails", "interruptedMessageId", "isAbortedMidStream", "mcpMeta",
         "refusedUserMessageUuid", "toolEndsTurn", "turnCompanion",
     ]
+
+    /// Something that took time.
+    Timed<'a> { duration: Number = "durationMs" }
 
     /// An API message.
     Message<'a> {
@@ -184,6 +192,9 @@ record! {
         interpretation: Text<'a> = "returnCodeInterpretation",
         exit_code: Number = "exitCode",
         status: Text<'a> = "status",
+        kind: Text<'a> = "type",
+        hunks: RecordedHunks = "structuredPatch",
+        content: Raw<'a> = "content",
     }
 
     /// The description next to a subagent's transcript.

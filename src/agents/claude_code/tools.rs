@@ -1,7 +1,9 @@
 //! Tools: what kind each is, and how a result shows the outcome of its call.
 
 use super::record::{Input, ToolResult};
+use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
+use crate::extract::EditedLines;
 use crate::tables::{Category, Status};
 
 /// The `category` of a tool.
@@ -39,6 +41,7 @@ pub(super) struct Outcome {
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     pub(super) duration_ms: Option<i64>,
+    pub(super) lines: EditedLines,
 }
 
 /// What the lines of a result say of the call.
@@ -90,7 +93,16 @@ impl Evidence<'_> {
             Status::Error => self.denial.is_some() || self.is_forbidden(),
             _ => false,
         };
-        Outcome { status, is_denied, exit_code, duration_ms: self.duration_ms() }
+        Outcome { status, is_denied, exit_code, duration_ms: self.duration_ms(), lines: self.lines() }
+    }
+
+    /// The lines of the recorded patch. That of a new file is empty.
+    fn lines(&self) -> EditedLines {
+        let recorded = self.result.and_then(|result| Some((result, result.hunks.0?)));
+        let Some((result, lines)) = recorded else { return EditedLines::default() };
+        let is_new = result.kind.is("create") && lines == EditedLines::new(0, 0);
+        let content = result.content.json().filter(|_| is_new).and_then(string_of);
+        content.map_or(lines, |content| EditedLines::of_new_file(&content))
     }
 
     /// Returns true if a rule refused the call, by the text that versions wrote before they named the kind of a denial.

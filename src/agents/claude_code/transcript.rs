@@ -233,6 +233,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             text: user.text.as_deref(),
             attachments: user.attachments,
             is_error: blocks.iter().any(|block| block.is_error.0),
+            permission_mode: line.permission_mode.get().filter(|_| user.kind == MessageKind::Prompt),
             ..self.blank_row(spot)
         };
         self.push_message(spot, row)?;

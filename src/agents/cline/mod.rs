@@ -53,7 +53,7 @@ static ABOUT: About = About {
     environment: &["CLINE_DATA_DIR", "CLINE_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME", "APPDATA"],
     versions: "2024-07 to 4.1, CLI up to 3.0.65",
     records: RECORDS,
-    parser_version: 5,
+    parser_version: 6,
     streams: &[TASK, SESSION, SUBAGENT],
     began: &["ts"],
     ..About::NEW

@@ -1,5 +1,6 @@
 //! OpenAI Codex CLI: rollouts of 0.2 to 0.169, sessions of the TypeScript program, typed prompts, titles.
 
+mod changes;
 mod content;
 mod counts;
 mod history;
@@ -44,7 +45,7 @@ static ABOUT: About = About {
     environment: &["CODEX_HOME", "CODEX_SQLITE_HOME"],
     versions: "0.2.0 to 0.169.0",
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
-    parser_version: 11,
+    parser_version: 12,
     marks: &[("/type", Some("session_meta"))],
     streams: &["transcript"],
     began: &["timestamp", "ts"],

@@ -87,7 +87,12 @@ record! {
         model: Text<'a> = "model",
         effort: Text<'a> = "effort",
         service_tier: Text<'a> = "service_tier",
+        approval: Text<'a> = "approval_policy",
+        sandbox: Object<Sandbox<'a>> = "sandbox_policy",
     }
+
+    /// What commands may do.
+    Sandbox<'a> { kind: Text<'a> = "type" | "mode" }
 
     /// What was said to the model, or by it.
     Item<'a> {
@@ -129,6 +134,8 @@ record! {
         command: Raw<'a> = "command",
         exit_code: Number = "exit_code",
         duration: Raw<'a> = "duration",
+        duration_ms: Number = "duration_ms",
+        first_token: Number = "time_to_first_token_ms",
         status: Text<'a> = "status",
         success: Raw<'a> = "success",
         changes: Raw<'a> = "changes",
@@ -142,6 +149,7 @@ record! {
         settings: Object<Settings<'a>> = "thread_settings",
         thread: Text<'a> = "thread_id",
         error: Raw<'a> = "error",
+        error_info: Raw<'a> = "codex_error_info",
         hint: Text<'a> = "user_facing_hint",
         review: Raw<'a> = "review_output",
     }

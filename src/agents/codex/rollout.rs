@@ -80,6 +80,8 @@ pub(super) struct Rollout<'o, 'a> {
     effort: Option<Rc<str>>,
     /// Largest request that the model takes. Tokens.
     context_window: Option<i64>,
+    /// Approvals and sandbox of the turn.
+    permission_mode: Option<String>,
     /// Limits that were recorded since the last billed response.
     limits: Limits,
     cwd: Option<String>,
@@ -95,6 +97,10 @@ pub(super) struct Rollout<'o, 'a> {
     totals: Totals,
     /// The last billed response.
     billed: Option<Billed>,
+    /// The first billed response of the turn, until the turn ends, with the limits after it.
+    first: Option<(Billed, Limits)>,
+    /// True from the start of a turn until its first response is billed.
+    awaits_first: bool,
     /// Web searches since the last billed response. Count.
     web_searches: i64,
     /// True if counts stand before the reply that they are of; none until the turn's first count tells.
@@ -184,6 +190,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
             service_tier: None,
             effort: None,
             context_window: None,
+            permission_mode: None,
             limits: Limits::default(),
             cwd: None,
             seq: 0,
@@ -195,6 +202,8 @@ impl<'o, 'a> Rollout<'o, 'a> {
             calls: Calls::default(),
             totals: Totals::default(),
             billed: None,
+            first: None,
+            awaits_first: false,
             web_searches: 0,
             counts_come_first: None,
             turn_has_records: false,
@@ -265,6 +274,10 @@ impl<'o, 'a> Rollout<'o, 'a> {
     }
 
     fn take_turn_context(&mut self, context: &TurnContext<'_>) -> Result<(), Reject> {
+        let sandbox = context.sandbox.0.as_ref().and_then(|sandbox| sandbox.kind.get());
+        let mode = [context.approval.get(), sandbox].into_iter().flatten().collect::<Vec<_>>().join("/");
+        self.permission_mode = Some(mode).filter(|mode| !mode.is_empty());
+        self.flush_prompt()?;
         self.begin_turn(context.turn.get())?;
         if self.lineage.is_copied() {
             return Ok(());
@@ -327,6 +340,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     /// Emits what waits: the user's message that nothing was said of, and the reply.
     fn settle(&mut self) -> Result<(), Reject> {
         self.flush_user()?;
+        self.flush_prompt()?;
         self.close_reply()
     }
 
@@ -346,6 +360,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         turn: Option<i64>,
         row: MessageRow<'_>,
     ) -> Result<(), Reject> {
+        self.flush_prompt()?;
         self.has_rows = true;
         self.places += 1;
         let (id, weak) = (row.message_id, self.lineage.is_unclear());
@@ -372,8 +387,10 @@ impl<'o, 'a> Rollout<'o, 'a> {
 
     /// A line proves that the unclear records before it are another thread's.
     fn drop_copies(&mut self) -> Result<(), Reject> {
+        self.flush_prompt()?;
         if self.lineage.origin().is_some() {
             self.flush_billed()?;
+            self.flush_first()?;
             self.has_copies = true;
             let copies = std::mem::take(&mut self.unclear);
             if let Some(first) = copies.first() {
@@ -390,6 +407,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     pub(super) fn finish(mut self) -> Result<(), Reject> {
         self.settle()?;
         self.flush_billed()?;
+        self.flush_first()?;
         self.drain_calls()?;
         if !self.has_rows {
             self.out.discard_session();

@@ -1,11 +1,20 @@
 //! The conversations of one file: the main one, and those of the subagents, each a session of its own.
 
+use std::rc::Rc;
+
 use super::record::Subagent;
 use super::transcript::{Spot, Transcript};
 use super::{AGENT, child_session};
 use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject, session_key};
 use crate::tables::SessionKind;
+
+/// What the person asked the model calls to be made with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) model: Option<Rc<str>>,
+    pub(super) effort: Option<Rc<str>>,
+}
 
 /// One conversation.
 #[derive(Default)]
@@ -22,6 +31,7 @@ pub(super) struct Thread {
     pub(super) seq: i64,
     pub(super) turn: Option<i64>,
     pub(super) model: Option<String>,
+    pub(super) settings: Settings,
     pub(super) cwd: Option<String>,
     pub(super) branch: Option<String>,
     /// The message before the next one.

@@ -1,7 +1,11 @@
 //! One model call as billed, from whichever record.
 
+use super::agents::Settings;
 use super::metrics::Numbers;
 use crate::tables::{UsageGrain, UsageRow};
+
+/// A unit costs a cent.
+const CREDITS_PER_DOLLAR: f64 = 100.0;
 
 /// One model call, or the total of several.
 #[derive(Clone, Default)]
@@ -19,6 +23,8 @@ pub(super) struct Call {
     pub(super) has_long_cache: bool,
     pub(super) cost: Option<f64>,
     pub(super) duration_ms: Option<i64>,
+    pub(super) first_token_ms: Option<i64>,
+    pub(super) settings: Settings,
     pub(super) finish: Option<String>,
     pub(super) is_partial: bool,
     pub(super) grain: UsageGrain,
@@ -52,6 +58,10 @@ impl Call {
             reasoning_tokens: self.numbers.reasoning,
             cost_usd: self.cost,
             duration_ms: self.duration_ms,
+            time_to_first_token_ms: self.first_token_ms,
+            credits: self.cost.map(|usd| (usd * CREDITS_PER_DOLLAR * 1e9).round() / 1e9),
+            requested_model: self.settings.model.as_deref(),
+            reasoning_effort: self.settings.effort.as_deref(),
             stop_reason: self.finish.as_deref(),
             grain: self.grain,
             is_partial: self.is_partial,

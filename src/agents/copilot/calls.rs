@@ -5,7 +5,7 @@ use super::record::{Arguments, ToolComplete, ToolRequest, ToolStart};
 use super::tools::{self, category};
 use super::transcript::{Spot, Transcript};
 use crate::agents::ids;
-use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
+use crate::extract::{KeyMap, KeySet, Kind, LineCounts, Reject, key};
 use crate::source::records::{Raw, Text};
 use crate::source::without_lone_surrogates;
 use crate::tables::{Category, Status, ToolCallRow};
@@ -231,6 +231,8 @@ impl Transcript<'_, '_> {
             .and_then(|result| result.content.get().or(result.detailed.get()))
             .or(error.and_then(|error| error.message.get().or(error.code.get())));
         let outcome = tools::outcome(call.category, complete, call.decision);
+        let metrics = complete.telemetry.0.as_ref().and_then(|telemetry| telemetry.metrics.0.as_ref());
+        let lines = metrics.and_then(LineCounts::lines).unwrap_or_default();
         let ended_at = spot.timestamp.filter(|_| !outcome.is_late);
         self.turn_to(call.thread);
         let Some(thread) = self.threads.get(call.thread) else { return Ok(()) };
@@ -239,6 +241,8 @@ impl Transcript<'_, '_> {
             is_denied: Some(outcome.is_denied),
             exit_code: outcome.exit_code,
             output,
+            lines_added: lines.added,
+            lines_removed: lines.removed,
             ended_at,
             duration_ms: call.duration_until(ended_at),
             ..call.row(&thread.session)

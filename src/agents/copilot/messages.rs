@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::record::{AssistantMessage, Compaction, Notice, Permission, UserMessage};
 use super::transcript::{Spot, Transcript};
-use crate::extract::{Kind, Reject, key};
+use crate::extract::{Kind, Reject, error_type, key};
 use crate::tables::{MessageKind, MessageRow, Role};
 
 /// A reply that further chunks may continue.
@@ -82,12 +82,14 @@ impl Transcript<'_, '_> {
             text.push_str(more.get().unwrap_or_default());
         }
         let (message_id, seq, turn, model) = (reply.id.clone(), reply.seq, reply.turn, reply.model.clone());
+        let settings = state.settings.clone();
         for request in message.requests.0.iter().filter_map(|request| request.0.as_ref()) {
             self.open_requested(thread, spot, request, &message_id, response);
         }
         let (timestamp, line, is_named) = (spot.timestamp, spot.line, message.api_call.get().is_some());
         let request = message.request.owned();
-        let call = Call { seq, turn, timestamp, line, model, request, is_named, ..Call::new(thread, response) };
+        let call =
+            Call { seq, turn, timestamp, line, model, settings, request, is_named, ..Call::new(thread, response) };
         self.ledger.note_reply(&call, &message_id, message.output);
         Ok(())
     }
@@ -192,7 +194,9 @@ impl Transcript<'_, '_> {
             self.calls.interrupt_all();
         }
         self.has_conversation |= kind == MessageKind::ApiError;
-        self.push(thread, spot, |row| MessageRow { role, kind, text, is_error: kind == MessageKind::ApiError, ..row })
+        let is_error = kind == MessageKind::ApiError;
+        let error_type = is_error.then(|| error_type(notice.error_type.get(), notice.status.0, text));
+        self.push(thread, spot, |row| MessageRow { role, kind, text, is_error, error_type, ..row })
     }
 
     pub(super) fn take_permission(&mut self, spot: &Spot<'_>, permission: &Permission<'_>) -> Result<(), Reject> {
@@ -232,6 +236,7 @@ impl Transcript<'_, '_> {
             kind: if done { MessageKind::Compaction } else { MessageKind::Notice },
             text: compaction.summary.get().or(compaction.error.get()),
             is_error: !done,
+            duration_ms: compaction.tokens.0.as_ref().and_then(|tokens| tokens.duration.0),
             ..row
         })
     }

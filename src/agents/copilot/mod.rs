@@ -39,7 +39,7 @@ static ABOUT: About = About {
     environment: &["COPILOT_HOME", "XDG_STATE_HOME"],
     versions: "0.0.3xx to 1.0.95",
     records: Records::EXACT,
-    parser_version: 9,
+    parser_version: 10,
     marks: &[("/type", Some("session.start"))],
     began: &["startTime", "timestamp"],
     ..About::NEW

@@ -1,5 +1,6 @@
 //! The shapes of Copilot CLI's events, 0.0.3xx to 1.0.9x.
 
+use crate::extract::LineCounts;
 use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
@@ -18,11 +19,12 @@ record! {
         session: Text<'a> = "sessionId",
         version: Text<'a> = "copilotVersion",
         model: Text<'a> = "selectedModel",
+        effort: Text<'a> = "reasoningEffort",
         context: Object<Context<'a>> = "context",
         spawned_by: Text<'a> = "detachedFromSpawningParentSessionId",
     }
     ignores [
-        "version", "producer", "startTime", "resumeTime", "eventCount", "eventsFileSizeBytes", "reasoningEffort",
+        "version", "producer", "startTime", "resumeTime", "eventCount", "eventsFileSizeBytes",
         "reasoningSummary", "verbosity", "contextTier", "autoTier", "alreadyInUse", "remoteSteerable", "sessionLimits",
         "sessionWasActive", "continuePendingWork", "githubMcpToolConfig",
     ]
@@ -36,7 +38,11 @@ record! {
     }
 
     /// `session.model_change` and `session.auto_mode_resolved`.
-    Model<'a> { model: Text<'a> = "newModel" | "chosenModel" }
+    Model<'a> {
+        selected: Text<'a> = "newModel",
+        chosen: Text<'a> = "chosenModel",
+        effort: Text<'a> = "reasoningEffort",
+    }
 
     /// `user.message`.
     UserMessage<'a> {
@@ -99,12 +105,16 @@ record! {
         model: Text<'a> = "model",
         interaction: Text<'a> = "interactionId",
         shell: Object<Exit<'a>> = "shellExecution",
+        telemetry: Object<Telemetry<'a>> = "toolTelemetry",
         parent_call: Text<'a> = "parentToolCallId",
     }
     ignores [
-        "isUserRequested", "sandboxed", "toolTelemetry", "turnId", "fusion", "mcpMeta", "rte", "toolDescription",
+        "isUserRequested", "sandboxed", "turnId", "fusion", "mcpMeta", "rte", "toolDescription",
         "fileEdits",
     ]
+
+    /// What the program measured of a call.
+    Telemetry<'a> { metrics: Object<LineCounts<'a>> = "metrics" }
 
     /// What a call gave.
     ToolResult<'a> {
@@ -145,7 +155,11 @@ record! {
 
     /// What the program tells: `session.error`, `.info`, `.warning`, `.handoff`, `system.message`,
     /// `system.notification`, `abort`.
-    Notice<'a> { content: Text<'a> = "content" | "message" | "summary" | "reason" }
+    Notice<'a> {
+        content: Text<'a> = "content" | "message" | "summary" | "reason",
+        error_type: Text<'a> = "errorType",
+        status: Number = "statusCode",
+    }
 
     /// `session.compaction_complete`.
     Compaction<'a> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
+use super::agents::Settings;
 use super::call::Call;
 use super::metrics::{Numbers, UNITS_HAVE_A_PRICE};
 use super::{AGENT, child_session, dollars, recorded_key, stored_key};
@@ -108,6 +109,8 @@ fn read_calls(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) 
         "duration_ms",
         "finish_reason",
         "created_at",
+        "time_to_first_token_ms",
+        "reasoning_effort",
     ];
     each_row(database, "assistant_usage_events", &columns, "ORDER BY session_id, id", |row| {
         out.line();
@@ -128,6 +131,8 @@ fn read_calls(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) 
             numbers,
             duration_ms: number(row, 12)?,
             finish: text(row, 13)?,
+            first_token_ms: number(row, 15)?,
+            settings: Settings { effort: text(row, 16)?.map(Into::into), model: None },
             cost: dollars(fraction(row, 11)?).filter(|_| timestamp >= Some(UNITS_HAVE_A_PRICE)),
             ..Call::new(usize::from(!agent.is_empty()), &response)
         };

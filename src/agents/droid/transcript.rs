@@ -8,6 +8,7 @@ use super::model::model_name;
 use super::record::Line;
 use super::settings::Companion;
 use crate::agents::ids::{Given, qualified};
+use crate::agents::kit::facts::set;
 use crate::agents::kit::thread::{Parents, Position, Thread};
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
@@ -30,6 +31,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         has_start: false,
         has_message: false,
         hinted_model: None,
+        autonomy: None,
         replies: Replies::default(),
         last_moment: None,
         turn_was_stopped: false,
@@ -49,6 +51,8 @@ struct Transcript<'o, 'a> {
     has_message: bool,
     /// The model that the program last named outside a message.
     hinted_model: Option<String>,
+    /// How far the agent may act, by the last settings.
+    autonomy: Option<String>,
     replies: Replies,
     last_moment: Option<i64>,
     /// Whether the turn has a message that says that it was stopped.
@@ -101,6 +105,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
             "compaction_state" => return self.take_compaction(line, number),
             "agent_turn_outcome" => return self.take_outcome(line, number),
             "session_settings" => {
+                set(&mut self.autonomy, line.autonomy.get());
                 self.hinted_model =
                     line.model.get().map(|model| model_name(model).to_owned()).or(self.hinted_model.take());
             }

@@ -33,7 +33,7 @@ static ABOUT: About = About {
     versions: "0.0.77 to 0.61.0",
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     retention_days: Some(30),
-    parser_version: 8,
+    parser_version: 9,
     marks: &[("/projectHash", None)],
     streams: &["transcript", "subagent"],
     began: &["startTime", "timestamp"],

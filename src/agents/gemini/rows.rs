@@ -8,8 +8,9 @@ use super::place::Origin;
 use super::record::{Arguments, Call, Record};
 use super::survey::{Entry, Survey};
 use super::tools;
+use crate::agents::kit::shown;
 use crate::agents::kit::texts::append;
-use crate::extract::{KeySet, Kind, NoteField, Reject, Sink, key, session_key};
+use crate::extract::{EditedLines, KeySet, Kind, NoteField, Reject, Sink, key, session_key};
 use crate::tables::{Category, MessageKind, MessageRow, Status, ToolCallRow, UsageRow};
 
 /// Emits the rows of one session.
@@ -91,6 +92,8 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             self.out.note(NoteField::SubagentType, session_key(AGENT, child), 0, &kind);
         }
         let file_path = tools::file_of(category, &arguments);
+        let is_edit = matches!(category, Category::Edit | Category::Write);
+        let lines = if is_edit { shown::edited_lines(call.display) } else { EditedLines::default() };
         let row = ToolCallRow {
             session_id: self.session_id,
             seq,
@@ -108,6 +111,8 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             is_denied: Some(outcome.is_denied || call.error_type.is("policy_violation")),
             exit_code: outcome.exit_code,
             output: output.as_deref(),
+            lines_added: lines.added,
+            lines_removed: lines.removed,
             started_at: entry.timestamp,
             ended_at: call.timestamp.0.filter(|_| outcome.status != Status::Pending),
             child_session_id: child.as_deref(),

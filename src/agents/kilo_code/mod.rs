@@ -22,7 +22,7 @@ static ABOUT: About = About {
     environment: &["KILO_DB", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA"],
     versions: "2025-03 to 5, CLI 7.7.9",
     records: Records { durations: Grain::Exact, ..cline::RECORDS },
-    parser_version: 5,
+    parser_version: 6,
     streams: &[cline::TASK, opencode::SESSION, opencode::FIRST_SESSION, opencode::STRAY],
     sectioned: &[opencode::DATABASE],
     began: &["ts", "created"],

@@ -151,5 +151,5 @@ fn outcome<'t>(action: &Action<'t>, output: Output<'t>) -> Outcome<'t> {
         () => return Outcome::default(),
     };
     let text = output.text.0.or(action.output.json().map(Into::into));
-    Outcome { status, exit_code, output: text, ended_at: action.ended.0, duration_ms: None }
+    Outcome { status, exit_code, output: text, ended_at: action.ended.0, ..Outcome::default() }
 }

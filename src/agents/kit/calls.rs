@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::extract::{KeyMap, Kind, Reject, Sink, key};
+use crate::extract::{EditedLines, KeyMap, Kind, Reject, Sink, key};
 use crate::tables::{Category, Status, ToolCallRow};
 
 /// A call as made.
@@ -47,6 +47,8 @@ pub(in crate::agents) struct Outcome<'t> {
     pub(in crate::agents) ended_at: Option<i64>,
     /// The call's own duration applies if this is absent.
     pub(in crate::agents) duration_ms: Option<i64>,
+    /// As recorded.
+    pub(in crate::agents) lines: EditedLines,
 }
 
 impl Call {
@@ -73,6 +75,8 @@ impl Call {
             status: end.status,
             exit_code: end.exit_code,
             output: end.output.as_deref(),
+            lines_added: end.lines.added,
+            lines_removed: end.lines.removed,
             started_at: self.started_at,
             ended_at: end.ended_at,
             duration_ms: end.duration_ms.or(self.duration_ms),

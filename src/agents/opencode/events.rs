@@ -1,7 +1,7 @@
 //! The table `session_message` of 2.x: one row for each message, an API call each where it is the model's.
 
 use super::ids::{Finished, Identity, Traits, steps_key};
-use super::record::{self, Event, Part};
+use super::record::{self, Event, Failure, Part};
 use super::rows::{Known, Response, Rows, Said};
 use super::tokens::{Billed, Counter};
 use super::tools::{Call, answer_end, between};
@@ -59,7 +59,13 @@ impl<'o, 'a> Events<'o, 'a> {
                 self.plain(
                     row,
                     event,
-                    &Said { role: Role::User, kind: MessageKind::Prompt, attachments, ..said(event.text.get()) },
+                    &Said {
+                        role: Role::User,
+                        kind: MessageKind::Prompt,
+                        attachments,
+                        permission_mode: event.agent.get(),
+                        ..said(event.text.get())
+                    },
                 )
             }
             "compaction" => {
@@ -153,6 +159,7 @@ impl<'o, 'a> Events<'o, 'a> {
             response,
             stop_reason: event.finish.get(),
             is_error: error.is_some(),
+            error_type: error.map(Failure::kind),
             ..Said::default()
         };
         self.rows.message(row.id, &identity, &said)?;
@@ -172,6 +179,7 @@ impl<'o, 'a> Events<'o, 'a> {
                 cost: event.cost.0,
                 duration_ms: between(timestamp, ended),
                 stop_reason: event.finish.get(),
+                effort: event.model.0.as_ref().and_then(|model| model.variant.get()),
                 is_partial: false,
                 grain: UsageGrain::Response,
             },

@@ -50,7 +50,7 @@ static ABOUT: About = About {
     environment: &["OPENCODE_DATA_DIR", "OPENCODE_DB", "XDG_DATA_HOME"],
     versions: "0.5.29 to 1.18.33; 2.x by its source",
     records: Records::EXACT,
-    parser_version: 6,
+    parser_version: 7,
     streams: &[SESSION, FIRST_SESSION, STRAY],
     sectioned: &[DATABASE],
     began: &["created"],

@@ -2,9 +2,11 @@
 
 use serde::Deserialize;
 
+use crate::extract::{LineCounts, RecordedDiff, error_type};
 use crate::source::jsonl::Shape;
 use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 use crate::source::repair;
+use crate::tables::ErrorType;
 
 record! {
     /// A session's file.
@@ -45,6 +47,7 @@ record! {
         model: Object<Model<'a>> = "model",
         agent: Text<'a> = "agent",
         mode: Text<'a> = "mode",
+        variant: Text<'a> = "variant",
         path: Object<Place<'a>> = "path",
         summary: Raw<'a> = "summary",
         cost: Usd = "cost",
@@ -53,7 +56,7 @@ record! {
         metadata: Object<Metadata<'a>> = "metadata",
         parts: Raw<'a> = "parts",
     }
-    ignores ["id", "sessionID", "variant", "system", "tools", "format", "structured", "title", "fallbackModels"]
+    ignores ["id", "sessionID", "system", "tools", "format", "structured", "title", "fallbackModels"]
 
     /// What the messages of the first versions say apart from their parts.
     Metadata<'a> {
@@ -74,7 +77,11 @@ record! {
     }
 
     /// A model as the person's messages name it.
-    Model<'a> { id: Text<'a> = "modelID" | "id", provider: Text<'a> = "providerID" }
+    Model<'a> {
+        id: Text<'a> = "modelID" | "id",
+        provider: Text<'a> = "providerID",
+        variant: Text<'a> = "variant",
+    }
 
     /// Where a message was written.
     Place<'a> { cwd: Text<'a> = "cwd" }
@@ -93,11 +100,17 @@ impl Failure<'_> {
         let data = self.data.0.as_ref().and_then(|data| data.message.get());
         data.or_else(|| self.message.get()).or_else(|| self.name.get())
     }
+
+    /// Why it happened.
+    pub(super) fn kind(&self) -> ErrorType {
+        let status = self.data.0.as_ref().and_then(|data| data.status.0);
+        error_type(self.name.get(), status, self.text())
+    }
 }
 
 record! {
     /// What a failure says.
-    FailureData<'a> { message: Text<'a> = "message" }
+    FailureData<'a> { message: Text<'a> = "message", status: Number = "statusCode" }
 
     /// What an API call was billed for, as the program counts it.
     Tokens<'a> {
@@ -166,6 +179,9 @@ record! {
         exit: Number = "exit" | "exitCode",
         child: Text<'a> = "sessionId" | "sessionID",
         interrupted: Flag = "interrupted",
+        file: Object<LineCounts<'a>> = "filediff",
+        files: List<Object<LineCounts<'a>>> = "files",
+        diff: RecordedDiff = "diff",
     }
 
     /// A piece of a result.

@@ -9,7 +9,9 @@ use super::tokens::Billed;
 use super::tools::{self, Call};
 use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, ToolCallRow, UsageGrain, UsageRow};
+use crate::tables::{
+    Category, ErrorType, MessageKind, MessageRow, Role, SessionKind, ToolCallRow, UsageGrain, UsageRow,
+};
 
 /// What is known of a session apart from its messages.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +55,8 @@ pub(super) struct Said<'s> {
     pub(super) response: Option<&'s str>,
     pub(super) stop_reason: Option<&'s str>,
     pub(super) is_error: bool,
+    pub(super) error_type: Option<ErrorType>,
+    pub(super) permission_mode: Option<&'s str>,
     pub(super) attachments: i64,
     /// True if none of its parts is there.
     pub(super) is_bare: bool,
@@ -75,6 +79,7 @@ pub(super) struct Response<'s> {
     /// Milliseconds.
     pub(super) duration_ms: Option<i64>,
     pub(super) stop_reason: Option<&'s str>,
+    pub(super) effort: Option<&'s str>,
     /// True if only the last of several calls was counted.
     pub(super) is_partial: bool,
     /// What it stands for: `response` or `session`.
@@ -213,6 +218,8 @@ impl<'o, 'a> Rows<'o, 'a> {
             response_id: said.response,
             stop_reason: said.stop_reason,
             is_error: said.is_error,
+            error_type: said.error_type,
+            permission_mode: said.permission_mode.filter(|_| said.kind == MessageKind::Prompt),
             cwd: self.cwd.as_deref().or(self.known.directory.as_deref()),
             attachments: said.attachments,
             ..MessageRow::default()
@@ -274,6 +281,8 @@ impl<'o, 'a> Rows<'o, 'a> {
             is_denied: Some(call.is_denied),
             exit_code: call.exit_code,
             output: call.output.as_deref(),
+            lines_added: call.lines.added,
+            lines_removed: call.lines.removed,
             started_at: call.start,
             ended_at: call.end,
             duration_ms: call.duration_ms,
@@ -303,6 +312,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             reasoning_tokens: reasoning,
             cost_usd: response.cost,
             duration_ms: response.duration_ms,
+            reasoning_effort: response.effort,
             stop_reason: response.stop_reason,
             grain: response.grain,
             is_partial: response.is_partial,

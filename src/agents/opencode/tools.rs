@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use super::ids::moment_of;
-use super::record::{Arguments, Failure, Invocation, Part, State};
+use super::record::{Arguments, Failure, Invocation, Part, State, Told};
 use crate::agents::kit::texts::join;
 use crate::agents::mcp;
 use crate::agents::patch::file_of_patch;
+use crate::extract::{EditedLines, LineCounts};
 use crate::source::records::{Object, Raw, Text};
 use crate::tables::{Category, Status};
 
@@ -66,6 +67,8 @@ pub(super) struct Call {
     /// Milliseconds.
     pub(super) duration_ms: Option<i64>,
     pub(super) child: Option<String>,
+    /// As recorded.
+    pub(super) lines: EditedLines,
 }
 
 impl Call {
@@ -114,6 +117,7 @@ impl Call {
             is_start_lost,
             duration_ms: between(start, end).filter(|_| !is_start_lost),
             child: state.metadata.0.as_ref().and_then(|told| told.child.get()).map(str::to_owned),
+            lines: state.metadata.0.as_ref().and_then(lines).unwrap_or_default(),
         }
     }
 
@@ -132,6 +136,13 @@ impl Call {
             ..Self::default()
         }
     }
+}
+
+/// The lines that a call changed: of each file, else of its only file, else by the diff.
+fn lines(told: &Told<'_>) -> Option<EditedLines> {
+    let of = |counts: &Object<LineCounts<'_>>| counts.0.as_ref()?.lines();
+    let files: Option<Vec<_>> = told.files.0.iter().map(of).collect();
+    files.and_then(|files| files.into_iter().reduce(EditedLines::and)).or_else(|| of(&told.file)).or(told.diff.0)
 }
 
 /// The tool whose `time.start` the program sets anew each time that its command writes something.

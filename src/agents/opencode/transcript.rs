@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::ids::{Finished, Identity, Traits, moment_of, steps_key};
 use super::inline::Inline;
-use super::record::{self, Message, Part, Tokens};
+use super::record::{self, Failure, Message, Part, Tokens};
 use super::rows::{Known, Response, Rows, Said};
 use super::tokens::{Billed, Counter};
 use super::tools::{Call, answer_end, between};
@@ -14,7 +14,7 @@ use crate::agents::document::Torn;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::Text;
 use crate::source::repair;
-use crate::tables::{MessageKind, Role, UsageGrain};
+use crate::tables::{ErrorType, MessageKind, Role, UsageGrain};
 
 /// Takes a session's messages in order, each followed by its parts.
 pub(super) struct Transcript<'o, 'a> {
@@ -50,13 +50,17 @@ struct Open {
     is_lost: bool,
     provider: Option<String>,
     model: Option<String>,
+    /// What the agent may do: the person's choice.
+    agent: Option<String>,
+    /// Effort asked for.
+    effort: Option<String>,
     parent: Option<String>,
     /// Microseconds since 1970.
     created: Option<i64>,
     /// Microseconds since 1970.
     completed: Option<i64>,
     /// What the failure is called, and what it says.
-    error: Option<(String, Option<String>)>,
+    error: Option<(String, Option<String>, ErrorType)>,
     finish: Option<String>,
     billed: Option<Billed>,
     /// USD.
@@ -78,7 +82,7 @@ struct Open {
     calls: Vec<Call>,
     call_ids: Vec<String>,
     /// Failed attempts: part, when, what it says.
-    retries: Vec<(String, Option<i64>, Option<String>)>,
+    retries: Vec<(String, Option<i64>, Option<String>, Option<ErrorType>)>,
 }
 
 /// An API call of a message.
@@ -182,13 +186,15 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let cost = message.cost.0.or_else(|| first?.cost.0);
         let finished = Finished::of(completed, tokens, cost).filter(|_| is_assistant);
         let traits = Traits { role, created, provider, model, finished };
+        let agent = message.agent.get().or(message.mode.get()).filter(|_| !traits.is_moved());
         let (provider, model) = if traits.is_moved() { (None, None) } else { (provider, model) };
         let identity = self.rows.identity(id, traits, false);
         let place = message.path.0.as_ref().or_else(|| first?.path.0.as_ref());
         self.rows.enter(place.and_then(|place| place.cwd.get()));
         let error = message.error.0.as_ref().or_else(|| metadata?.error.0.as_ref());
-        let error =
-            error.map(|error| (error.name.get().unwrap_or_default().to_owned(), error.text().map(str::to_owned)));
+        let error = error.map(|error| {
+            (error.name.get().unwrap_or_default().to_owned(), error.text().map(str::to_owned), error.kind())
+        });
         let billed = self.billed(provider, tokens);
         let summary = message.summary.json().or_else(|| first?.summary.json());
         Open {
@@ -196,9 +202,11 @@ impl<'o, 'a> Transcript<'o, 'a> {
             seq: self.rows.seq(),
             is_assistant,
             is_summary: is_assistant && summary == Some("true"),
-            is_aborted: error.as_ref().is_some_and(|(name, _)| name == ABORTED),
+            is_aborted: error.as_ref().is_some_and(|(name, ..)| name == ABORTED),
             provider: provider.map(str::to_owned),
             model: model.map(str::to_owned),
+            agent: agent.map(str::to_owned),
+            effort: message.variant.get().map(str::to_owned),
             parent: message.parent.owned(),
             created,
             completed,
@@ -249,8 +257,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
             "step-start" => open.begun_steps += 1,
             "step-finish" => return self.step(id, part),
             "retry" => {
-                let error = part.error.0.as_ref().and_then(|error| error.text()).map(str::to_owned);
-                open.retries.push((id.to_owned(), times.and_then(|times| times.created.0), error));
+                let error = part.error.0.as_ref();
+                let (text, kind) = (error.and_then(|error| error.text()).map(str::to_owned), error.map(Failure::kind));
+                open.retries.push((id.to_owned(), times.and_then(|times| times.created.0), text, kind));
             }
             "compaction" => {
                 open.is_compaction = true;
@@ -317,7 +326,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let ended = answer_end(&open.calls, open.completed);
         open.push_calls(response.as_deref(), &mut self.rows)?;
         let kind = self.kind(&open);
-        let error = open.error.as_ref().and_then(|(_, text)| text.as_deref());
+        let error = open.error.as_ref().and_then(|(_, text, _)| text.as_deref());
         let text = Some(open.text.as_str()).filter(|text| !text.is_empty()).or(error);
         let finish = open.steps.last().and_then(|step| step.reason.as_deref()).or(open.finish.as_deref());
         let said = Said {
@@ -336,6 +345,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
             response: response.as_deref(),
             stop_reason: finish,
             is_error: open.error.is_some(),
+            error_type: open.error.as_ref().map(|(.., kind)| *kind),
+            permission_mode: open.agent.as_deref(),
             attachments: open.attachments,
             is_bare: !open.has_parts,
             is_unfinished: open.is_lost || (open.is_assistant && open.completed.is_none()),
@@ -377,7 +388,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     /// What a message is. A prompt or command begins a turn.
     fn kind(&mut self, open: &Open) -> MessageKind {
         if open.is_assistant {
-            return match open.error.as_ref().map(|(name, _)| name.as_str()) {
+            return match open.error.as_ref().map(|(name, ..)| name.as_str()) {
                 Some(ABORTED) => MessageKind::Abort,
                 Some("MessageOutputLengthError" | "StructuredOutputError") | None if open.is_summary => {
                     MessageKind::Summary
@@ -407,7 +418,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     fn push_retries(&mut self, open: &Open) -> Result<(), Reject> {
         let identity = &open.identity;
-        for (number, (part, timestamp, text)) in open.retries.iter().enumerate() {
+        for (number, (part, timestamp, text, kind)) in open.retries.iter().enumerate() {
             let retry = Identity::of_row(format!("{}#retry-{number}", identity.id()), identity);
             let seq = self.rows.seq();
             let said = Said {
@@ -419,6 +430,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 text: text.as_deref(),
                 model: open.model.as_deref(),
                 is_error: true,
+                error_type: *kind,
                 ..Said::default()
             };
             self.rows.message(part, &retry, &said)?;
@@ -472,6 +484,7 @@ impl Open {
             cost: step.cost,
             duration_ms: between(self.created, step.ended).filter(|_| self.steps.len() <= 1 && self.begun_steps <= 1),
             stop_reason: step.reason.as_deref(),
+            effort: self.effort.as_deref(),
             is_partial: false,
             grain: UsageGrain::Response,
         }

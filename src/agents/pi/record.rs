@@ -1,6 +1,7 @@
 //! The shapes of pi's lines, header versions 1 to 4, and of what its forks and OpenClaw add to them.
 
 use super::content::Content;
+use crate::extract::RecordedDiff;
 use crate::source::records::{Flag, Fraction, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
@@ -64,10 +65,11 @@ record! {
         summary: Text<'a> = "summary",
         idempotency_key: Text<'a> = "idempotencyKey",
         duration: Fraction = "duration",
+        first_token: Fraction = "ttft",
     }
     ignores [
         "truncated", "fullOutputPath", "customType", "display", "fromId", "tokensBefore", "attribution", "providerPayload",
-        "sections", "toolsAdded", "tools", "errorStatus", "errorId", "errorCode", "ttft", "meta", "files", "synthetic",
+        "sections", "toolsAdded", "tools", "errorStatus", "errorId", "errorCode", "meta", "files", "synthetic",
         "openclawMessageMeta", "openclawDeliveryMirror", "__openclaw", "senderIsOwner", "provenance", "steering", "attachments",
         "diagnostics", "stopSequence", "disabledFeatures", "addedToolNames", "useless", "prunedAt", "rawStopReason",
     ]
@@ -93,6 +95,7 @@ record! {
         exit_code: Number = "exitCode",
         duration_ms: Fraction = "durationMs",
         child_key: Text<'a> = "childSessionKey",
+        diff: RecordedDiff = "diff",
     }
 
     /// The fields of a tool call's arguments that have columns of their own.

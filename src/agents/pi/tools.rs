@@ -60,7 +60,8 @@ pub(super) fn outcome(output: &str, is_error: bool, details: Option<&Details<'_>
         Status::Ok
     };
     let duration_ms = details.and_then(|details| whole_ms(details.duration_ms));
-    Outcome { status, exit_code, duration_ms, ..Outcome::default() }
+    let lines = details.and_then(|details| details.diff.0).unwrap_or_default();
+    Outcome { status, exit_code, duration_ms, lines, ..Outcome::default() }
 }
 
 /// pi's shell ends the output of a failed command with a line that names its exit code.

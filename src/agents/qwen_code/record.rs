@@ -56,7 +56,11 @@ record! {
     }
 
     /// What the program says of a tool call.
-    ToolResult<'a> { status: Text<'a> = "status", duration_ms: Number = "durationMs" }
+    ToolResult<'a> {
+        status: Text<'a> = "status",
+        duration_ms: Number = "durationMs",
+        shown: Raw<'a> = "resultDisplay",
+    }
 
     /// The arguments of calls that the tables know.
     Arguments<'a> {

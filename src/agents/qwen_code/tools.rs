@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::record::{Response, ToolResult};
 use crate::agents::kit::calls::{Call, Outcome};
+use crate::agents::kit::shown;
 use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
 use crate::extract::Request;
@@ -65,7 +66,9 @@ pub(super) fn outcome<'a>(call: &Call, result: Option<&ToolResult<'_>>, response
         _ => Status::Ok,
     };
     let duration_ms = result.and_then(|result| result.duration_ms.0).filter(|ms| *ms >= 0);
-    Outcome { status, exit_code, output, duration_ms, ..Outcome::default() }
+    let is_edit = matches!(call.category, Category::Edit | Category::Write);
+    let lines = result.filter(|_| is_edit).map(|result| shown::edited_lines(result.shown)).unwrap_or_default();
+    Outcome { status, exit_code, output, duration_ms, lines, ..Outcome::default() }
 }
 
 /// The exit code that a command's result names on a line of its own.

@@ -17,7 +17,7 @@ static ABOUT: About = About {
     environment: &["XDG_CONFIG_HOME", "APPDATA"],
     versions: "2024-11 to 3.52",
     records: cline::RECORDS,
-    parser_version: 5,
+    parser_version: 6,
     streams: &[cline::TASK],
     began: &["ts"],
     ..About::NEW

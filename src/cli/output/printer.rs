@@ -143,6 +143,13 @@ impl Printer {
         }
     }
 
+    /// Prints a note for a person. Programs that read stderr do not get it.
+    pub fn note(&self, text: &str) {
+        if !self.quiet && !text.is_empty() && io::stderr().is_terminal() {
+            write(&labelled(self.style, "note", text));
+        }
+    }
+
     /// Prints a detail for `--verbose`.
     pub fn detail(&self, line: impl FnOnce() -> String) {
         if self.verbose > 0 {

@@ -149,8 +149,10 @@ impl Shell<'_> {
             }
             Command::Queries => query::list(&self.output, printer, &self.library()?)?,
             Command::Run(name, parameters) => {
-                let statement = query::bind(self.settings, self.library()?.find(&name)?, &parameters)?;
-                self.query(&statement)?;
+                let library = self.library()?;
+                let canned = library.find(&name)?;
+                self.query(&query::bind(self.settings, canned, &parameters)?)?;
+                printer.note(&canned.note);
             }
             Command::Format(Some(format)) => self.output.format = Some(format),
             Command::Format(None) => printer.answer(self.output.format.unwrap_or(Format::Table).name()),

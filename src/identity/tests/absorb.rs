@@ -14,8 +14,8 @@ fn record((key, fullness): (u64, u64)) -> Record {
 
 fn replica(source: usize, records: &BTreeMap<u64, u64>) -> Replica {
     Replica {
-        session: "s".to_owned(),
-        source: source.to_string(),
+        session: "s".into(),
+        source: source.to_string().into(),
         first_moment: records.keys().min().map(|key| *key as i64),
         records: records.iter().map(|(key, fullness)| record((*key, *fullness))).collect(),
         ..Replica::default()

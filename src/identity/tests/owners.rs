@@ -13,8 +13,8 @@ fn message(key: u64, moment: i64) -> Record {
 
 fn replica(session: &str, records: Vec<Record>) -> Arc<Replica> {
     Arc::new(Replica {
-        session: session.to_owned(),
-        source: format!("/{session}"),
+        session: session.into(),
+        source: format!("/{session}").into(),
         first_moment: records.iter().map(|record| record.moment).min(),
         records,
         ..Replica::default()
@@ -38,7 +38,7 @@ fn owned(replicas: &[Arc<Replica>]) -> BTreeMap<String, Vec<u64>> {
     for (replica, number) in replicas.iter().zip(numbers) {
         let verdict = owners.judge(number);
         let keys = replica.records.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(record, _)| record.key);
-        owned.entry(replica.session.clone()).or_default().extend(keys);
+        owned.entry(replica.session.to_string()).or_default().extend(keys);
     }
     owned
 }
@@ -63,7 +63,7 @@ fn the_one_that_went_on_first_is_the_original() {
 #[test]
 fn a_session_is_as_old_as_its_oldest_source() {
     let of = |session: &str, source: &str, keys: &[(u64, i64)]| {
-        Arc::new(Replica { source: source.to_owned(), ..Replica::clone(&messages(session, keys)) })
+        Arc::new(Replica { source: source.into(), ..Replica::clone(&messages(session, keys)) })
     };
     let replicas = [of("a", "/late", &[(2, 20), (3, 30)]), of("a", "/early", &[(1, 5)]), of("b", "/b", &[(2, 10)])];
     let owned = owned(&replicas);
@@ -74,7 +74,7 @@ fn a_session_is_as_old_as_its_oldest_source() {
 fn a_total_is_superseded_by_its_parts_if_they_are_present_since_it_ended_or_before() {
     let response = |key| Record::new(Kind::Response, key, 0);
     let of = |source: &str, records, facts, yields| {
-        let (session, source) = ("s".to_owned(), source.to_owned());
+        let (session, source) = ("s".into(), source.into());
         Arc::new(Replica { session, source, records, facts, yields, ..Replica::default() })
     };
     let total = |until| of("/total", vec![response(1)], vec![], vec![Yield { record: 1, fact: 9, until }]);
@@ -83,7 +83,7 @@ fn a_total_is_superseded_by_its_parts_if_they_are_present_since_it_ended_or_befo
     for (until, since, is_kept) in [(i64::MAX, 5, false), (1, 5, true), (6, 5, false)] {
         for replicas in [[total(until), parts(since)], [parts(since), total(until)]] {
             let (mut owners, numbers) = add_all(&replicas);
-            let place = replicas.iter().position(|replica| replica.source == "/total").unwrap();
+            let place = replicas.iter().position(|replica| &*replica.source == "/total").unwrap();
             assert_eq!(owners.judge(numbers[place]).owned, [is_kept], "{until} {since}");
             assert_eq!(owners.judge(numbers[1 - place]).owned, [true]);
         }
@@ -101,7 +101,7 @@ fn a_message_that_is_superseded_was_copied_from_the_session_that_has_the_fact() 
     let origin = Replica { facts: vec![fact], ..Replica::clone(&messages("origin", &[(2, 10)])) };
     for replicas in [[fork.clone(), origin.clone()], [origin, fork]].map(|both| both.map(Arc::new)) {
         let (mut owners, numbers) = add_all(&replicas);
-        let place = replicas.iter().position(|replica| replica.session == "fork").unwrap();
+        let place = replicas.iter().position(|replica| &*replica.session == "fork").unwrap();
         assert_eq!(owners.judge(numbers[place]).forked_from.as_deref(), Some("origin"));
         assert_eq!(owners.judge(numbers[1 - place]).forked_from, None);
     }
@@ -140,7 +140,7 @@ fn replicas(drawn: &[Drawn]) -> Vec<Arc<Replica>> {
         });
         let records: Vec<Record> = records.collect();
         let replica = Replica::clone(&replica(&format!("s{session}"), records));
-        let replica = Replica { source: format!("/{session}/{source}"), is_side: *is_side, ..replica };
+        let replica = Replica { source: format!("/{session}/{source}").into(), is_side: *is_side, ..replica };
         all.insert((*session, *source), replica);
     }
     all.into_values().map(Arc::new).collect()
@@ -149,7 +149,7 @@ fn replicas(drawn: &[Drawn]) -> Vec<Arc<Replica>> {
 /// The rule as it is written: the owner of a key is the first session in the order of the module's documentation.
 fn naive(replicas: &[Arc<Replica>]) -> BTreeMap<u64, String> {
     let of = |session: &str| -> Vec<&Arc<Replica>> {
-        replicas.iter().filter(|replica| replica.session == session).collect()
+        replicas.iter().filter(|replica| &*replica.session == session).collect()
     };
     let all =
         |session: &str| -> Vec<Record> { of(session).iter().flat_map(|replica| replica.records.clone()).collect() };
@@ -158,7 +158,7 @@ fn naive(replicas: &[Arc<Replica>]) -> BTreeMap<u64, String> {
     for key in keys {
         let holders = replicas.iter().filter(|replica| replica.records.iter().any(|record| record.key == key));
         let standing = |replica: &&Arc<Replica>| {
-            let session = replica.session.as_str();
+            let session = &*replica.session;
             let records: Vec<Record> = all(session).into_iter().filter(|record| record.key == key).collect();
             let is_copy = records.iter().all(|record| record.is_copy);
             let fullness = records.iter().map(|record| record.fullness).max();
@@ -168,7 +168,7 @@ fn naive(replicas: &[Arc<Replica>]) -> BTreeMap<u64, String> {
             let word: Vec<_> = word.into_iter().collect();
             (is_copy, is_side, Reverse(fullness), begun, word, session.to_owned())
         };
-        owners.extend(holders.min_by_key(standing).map(|replica| (key, replica.session.clone())));
+        owners.extend(holders.min_by_key(standing).map(|replica| (key, replica.session.to_string())));
     }
     owners
 }
@@ -209,7 +209,7 @@ proptest! {
         for (replica, number) in replicas.iter().zip(numbers) {
             let verdict = owners.judge(number);
             let keys = replica.records.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(record, _)| record.key);
-            found.entry(replica.session.clone()).or_default().extend(keys);
+            found.entry(replica.session.to_string()).or_default().extend(keys);
         }
         prop_assert_eq!(found, expected);
     }

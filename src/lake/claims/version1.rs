@@ -30,8 +30,8 @@ pub(super) fn parse(content: &[u8]) -> Result<Vec<StoredReplica>, String> {
 
 fn replica(stored: &Stored<'_>) -> Replica {
     let mut replica = Replica {
-        session: stored.session.to_owned(),
-        source: stored.source.to_owned(),
+        session: stored.session.into(),
+        source: stored.source.into(),
         is_side: stored.is_side,
         first_moment: stored.first_moment,
         responses: postcard::from_bytes(stored.responses).unwrap_or_default(),

@@ -91,7 +91,7 @@ impl<'c> Check<'c> {
             Err(error) => return self.problems.push(error.to_string()),
         };
         let claimed: BTreeSet<(&str, &str)> =
-            replicas.iter().map(|replica| (replica.session.as_str(), replica.source.as_str())).collect();
+            replicas.iter().map(|replica| (&*replica.session, &*replica.source)).collect();
         let entries = self.part.sessions.iter();
         let known: BTreeSet<(&str, &str)> =
             entries.flat_map(|entry| entry.sources.iter().map(|source| (entry.id.as_str(), source.as_str()))).collect();

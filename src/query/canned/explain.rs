@@ -7,9 +7,12 @@ use super::{Canned, Purpose};
 use crate::tables::FINDINGS;
 
 impl Canned {
-    /// Returns title, description, parameters and columns as lines of text.
+    /// Returns title, description, note, parameters and columns as lines of text.
     pub fn explanation(&self) -> String {
         let mut text = format!("{}: {}\n\n{}\n", self.name, self.title, self.about);
+        if !self.note.is_empty() {
+            let _ = writeln!(text, "\nNote: {}", self.note);
+        }
         if !self.parameters.is_empty() {
             text.push_str("\nParameters:\n");
             for parameter in &self.parameters {

@@ -14,6 +14,7 @@ pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, 
         name: String::new(),
         title: String::new(),
         about: String::new(),
+        note: String::new(),
         is_off: false,
         parameters: Vec::new(),
         columns: Vec::new(),
@@ -35,13 +36,8 @@ impl Canned {
         match key.trim() {
             "name" => set(&mut self.name, "name", value),
             "title" => set(&mut self.title, "title", value),
-            "about" => {
-                if !self.about.is_empty() {
-                    self.about.push(' ');
-                }
-                self.about.push_str(value);
-                Ok(())
-            }
+            "about" => add(&mut self.about, value),
+            "note" => add(&mut self.note, value),
             "default" if value == "off" && self.purpose == Purpose::Detector => {
                 self.is_off = true;
                 Ok(())
@@ -53,7 +49,9 @@ impl Canned {
                 self.columns.push((name.trim().to_owned(), doc.trim().to_owned()));
                 Ok(())
             }
-            unknown => Err(format!("unknown key `{unknown}`; there are name, title, about, default, param and column")),
+            unknown => {
+                Err(format!("unknown key `{unknown}`; there are name, title, about, note, default, param and column"))
+            }
         }
     }
 
@@ -92,6 +90,16 @@ fn set(field: &mut String, key: &str, value: &str) -> Result<(), String> {
         return Err(format!("`{key}` stands twice"));
     }
     value.clone_into(field);
+    Ok(())
+}
+
+/// Adds a line to a text.
+#[expect(clippy::unnecessary_wraps, reason = "like the other keys")]
+fn add(text: &mut String, value: &str) -> Result<(), String> {
+    if !text.is_empty() {
+        text.push(' ');
+    }
+    text.push_str(value);
     Ok(())
 }
 

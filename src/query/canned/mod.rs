@@ -44,6 +44,8 @@ pub struct Canned {
     pub title: String,
     /// Description.
     pub about: String,
+    /// How its figures can mislead; may be empty.
+    pub note: String,
     /// True if a detector runs only when it is named: `default: off` in its header.
     pub is_off: bool,
     /// Its parameters.

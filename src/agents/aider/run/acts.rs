@@ -6,7 +6,7 @@ use serde_json::json;
 use super::Run;
 use crate::agents::aider::chat::Beside;
 use crate::agents::aider::told::{self, Told, Topic};
-use crate::extract::{Kind, Reject, Sink};
+use crate::extract::{EditedLines, Kind, Reject, Sink};
 use crate::tables::{Category, Status, ToolCallRow};
 
 /// Name of the call that a commit is.
@@ -52,6 +52,7 @@ struct Call<'t> {
     status: Status,
     output: Option<&'t str>,
     time: Option<i64>,
+    lines: EditedLines,
 }
 
 impl Run {
@@ -127,6 +128,7 @@ impl Run {
 
     fn edit(&mut self, path: &str, status: Status, line: u64, out: &mut Sink<'_>) -> Result<(), Reject> {
         let input = Some(json!({ "path": path }).to_string());
+        let lines = self.edits.take(path);
         let path = Some(path);
         let call = Call {
             line,
@@ -138,6 +140,7 @@ impl Run {
             status,
             output: None,
             time: None,
+            lines: lines.unwrap_or_default(),
         };
         self.call(&call, out)
     }
@@ -155,6 +158,7 @@ impl Run {
             status,
             output: None,
             time: None,
+            lines: EditedLines::default(),
         };
         self.call(&call, out)
     }
@@ -181,7 +185,8 @@ impl Run {
         let input = Some(json!({ "message": message }).to_string());
         let output = Some(stored.as_ref().map_or(hash, |commit| &commit.hash));
         let (name, category, status) = (COMMIT, Category::Other, Status::Ok);
-        self.call(&Call { line, name, category, input, command: None, path: None, status, output, time }, out)
+        let lines = EditedLines::default();
+        self.call(&Call { line, name, category, input, command: None, path: None, status, output, time, lines }, out)
     }
 
     /// Emits the failed edit, if there is one.
@@ -190,7 +195,8 @@ impl Run {
         let path = told::file_of_failure(&text);
         let input = path.map(|path| json!({ "path": path }).to_string());
         let (name, category, status, output) = ("edit", Category::Edit, Status::Error, Some(text.trim()));
-        self.call(&Call { line, name, category, input, command: None, path, status, output, time: None }, out)
+        let lines = EditedLines::default();
+        self.call(&Call { line, name, category, input, command: None, path, status, output, time: None, lines }, out)
     }
 
     fn call(&mut self, call: &Call<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -210,6 +216,8 @@ impl Run {
             file_path: call.path,
             status: call.status,
             output: call.output,
+            lines_added: call.lines.added,
+            lines_removed: call.lines.removed,
             started_at: call.time,
             ended_at: call.time,
             source_line: i64::try_from(call.line).ok(),

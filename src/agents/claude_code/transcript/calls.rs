@@ -118,6 +118,8 @@ impl Transcript<'_, '_> {
             is_denied: Some(outcome.is_denied),
             exit_code: outcome.exit_code,
             duration_ms: outcome.duration_ms,
+            lines_added: outcome.lines.added,
+            lines_removed: outcome.lines.removed,
             output,
             ended_at,
             ..call.row(&self.session_id)

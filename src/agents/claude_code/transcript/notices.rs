@@ -2,9 +2,17 @@
 
 use super::super::KNOWN_NOTICES;
 use super::super::content::plain_text;
+use super::super::record::Line;
 use super::{Spot, Transcript};
 use crate::extract::Reject;
 use crate::tables::{MessageKind, MessageRow, Role};
+
+/// How long a turn, a compaction or the slowest of several hooks took. Milliseconds.
+fn duration_of(line: &Line<'_>) -> Option<i64> {
+    let hooks = line.hooks.0.iter().filter_map(|hook| hook.0.as_ref()?.duration.0);
+    let compaction = line.compaction.0.as_ref().and_then(|compaction| compaction.duration.0);
+    line.duration.0.or(compaction).or(hooks.max())
+}
 
 impl Transcript<'_, '_> {
     pub(super) fn take_system(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
@@ -35,6 +43,7 @@ impl Transcript<'_, '_> {
             kind,
             text: text.as_deref(),
             is_error: kind == MessageKind::ApiError || line.level.is("error"),
+            duration_ms: duration_of(line),
             ..self.blank_row(spot)
         };
         self.push_message(spot, row)
@@ -75,6 +84,7 @@ impl Transcript<'_, '_> {
             kind: row_kind,
             text: text.as_deref(),
             is_error: text.is_some() && kind.contains("error"),
+            permission_mode: line.permission_mode.get().filter(|_| is_prompt),
             ..self.blank_row(spot)
         };
         self.push_message(spot, row)

@@ -11,7 +11,7 @@ use super::replies::Reply;
 use super::{Rollout, Spot, blank};
 use crate::agents::ids::{Given, is_global, is_uuid};
 use crate::agents::mcp;
-use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
+use crate::extract::{EditedLines, KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Raw, Text};
 use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
@@ -42,6 +42,8 @@ pub(super) struct Call {
     pub(super) weak: bool,
     pub(super) child: Option<String>,
     pub(super) end: End,
+    /// As recorded.
+    pub(super) lines: EditedLines,
     pub(super) answer: Option<Answer>,
 }
 
@@ -322,6 +324,8 @@ impl Rollout<'_, '_> {
             is_denied: answer.map(|answer| answer.outcome.is_denied),
             exit_code: answer.map_or(call.end.exit_code, |answer| answer.outcome.exit_code),
             output,
+            lines_added: call.lines.added,
+            lines_removed: call.lines.removed,
             started_at: call.started_at,
             ended_at: answer.and_then(|answer| answer.ended_at),
             duration_ms: answer.map_or(call.end.duration_ms, |answer| answer.outcome.duration_ms),

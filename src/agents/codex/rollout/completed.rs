@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::super::changes;
 use super::super::content::{Content, parse, plain_text};
 use super::super::outcome::{End, Outcome};
 use super::super::record::{Completed, Event, McpResult};
@@ -67,6 +68,7 @@ impl Rollout<'_, '_> {
         let id = item.id.get().unwrap_or_default();
         if let Some(call) = self.calls.get_mut(id) {
             call.ends(end);
+            call.lines = changes::lines(item.changes);
             if let Some(server) = item.server.get() {
                 call.mcp_server = Some(server.to_owned());
                 call.category = mcp::category(server);
@@ -119,6 +121,7 @@ impl Rollout<'_, '_> {
             },
             source_line: i64::try_from(spot.number).ok(),
             weak,
+            lines: changes::lines(item.changes),
             answer: Some(Answer { outcome, output, ended_at: spot.moment }),
             ..Call::default()
         }

@@ -1,12 +1,12 @@
 //! Events: what the items do not say.
 
-use super::super::AGENT;
 use super::super::content::plain_text;
 use super::super::outcome::{End, milliseconds};
 use super::super::record::{Duration, Event, McpResult};
+use super::super::{AGENT, changes};
 use super::{Rollout, Spot, blank};
 use crate::agents::mcp;
-use crate::extract::{NoteField, Reject, session_key};
+use crate::extract::{NoteField, Reject, error_type, session_key};
 use crate::source::records::Raw;
 use crate::tables::{MessageKind, MessageRow, Role};
 
@@ -47,6 +47,8 @@ impl Rollout<'_, '_> {
             }
             "task_started" | "turn_started" => {
                 self.flush_turn()?;
+                self.flush_first()?;
+                self.awaits_first = true;
                 return self.begin_turn(event.turn.get());
             }
             "thread_settings_applied" => {
@@ -64,10 +66,10 @@ impl Rollout<'_, '_> {
             "user_message" => self.take_announced(spot, event.message.get().unwrap_or_default()),
             "item_completed" => self.take_completed(spot, event),
             "task_complete" | "turn_complete" => self.take_end(spot, event),
-            "turn_aborted" => self.take_abort(spot, event.reason.get().unwrap_or("interrupted")),
+            "turn_aborted" => self.take_abort(spot, event.reason.get().unwrap_or("interrupted"), event.duration_ms.0),
             "error" => {
                 let message = event.message.owned().or_else(|| message_in(event.error));
-                self.take_error(spot, message.as_deref())
+                self.take_error(spot, message.as_deref(), event.error_info.json())
             }
             "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
                 self.take_call_end(event);
@@ -115,13 +117,21 @@ impl Rollout<'_, '_> {
 
     fn take_end(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
         self.settle()?;
-        match message_in(event.error) {
-            Some(message) if self.error.as_ref() != Some(&message) => self.take_error(spot, Some(&message)),
-            _ => Ok(()),
+        let error = message_in(event.error).filter(|message| self.error.as_ref() != Some(message));
+        if let Some(message) = error {
+            self.take_error(spot, Some(&message), event.error.json())?;
         }
+        self.take_first_token(event.first_token.0)?;
+        let Some(duration_ms) = event.duration_ms.0 else { return Ok(()) };
+        let id =
+            self.ids.of(self.lineage.namespace(&self.session), None, &["end", event.turn.get().unwrap_or_default()]);
+        let row = MessageRow { duration_ms: Some(duration_ms), ..blank(&id, spot) };
+        let (seq, parent) = (self.seq, self.parent.clone());
+        self.seq += 1;
+        self.push_at(seq, parent.as_deref(), self.turn, row)
     }
 
-    fn take_error(&mut self, spot: Spot, message: Option<&str>) -> Result<(), Reject> {
+    fn take_error(&mut self, spot: Spot, message: Option<&str>, info: Option<&str>) -> Result<(), Reject> {
         self.settle()?;
         self.error = message.map(str::to_owned);
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["error", message.unwrap_or_default()]);
@@ -130,18 +140,19 @@ impl Rollout<'_, '_> {
             kind: MessageKind::ApiError,
             text: message,
             is_error: true,
+            error_type: Some(error_type(info, None, message)),
             ..blank(&id, spot)
         })
     }
 
-    fn take_abort(&mut self, spot: Spot, reason: &str) -> Result<(), Reject> {
+    fn take_abort(&mut self, spot: Spot, reason: &str, duration_ms: Option<i64>) -> Result<(), Reject> {
         self.settle()?;
         let (role, kind) = match reason {
             "review_ended" | "budget_limited" => (Role::System, MessageKind::Notice),
             _ => (Role::User, MessageKind::Abort),
         };
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["abort", reason]);
-        self.push(MessageRow { role, kind, text: Some(reason), ..blank(&id, spot) })
+        self.push(MessageRow { role, kind, text: Some(reason), duration_ms, ..blank(&id, spot) })
     }
 
     /// The last turns of the person no longer count.
@@ -183,6 +194,7 @@ impl Rollout<'_, '_> {
             call.category = mcp::category(invocation.server.get().unwrap_or_default());
             end.failed |= has_failed(event.result);
         }
+        call.lines = changes::lines(event.changes);
         call.ends(end);
     }
 

@@ -21,6 +21,16 @@ pub(super) struct Waiting {
     last: Option<String>,
     /// True if the file has events of prompts.
     tells: bool,
+    /// The last prompt, until its turn's settings have come.
+    prompt: Option<Prompt>,
+}
+
+/// A prompt and its place.
+struct Prompt {
+    message: UserMessage,
+    seq: i64,
+    parent: Option<String>,
+    turn: Option<i64>,
 }
 
 struct UserMessage {
@@ -112,20 +122,34 @@ impl Rollout<'_, '_> {
 
     /// Emits a prompt. The text of its event has no marks of images.
     fn push_prompt(&mut self, message: &UserMessage, announced: &str) -> Result<(), Reject> {
+        self.flush_prompt()?;
         self.waiting.last = Some(if announced.is_empty() { &*message.text } else { announced }.to_owned());
         let text = typed::typed_part(if announced.trim().is_empty() { &message.text } else { announced });
         self.begin_person_turn();
         if self.claims_prompts {
             self.out.claim(meta::prompt_key(text), false);
         }
+        let UserMessage { id, attachments, spot, .. } = message;
+        let message = UserMessage { id: id.clone(), text: text.to_owned(), attachments: *attachments, spot: *spot };
+        let (seq, parent, turn) = (self.seq, self.parent.replace(id.clone()), self.turn);
+        self.seq += 1;
+        self.waiting.prompt = Some(Prompt { message, seq, parent, turn });
+        Ok(())
+    }
+
+    /// Emits the prompt that waits. Old versions write the settings of a turn after its prompt.
+    pub(super) fn flush_prompt(&mut self) -> Result<(), Reject> {
+        let Some(Prompt { message, seq, parent, turn }) = self.waiting.prompt.take() else { return Ok(()) };
+        let mode = self.permission_mode.clone();
         let row = MessageRow {
             role: Role::User,
             kind: MessageKind::Prompt,
-            text: Some(text),
+            text: Some(message.text.as_str()),
             attachments: message.attachments,
+            permission_mode: mode.as_deref(),
             ..blank(&message.id, message.spot)
         };
-        self.push(row)
+        self.push_at(seq, parent.as_deref(), turn, row)
     }
 
     /// The person asks for something: a turn begins.
@@ -150,6 +174,8 @@ impl Rollout<'_, '_> {
         }
         let kind = if is_task { MessageKind::Prompt } else { MessageKind::Meta };
         let id = self.ids.of(self.lineage.namespace(&self.session), item.id.get(), &["agent", &text]);
-        self.push(MessageRow { role: Role::User, kind, text: Some(&text), ..blank(&id, spot) })
+        let mode = self.permission_mode.clone().filter(|_| is_task);
+        let permission_mode = mode.as_deref();
+        self.push(MessageRow { role: Role::User, kind, text: Some(&text), permission_mode, ..blank(&id, spot) })
     }
 }

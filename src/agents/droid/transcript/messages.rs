@@ -54,9 +54,11 @@ impl Transcript<'_, '_> {
         if user.kind == MessageKind::Abort {
             user.kind = self.stop_turn();
         }
+        let autonomy = self.autonomy.clone().filter(|_| user.kind == MessageKind::Prompt);
         let row = MessageRow {
             text: user.text.as_deref(),
             attachments: user.attachments,
+            permission_mode: autonomy.as_deref(),
             is_error: user.kind == MessageKind::ApiError
                 || message.content.of_type("tool_result").any(|result| said(&result.is_error) == Some(true)),
             ..blank(user.role, user.kind)
