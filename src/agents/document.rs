@@ -209,7 +209,7 @@ impl<'de, I: Deserialize<'de>> Visitor<'de> for Items<'_, '_, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::records::{List, MAX_ITEMS, Number};
+    use crate::source::records::{List, MAX_ITEMS, Number, Text};
 
     #[test]
     fn what_stands_before_a_tear_is_read() {
