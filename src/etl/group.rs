@@ -139,6 +139,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
     let children = known_children(shared, &childless);
     let parts = write_parts(shared, &group, rebuilt, work)?;
     group.parts.iter().for_each(|part| shared.old.free(part));
+    reads.shrink_to_fit();
     Ok(Outcome { group, parts, reads, verdicts, children })
 }
 
@@ -343,14 +344,22 @@ fn write_part(
             Piece::New(session) => output.add_rebuilt(*session, carried)?,
         }
     }
-    let PartOutput { sessions, mut rows, projects, unpriced, replicas, mut balance, .. } = output;
+    let PartOutput { mut sessions, mut rows, projects, unpriced, replicas, mut balance, .. } = output;
     let stays: HashSet<&str> = sessions.iter().filter(|it| !it.is_new).map(|it| it.entry.id.as_str()).collect();
     balance.close(shared.old.of_part(&name).iter().filter(|old| !stays.contains(&*old.stored.session)));
     let claims = shared.run.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
     shared.syncer.write(&claims, &bytes)?;
-    let (files, claims_bytes, rows) = (writer.finish()?, bytes.len() as u64, rows.finish()?);
+    let (files, claims_bytes, rows) = (writer.finish()?, bytes.len() as u64, without_spare_room(rows.finish()?)?);
+    sessions.shrink_to_fit();
     Ok(NewPart { name, files, claims, claims_bytes, sessions, rows, projects, unpriced, balance })
+}
+
+/// Frees what a batch has reserved for further rows. Batches of all parts are in memory until the end of the run.
+fn without_spare_room(batch: RecordBatch) -> Result<RecordBatch> {
+    let (schema, mut columns, _) = batch.into_parts();
+    columns.iter_mut().filter_map(Arc::get_mut).for_each(|column| column.shrink_to_fit());
+    Ok(RecordBatch::try_new(schema, columns)?)
 }
 
 /// A session of a part that is being written.

@@ -102,12 +102,12 @@ impl EditedLines {
         Self { added: sum(self.added, other.added), removed: sum(self.removed, other.removed) }
     }
 
-    /// LineCounts the lines of a new file.
+    /// Counts the lines of a new file.
     pub(crate) fn of_new_file(content: &str) -> Self {
         Self::new(count(content.lines().count()), 0)
     }
 
-    /// LineCounts the lines of a diff. Without hunks, every line begins with its mark.
+    /// Counts the lines of a diff. Without hunks, every line begins with its mark.
     pub(crate) fn of_diff(diff: &str) -> Self {
         let mut open = if has_hunk(diff) { None } else { Some((usize::MAX, usize::MAX)) };
         let (mut added, mut removed) = (0, 0);
@@ -172,7 +172,7 @@ fn lengths(line: &str) -> Option<(usize, usize)> {
     Some((length('-')?, length('+')?))
 }
 
-/// LineCounts the lines of patches in the form that OpenAI's models write. A deleted file's lines are not in its patch.
+/// Counts the lines of patches in the form that OpenAI's models write. A deleted file's lines are not in its patch.
 fn of_patch(text: &str) -> Option<EditedLines> {
     let (mut is_open, mut has_file, mut deletes) = (false, false, false);
     let (mut added, mut removed) = (0, 0);
@@ -419,15 +419,17 @@ mod tests {
 
     #[test]
     fn large_and_different_texts_are_compared_in_time() {
-        let lines =
-            |from: usize| (from..from + 150_000).map(|line| format!("{}\n", line * 7919 % 150_001)).collect::<String>();
+        let lines = |from: usize| {
+            let lines: Vec<String> = (from..from + 150_000).map(|line| (line * 7919 % 150_001).to_string()).collect();
+            lines.join("\n")
+        };
         let (old, new) = (lines(0), lines(75_000));
         assert!(EditedLines::between(&old, &new).is_some_and(|lines| lines.added == lines.removed));
     }
 
     proptest! {
         #[test]
-        fn any_text_is_read(input in r#"([ -~é\n]|@@ -1,2 \+3|<<<<<<< SEARCH\n|=======\n|>>>>>>> REPLACE\n|\*\*\* )*"#) {
+        fn any_text_is_read(input in r"([ -~é\n]|@@ -1,2 \+3|<<<<<<< SEARCH\n|=======\n|>>>>>>> REPLACE\n|\*\*\* )*") {
             EditedLines::of_diff(&input);
             of_patch(&input);
             of_blocks(&input);

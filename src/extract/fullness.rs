@@ -55,6 +55,8 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
         row.limit_long_percent.is_some(),
         row.limit_short_percent.is_some(),
         row.context_window.is_some(),
+        row.time_to_first_token_ms.is_some(),
+        row.credits.is_some(),
     ];
     let content = tokens.min(1 << 42) * 2 + u64::from(row.stop_reason.is_some());
     with_columns(content, row.turn, row.model, &columns)

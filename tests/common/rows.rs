@@ -56,7 +56,8 @@ impl Rows {
     }
 }
 
-/// What a home holds: tokens by model, and the numbers of `messages` and `tool_calls` by kind and status.
+/// What a home holds: tokens by model, the numbers of `messages` and `tool_calls` by kind and status, and the values of
+/// columns such as `usage.reasoning_effort`: rows by value, or number and sum.
 pub type Count = BTreeMap<String, BTreeMap<String, i64>>;
 
 pub const TOKENS: [&str; 5] =
@@ -73,8 +74,30 @@ impl Rows {
                 count.insert(table.to_owned(), counted.keys().map(|text| (text.clone(), with(text))).collect());
             }
         }
+        for (name, counted) in script {
+            let column = name.split_once('.').filter(|(table, _)| self.0.contains_key(*table));
+            if let Some((table, column)) = column {
+                let is_measured = counted.contains_key("sum");
+                count.insert(name.clone(), values_of(&self.values(table), column, is_measured));
+            }
+        }
         count
     }
+}
+
+/// Counts the rows by the value of a text column, or counts and adds the values of a column of numbers.
+fn values_of(rows: &[Value], column: &str, is_measured: bool) -> BTreeMap<String, i64> {
+    let values = || rows.iter().map(|row| &row[column]).filter(|value| !value.is_null());
+    if is_measured {
+        let sum: f64 = values().filter_map(Value::as_f64).sum();
+        let sum = format!("{sum:.0}").parse().unwrap();
+        return [("count".to_owned(), values().count() as i64), ("sum".to_owned(), sum)].into();
+    }
+    let mut count = BTreeMap::new();
+    for value in values() {
+        *count.entry(value.as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    count
 }
 
 fn tokens_by_model(usage: &[Value]) -> Count {

@@ -15,6 +15,8 @@ import os
 import re
 import sys
 
+import edits
+
 CHAT = ".aider.chat.history.md"
 LOGS = [".aider.analytics.jsonl", "aider.analytics.jsonl", "aider-analytics.jsonl", "analytics.jsonl"]
 SKIPPED = {"node_modules", ".git", "target", ".cache", "Caches", ".cargo", ".rustup", ".npm", ".gradle", ".m2"}
@@ -70,6 +72,7 @@ class Run:
         self.model = self.version = None
         self.reports = []
         self.opening = []
+        self.lines = []
         self.said = False
 
 
@@ -95,6 +98,7 @@ def runs(lines):
             run = Run(began, later[0] if later else None)
             result.append(run)
             continue
+        run.lines.append(line)
         if not run.said:
             run.opening.append(line.rstrip())
         run.said = run.said or (line.startswith("####") and not headings[place])
@@ -110,6 +114,29 @@ def runs(lines):
         elif old:
             run.reports.append((run.model, run.version, number(old[1]), None, None, number(old[2])))
     return result
+
+
+def changed(run):
+    """The lines of each applied edit: those of the blocks for its file in the reply before."""
+    pending, file, block = [], None, None
+    for place, line in enumerate(run.lines):
+        if line.startswith("#### "):
+            pending, file, block = [], None, None
+        elif re.match(r"<{5,} SEARCH\s*$", line):
+            above = [words.strip(" #*`:") for words in run.lines[max(0, place - 3):place] if not words.strip().startswith("```")]
+            named = [words for words in above if re.fullmatch(r"\S*[./]\S*", words)]
+            file, block = (named[-1] if named else file), [place, None]
+        elif block and block[1] is None and re.match(r"={5,}\s*$", line):
+            block[1] = place
+        elif block and block[1] and re.match(r">{5,} REPLACE\s*$", line):
+            old, new = ("".join(one + "\n" for one in part) for part in
+                        (run.lines[block[0] + 1:block[1]], run.lines[block[1] + 1:place]))
+            pending.append((file, edits.between(old, new)))
+            block = None
+        elif line.startswith("> Applied edit to "):
+            path = line[len("> Applied edit to "):].strip()
+            yield edits.total(lines for name, lines in pending if name in (path, path.split("/")[-1]))
+            pending = [one for one in pending if one[0] not in (path, path.split("/")[-1])]
 
 
 def sends(path):
@@ -135,7 +162,7 @@ def total(home):
             "responses": 1, "input_tokens": given, "cache_read_tokens": read, "cache_write_5m_tokens": write,
             "cache_write_1h_tokens": 0, "output_tokens": output})
 
-    known, first = set(), None
+    known, first, edits_of = set(), None, {}
     logs = []
     for folder in walk(home):
         here = [os.path.join(folder, name) for name in LOGS if os.path.isfile(os.path.join(folder, name))]
@@ -150,6 +177,8 @@ def total(home):
             if run.said and run.began is not None:
                 first = run.began if first is None else min(first, run.began)
             identity = (run.began, "\n".join(run.opening))
+            if run.said and identity not in edits_of:
+                edits_of[identity] = list(changed(run))
             if not run.reports or identity in known:
                 continue
             known.add(identity)
@@ -169,7 +198,8 @@ def total(home):
                 add(model, sent, 0, 0, received)
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
              "output_tokens"]
-    return {model: {name: models[model][name] for name in order} for model in sorted(models)}
+    by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
+    return by_model | edits.sums(edit for found in edits_of.values() for edit in found)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import sys
 import threading
 import urllib.parse
 
+import edits
 import lines
 import rows
 
@@ -112,8 +113,17 @@ class Line:
         self.model = text(message.get("model"))
         self.request = text(record.get("requestId"))
         self.sidechain = record.get("isSidechain") is True
+        self.told = {"usage.reasoning_effort": text(record.get("effort")), "usage.skill": text(record.get("attributionSkill")),
+                     "usage.requested_model": text(record.get("requestedModel")), "usage.cache_miss_reason": missed(message)}
         self.stopped = text(message.get("stop_reason")) is not None
         self.advisor = advisor(record, usage)
+
+
+def missed(message):
+    """Why cached input was not used."""
+    diagnostics = message.get("diagnostics")
+    reason = diagnostics.get("cache_miss_reason") if isinstance(diagnostics, dict) else None
+    return text(reason.get("type")) if isinstance(reason, dict) else None
 
 
 def advisor(record, usage):
@@ -231,6 +241,28 @@ def kinds(records):
     return ["prompt"] * len(prompts) + ["reply"] * len(replies)
 
 
+def modes(records):
+    """The permission mode of each prompt."""
+    found = {}
+    for record in records:
+        if is_prompt(record):
+            found.setdefault(text(record.get("uuid")) or id(record), text(record.get("permissionMode")))
+    return found
+
+
+def times(records):
+    """How long the turns, compactions and slowest hooks took of which a line tells. Milliseconds."""
+    found = {}
+    for record in records:
+        if record.get("type") == "system":
+            compaction, hooks = record.get("compactMetadata"), record.get("hookInfos")
+            told = [record, compaction] + [hook for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) \
+                else [record, compaction]
+            known = [count(one.get("durationMs")) for one in told if isinstance(one, dict)]
+            found.setdefault(text(record.get("uuid")) or id(record), max((one for one in known if one is not None), default=None))
+    return found
+
+
 # ---------------------------------------------------------------- tool calls
 
 UNKNOWN = "[Tool call result not in this copy:"
@@ -264,7 +296,7 @@ class Calls:
     """Tool calls of all files. An id of Anthropic's is a call's everywhere; another's, only in its line."""
 
     def __init__(self):
-        self.ended, self.results = {}, {}
+        self.ended, self.results, self.asked, self.told = {}, {}, {}, {}
 
     def add(self, transcript):
         own = {}  # where the calls with an id stand in this file
@@ -277,6 +309,7 @@ class Calls:
                     line = text(record.get("uuid")) or id(record)
                     key = name if name.startswith(("toolu_", "srvtoolu_")) else (line, index)
                     self.ended.setdefault(key, "pending")
+                    self.asked.setdefault(key, (text(block.get("name")), block.get("input")))
                     own.setdefault(name, []).append((place, key))
         for place, record in enumerate(transcript):
             for index, block in enumerate(blocks(record)):
@@ -286,9 +319,34 @@ class Calls:
                     before = [key for at, key in calls if at <= place] or [key for _, key in calls[:1]]
                     key = before[-1] if before else name or (text(record.get("uuid")) or id(record), index)
                     self.results.setdefault(key, status(record, block))
+                    alone = sum((one.get("type") or "") == "tool_result" for one in blocks(record)) == 1
+                    self.told.setdefault(key, record.get("toolUseResult") if alone else None)
 
     def statuses(self):
         return (self.ended | self.results).values()
+
+    def lines(self):
+        """Lines added and removed by the calls that ended well."""
+        for key, how in (self.ended | self.results).items():
+            if how == "ok":
+                yield patched(self.told.get(key)) or asked_for(*self.asked.get(key, (None, None)))
+
+
+def patched(told):
+    """The lines of a recorded patch; that of a new file is empty."""
+    patch = told.get("structuredPatch") if isinstance(told, dict) else None
+    if not isinstance(patch, list):
+        return None
+    if told.get("type") == "create" and not patch and isinstance(told.get("content"), str):
+        return len(told["content"].splitlines()), 0
+    return edits.marked([line for hunk in patch if isinstance(hunk, dict) for line in hunk.get("lines") or []])
+
+
+def asked_for(tool, given):
+    """The lines of what was asked for."""
+    if tool == "Bash" and isinstance(given, dict) and isinstance(given.get("command"), str):
+        return edits.of_command(given["command"])
+    return edits.of_arguments(given) if tool in ("Edit", "MultiEdit") else None
 
 
 # ---------------------------------------------------------------- the old database
@@ -374,7 +432,13 @@ def total(home):
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens",
              "cache_write_1h_tokens", "output_tokens"]
     by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
-    return by_model | rows.counted(found, calls.statuses())
+    told = {}
+    for column in ("usage.reasoning_effort", "usage.skill", "usage.requested_model", "usage.cache_miss_reason"):
+        known = [next((line.told[column] for line in copies if line.told[column]), None) for copies in responses.values()]
+        told |= rows.tally(column, known)
+    told |= rows.tally("messages.permission_mode", modes(written).values())
+    told |= rows.measured("messages.duration_ms", times(written).values())
+    return by_model | rows.counted(found, calls.statuses()) | edits.sums(calls.lines()) | told
 
 
 def main():

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 
+import edits
 import lines
 import rows
 
@@ -179,6 +180,7 @@ class Rollout:
         version = [int(part) if part.isdigit() else 0 for part in (text(self.meta.get("cli_version")) or "").split(".")]
         times_turns = version[:2] >= [0, 100]  # before, own turns do not tell their time
         held = None  # the last response that a total told
+        effort, window, facts = None, None, {}
         model, total, last, seen_turn, recorded, seen = None, None, None, False, False, collections.Counter()
         for number, record in self.lines:
             kind, payload = record.get("type"), record.get("payload")
@@ -189,7 +191,7 @@ class Rollout:
                     model = text(record.get("model")) or model
                     usage = numbers(record.get("usage") or record.get("token_usage"))
                     if usage and (usage[0] or usage[3]):
-                        yield (self.thread, "line", number), True, model, usage
+                        yield (self.thread, "line", number), True, (model, {}), usage
                 continue
             if self.own_from is not None and "ordinal" in record and count(record["ordinal"]) >= count(self.own_from):
                 owner = "own"
@@ -216,6 +218,7 @@ class Rollout:
                     recorded = False
                 elif owner != "copied":
                     model = text(payload.get("model")) or model
+                    effort = text(payload.get("effort"))
             elif event == "thread_settings_applied" or kind in ("token_usage_record", "compacted"):
                 named = table(payload.get("latest_token_usage_record")) if kind == "compacted" else payload
                 if text(named.get("thread_id")):
@@ -232,8 +235,10 @@ class Rollout:
                         name = text(payload.get("response_id")) or thread_total
                         if held and held[3][:5] != usage[:5]:
                             yield held
+                        same = held and held[3][:5] == usage[:5]
+                        facts = held[2][1] if same else {"effort": effort, "window": window}
                         held = None  # or the total of the same response stood before its record
-                        yield (self.thread, "response", name), True, model, usage
+                        yield (self.thread, "response", name), True, (model, facts), usage
             elif event == "token_count" and isinstance(payload.get("info"), dict):
                 now = numbers(payload["info"].get("total_token_usage"))
                 step = numbers(payload["info"].get("last_token_usage"))
@@ -241,6 +246,7 @@ class Rollout:
                 total, last = now or total, step or last
                 if owner == "copied" or (owner != "own" and is_fork and not seen_turn and began is not None):
                     continue
+                window = count(payload["info"].get("model_context_window")) or window
                 if (now is not None and now == before) or (now is None and step == before_step):
                     continue
                 if step is None:
@@ -255,7 +261,8 @@ class Rollout:
                 seen[name] += 1
                 if held:
                     yield held
-                held = (thread, name, seen[name]), owner == "own", model, step
+                facts = {"effort": effort, "window": window}
+                held = (thread, name, seen[name]), owner == "own", (model, facts), step
         if held:
             yield held
 
@@ -332,8 +339,36 @@ def prompts(found, is_child):
     return (told or completed or [words for words in written if not words.startswith(INJECTED)]) + given
 
 
+def changed(changes):
+    """The lines of recorded changes."""
+    def of_file(change):
+        change = table(change)
+        kind = change.get("type") or next(iter(change), None)
+        change = change if "type" in change else table(change.get(kind))
+        lines_of = len((change.get("content") or "").splitlines())
+        if isinstance(change.get("unified_diff"), str) and change["unified_diff"]:
+            return edits.of_diff(change["unified_diff"])
+        return {"add": (lines_of, 0), "delete": (0, lines_of)}.get(kind)
+    return edits.total(of_file(change) for change in changes.values()) if isinstance(changes, dict) else None
+
+
+def asked_for(payload):
+    """The lines of the patch that a call asks for."""
+    given = payload.get("input") or payload.get("arguments")
+    try:
+        given = json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        pass
+    if payload.get("name") == "apply_patch":
+        return edits.of_arguments(given)
+    command = table(given).get("command") or table(given).get("cmd") or table(payload.get("action")).get("command")
+    command = command[2] if isinstance(command, list) and len(command) > 2 and command[1] in ("-c", "-lc") else command
+    command = " ".join(map(str, command)) if isinstance(command, list) else command
+    return edits.of_command(command) if isinstance(command, str) else None
+
+
 def statuses(found):
-    """How each tool call ended, in order."""
+    """How each tool call ended, and the lines that it changed, in order."""
     calls = {}
     for number, kind, payload in found:
         what, item = payload.get("type"), table(payload.get("item"))
@@ -341,17 +376,20 @@ def statuses(found):
         last = max((key for key in calls if key[0] == name), key=lambda key: key[1], default=(name, number))
         if kind == "response_item" and what in CALLS:
             whole = what in ("web_search_call", "local_shell_call", "image_generation_call")
-            calls[name, number] = [STATES.get(payload.get("status"), "pending") if whole else "pending", None]
+            calls[name, number] = [STATES.get(payload.get("status"), "pending") if whole else "pending", None, asked_for(payload)]
         elif kind == "response_item" and what in ("function_call_output", "custom_tool_call_output"):
-            calls.setdefault(last, ["", None])[0] = ended(payload.get("output"))
+            calls.setdefault(last, ["", None, None])[0] = ended(payload.get("output"))
         elif kind == "response_item" and what == "tool_search_output":
-            calls.setdefault(last, ["", None])[0] = "ok"
+            calls.setdefault(last, ["", None, None])[0] = "ok"
         elif kind == "event_msg" and what in ("exec_command_end", "patch_apply_end", "mcp_tool_call_end") and last in calls:
             calls[last][1] = told_end(payload)
+            calls[last][2] = changed(payload.get("changes")) or calls[last][2]
         elif what == "item_completed" and item.get("type") in ("CommandExecution", "FileChange", "McpToolCall"):
             last = max((key for key in calls if key[0] == item.get("id")), key=lambda key: key[1], default=None)
-            calls.setdefault(last or (item.get("id"), number), [STATES.get(item.get("status"), "pending"), None])
-    return [event if event and by_text not in ("rejected", "interrupted") else by_text for by_text, event in calls.values()]
+            call = calls.setdefault(last or (item.get("id"), number), [STATES.get(item.get("status"), "pending"), None, None])
+            call[2] = changed(item.get("changes")) or call[2]
+    return [(event if event and by_text not in ("rejected", "interrupted") else by_text, edit)
+            for by_text, event, edit in calls.values()]
 
 
 STATES = {"completed": "ok", "failed": "error", "incomplete": "error", "declined": "rejected"}
@@ -438,7 +476,7 @@ def total(home):
     for key, model, usage in uncertain:
         responses.setdefault(key, (model, usage))
     models = collections.defaultdict(collections.Counter)
-    for model, usage in responses.values():
+    for (model, _), usage in responses.values():
         models[model or "null"].update({"responses": 1, **tokens(usage)})
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens",
              "cache_write_1h_tokens", "output_tokens"]
@@ -450,7 +488,12 @@ def total(home):
         by_thread |= of_root
     typed = [words for part, is_child in parts for words in prompts(part, is_child)]
     typed += [words for root in homes for words in typed_alone(root, by_thread, set(typed))]
-    return by_model | rows.counted(["prompt"] * len(typed), [one for part, _ in parts for one in statuses(part)], ["prompt"])
+    calls = [one for part, _ in parts for one in statuses(part)]
+    facts = [facts for (_, facts), _ in responses.values()]
+    return by_model | rows.counted(["prompt"] * len(typed), [how for how, _ in calls], ["prompt"]) \
+        | edits.sums(edit for how, edit in calls if how == "ok") \
+        | rows.tally("usage.reasoning_effort", [fact.get("effort") for fact in facts]) \
+        | rows.measured("usage.context_window", [fact.get("window") for fact in facts])
 
 
 def main():

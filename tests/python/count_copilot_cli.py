@@ -18,6 +18,7 @@ import sqlite3
 import sys
 import urllib.parse
 
+import edits
 import lines
 import rows
 
@@ -403,14 +404,33 @@ def ended(data, decision):
     return "error" if int(next((code for code in codes if code is not None), 0)) else "ok"
 
 
+def edited(data, asked):
+    """The lines that a call changed: as measured, else by its arguments."""
+    metrics = table(table(data.get("toolTelemetry")).get("metrics"))
+    if "linesAdded" in metrics and "linesRemoved" in metrics:
+        return metrics["linesAdded"], metrics["linesRemoved"]
+    tool, given = asked
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            pass
+    command = table(given).get("command")
+    if tool in ("bash", "powershell", "shell"):
+        return edits.of_command(command) if isinstance(command, str) else None
+    is_edit = tool in ("edit", "apply_patch", "str_replace", "insert") or \
+        tool == "str_replace_editor" and command not in ("view", "create")
+    return edits.of_arguments(given) if is_edit else None
+
+
 class Spoken:
     """Kinds of messages and statuses of calls, by the event that first tells of them."""
 
     def __init__(self):
-        self.kinds, self.calls = {}, {}
+        self.kinds, self.calls, self.edits = {}, {}, {}
 
     def read(self, path):
-        opened, decisions, asked, decided = {}, {}, {}, set()
+        opened, decisions, asked, decided, wanted = {}, {}, {}, set(), {}
         for number, event in events(path):
             kind, data = event.get("type"), table(event.get("data"))
             identity = text(event.get("id")) or (path, number)
@@ -427,10 +447,12 @@ class Spoken:
                 for place, request in enumerate(requests if isinstance(requests, list) else ()):
                     call = text(table(request).get("toolCallId"))
                     if call:
+                        wanted[call] = request.get("name"), request.get("arguments")
                         opened[call] = identity, place
                         self.calls.setdefault(opened[call], "pending")
             elif kind in ("tool.execution_start", "tool.user_requested", "subagent.started") and name not in opened:
                 opened[name] = identity
+                wanted[name] = data.get("toolName"), data.get("arguments")
                 self.calls.setdefault(identity, "pending")
             elif kind == "permission.requested":
                 asked[data.get("requestId")] = text(table(data.get("permissionRequest")).get("toolCallId"))
@@ -444,6 +466,8 @@ class Spoken:
                 key = opened.get(name, identity)
                 if self.calls.get(key, "pending") == "pending" or key in decided:
                     self.calls[key] = ended(data, decisions.get(name))
+                    if self.calls[key] == "ok":
+                        self.edits[key] = edited(data, wanted.get(name, (None, None)))
                     decided.discard(key)
 
     def read_chat(self, path, known):
@@ -486,7 +510,7 @@ def spoken(home):
             found.read_chat(path, known)
         if os.path.isfile(os.path.join(root, "session-store.db")):
             found.read_turns(os.path.join(root, "session-store.db"), known)
-    return rows.counted(found.kinds.values(), found.calls.values())
+    return rows.counted(found.kinds.values(), found.calls.values()) | edits.sums(found.edits.values())
 
 
 def total(home):

@@ -15,6 +15,7 @@ import os
 import re
 import sys
 
+import edits
 import lines
 import rows
 
@@ -210,6 +211,24 @@ def status(call):
     return "error" if call.get("name") == "run_shell_command" and failed else "ok"
 
 
+def edited(call):
+    """The lines that a call changed: as shown, else by its arguments."""
+    shown, given = call.get("resultDisplay"), call.get("args")
+    given = given if isinstance(given, dict) else {}
+    if call.get("name") == "run_shell_command":
+        return edits.of_command(given["command"]) if isinstance(given.get("command"), str) else None
+    if call.get("name") not in ("replace", "edit", "write_file"):
+        return None
+    shown = shown if isinstance(shown, dict) else {}
+    counts = shown.get("diffStat") if isinstance(shown.get("diffStat"), dict) else {}
+    added, removed = (counts.get("model_%s_lines" % what, counts.get("ai_%s_lines" % what)) for what in ("added", "removed"))
+    if added is not None and removed is not None:
+        return added + counts.get("user_added_lines", 0), removed + counts.get("user_removed_lines", 0)
+    if isinstance(shown.get("fileDiff"), str) and shown["fileDiff"]:
+        return edits.of_diff(shown["fileDiff"])
+    return edits.of_arguments(given) if call.get("name") != "write_file" else None
+
+
 def typed_alone(home, sessions):
     """Typed prompts whose session left no chat, in the form of messages."""
     for path in sorted(glob.glob(os.path.join(glob.escape(home), ".gemini/tmp/*/logs.json"))):
@@ -232,7 +251,7 @@ def total(home):
                 of_message = message.get("toolCalls")
                 for call in of_message if isinstance(of_message, list) else ():
                     if isinstance(call, dict):
-                        ended[session, call.get("id") or identity].append(status(call))
+                        ended[session, call.get("id") or identity].append((status(call), edited(call)))
     models = collections.defaultdict(collections.Counter)
     for identity, found in copies.items():
         told = [one for one in map(response, found) if one]
@@ -243,8 +262,8 @@ def total(home):
              "cache_write_1h_tokens", "output_tokens"]
     by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
     kinds = [kind(found[0]) for found in copies.values()] + [kind([entry]) for entry in typed_alone(home, sessions)]
-    calls = [next((one for one in reversed(told) if one != "pending"), "pending") for told in ended.values()]
-    return by_model | rows.counted(kinds, calls)
+    calls = [next((one for one in reversed(told) if one[0] != "pending"), ("pending", None)) for told in ended.values()]
+    return by_model | rows.counted(kinds, [how for how, _ in calls]) | edits.sums(edit for how, edit in calls if how == "ok")
 
 
 if __name__ == "__main__":

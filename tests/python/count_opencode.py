@@ -16,6 +16,7 @@ import sqlite3
 import sys
 import urllib.parse
 
+import edits
 import rows
 
 KINDS = ("input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens")
@@ -329,6 +330,22 @@ def status(part, is_aborted):
     return "interrupted" if is_aborted and state.get("status") == "running" else "pending"
 
 
+def edited(part):
+    """The lines that a call changed: of its files, its file or its diff, else by its arguments."""
+    state = child(part, "state")
+    meta, given, tool = child(state, "metadata") or child(state, "structured"), child(state, "input"), part.get("tool") or part.get("name")
+    files = [one for one in meta.get("files") or () if isinstance(one, dict)] if isinstance(meta.get("files"), list) else []
+    for told in (files, [child(meta, "filediff")]):
+        counts = [(number(one.get("additions")), number(one.get("deletions"))) for one in told]
+        if counts and all(None not in one for one in counts):
+            return edits.total((int(added), int(removed)) for added, removed in counts)
+    if isinstance(meta.get("diff"), str) and meta["diff"]:
+        return edits.of_diff(meta["diff"])
+    if tool in ("bash", "shell"):
+        return edits.of_command(given["command"]) if isinstance(given.get("command"), str) else None
+    return edits.of_arguments(given) if tool in ("edit", "multiedit", "patch", "apply_patch") else None
+
+
 def go_messages(connection):
     """Kinds of messages and statuses of calls of the Go program."""
     kinds, calls = [], {}
@@ -352,7 +369,7 @@ def go_messages(connection):
 
 def spoken(home, tasks=()):
     """Kinds of messages and statuses of calls. What a fork copied is its origin's; what Kilo Code moved here, its task's."""
-    owners, kinds, statuses = {}, list(home.kinds), list(home.statuses)
+    owners, kinds, statuses, changed = {}, list(home.kinds), list(home.statuses), []
     for session in sorted(home.sessions.values(), key=Session.order):
         before, compacted = None, False
         for name, (data, parts) in sorted(session.messages.items(), key=lambda item: moment(child(item[1][0], "time").get("created")) or 0):
@@ -373,9 +390,10 @@ def spoken(home, tasks=()):
             kinds.append(one)
             is_aborted = child(data, "error").get("name") == "MessageAbortedError"
             statuses += [status(part, is_aborted) for part in found if part.get("type") in ("tool", "tool-invocation")]
+            changed += [edited(part) for part in found if part.get("type") == "tool" and status(part, is_aborted) == "ok"]
             if data.get("role") == "shell":
                 statuses.append("ok")
-    return rows.counted(kinds, statuses)
+    return rows.counted(kinds, statuses) | edits.sums(changed)
 
 
 def databases(root, programs):

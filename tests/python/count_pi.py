@@ -16,6 +16,7 @@ import os
 import re
 import sys
 
+import edits
 import lines
 import rows
 
@@ -166,11 +167,23 @@ def ended(message):
     return "error" if message.get("isError") is True or number(details.get("exitCode")) else "ok"
 
 
+def changed(message, asked):
+    """The lines that a call changed which ended well."""
+    details = message.get("details") if isinstance(message.get("details"), dict) else {}
+    if isinstance(details.get("diff"), str) and details["diff"]:
+        return edits.of_diff(details["diff"])
+    tool, given = asked
+    command = given.get("command") or given.get("cmd") if isinstance(given, dict) else None
+    if tool in ("bash", "shell", "exec") and isinstance(command, str):
+        return edits.of_command(command)
+    return edits.of_arguments(given) if tool in ("edit", "edit_file", "apply_patch", "ast_edit", "notebook") else None
+
+
 class Calls:
     """Tool calls of all transcripts. A provider's ids are only unique within a reply."""
 
     def __init__(self):
-        self.ended = {}
+        self.ended, self.asked, self.lines = {}, {}, {}
 
     def add(self, key, message, opened):
         """Adds the calls of an entry; `opened` has the calls of its transcript by the provider's id."""
@@ -181,10 +194,13 @@ class Calls:
                     call = opened[block.get("id")] = key, place
                     is_stopped = message.get("stopReason") in ("aborted", "error")
                     self.ended.setdefault(call, "interrupted" if is_stopped else "pending")
+                    self.asked.setdefault(call, (block.get("name"), block.get("arguments")))
         elif message.get("role") == "toolResult":
             call = opened.get(message.get("toolCallId"), (key, "result"))
             if self.ended.get(call, "pending") == "pending":
                 self.ended[call] = ended(message)
+                if self.ended[call] == "ok":
+                    self.lines[call] = changed(message, self.asked.get(call, (message.get("toolName"), None)))
         elif message.get("role") in ("bashExecution", "pythonExecution"):
             stopped = message.get("cancelled") is True
             self.ended[key, "own"] = "interrupted" if stopped else "ok" if number(message.get("exitCode")) == 0 else "error"
@@ -226,7 +242,7 @@ def total(transcripts, billed=lambda message: True):
             if any(numbers.values()):
                 models[model or "null"].update({"responses": 1, **numbers})
     by_model = {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
-    return by_model | rows.counted(kinds.values(), tools.ended.values())
+    return by_model | rows.counted(kinds.values(), tools.ended.values()) | edits.sums(tools.lines.values())
 
 
 def below(sessions):

@@ -12,3 +12,14 @@ def counted(found, statuses, kinds=KINDS):
     assert set(statuses) <= set(STATUSES), statuses
     return {"messages": {kind: found[kind] for kind in kinds},
             "tool_calls": {status: statuses[status] for status in STATUSES}}
+
+
+def tally(column, values):
+    """Numbers of rows by the value of a text column; rows without one are left out."""
+    return {column: dict(collections.Counter(value for value in values if value is not None))}
+
+
+def measured(column, values):
+    """Number and sum of the values of a column of numbers."""
+    values = [value for value in values if value is not None]
+    return {column: {"count": len(values), "sum": round(sum(values))}}

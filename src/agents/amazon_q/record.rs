@@ -130,11 +130,15 @@ record! {
         output: TokenNumber = "output_tokens",
         cache_read: TokenNumber = "cache_read_input_tokens",
         cache_write: TokenNumber = "cache_write_input_tokens",
+        first_chunk: Object<Span<'a>> = "time_to_first_chunk",
     }
     ignores [
-        "time_to_first_chunk", "time_between_chunks", "user_prompt_length", "response_size", "chat_conversation_type",
+        "time_between_chunks", "user_prompt_length", "response_size", "chat_conversation_type",
         "tool_use_ids_and_names", "message_meta_tags", "context_usage_percentage", "total_tokens",
     ]
+
+    /// A time.
+    Span<'a> { seconds: Number = "secs", nanoseconds: Number = "nanos" }
 
     /// The model that the conversation goes on with.
     ModelInfo<'a> { id: Text<'a> = "model_id" }
@@ -144,4 +148,12 @@ record! {
 
     /// What a command's result says.
     CommandResult<'a> { exit_status: Number = "exit_status" }
+}
+
+impl Span<'_> {
+    /// Milliseconds.
+    pub(in crate::agents) fn milliseconds(&self) -> Option<i64> {
+        let whole = self.seconds.0.filter(|seconds| *seconds >= 0)?.checked_mul(1000)?;
+        whole.checked_add(self.nanoseconds.0.unwrap_or(0).max(0) / 1_000_000)
+    }
 }

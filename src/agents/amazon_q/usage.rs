@@ -1,6 +1,6 @@
 //! Billed requests. Neither program stores tokens; Kiro has fields for them, which were null wherever they were seen.
 
-use super::record::Request;
+use super::record::{Request, Span};
 use crate::tables::{UsageGrain, UsageRow};
 
 /// The row of a request, without session, message and turn.
@@ -15,6 +15,7 @@ pub(super) fn usage_row<'r>(request: &'r Request<'_>, response: &'r str) -> Usag
         output_tokens: request.output.0,
         request_id: request.id.get(),
         duration_ms: duration.filter(|ms| *ms >= 0),
+        time_to_first_token_ms: request.first_chunk.0.as_ref().and_then(Span::milliseconds),
         ..blank(response, UsageGrain::Response)
     }
 }

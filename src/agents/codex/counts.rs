@@ -126,6 +126,10 @@ pub(super) struct Billed {
     pub(super) source_line: Option<i64>,
     pub(super) copies: i64,
     pub(super) weak: bool,
+    /// True if no other response of its turn came before it.
+    pub(super) is_first: bool,
+    /// Time of the turn up to its first token. Milliseconds.
+    pub(super) first_token_ms: Option<i64>,
     /// True if it comes from running totals, which a record of the response itself outdoes.
     pub(super) is_from_totals: bool,
     /// True if the message that it became is still to come: until about 0.60 the count stands before it.
@@ -155,6 +159,7 @@ impl Billed {
             service_tier: self.service_tier.as_deref(),
             reasoning_effort: self.effort.as_deref(),
             context_window: self.context_window,
+            time_to_first_token_ms: self.first_token_ms,
             copies: self.copies,
             source_line: self.source_line,
             ..UsageRow::default()

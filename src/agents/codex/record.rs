@@ -135,6 +135,7 @@ record! {
         exit_code: Number = "exit_code",
         duration: Raw<'a> = "duration",
         duration_ms: Number = "duration_ms",
+        first_token: Number = "time_to_first_token_ms",
         status: Text<'a> = "status",
         success: Raw<'a> = "success",
         changes: Raw<'a> = "changes",

@@ -97,6 +97,10 @@ pub(super) struct Rollout<'o, 'a> {
     totals: Totals,
     /// The last billed response.
     billed: Option<Billed>,
+    /// The first billed response of the turn, until the turn ends, with the limits after it.
+    first: Option<(Billed, Limits)>,
+    /// True from the start of a turn until its first response is billed.
+    awaits_first: bool,
     /// Web searches since the last billed response. Count.
     web_searches: i64,
     /// True if counts stand before the reply that they are of; none until the turn's first count tells.
@@ -198,6 +202,8 @@ impl<'o, 'a> Rollout<'o, 'a> {
             calls: Calls::default(),
             totals: Totals::default(),
             billed: None,
+            first: None,
+            awaits_first: false,
             web_searches: 0,
             counts_come_first: None,
             turn_has_records: false,
@@ -384,6 +390,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         self.flush_prompt()?;
         if self.lineage.origin().is_some() {
             self.flush_billed()?;
+            self.flush_first()?;
             self.has_copies = true;
             let copies = std::mem::take(&mut self.unclear);
             if let Some(first) = copies.first() {
@@ -400,6 +407,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     pub(super) fn finish(mut self) -> Result<(), Reject> {
         self.settle()?;
         self.flush_billed()?;
+        self.flush_first()?;
         self.drain_calls()?;
         if !self.has_rows {
             self.out.discard_session();

@@ -1,5 +1,7 @@
 //! The conversations of one file: the main one, and those of the subagents, each a session of its own.
 
+use std::rc::Rc;
+
 use super::record::Subagent;
 use super::transcript::{Spot, Transcript};
 use super::{AGENT, child_session};
@@ -7,7 +9,15 @@ use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject, session_key};
 use crate::tables::SessionKind;
 
+/// What the person asked the model calls to be made with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) model: Option<Rc<str>>,
+    pub(super) effort: Option<Rc<str>>,
+}
+
 /// One conversation.
+#[derive(Default)]
 pub(super) struct Thread {
     pub(super) session: String,
     /// The session that started it; none for the main one.
@@ -21,6 +31,7 @@ pub(super) struct Thread {
     pub(super) seq: i64,
     pub(super) turn: Option<i64>,
     pub(super) model: Option<String>,
+    pub(super) settings: Settings,
     pub(super) cwd: Option<String>,
     pub(super) branch: Option<String>,
     /// The message before the next one.
@@ -33,23 +44,7 @@ pub(super) struct Thread {
 
 impl Thread {
     pub(super) fn main(session: &str) -> Self {
-        Self {
-            session: session.to_owned(),
-            parent: None,
-            title: None,
-            agent_type: None,
-            agent: None,
-            call: None,
-            seq: 0,
-            turn: None,
-            model: None,
-            cwd: None,
-            branch: None,
-            last_message: None,
-            reply: None,
-            first_moment: None,
-            has_rows: false,
-        }
+        Self { session: session.to_owned(), ..Self::default() }
     }
 
     /// Takes the next place in the session.
@@ -126,11 +121,10 @@ impl Transcript<'_, '_> {
         if thread.parent.is_none() {
             return;
         }
-        let owned = |text: Option<&str>| text.map(str::to_owned);
         thread.parent = parent.filter(|parent| *parent != thread.session).or(thread.parent.take());
-        thread.title = owned(told.title.get()).or(thread.title.take());
-        thread.agent_type = owned(told.name.get()).or(thread.agent_type.take());
-        thread.call = owned(call).or(thread.call.take());
+        thread.title = told.title.owned().or(thread.title.take());
+        thread.agent_type = told.name.owned().or(thread.agent_type.take());
+        thread.call = call.map(str::to_owned).or(thread.call.take());
         keep_earlier(&mut thread.first_moment, spot.timestamp);
     }
 

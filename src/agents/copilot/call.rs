@@ -1,10 +1,14 @@
 //! One model call as billed, from whichever record.
 
+use super::agents::Settings;
 use super::metrics::Numbers;
 use crate::tables::{UsageGrain, UsageRow};
 
+/// A unit costs a cent.
+const CREDITS_PER_DOLLAR: f64 = 100.0;
+
 /// One model call, or the total of several.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Call {
     pub(super) thread: usize,
     pub(super) response: String,
@@ -19,6 +23,8 @@ pub(super) struct Call {
     pub(super) has_long_cache: bool,
     pub(super) cost: Option<f64>,
     pub(super) duration_ms: Option<i64>,
+    pub(super) first_token_ms: Option<i64>,
+    pub(super) settings: Settings,
     pub(super) finish: Option<String>,
     pub(super) is_partial: bool,
     pub(super) grain: UsageGrain,
@@ -29,26 +35,7 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) fn new(thread: usize, response: &str) -> Self {
-        Self {
-            thread,
-            response: response.to_owned(),
-            message_id: None,
-            request: None,
-            seq: 0,
-            turn: None,
-            timestamp: None,
-            line: 0,
-            model: None,
-            numbers: Numbers::default(),
-            has_long_cache: false,
-            cost: None,
-            duration_ms: None,
-            finish: None,
-            is_partial: false,
-            grain: UsageGrain::Response,
-            weak: false,
-            is_named: false,
-        }
+        Self { thread, response: response.to_owned(), ..Self::default() }
     }
 
     pub(super) fn row<'r>(&'r self, session: &'r str) -> UsageRow<'r> {
@@ -71,6 +58,10 @@ impl Call {
             reasoning_tokens: self.numbers.reasoning,
             cost_usd: self.cost,
             duration_ms: self.duration_ms,
+            time_to_first_token_ms: self.first_token_ms,
+            credits: self.cost.map(|usd| (usd * CREDITS_PER_DOLLAR * 1e9).round() / 1e9),
+            requested_model: self.settings.model.as_deref(),
+            reasoning_effort: self.settings.effort.as_deref(),
             stop_reason: self.finish.as_deref(),
             grain: self.grain,
             is_partial: self.is_partial,

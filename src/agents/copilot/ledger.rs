@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::agents::Settings;
 use super::call::Call;
 use super::metrics::{Counters, Numbers, Total};
 use super::record::{Billed, CompactionTokens, Shutdown, UsageRecord};
@@ -72,6 +73,8 @@ struct LastLeg {
     /// Replies of which only themselves tell.
     untold: usize,
     compactions: Vec<String>,
+    /// Settings of its calls, if all have the same.
+    settings: Settings,
 }
 
 impl Ledger {
@@ -239,6 +242,13 @@ fn share(replies: &mut [Call], cost: f64) {
 /// see [`crate::extract::Sink::yields_to`].
 type Finer = (u64, Option<i64>);
 
+/// Returns the settings of calls, if all of them have the same.
+fn settings_of(calls: &[Call]) -> Settings {
+    let first = calls.first().map(|call| &call.settings);
+    let all = first.filter(|first| calls.iter().all(|call| call.settings == **first));
+    all.cloned().unwrap_or_default()
+}
+
 fn cost_of(billed: &Object<Billed<'_>>) -> Option<f64> {
     dollars(billed.0.as_ref().and_then(|billed| billed.nano.0))
 }
@@ -280,6 +290,7 @@ impl Transcript<'_, '_> {
             has_long_cache: usage.cache_seconds.0.is_some_and(|seconds| seconds > SHORT_CACHE),
             cost: cost_of(&usage.billed),
             duration_ms: usage.duration.0.filter(|ms| *ms >= 0),
+            settings: self.threads.get(thread).map(|thread| thread.settings.clone()).unwrap_or_default(),
             finish: usage.finish.owned(),
             weak: thread == 0 && source.is_some_and(|source| source != self.session),
             is_named: usage.api_call.get().is_some(),
@@ -311,6 +322,7 @@ impl Transcript<'_, '_> {
             }
         }
         let stored = self.stored(last);
+        let settings = settings_of(&replies);
         let untold_before = self.ledger.untold.len();
         for call in &replies {
             let Some(output) = call.numbers.output else { continue };
@@ -339,7 +351,7 @@ impl Transcript<'_, '_> {
         }
         let compactions = compactions.into_iter().map(|call| call.response).collect();
         let untold = self.ledger.untold.len() - untold_before;
-        self.ledger.last_leg = Some(LastLeg { has_records, untold, compactions });
+        self.ledger.last_leg = Some(LastLeg { has_records, untold, compactions, settings });
         Ok(())
     }
 
@@ -385,9 +397,10 @@ impl Transcript<'_, '_> {
             }
             // The lake may still have a record that the transcript dropped.
             let records = std::mem::take(&mut self.ledger.unrecorded);
-            return self.push_totals(spot, timestamp, rest, false, &records);
+            return self.push_totals(spot, timestamp, rest, false, &records, last.settings);
         }
         let may_count_compactions = !totals.is_empty() && self.ledger.version >= Some(COUNTS_COMPACTIONS);
+        let settings = last.settings;
         let is_partial = !last.compactions.is_empty() && self.ledger.version >= Some(COMPACTION_RESETS);
         let own = if totals.is_empty() || is_partial { 0 } else { last.untold };
         let mut told = self.ledger.told_by(&mut totals, own);
@@ -397,7 +410,7 @@ impl Transcript<'_, '_> {
         for response in told {
             self.claim_told(&response);
         }
-        self.push_totals(spot, timestamp, totals, is_partial, &[])
+        self.push_totals(spot, timestamp, totals, is_partial, &[], settings)
     }
 
     fn push_totals(
@@ -407,7 +420,10 @@ impl Transcript<'_, '_> {
         totals: Vec<Total>,
         is_partial: bool,
         finer: &[Finer],
+        settings: Settings,
     ) -> Result<(), Reject> {
+        // What several models were asked with is not known.
+        let settings = if totals.len() == 1 { settings } else { Settings::default() };
         for total in totals {
             self.ledger.told.entry(total.model.clone()).or_default().add(&total.counters);
             let response = format!("shutdown:{}:{}", spot.id, total.model);
@@ -418,6 +434,7 @@ impl Transcript<'_, '_> {
                 timestamp,
                 is_partial,
                 grain: UsageGrain::Session,
+                settings: settings.clone(),
                 ..self.call_at(0, spot, &response)
             };
             self.push_call(&call, self.stored(timestamp).into_iter().chain(finer.iter().copied()))?;

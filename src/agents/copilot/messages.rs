@@ -82,12 +82,14 @@ impl Transcript<'_, '_> {
             text.push_str(more.get().unwrap_or_default());
         }
         let (message_id, seq, turn, model) = (reply.id.clone(), reply.seq, reply.turn, reply.model.clone());
+        let settings = state.settings.clone();
         for request in message.requests.0.iter().filter_map(|request| request.0.as_ref()) {
             self.open_requested(thread, spot, request, &message_id, response);
         }
         let (timestamp, line, is_named) = (spot.timestamp, spot.line, message.api_call.get().is_some());
         let request = message.request.owned();
-        let call = Call { seq, turn, timestamp, line, model, request, is_named, ..Call::new(thread, response) };
+        let call =
+            Call { seq, turn, timestamp, line, model, settings, request, is_named, ..Call::new(thread, response) };
         self.ledger.note_reply(&call, &message_id, message.output);
         Ok(())
     }

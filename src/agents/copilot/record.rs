@@ -19,11 +19,12 @@ record! {
         session: Text<'a> = "sessionId",
         version: Text<'a> = "copilotVersion",
         model: Text<'a> = "selectedModel",
+        effort: Text<'a> = "reasoningEffort",
         context: Object<Context<'a>> = "context",
         spawned_by: Text<'a> = "detachedFromSpawningParentSessionId",
     }
     ignores [
-        "version", "producer", "startTime", "resumeTime", "eventCount", "eventsFileSizeBytes", "reasoningEffort",
+        "version", "producer", "startTime", "resumeTime", "eventCount", "eventsFileSizeBytes",
         "reasoningSummary", "verbosity", "contextTier", "autoTier", "alreadyInUse", "remoteSteerable", "sessionLimits",
         "sessionWasActive", "continuePendingWork", "githubMcpToolConfig",
     ]
@@ -37,7 +38,11 @@ record! {
     }
 
     /// `session.model_change` and `session.auto_mode_resolved`.
-    Model<'a> { model: Text<'a> = "newModel" | "chosenModel" }
+    Model<'a> {
+        selected: Text<'a> = "newModel",
+        chosen: Text<'a> = "chosenModel",
+        effort: Text<'a> = "reasoningEffort",
+    }
 
     /// `user.message`.
     UserMessage<'a> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::agents::Thread;
+use super::agents::{Settings, Thread};
 use super::calls::Calls;
 use super::ledger::Ledger;
 use super::messages::Asked;
@@ -250,7 +250,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             self.note_context(context);
         }
         if let Some(model) = start.model.get() {
-            self.set_model(0, model);
+            self.select_model(0, model, start.effort.get());
         }
         Ok(())
     }
@@ -272,8 +272,19 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     fn note_model(&mut self, spot: &Spot<'_>, model: &Model<'_>) {
         let thread = self.thread_of(spot.agent, None);
-        if let Some(model) = model.model.get() {
-            self.set_model(thread, model);
+        if let Some(selected) = model.selected.get() {
+            self.select_model(thread, selected, model.effort.get());
+        }
+        if let Some(chosen) = model.chosen.get() {
+            self.set_model(thread, chosen);
+        }
+    }
+
+    /// The person selects a model, or the router `auto`, and an effort.
+    fn select_model(&mut self, thread: usize, model: &str, effort: Option<&str>) {
+        self.set_model(thread, model);
+        if let Some(thread) = self.threads.get_mut(thread) {
+            thread.settings = Settings { model: Some(model.into()), effort: effort.map(Into::into) };
         }
     }
 

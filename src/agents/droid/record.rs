@@ -1,7 +1,7 @@
 //! The shapes of Droid's records: session files of 2025-10 and later, and the settings next to them.
 
 use super::content::{Content, Told};
-use crate::source::records::{List, Moment, Number, Object, Raw, Text, TokenNumber, record};
+use crate::source::records::{Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
     /// One line of a session.
@@ -71,6 +71,7 @@ record! {
         active_ms: Number = "assistantActiveTimeMs",
         usage: Object<TokenUsage<'a>> = "tokenUsage",
         tags: List<Object<Tag<'a>>> = "tags",
+        effort: Text<'a> = "reasoningEffort",
     }
 
     /// The model that the router chose.
@@ -83,6 +84,7 @@ record! {
         cache_write: TokenNumber = "cacheCreationTokens",
         cache_read: TokenNumber = "cacheReadTokens",
         thinking: TokenNumber = "thinkingTokens",
+        credits: Fraction = "factoryCredits",
     }
 
     /// What a session is marked with.

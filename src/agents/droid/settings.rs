@@ -28,6 +28,10 @@ pub(super) struct Companion {
     /// Time that the model worked. Milliseconds.
     pub(super) active_ms: Option<i64>,
     pub(super) total: Option<Total>,
+    pub(super) effort: Option<String>,
+    /// The router that was asked for a model.
+    pub(super) router: Option<String>,
+    pub(super) credits: Option<f64>,
 }
 
 /// Tokens of a whole session; each is null when it is not recorded.
@@ -79,16 +83,23 @@ impl Companion {
             calling_call: of_tags(|tag| tag.calling_call.owned()),
             active_ms: settings.active_ms.0.filter(|ms| *ms >= 0),
             total: settings.usage.0.as_ref().and_then(Total::of),
+            effort: settings.effort.owned(),
+            router: settings.model.owned().filter(|_| is_routed(settings)),
+            credits: settings.usage.0.as_ref().and_then(|usage| usage.credits.0),
         }
     }
+}
+
+/// True if a router chose the model.
+fn is_routed(settings: &Settings<'_>) -> bool {
+    let routed_to = settings.routed_to.0.as_ref().and_then(|routed| routed.model.get());
+    routed_to.is_some() && settings.model.get().is_some_and(|model| model.contains("router"))
 }
 
 /// The router is no model; what it chose is.
 fn model_of<'s>(settings: &'s Settings<'_>) -> Option<&'s str> {
     let routed_to = settings.routed_to.0.as_ref().and_then(|routed| routed.model.get());
-    let is_router = |model: &&str| model.contains("router");
-    let chosen = settings.model.get();
-    chosen.filter(|model| routed_to.is_none() || !is_router(model)).or(routed_to).map(model_name)
+    settings.model.get().filter(|_| !is_routed(settings)).or(routed_to).map(model_name)
 }
 
 /// `generic-chat-completion-api` is a way of asking, not somebody who sells.

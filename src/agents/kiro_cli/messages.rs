@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::content::{plain, text_or_blocks};
 use super::record::{Description, Folder, Line, Payload};
+use super::state::credits;
 use super::{SUBAGENT, description, session_folder};
 use crate::agents::amazon_q::{blank_usage, call};
 use crate::agents::kit::calls::{Call, Outcome};
@@ -182,10 +183,12 @@ impl Messages<'_, '_> {
         }
         let message = self.thread.last_reply().map(str::to_owned);
         let model = payload.model.owned().or_else(|| self.model.clone());
+        let charged = payload.charged.0.iter().filter_map(|charged| charged.0.as_ref());
         let row = UsageRow {
             message_id: message.as_deref(),
             turn: self.thread.turn,
             model: model.as_deref(),
+            credits: credits(charged.map(|charged| (&charged.unit, charged.usage))),
             ..blank_usage(&id, UsageGrain::Turn)
         };
         self.thread.bill(at, row, self.thread.last_seq(), self.out)

@@ -1,6 +1,6 @@
 //! Shapes of what the second and third engine write.
 
-use crate::source::records::{List, Moment, Object, Raw, Text, record};
+use crate::source::records::{Fraction, List, Moment, Object, Raw, Text, record};
 
 record! {
     /// A line of the second engine: what happened.
@@ -60,7 +60,11 @@ record! {
         turn: Text<'a> = "turnId" | "promptTurnId",
         option: Raw<'a> = "selectedOption",
         subagent: Text<'a> = "subExecutionId" | "executionId",
+        charged: List<Object<Charged<'a>>> = "promptTurnSummaries",
     }
+
+    /// What was charged for a turn.
+    Charged<'a> { usage: Fraction = "usage", unit: Text<'a> = "unit" }
 
     /// What describes a session of the third engine.
     Description<'a> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::agents::amazon_q::blank_usage;
 use crate::agents::kit::thread::{Position, Thread};
 use crate::extract::{Facts, Kind, Reject, Sink};
-use crate::source::records::{List, Moment, Number, Object, Text, TokenNumber, record};
+use crate::source::records::{Fraction, List, Moment, Number, Object, Text, TokenNumber, record};
 use crate::source::{Source, repair};
 use crate::tables::{UsageGrain, UsageRow};
 
@@ -43,7 +43,11 @@ record! {
         messages: List<Text<'a>> = "message_ids",
         model: Text<'a> = "model",
         duration: Object<Duration<'a>> = "turn_duration",
+        metered: List<Object<Metered<'a>>> = "metering_usage",
     }
+
+    /// What was charged for a turn.
+    Metered<'a> { value: Fraction = "value", unit: Text<'a> = "unit" }
 
     /// How long a turn took.
     Duration<'a> { seconds: Number = "secs", nanoseconds: Number = "nanos" }
@@ -70,6 +74,7 @@ struct NotedTurn {
     messages: Vec<String>,
     model: Option<String>,
     duration_ms: Option<i64>,
+    credits: Option<f64>,
 }
 
 impl NotedTurn {
@@ -99,6 +104,13 @@ impl State {
             messages: turn.messages.0.iter().filter_map(own).collect(),
             model: own(&turn.model).or_else(|| model.clone()),
             duration_ms: turn.duration.0.as_ref().and_then(milliseconds),
+            credits: credits(
+                turn.metered
+                    .0
+                    .iter()
+                    .filter_map(|metered| metered.0.as_ref())
+                    .map(|metered| (&metered.unit, metered.value)),
+            ),
         };
         let turns: Vec<NotedTurn> = turns.into_iter().map(|turn| noted(turn.0.unwrap_or_default())).collect();
         let mut turn_of = HashMap::new();
@@ -161,12 +173,19 @@ impl State {
                 input_tokens: turn.input,
                 output_tokens: turn.output,
                 duration_ms: turn.duration_ms,
+                credits: turn.credits,
                 ..blank_usage(&id, UsageGrain::Turn)
             };
             thread.bill(&Position::default(), row, place, out)?;
         }
         Ok(())
     }
+}
+
+/// Returns the sum of what was charged in credits.
+pub(super) fn credits<'t>(charged: impl Iterator<Item = (&'t Text<'t>, Fraction)>) -> Option<f64> {
+    let credits = charged.filter(|(unit, _)| unit.get().is_some_and(|unit| unit.starts_with("credit")));
+    credits.filter_map(|(_, Fraction(value))| value).reduce(|sum, value| sum + value)
 }
 
 fn milliseconds(duration: &Duration<'_>) -> Option<i64> {

@@ -179,6 +179,7 @@ impl<'o, 'a> Events<'o, 'a> {
                 cost: event.cost.0,
                 duration_ms: between(timestamp, ended),
                 stop_reason: event.finish.get(),
+                effort: event.model.0.as_ref().and_then(|model| model.variant.get()),
                 is_partial: false,
                 grain: UsageGrain::Response,
             },

@@ -225,6 +225,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
                     cost: Some(cost),
                     duration_ms: None,
                     stop_reason: None,
+                    effort: None,
                     is_partial: false,
                     grain: UsageGrain::Session,
                 },

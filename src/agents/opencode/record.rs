@@ -47,6 +47,7 @@ record! {
         model: Object<Model<'a>> = "model",
         agent: Text<'a> = "agent",
         mode: Text<'a> = "mode",
+        variant: Text<'a> = "variant",
         path: Object<Place<'a>> = "path",
         summary: Raw<'a> = "summary",
         cost: Usd = "cost",
@@ -55,7 +56,7 @@ record! {
         metadata: Object<Metadata<'a>> = "metadata",
         parts: Raw<'a> = "parts",
     }
-    ignores ["id", "sessionID", "variant", "system", "tools", "format", "structured", "title", "fallbackModels"]
+    ignores ["id", "sessionID", "system", "tools", "format", "structured", "title", "fallbackModels"]
 
     /// What the messages of the first versions say apart from their parts.
     Metadata<'a> {
@@ -76,7 +77,11 @@ record! {
     }
 
     /// A model as the person's messages name it.
-    Model<'a> { id: Text<'a> = "modelID" | "id", provider: Text<'a> = "providerID" }
+    Model<'a> {
+        id: Text<'a> = "modelID" | "id",
+        provider: Text<'a> = "providerID",
+        variant: Text<'a> = "variant",
+    }
 
     /// Where a message was written.
     Place<'a> { cwd: Text<'a> = "cwd" }

@@ -79,6 +79,7 @@ pub(super) struct Response<'s> {
     /// Milliseconds.
     pub(super) duration_ms: Option<i64>,
     pub(super) stop_reason: Option<&'s str>,
+    pub(super) effort: Option<&'s str>,
     /// True if only the last of several calls was counted.
     pub(super) is_partial: bool,
     /// What it stands for: `response` or `session`.
@@ -311,6 +312,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             reasoning_tokens: reasoning,
             cost_usd: response.cost,
             duration_ms: response.duration_ms,
+            reasoning_effort: response.effort,
             stop_reason: response.stop_reason,
             grain: response.grain,
             is_partial: response.is_partial,

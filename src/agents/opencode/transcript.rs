@@ -10,7 +10,7 @@ use super::record::{self, Failure, Message, Part, Tokens};
 use super::rows::{Known, Response, Rows, Said};
 use super::tokens::{Billed, Counter};
 use super::tools::{Call, answer_end, between};
-use crate::agents::torn::Torn;
+use crate::agents::document::Torn;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::Text;
 use crate::source::repair;
@@ -52,6 +52,8 @@ struct Open {
     model: Option<String>,
     /// What the agent may do: the person's choice.
     agent: Option<String>,
+    /// Effort asked for.
+    effort: Option<String>,
     parent: Option<String>,
     /// Microseconds since 1970.
     created: Option<i64>,
@@ -79,8 +81,16 @@ struct Open {
     /// Calls of the API call that is read.
     calls: Vec<Call>,
     call_ids: Vec<String>,
-    /// Failed attempts: part, when, what it says.
-    retries: Vec<(String, Option<i64>, Option<String>, Option<ErrorType>)>,
+    retries: Vec<Retry>,
+}
+
+/// A failed attempt.
+struct Retry {
+    part: String,
+    /// Microseconds since 1970.
+    at: Option<i64>,
+    text: Option<String>,
+    kind: Option<ErrorType>,
 }
 
 /// An API call of a message.
@@ -184,6 +194,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let cost = message.cost.0.or_else(|| first?.cost.0);
         let finished = Finished::of(completed, tokens, cost).filter(|_| is_assistant);
         let traits = Traits { role, created, provider, model, finished };
+        let agent = message.agent.get().or(message.mode.get()).filter(|_| !traits.is_moved());
         let (provider, model) = if traits.is_moved() { (None, None) } else { (provider, model) };
         let identity = self.rows.identity(id, traits, false);
         let place = message.path.0.as_ref().or_else(|| first?.path.0.as_ref());
@@ -202,7 +213,8 @@ impl<'o, 'a> Transcript<'o, 'a> {
             is_aborted: error.as_ref().is_some_and(|(name, ..)| name == ABORTED),
             provider: provider.map(str::to_owned),
             model: model.map(str::to_owned),
-            agent: message.agent.get().or(message.mode.get()).map(str::to_owned),
+            agent: agent.map(str::to_owned),
+            effort: message.variant.get().map(str::to_owned),
             parent: message.parent.owned(),
             created,
             completed,
@@ -254,8 +266,12 @@ impl<'o, 'a> Transcript<'o, 'a> {
             "step-finish" => return self.step(id, part),
             "retry" => {
                 let error = part.error.0.as_ref();
-                let (text, kind) = (error.and_then(|error| error.text()).map(str::to_owned), error.map(Failure::kind));
-                open.retries.push((id.to_owned(), times.and_then(|times| times.created.0), text, kind));
+                open.retries.push(Retry {
+                    part: id.to_owned(),
+                    at: times.and_then(|times| times.created.0),
+                    text: error.and_then(|error| error.text()).map(str::to_owned),
+                    kind: error.map(Failure::kind),
+                });
             }
             "compaction" => {
                 open.is_compaction = true;
@@ -414,13 +430,13 @@ impl<'o, 'a> Transcript<'o, 'a> {
 
     fn push_retries(&mut self, open: &Open) -> Result<(), Reject> {
         let identity = &open.identity;
-        for (number, (part, timestamp, text, kind)) in open.retries.iter().enumerate() {
+        for (number, Retry { part, at, text, kind }) in open.retries.iter().enumerate() {
             let retry = Identity::of_row(format!("{}#retry-{number}", identity.id()), identity);
             let seq = self.rows.seq();
             let said = Said {
                 seq,
                 parent: Some(identity.id()),
-                timestamp: timestamp.or(open.created),
+                timestamp: at.or(open.created),
                 role: Role::System,
                 kind: MessageKind::ApiError,
                 text: text.as_deref(),
@@ -480,6 +496,7 @@ impl Open {
             cost: step.cost,
             duration_ms: between(self.created, step.ended).filter(|_| self.steps.len() <= 1 && self.begun_steps <= 1),
             stop_reason: step.reason.as_deref(),
+            effort: self.effort.as_deref(),
             is_partial: false,
             grain: UsageGrain::Response,
         }

@@ -65,10 +65,11 @@ record! {
         summary: Text<'a> = "summary",
         idempotency_key: Text<'a> = "idempotencyKey",
         duration: Fraction = "duration",
+        first_token: Fraction = "ttft",
     }
     ignores [
         "truncated", "fullOutputPath", "customType", "display", "fromId", "tokensBefore", "attribution", "providerPayload",
-        "sections", "toolsAdded", "tools", "errorStatus", "errorId", "errorCode", "ttft", "meta", "files", "synthetic",
+        "sections", "toolsAdded", "tools", "errorStatus", "errorId", "errorCode", "meta", "files", "synthetic",
         "openclawMessageMeta", "openclawDeliveryMirror", "__openclaw", "senderIsOwner", "provenance", "steering", "attachments",
         "diagnostics", "stopSequence", "disabledFeatures", "addedToolNames", "useless", "prunedAt", "rawStopReason",
     ]

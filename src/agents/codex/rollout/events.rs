@@ -47,6 +47,8 @@ impl Rollout<'_, '_> {
             }
             "task_started" | "turn_started" => {
                 self.flush_turn()?;
+                self.flush_first()?;
+                self.awaits_first = true;
                 return self.begin_turn(event.turn.get());
             }
             "thread_settings_applied" => {
@@ -119,6 +121,7 @@ impl Rollout<'_, '_> {
         if let Some(message) = error {
             self.take_error(spot, Some(&message), event.error.json())?;
         }
+        self.take_first_token(event.first_token.0)?;
         let Some(duration_ms) = event.duration_ms.0 else { return Ok(()) };
         let id =
             self.ids.of(self.lineage.namespace(&self.session), None, &["end", event.turn.get().unwrap_or_default()]);

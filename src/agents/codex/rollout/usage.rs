@@ -123,6 +123,8 @@ impl Rollout<'_, '_> {
             context_window: self.context_window,
             web_searches: std::mem::take(&mut self.web_searches),
             numbers,
+            is_first: std::mem::take(&mut self.awaits_first),
+            first_token_ms: None,
             source_line: i64::try_from(spot.number).ok(),
             copies: 0,
             weak: self.lineage.is_unclear(),
@@ -160,7 +162,33 @@ impl Rollout<'_, '_> {
     /// Emits the last billed response.
     pub(super) fn flush_billed(&mut self) -> Result<(), Reject> {
         let limits = std::mem::take(&mut self.limits);
-        let Some(billed) = self.billed.take() else { return Ok(()) };
+        match self.billed.take() {
+            Some(billed) if billed.is_first && billed.first_token_ms.is_none() => {
+                self.flush_first()?;
+                self.first = Some((billed, limits));
+                Ok(())
+            }
+            Some(billed) => self.push_billed(&billed, &limits),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes when the turn's first token came.
+    pub(super) fn take_first_token(&mut self, ms: Option<i64>) -> Result<(), Reject> {
+        let first = self.first.as_mut().map(|(billed, _)| billed);
+        if let Some(billed) = first.or(self.billed.as_mut().filter(|billed| billed.is_first)) {
+            billed.first_token_ms = ms;
+        }
+        self.flush_first()
+    }
+
+    /// Emits the first billed response of the turn.
+    pub(super) fn flush_first(&mut self) -> Result<(), Reject> {
+        let first = self.first.take();
+        first.map_or(Ok(()), |(billed, limits)| self.push_billed(&billed, &limits))
+    }
+
+    fn push_billed(&mut self, billed: &Billed, limits: &Limits) -> Result<(), Reject> {
         let row = limits.fill(billed.row(&self.session, self.provider.as_deref()));
         self.out.usage(row, billed.seq, billed.weak)?;
         self.note_unclear(Kind::Response, &billed.response_id, billed.weak);

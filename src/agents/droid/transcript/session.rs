@@ -73,6 +73,9 @@ impl Transcript<'_, '_> {
             model,
             provider: self.companion.provider.as_deref(),
             duration_ms: self.companion.active_ms,
+            reasoning_effort: self.companion.effort.as_deref(),
+            requested_model: self.companion.router.as_deref(),
+            credits: self.companion.credits,
             ..total.row(&id)
         };
         self.thread.bill(&Position::new(&id, None), row, seq, self.out)?;

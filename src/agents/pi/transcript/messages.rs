@@ -159,6 +159,7 @@ impl Transcript<'_, '_> {
             reasoning_effort: self.thinking_level.as_deref(),
             provider: provider.or(self.model[0].as_deref().filter(|_| message.model.get().is_none())),
             duration_ms: whole_ms(message.duration),
+            time_to_first_token_ms: whole_ms(message.first_token),
             stop_reason,
             is_partial: matches!(stop_reason, Some("aborted" | "error")),
             ..billed.row(response, self.thread.turn)
