@@ -147,7 +147,7 @@ paired as (
 figures as (
   select
     b.*,
-    cast(b.sessions as double) as n,
+    cast(nullif(b.sessions, 0) as double) as n,
     case when b.measure like '%_share' then cast(b.part as double) / nullif(b.whole, 0) else b.total / nullif(b.sessions, 0) end
       as figure,
     -- Standard error of the mean over sessions.
