@@ -94,23 +94,24 @@ by_session as (
   where t.model = t.other_model and t.effort = t.other_effort
   group by t.machine, t.agent, t.session_id, t.version, t.monday, t.week, t.model, t.effort
 ),
--- Means are over the sessions' values, in whole units of 1 / scale; shares are of all calls or turns.
+-- Means are over the sessions' values, in whole units of 1 / scale; shares are of all calls or turns. Numbers with an
+-- exponent are doubles on every engine: some compute the others in decimals.
 measured as (
   select agent, version, monday, week, model, effort, 'usd_per_turn' as measure, 1e6 as scale,
     round(micros / nullif(exact_turns, 0)) as value, 0 as part, 0 as whole
   from by_session
   union all
-  select agent, version, monday, week, model, effort, 'tokens_per_turn', 0.01, round(tokens * 0.01 / nullif(exact_turns, 0)), 0, 0
+  select agent, version, monday, week, model, effort, 'tokens_per_turn', 1e-2, round(tokens * 1e-2 / nullif(exact_turns, 0)), 0, 0
   from by_session
   union all
-  select agent, version, monday, week, model, effort, 'calls_per_turn', 100, round(calls * 100.0 / turns), 0, 0
+  select agent, version, monday, week, model, effort, 'calls_per_turn', 1e2, round(calls * 1e2 / turns), 0, 0
   from by_session
   union all
-  select agent, version, monday, week, model, effort, 'failed_share', 1, cast(null as double), failed, calls
+  select agent, version, monday, week, model, effort, 'failed_share', 1e0, cast(null as double), failed, calls
   from by_session
   where calls > 0
   union all
-  select agent, version, monday, week, model, effort, 'aborted_share', 1, cast(null as double), aborted, turns
+  select agent, version, monday, week, model, effort, 'aborted_share', 1e0, cast(null as double), aborted, turns
   from by_session
 ),
 sums as (
@@ -146,7 +147,7 @@ paired as (
 figures as (
   select
     b.*,
-    cast(b.sessions as double) as n,
+    cast(nullif(b.sessions, 0) as double) as n,
     case when b.measure like '%_share' then cast(b.part as double) / nullif(b.whole, 0) else b.total / nullif(b.sessions, 0) end
       as figure,
     -- Standard error of the mean over sessions.
