@@ -56,11 +56,13 @@ fn page(bench: &Bench, arguments: &[&str]) -> Page {
     parsed(&file)
 }
 
-/// Sessions of five agents, and everything that detectors look for.
+/// Sessions of five agents, limits of an account, and everything that detectors look for.
 fn rich() -> Bench {
     let bench = Bench::new();
-    for agent in ["claude-code", "codex", "gemini-cli", "cline", "droid"] {
-        copy_folder(&root().join("fixtures").join(agent).join("worked-example/home"), &bench.home());
+    let examples =
+        ["claude-code", "codex", "gemini-cli", "cline", "droid"].map(|agent| format!("{agent}/worked-example"));
+    for case in examples.iter().map(String::as_str).chain(["codex/limits"]) {
+        copy_folder(&root().join("fixtures").join(case).join("home"), &bench.home());
     }
     for (name, scripts) in Scripts::all(&root().join("tests/detectors")) {
         scripts.prefixed(&name).write_below(&bench.home());

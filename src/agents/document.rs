@@ -1,9 +1,9 @@
-//! Documents of any size: the items of their list one at a time, so that a torn one gives all before the tear.
+//! Documents of one object with a long list in it, or of a list alone: what comes before a tear is read.
 
 use std::borrow::Borrow;
 use std::fmt;
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::extract::Reject;
@@ -50,9 +50,9 @@ pub(super) fn read_text<'t>(
     if text.trim().is_empty() {
         return Ok(Ending::Empty);
     }
-    let take = &mut |found: Found<'_, &'t RawValue>| match found {
-        Found::Field(json) => take(Found::Field(json)),
-        Found::Item(json) => take(Found::Item(json.get())),
+    let take = &mut |part: Part<&'t RawValue>| match part {
+        Part::Field(key, value) => object_of(&key, value).map_or(Ok(()), |json| take(Found::Field(&json))),
+        Part::Item(item) => take(Found::Item(item.get())),
     };
     Reading { list, take, failed: None, items: 0 }.run(&mut serde_json::Deserializer::from_str(text))
 }
@@ -63,16 +63,75 @@ pub(super) fn stream(
     list: &str,
     take: &mut dyn FnMut(Found<'_>) -> Result<(), Reject>,
 ) -> Result<Ending, Reject> {
-    let take = &mut |found: Found<'_, Box<RawValue>>| match found {
-        Found::Field(json) => take(Found::Field(json)),
-        Found::Item(json) => take(Found::Item(json.get())),
+    let take = &mut |part: Part<Box<RawValue>>| match part {
+        Part::Field(key, value) => object_of(&key, &value).map_or(Ok(()), |json| take(Found::Field(&json))),
+        Part::Item(item) => take(Found::Item(item.get())),
     };
     Reading { list, take, failed: None, items: 0 }.run(&mut serde_json::Deserializer::from_reader(source.reader()?))
 }
 
+/// What a document holds, as far as it is whole; nothing of it is decoded yet.
+#[derive(Default)]
+pub(super) struct Torn<'j> {
+    fields: Vec<(String, &'j RawValue)>,
+    /// The items of the list.
+    pub(super) items: Vec<&'j RawValue>,
+    /// Why it could not be read to its end.
+    pub(super) error: Option<serde_json::Error>,
+}
+
+impl<'j> Torn<'j> {
+    /// Reads an object with a list under the given name, or a list alone.
+    pub(super) fn read(json: &'j str, list: &str) -> Self {
+        let Self { mut fields, mut items, .. } = Self::default();
+        let take = &mut |part| {
+            match part {
+                Part::Field(key, value) => fields.push((key, value)),
+                Part::Item(item) => items.push(item),
+            }
+            Ok(())
+        };
+        let mut reading = Reading { list, take, failed: None, items: 0 };
+        let mut document = serde_json::Deserializer::from_str(json);
+        let read = document.deserialize_any(Document(&mut reading)).and_then(|()| document.end());
+        Self { fields, items, error: read.err() }
+    }
+
+    /// Returns a field next to the list; if it is repeated, the last one counts. Returns the default of its kind if it
+    /// is missing or not what it should be.
+    pub(super) fn field<T: Deserialize<'j> + Default>(&self, key: &str) -> T {
+        self.raw(key).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    }
+
+    /// Returns a field as it is written.
+    pub(super) fn raw(&self, key: &str) -> Option<&'j RawValue> {
+        self.fields.iter().rev().find(|(name, _)| name == key).map(|(_, raw)| *raw)
+    }
+
+    /// Returns the names of the fields next to the list.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|(name, _)| &**name)
+    }
+}
+
+/// A part of a document.
+enum Part<I> {
+    Field(String, I),
+    Item(I),
+}
+
+/// Longest field that is looked at. Bytes.
+const LONGEST_FIELD: usize = 64 << 10;
+
+/// The text of an object that has only this field; `None` for a long field.
+fn object_of(key: &str, value: &RawValue) -> Option<String> {
+    let value = Some(value.get()).filter(|value| value.len() <= LONGEST_FIELD)?;
+    Some(["{", &serde_json::to_string(key).ok()?, ":", value, "}"].concat())
+}
+
 struct Reading<'r, I> {
     list: &'r str,
-    take: &'r mut dyn FnMut(Found<'_, I>) -> Result<(), Reject>,
+    take: &'r mut dyn FnMut(Part<I>) -> Result<(), Reject>,
     failed: Option<Reject>,
     items: usize,
 }
@@ -91,8 +150,8 @@ impl<I> Reading<'_, I> {
         }
     }
 
-    fn give<E: serde::de::Error>(&mut self, found: Found<'_, I>) -> Result<(), E> {
-        (self.take)(found).map_err(|reject| {
+    fn give<E: serde::de::Error>(&mut self, part: Part<I>) -> Result<(), E> {
+        (self.take)(part).map_err(|reject| {
             self.failed = Some(reject);
             E::custom("stopped")
         })
@@ -100,9 +159,6 @@ impl<I> Reading<'_, I> {
 }
 
 struct Document<'d, 'r, I>(&'d mut Reading<'r, I>);
-
-/// Longest field that is looked at. Bytes.
-const LONGEST_FIELD: usize = 64 << 10;
 
 impl<'de, I: Deserialize<'de> + Borrow<RawValue>> Visitor<'de> for Document<'_, '_, I> {
     type Value = ();
@@ -113,12 +169,8 @@ impl<'de, I: Deserialize<'de> + Borrow<RawValue>> Visitor<'de> for Document<'_, 
                 entries.next_value_seed(Items(self.0))?;
                 continue;
             }
-            let value: I = entries.next_value()?;
-            let value = value.borrow().get();
-            if value.len() <= LONGEST_FIELD {
-                let key = serde_json::to_string(&key).map_err(A::Error::custom)?;
-                self.0.give(Found::Field(&["{", &key, ":", value, "}"].concat()))?;
-            }
+            let value = entries.next_value()?;
+            self.0.give(Part::Field(key, value))?;
         }
         Ok(())
     }
@@ -145,11 +197,44 @@ impl<'de, I: Deserialize<'de>> Visitor<'de> for Items<'_, '_, I> {
         while let Some(item) = items.next_element()? {
             self.0.items += 1;
             check_items(self.0.items)?;
-            self.0.give(Found::Item(item))?;
+            self.0.give(Part::Item(item))?;
         }
         Ok(())
     }
     lenient!(@otherwise (); visit_bool(bool) visit_f64(f64) visit_i64(i64) visit_u64(u64) visit_str(&str));
     lenient!(@null ());
     lenient!(@map ());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::records::{List, MAX_ITEMS, Number, Text};
+
+    #[test]
+    fn what_stands_before_a_tear_is_read() {
+        let torn = Torn::read(r#"{"id":"a","list":[{"n":1},{"n":2},{"n""#, "list");
+        assert_eq!(torn.field::<Text<'_>>("id").get(), Some("a"));
+        assert_eq!(torn.items.iter().map(|item| item.get()).collect::<Vec<_>>(), [r#"{"n":1}"#, r#"{"n":2}"#]);
+        assert!(torn.error.is_some());
+    }
+
+    #[test]
+    fn no_more_items_are_read_than_memory_allows() {
+        let json = format!("[{}0]", "0,".repeat(MAX_ITEMS));
+        let torn = Torn::read(&json, "list");
+        assert_eq!(torn.items.len(), MAX_ITEMS);
+        assert!(torn.error.unwrap().to_string().contains("more than 200000 items"));
+        let list: Result<List<Number>, _> = serde_json::from_str(&json);
+        assert!(list.is_err());
+    }
+
+    #[test]
+    fn odd_documents_hold_nothing() {
+        for json in ["", "null", "3", "\"a\"", r#"{"list":null}"#, r#"{"list":{"a":[1]}}"#] {
+            assert!(Torn::read(json, "list").items.is_empty(), "{json}");
+        }
+        assert_eq!(Torn::read("[1,2]", "list").items.len(), 2);
+        assert_eq!(Torn::read(r#"{"a":1,"a":2}"#, "list").raw("a").map(RawValue::get), Some("2"));
+    }
 }

@@ -26,10 +26,11 @@ pub mod opencode;
 mod patch;
 pub mod pi;
 mod prompts;
+mod protobuf;
 pub mod qwen_code;
 pub mod roo_code;
-mod torn;
 mod tree;
+mod uri;
 mod waiting;
 pub mod windsurf;
 
@@ -66,11 +67,6 @@ pub trait Agent: Sync {
         self.claims(path)
     }
 
-    /// What distinguishes its first lines from other agents', for files whose place does not show the agent.
-    fn marks(&self) -> &'static [Mark] {
-        &[]
-    }
-
     /// Files that are read together with a source, whether they are there or not: it has changed when one of them has.
     /// A database's write-ahead log is one without being named.
     fn companions(&self, _path: &Path) -> Vec<PathBuf> {
@@ -83,15 +79,9 @@ pub trait Agent: Sync {
         false
     }
 
-    /// Returns true if sources of a kind hold one session each and are read from beginning to end, so that a large one
-    /// can be read twice instead of being held in memory.
-    fn streams(&self, _kind: &str) -> bool {
-        false
-    }
-
     /// Returns true if a source holds many sessions and is read section by section, each when it has changed.
-    fn has_sections(&self, _path: &Path, _kind: &str) -> bool {
-        false
+    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
+        self.about().sectioned.contains(&kind)
     }
 
     /// The sections of a source that has them, found without reading them.
@@ -99,9 +89,12 @@ pub trait Agent: Sync {
         Ok(Vec::new())
     }
 
-    /// When the source's first session probably began, from its first bytes: a hint for grouping, nothing else.
+    /// Returns when the source's first session probably began, from its first bytes: a hint for grouping, nothing else.
     /// Microseconds since 1970.
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64>;
+    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
+        let is_text = !head.starts_with(b"SQLite format 3");
+        self.about().began.iter().filter(|_| is_text).find_map(|key| folders::first_moment(head, key))
+    }
 
     /// Reads one source into rows. A bad line is a counted problem; only a source that cannot be read at all is
     /// rejected.
@@ -164,7 +157,7 @@ fn told_by_lines(path: &Path, name: &Path, among: &[&'static dyn Agent]) -> Opti
         let mut values = lines.iter().filter_map(|line| line.pointer(place));
         values.any(|value| text.is_none_or(|text| value == text))
     };
-    let agent = among.iter().rev().find(|agent| agent.marks().iter().any(has))?;
+    let agent = among.iter().rev().find(|agent| agent.about().marks.iter().any(has))?;
     Some((*agent, agent.takes(name)?))
 }
 
@@ -198,9 +191,34 @@ pub struct About {
     pub retention_days: Option<u32>,
     /// Rises whenever the same file gives other rows, so that what is still on disk is extracted again.
     pub parser_version: u32,
+    /// What distinguishes its first lines from other agents', for files whose place does not show the agent.
+    pub marks: &'static [Mark],
+    /// Kinds of sources that hold one session each and are read from beginning to end. A large one is read twice
+    /// instead of being held in memory.
+    pub streams: &'static [&'static str],
+    /// Kinds of sources that hold many sessions, which are read section by section.
+    pub sectioned: &'static [&'static str],
+    /// Keys of a record's moment, the best first.
+    pub began: &'static [&'static str],
 }
 
 impl About {
+    /// What most agents have in common.
+    const NEW: Self = Self {
+        id: "",
+        title: "",
+        paths: &[],
+        environment: &[],
+        versions: "",
+        records: Records::EXACT,
+        retention_days: None,
+        parser_version: 1,
+        marks: &[],
+        streams: &[],
+        sectioned: &[],
+        began: &[],
+    };
+
     /// Returns true if it keeps files in the projects that it works on.
     pub fn keeps_files_in_projects(&self) -> bool {
         self.paths.iter().any(|path| path.starts_with("<project>"))
@@ -261,6 +279,16 @@ pub struct Records {
     pub durations: Grain,
 }
 
+impl Records {
+    const EXACT: Self = Self {
+        messages: Grain::Exact,
+        tool_calls: Grain::Exact,
+        tokens: Grain::Exact,
+        cost: Grain::Exact,
+        durations: Grain::Exact,
+    };
+}
+
 /// Where to look for agents' folders.
 pub struct Places {
     /// The home folder, or the folder to be read as if it were one.
@@ -290,6 +318,11 @@ impl Places {
     pub fn includes(&self, folder: &Path) -> bool {
         let is_plain = folder.is_absolute() && !folder.components().any(|part| part == Component::ParentDir);
         is_plain && (self.environment.is_some() || folder.starts_with(&self.home))
+    }
+
+    /// The folder that an environment variable names, or one in the home.
+    fn folder(&self, variable: &str, usual: &str) -> PathBuf {
+        self.environment(variable).map_or_else(|| self.home.join(usual), PathBuf::from)
     }
 
     /// Value of an agent's environment variable, when it counts.
@@ -322,6 +355,13 @@ impl Found {
     /// Adds a source.
     pub fn add(&mut self, path: PathBuf, kind: &'static str) {
         self.sources.push(FoundSource { path, kind });
+    }
+
+    /// Adds a source, if there is such a file.
+    fn add_file(&mut self, path: PathBuf, kind: &'static str) {
+        if path.is_file() {
+            self.add(path, kind);
+        }
     }
 
     /// Returns true if a link to a folder is followed: each folder is come to by one link only, and by none that lies

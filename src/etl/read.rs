@@ -96,7 +96,7 @@ impl Planned {
     }
 
     fn can_be_streamed(&self) -> bool {
-        self.agent.streams(self.kind)
+        self.agent.about().streams.contains(&self.kind)
     }
 }
 

@@ -102,12 +102,12 @@ impl EditedLines {
         Self { added: sum(self.added, other.added), removed: sum(self.removed, other.removed) }
     }
 
-    /// LineCounts the lines of a new file.
+    /// Counts the lines of a new file.
     pub(crate) fn of_new_file(content: &str) -> Self {
         Self::new(count(content.lines().count()), 0)
     }
 
-    /// LineCounts the lines of a diff. Without hunks, every line begins with its mark.
+    /// Counts the lines of a diff. Without hunks, every line begins with its mark.
     pub(crate) fn of_diff(diff: &str) -> Self {
         let mut open = if has_hunk(diff) { None } else { Some((usize::MAX, usize::MAX)) };
         let (mut added, mut removed) = (0, 0);
@@ -172,7 +172,7 @@ fn lengths(line: &str) -> Option<(usize, usize)> {
     Some((length('-')?, length('+')?))
 }
 
-/// LineCounts the lines of patches in the form that OpenAI's models write. A deleted file's lines are not in its patch.
+/// Counts the lines of patches in the form that OpenAI's models write. A deleted file's lines are not in its patch.
 fn of_patch(text: &str) -> Option<EditedLines> {
     let (mut is_open, mut has_file, mut deletes) = (false, false, false);
     let (mut added, mut removed) = (0, 0);

@@ -33,15 +33,9 @@ static ABOUT: About = About {
     paths: &["<project>/.aider.chat.history.md", "<project>/.aider.input.history"],
     environment: &["AIDER_CHAT_HISTORY_FILE", "AIDER_INPUT_HISTORY_FILE", "AIDER_ANALYTICS_LOG"],
     versions: "0.35 to 0.86",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Exact,
-        cost: Grain::Exact,
-        durations: Grain::Absent,
-    },
-    retention_days: None,
+    records: Records { durations: Grain::Absent, ..Records::EXACT },
     parser_version: 4,
+    ..About::NEW
 };
 
 /// Name of the chat history.

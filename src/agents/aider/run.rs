@@ -21,6 +21,7 @@ use acts::Acts;
 use usage::Ahead;
 
 /// A run as read so far.
+#[derive(Default)]
 pub(super) struct Run {
     /// When it began, by the clock of the machine; none where the head of the file is cut off.
     started: Option<NaiveDateTime>,
@@ -84,29 +85,7 @@ impl Run {
     pub(super) fn new(started: Option<NaiveDateTime>, until: Option<NaiveDateTime>, line: u64) -> Self {
         let mut opening = Sha256::new();
         opening.update(started.map(|started| started.to_string()).unwrap_or_default());
-        Self {
-            started,
-            until,
-            line,
-            id: None,
-            opening,
-            banner: String::new(),
-            version: None,
-            model: None,
-            streams: true,
-            seq: 0,
-            turn: 0,
-            moment: None,
-            echo: None,
-            reply: None,
-            ahead: None,
-            is_awaiting: false,
-            interrupted: None,
-            acts: Acts::default(),
-            edits: Edits::default(),
-            next_input: 0,
-            next_send: 0,
-        }
+        Self { started, until, line, opening, streams: true, ..Self::default() }
     }
 
     pub(super) fn has_content(&self) -> bool {

@@ -37,18 +37,13 @@ static ABOUT: About = About {
     environment: &["XDG_DATA_HOME"],
     versions: "2025-05 to 2025-12",
     records: RECORDS,
-    retention_days: None,
     parser_version: 5,
+    sectioned: &[STORE],
+    ..About::NEW
 };
 
 /// What Amazon Q and Kiro CLI record.
-pub(super) const RECORDS: Records = Records {
-    messages: Grain::Exact,
-    tool_calls: Grain::Exact,
-    tokens: Grain::Absent,
-    cost: Grain::Absent,
-    durations: Grain::Exact,
-};
+pub(super) const RECORDS: Records = Records { tokens: Grain::Absent, cost: Grain::Absent, ..Records::EXACT };
 
 impl Agent for AmazonQ {
     fn about(&self) -> &'static About {
@@ -71,16 +66,8 @@ impl Agent for AmazonQ {
         is_save(&WORDS, path).then_some(SAVE)
     }
 
-    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
-        kind == STORE
-    }
-
     fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
         store::sections(source)
-    }
-
-    fn started_hint(&self, _kind: &str, _head: &[u8]) -> Option<i64> {
-        None
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

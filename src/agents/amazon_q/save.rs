@@ -1,7 +1,7 @@
 //! What `/save` writes: one conversation, wherever the person wanted it.
 
 use super::conversation::Conversation;
-use crate::agents::torn::Torn;
+use crate::agents::document::Torn;
 use crate::extract::{Reject, Sink};
 use crate::source::records::Text;
 use crate::source::{Source, repair};

@@ -9,7 +9,7 @@ use rusqlite::{Row, params};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::conversation::Conversation;
-use crate::agents::torn::Torn;
+use crate::agents::document::Torn;
 use crate::extract::{Reject, Sink};
 use crate::source::records::Text;
 use crate::source::{Database, Scope, Section, Source, repair, value_bytes};

@@ -14,8 +14,8 @@ mod user;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{Entry, add_files, entries, first_moment, folders};
-use super::{About, Agent, Found, Grain, Mark, Places, Records, editor_settings};
+use super::folders::{Entry, add_files, entries, folders};
+use super::{About, Agent, Found, Grain, Places, Records, editor_settings};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 use transcript::Identity;
@@ -32,15 +32,13 @@ static ABOUT: About = About {
     paths: &["~/.claude/projects", "~/.config/claude/projects", "~/.claude/__store.db", "~/.claude/history.jsonl"],
     environment: &["CLAUDE_CONFIG_DIR"],
     versions: "0.2.90 to 2.1.330",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Exact,
-        cost: Grain::Absent,
-        durations: Grain::Absent,
-    },
+    records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     retention_days: Some(30),
     parser_version: 10,
+    marks: &[("/sessionId", None)],
+    streams: &["transcript", "subagent"],
+    began: &["timestamp"],
+    ..About::NEW
 };
 
 /// Records that hold nothing for the tables.
@@ -119,12 +117,8 @@ impl Agent for ClaudeCode {
 
     fn discover(&self, places: &Places, found: &mut Found) {
         for root in roots(places) {
-            for (name, kind) in [("__store.db", "database"), ("history.jsonl", "prompts")] {
-                let path = root.join(name);
-                if path.is_file() {
-                    found.add(path, kind);
-                }
-            }
+            found.add_file(root.join("__store.db"), "database");
+            found.add_file(root.join("history.jsonl"), "prompts");
             for project in folders(&root.join("projects"), found) {
                 discover_project(&project, found);
             }
@@ -145,22 +139,10 @@ impl Agent for ClaudeCode {
         }
     }
 
-    fn marks(&self) -> &'static [Mark] {
-        &[("/sessionId", None)]
-    }
-
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         let stem = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jsonl"));
         let description = stem.filter(|stem| stem.starts_with("agent-")).map(|stem| format!("{stem}.meta.json"));
         description.map(|name| path.with_file_name(name)).into_iter().collect()
-    }
-
-    fn streams(&self, kind: &str) -> bool {
-        matches!(kind, "transcript" | "subagent")
-    }
-
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        if kind == "database" { None } else { first_moment(head, "timestamp") }
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -181,8 +163,7 @@ fn roots(places: &Places) -> Vec<PathBuf> {
         Some(folders) => folders.split(',').map(|folder| PathBuf::from(folder.trim())).collect(),
         None => vec![places.home.join(".claude")],
     };
-    let config = places.environment("XDG_CONFIG_HOME").map_or_else(|| places.home.join(".config"), PathBuf::from);
-    roots.push(config.join("claude"));
+    roots.push(places.folder("XDG_CONFIG_HOME", ".config").join("claude"));
     roots.dedup();
     roots
 }

@@ -11,6 +11,7 @@ use crate::source::records::{Text, TokenNumber};
 use crate::tables::UsageRow;
 
 /// A response, put together from its lines.
+#[derive(Default)]
 pub(super) struct Response {
     id: Box<str>,
     request: Option<Box<str>>,
@@ -183,32 +184,15 @@ impl Response {
     ) -> Self {
         Self {
             id: id.into(),
-            request: None,
             message_id: message_id.into(),
             seq,
             turn,
             timestamp: line.timestamp.0,
-            model: None,
             numbers: Numbers { output: -1, ..Numbers::default() },
-            web_searches: None,
-            reasoning: None,
-            tier: None,
-            inference_geo: None,
-            effort: None,
-            requested_model: None,
-            skill: None,
-            cache_miss: None,
-            missed: None,
-            cost: None,
-            duration_ms: None,
-            stop_reason: None,
-            ended: false,
-            never_final: false,
-            lines: 0,
             is_sidechain: line.is_sidechain.0,
             source_line: i64::try_from(number).ok(),
             weak,
-            advisor: None,
+            ..Self::default()
         }
     }
 

@@ -4,11 +4,12 @@ use super::align::{Alignment, Place, goes_before};
 use super::companion::Companion;
 use super::dialect::Dialect;
 use super::keys;
-use super::rows::{Bill, Rows, Said};
+use super::rows::Rows;
 use super::split::{Circumstances, Split};
 use super::timeline::{Event, Request, Timeline, Total, moment};
+use crate::agents::kit::thread::{Position, blank};
 use crate::extract::{Kind, Reject};
-use crate::tables::{MessageKind, Role, UsageGrain};
+use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 /// Emits the events of a timeline in order, along with a task's messages.
 pub(super) struct Billing<'t> {
@@ -93,34 +94,27 @@ impl<'t> Billing<'t> {
 
     fn note(&mut self, rows: &mut Rows<'_, '_>, event: &Event) -> Result<(), Reject> {
         self.noted += 1;
-        let id = format!("{}:{}", rows.session, event.id);
-        let said = Said {
-            id: &id,
-            at: moment(event.at),
-            role: Role::System,
-            kind: event.kind,
+        let id = format!("{}:{}", rows.thread.id(), event.id);
+        let at = moment(event.at);
+        let row = MessageRow {
             text: event.text.as_deref(),
             is_error: matches!(event.kind, MessageKind::ApiError | MessageKind::Notice),
-            ..Said::default()
+            ..blank(Role::System, event.kind)
         };
-        let seq = rows.say(&said)?;
+        let seq = rows.say(&Position::new(&id, at), row)?;
         if event.cost.is_some() {
             let (model, provider) = self.model_of(event.requests.checked_sub(1));
-            let response = format!("{}:{}:compaction", rows.session, event.name);
-            rows.bill(&Bill {
-                id: &response,
-                message: Some(&id),
-                seq: Some(seq),
-                at: moment(event.at),
+            let response = format!("{}:{}:compaction", rows.thread.id(), event.name);
+            let row = UsageRow {
+                response_id: &response,
+                message_id: Some(&id),
+                timestamp: at,
                 model,
                 provider,
-                split: Split::default(),
-                output: None,
-                cost: event.cost,
-                grain: UsageGrain::Response,
-                is_partial: false,
-                is_copy: false,
-            })?;
+                cost_usd: event.cost,
+                ..UsageRow::default()
+            };
+            rows.bill(row, Some(seq), false)?;
         }
         Ok(())
     }
@@ -164,7 +158,7 @@ impl<'t> Billing<'t> {
         reply: Option<(&str, i64)>,
         model: Option<&str>,
     ) -> Result<(), Reject> {
-        let id = format!("{}:{}", rows.session, made.name);
+        let id = format!("{}:{}", rows.thread.id(), made.name);
         let (told, provider) = self.model_of(Some(place));
         let of = Circumstances {
             provider,
@@ -172,24 +166,19 @@ impl<'t> Billing<'t> {
             at: made.at,
             is_sdk_build: self.companion.is_sdk_build(made.at),
         };
-        rows.bill(&Bill {
-            id: &id,
-            message: reply.map(|(message, _)| message),
-            seq: reply.map(|(_, seq)| seq),
-            at: moment(made.at),
+        let row = UsageRow {
+            response_id: &id,
+            message_id: reply.map(|(message, _)| message),
+            timestamp: moment(made.at),
             model: told.or(model),
             provider,
-            split: made.told.split(self.dialect, &of),
-            output: made.output,
-            cost: made.cost,
-            grain: UsageGrain::Response,
-            is_partial: false,
-            is_copy: false,
-        })?;
+            ..made.told.split(self.dialect, &of).row(made.output, made.cost)
+        };
+        rows.bill(row, reply.map(|(_, seq)| seq), false)?;
         // Should it be removed, it will be in a sum.
         let removals = self.timeline.totals.iter().filter(|total| !total.is_of_subagents).count();
         if made.removals == removals {
-            let removal = keys::removal(self.dialect.agent, &rows.session, removals);
+            let removal = keys::removal(self.dialect.agent, rows.thread.id(), removals);
             rows.out.yields_to(Kind::Response, &id, removal, moment(made.at));
         }
         Ok(())
@@ -206,7 +195,7 @@ impl<'t> Billing<'t> {
             self.sum_up(rows, total, &mut removals)?;
         }
         if self.timeline.has_tokens() {
-            rows.out.claim(keys::requests(self.dialect.agent, &rows.session), false);
+            rows.out.claim(keys::requests(self.dialect.agent, rows.thread.id()), false);
         }
         Ok(())
     }
@@ -214,7 +203,7 @@ impl<'t> Billing<'t> {
     fn sum_up(&self, rows: &mut Rows<'_, '_>, total: &Total, removals: &mut usize) -> Result<(), Reject> {
         let agent = self.dialect.agent;
         let what = if total.is_of_subagents { "subagents" } else { "removed" };
-        let id = format!("{}:{}:{what}", rows.session, total.name);
+        let id = format!("{}:{}:{what}", rows.thread.id(), total.name);
         let (_, provider) = self.model_of(self.timeline.moments.place(total.at));
         let of = Circumstances {
             provider,
@@ -229,26 +218,20 @@ impl<'t> Billing<'t> {
         } else {
             told.split(self.dialect, &of)
         };
-        rows.bill(&Bill {
-            id: &id,
-            message: None,
-            seq: None,
-            at: moment(total.at),
-            model: None,
+        let row = UsageRow {
+            response_id: &id,
+            timestamp: moment(total.at),
             provider,
-            split,
-            output: total.output,
-            cost: total.cost,
             grain: UsageGrain::Session,
-            is_partial: false,
-            is_copy: false,
-        })?;
+            ..split.row(total.output, total.cost)
+        };
+        rows.bill(row, None, false)?;
         if total.is_of_subagents {
-            let subagents = keys::subagents(agent, &rows.session);
+            let subagents = keys::subagents(agent, rows.thread.id());
             rows.out.yields_to(Kind::Response, &id, subagents, None);
         } else {
             let since = total.previous.and_then(moment).map(|previous| previous.saturating_add(REMOVED_AFTER));
-            rows.out.claim_since(keys::removal(agent, &rows.session, *removals), since);
+            rows.out.claim_since(keys::removal(agent, rows.thread.id(), *removals), since);
             *removals += 1;
         }
         Ok(())

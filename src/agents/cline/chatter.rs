@@ -6,11 +6,13 @@ use super::billing::Billing;
 use super::content::plain;
 use super::keys;
 use super::record::{Details, Shown};
-use super::rows::{Call, Result as CallResult, Rows, Said};
+use super::rows::Rows;
 use super::timeline::{Names, Timeline, moment, name_of};
+use crate::agents::kit::calls::Call;
 use crate::agents::kit::texts::add_line;
+use crate::agents::kit::thread::{Position, blank};
 use crate::extract::{Kind, Reject};
-use crate::tables::{MessageKind, Role};
+use crate::tables::{MessageKind, MessageRow, Role, Status};
 
 /// Makes rows of what was shown, in its order.
 pub(super) struct Chatter<'c, 'o, 's> {
@@ -66,18 +68,8 @@ impl Reply {
 
 impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
     pub(super) fn new(rows: &'c mut Rows<'o, 's>, billing: Billing<'c>, timeline: &'c Timeline) -> Self {
-        let (reply, heard) = (Reply::default(), Vec::new());
-        Self {
-            rows,
-            billing,
-            timeline,
-            names: Names::default(),
-            requests: 0,
-            reply,
-            heard,
-            parent: None,
-            has_begun: false,
-        }
+        let (names, reply, heard) = (Names::default(), Reply::default(), Vec::new());
+        Self { rows, billing, timeline, names, requests: 0, reply, heard, parent: None, has_begun: false }
     }
 
     /// Takes a row.
@@ -136,18 +128,14 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
     }
 
     fn push_heard(&mut self, heard: &Heard) -> Result<(), Reject> {
-        let id = format!("{}:{}", self.rows.session, heard.id);
-        let said = Said {
-            id: &id,
-            parent: self.parent.as_deref(),
-            at: heard.at,
-            role: Role::User,
-            kind: heard.kind,
+        let id = format!("{}:{}", self.rows.thread.id(), heard.id);
+        let row = MessageRow {
+            parent_id: self.parent.as_deref(),
             text: heard.text.as_deref(),
             attachments: heard.attachments,
-            ..Said::default()
+            ..blank(Role::User, heard.kind)
         };
-        self.rows.say(&said)?;
+        self.rows.say(&Position::new(&id, heard.at), row)?;
         self.yields_to(Kind::Message, &id);
         self.parent = Some(id);
         Ok(())
@@ -202,43 +190,31 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
         let request = self.requests.checked_sub(1);
         let at = self.billing.moment_of(request).or(reply.at);
         let model = self.billing.model_of(request).0.or(self.billing.indexed());
-        let response = self.billing.response_of(&self.rows.session, request);
-        let id = format!("{}:{}:reply", self.rows.session, reply.id);
-        let said = Said {
-            id: &id,
-            parent: self.parent.as_deref(),
-            at,
-            role: Role::Assistant,
-            kind: MessageKind::Reply,
+        let response = self.billing.response_of(self.rows.thread.id(), request);
+        let id = format!("{}:{}:reply", self.rows.thread.id(), reply.id);
+        let row = MessageRow {
+            parent_id: self.parent.as_deref(),
             text: Some(&reply.text),
             thinking: Some(&reply.thinking),
             model,
-            response: response.as_deref(),
-            ..Said::default()
+            response_id: response.as_deref(),
+            ..blank(Role::Assistant, MessageKind::Reply)
         };
-        let seq = self.rows.say(&said)?;
+        let seq = self.rows.say(&Position::new(&id, at), row)?;
         self.yields_to(Kind::Message, &id);
         if let Some(request) = request {
             self.billing.bill(self.rows, request, Some((&id, seq)), self.billing.indexed())?;
         }
         for shown in &reply.calls {
+            let call_id = format!("{}:{}", self.rows.thread.id(), shown.id);
             let call = Call {
-                id: format!("{}:{}", self.rows.session, shown.id),
-                own_id: String::new(),
-                name: shown.name.clone(),
-                input: Some(shown.input.clone()),
-                seq: self.rows.take_place(),
-                message: id.clone(),
-                response: response.clone(),
-                turn: self.rows.turn(),
-                at: shown.at,
-                is_copy: false,
+                message_id: Some(id.clone()),
+                response_id: response.clone(),
+                status: if shown.is_done { Status::Ok } else { Status::Pending },
+                started_at: shown.at,
+                ..self.rows.call(call_id, &shown.name, Some(shown.input.clone()))
             };
-            let output = shown.output.as_deref().map(Cow::Borrowed);
-            self.rows.end_call(
-                &call,
-                &CallResult { output, is_done: shown.is_done, at: shown.output_at, ..CallResult::default() },
-            )?;
+            self.rows.end_call(&call, shown.output.as_deref().map(Cow::Borrowed), false, shown.output_at)?;
             self.yields_to(Kind::ToolCall, &call.id);
         }
         self.parent = Some(id);
@@ -247,7 +223,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
 
     /// A history of the model supersedes it, because the history has more.
     fn yields_to(&mut self, kind: Kind, id: &str) {
-        let history = keys::history(self.rows.agent, &self.rows.session);
+        let history = keys::history(self.rows.agent, self.rows.thread.id());
         self.rows.out.yields_to(kind, id, history, None);
     }
 

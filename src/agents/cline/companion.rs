@@ -7,6 +7,7 @@ use super::places::index_beside;
 use super::record::{HistoryItem, TaskMetadata};
 use crate::agents::waiting::LastBefore;
 use crate::extract::Reject;
+use crate::source::records::Text;
 use crate::source::{Source, repair};
 
 /// What is recorded of a task apart from its messages.
@@ -75,23 +76,22 @@ impl Companion {
 
     /// Takes the task's metadata.
     pub(super) fn take(&mut self, metadata: &TaskMetadata<'_>) {
-        let owned = |text: Option<&str>| text.map(str::to_owned);
         for used in metadata.models.0.iter().filter_map(|used| used.0.as_ref()) {
-            let (model, provider) = (owned(used.model.get()), owned(used.provider.get()));
+            let (model, provider) = (used.model.owned(), used.provider.owned());
             self.models.push(Used { at: used.at.0.unwrap_or(i64::MIN), model, provider });
         }
         for environment in metadata.environments.0.iter().filter_map(|environment| environment.0.as_ref()) {
-            let version = owned(environment.version.get());
+            let version = environment.version.owned();
             self.versions.extend(version.map(|version| (environment.at.0.unwrap_or(i64::MIN), version)));
         }
         self.models_since = self.models.iter().map(|used| used.at).collect();
         self.versions_since = self.versions.iter().map(|(since, _)| *since).collect();
         let is_total = metadata.task.get().is_some() || metadata.input.0.is_some() || metadata.output.0.is_some();
         self.totals = is_total.then(|| Totals {
-            task: owned(metadata.task.get()),
+            task: metadata.task.owned(),
             started: metadata.started.0,
             ended: metadata.ended.0,
-            model: owned(metadata.model.get()),
+            model: metadata.model.owned(),
             input: metadata.input.0,
             output: metadata.output.0,
             cost: metadata.cost.0.filter(|cost| *cost >= 0.0),
@@ -125,15 +125,14 @@ impl Companion {
 
 impl Item {
     fn of(item: &HistoryItem<'_>) -> Self {
-        let owned = |text: Option<&str>| text.map(str::to_owned);
         Self {
-            folder: owned(item.workspace.get().or(item.cwd.get())),
-            parent: owned(item.parent.get()),
-            root: owned(item.root.get()),
-            children: item.children.0.iter().filter_map(|child| owned(child.get())).collect(),
-            title: owned(item.task.get().and_then(|task| task.lines().next())),
-            summary: owned(item.summary.get()),
-            mode: owned(item.mode.get()),
+            folder: item.workspace.owned().or(item.cwd.owned()),
+            parent: item.parent.owned(),
+            root: item.root.owned(),
+            children: item.children.0.iter().filter_map(Text::owned).collect(),
+            title: item.task.get().and_then(|task| task.lines().next()).map(str::to_owned),
+            summary: item.summary.owned(),
+            mode: item.mode.owned(),
         }
     }
 }

@@ -9,15 +9,18 @@ use super::content::{is_continuation, is_written, spoken, tells_resumption, text
 use super::keys;
 use super::metrics::{Numbers, OwnBill};
 use super::record::{Block, Message};
-use super::rows::{Call, Result as CallResult, Rows, Said};
+use super::rows::Rows;
 use super::sdk::Session;
 use super::timeline::moment;
 use super::xml;
 use crate::agents::ids::is_global;
+use crate::agents::kit::calls::Call;
+use crate::agents::kit::facts::set;
 use crate::agents::kit::texts::join;
+use crate::agents::kit::thread::{Position, blank};
 use crate::agents::waiting::Waiting;
 use crate::extract::{Kind, Reject};
-use crate::tables::{MessageKind, Role, UsageGrain};
+use crate::tables::{MessageKind, MessageRow, Role, UsageGrain};
 
 /// Makes rows of messages, in their order.
 pub(super) struct History<'h, 'o, 's> {
@@ -89,7 +92,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let request = self.billing().and_then(|billing| billing.alignment.sent_by(place));
         let mut at = place.at.and_then(moment);
         if let Form::Task(Some(billing)) = &mut self.form {
-            let begun = self.rows.begun.filter(|_| place.index == 0);
+            let begun = self.rows.thread.facts.first_moment.filter(|_| place.index == 0);
             at = at.or(begun).or_else(|| billing.moment_of(request));
             billing.note_before(self.rows, place, request)?;
             billing.bill_before(self.rows, request, self.model.as_deref())?;
@@ -101,19 +104,14 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let is_copy = self.is_copy(place);
         let (role, kind) = self.kind_of(message, &heard, place);
         let id = self.id_of(message);
-        let said = Said {
-            id: &id,
-            parent: self.parent.as_deref(),
-            at,
-            role,
-            kind,
+        let row = MessageRow {
+            parent_id: self.parent.as_deref(),
             text: heard.text.as_deref(),
             is_error: kind == MessageKind::ApiError,
             attachments: message.content.attachments(),
-            is_copy,
-            ..Said::default()
+            ..blank(role, kind)
         };
-        self.rows.say(&said)?;
+        self.rows.say(&Position { is_copy, ..Position::new(&id, at) }, row)?;
         self.yields_to(Kind::Message, &id, place);
         self.parent = Some(id);
         Ok(())
@@ -134,19 +132,15 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                 Some("text") => {
                     let Some(text) = block.text.get() else { continue };
                     let (text, surroundings) = without_surroundings(text);
-                    if let Some(folder) = surroundings.folder
-                        && self.rows.folder.as_deref() != Some(folder)
-                    {
-                        self.rows.folder = Some(folder.to_owned());
-                    }
-                    self.model = surroundings.model.map(str::to_owned).or(self.model.take());
+                    set(&mut self.rows.thread.cwd, surroundings.folder);
+                    set(&mut self.model, surroundings.model);
                     if text.trim().is_empty() || tells_resumption(&text) {
                         continue;
                     }
                     if let Some((name, output)) = xml::result(&text) {
                         heard.has_results = true;
                         if let Some((call, output)) = result.take() {
-                            typed.extend(self.end_written(call.as_ref(), output, at)?);
+                            typed.extend(self.end_written(call, output, at)?);
                         }
                         let output = (!output.is_empty()).then(|| Cow::Owned(output.to_owned()));
                         result = Some((self.open_named(name), output.into_iter().collect()));
@@ -163,7 +157,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             }
         }
         if let Some((call, output)) = result {
-            typed.extend(self.end_written(call.as_ref(), output, at)?);
+            typed.extend(self.end_written(call, output, at)?);
         }
         heard.is_typed = !typed.is_empty();
         heard.text = join(if heard.is_typed { typed } else { others });
@@ -177,28 +171,36 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let output = text_of(block.content).unwrap_or_default();
         let output = without_surroundings(&output).0;
         let typed = spoken(&output, true).map(str::to_owned);
-        self.end(&call, output, block.is_error.0, at)?;
+        self.end(call, Some(output), block.is_error.0, at)?;
         Ok(typed)
     }
 
     /// Ends a call with its result, where the call is known; gives what the person typed with it.
     fn end_written<'m>(
         &mut self,
-        call: Option<&Call>,
+        call: Option<Call>,
         output: Vec<Cow<'m, str>>,
         at: Option<i64>,
     ) -> Result<Option<Cow<'m, str>>, Reject> {
         let output = join(output).unwrap_or_default();
         let typed = spoken(&output, true).map(|words| Cow::Owned(words.to_owned()));
         if let Some(call) = call {
-            self.end(call, output, false, at)?;
+            self.end(call, Some(output), false, at)?;
         }
         Ok(typed)
     }
 
-    fn end(&mut self, call: &Call, output: Cow<'_, str>, is_error: bool, at: Option<i64>) -> Result<(), Reject> {
-        let child = if call.name == "new_task" { self.children.next().map(String::as_str) } else { None };
-        self.rows.end_call(call, &CallResult { output: Some(output), is_error, at, child, ..CallResult::default() })
+    fn end(
+        &mut self,
+        mut call: Call,
+        output: Option<Cow<'_, str>>,
+        is_error: bool,
+        at: Option<i64>,
+    ) -> Result<(), Reject> {
+        if call.name == "new_task" {
+            call.child = self.children.next().cloned();
+        }
+        self.rows.end_call(&call, output, is_error, at)
     }
 
     /// The first call of that name that waits for its result.
@@ -246,7 +248,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             at = at.or_else(|| billing.moment_of(request));
             billing.note_before(self.rows, place, request)?;
             told = billing.model_of(request).0;
-            response = billing.response_of(&self.rows.session, request);
+            response = billing.response_of(self.rows.thread.id(), request);
         }
         let id = self.id_of(message);
         let is_copy = self.is_copy(place);
@@ -259,21 +261,17 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let bill = self.own_bill(message, place, &id, model.as_deref(), at);
         let response = response.or_else(|| bill.is_some().then(|| id.clone()));
         let (kind, is_error) = self.reply_kind(message, text.as_deref());
-        let said = Said {
-            id: &id,
-            parent: self.parent.as_deref(),
-            at,
-            role: Role::Assistant,
-            kind,
+        let row = MessageRow {
+            parent_id: self.parent.as_deref(),
             text: text.as_deref(),
             thinking: thinking.as_deref(),
             model: model.as_deref().filter(|_| kind == MessageKind::Reply),
-            response: response.as_deref(),
+            response_id: response.as_deref(),
             is_error,
             attachments: message.content.attachments(),
-            is_copy,
+            ..blank(Role::Assistant, kind)
         };
-        let seq = self.rows.say(&said)?;
+        let seq = self.rows.say(&Position { is_copy, ..Position::new(&id, at) }, row)?;
         self.yields_to(Kind::Message, &id, place);
         if let (Form::Task(Some(billing)), Some(request)) = (&mut self.form, request) {
             billing.bill(self.rows, request, Some((&id, seq)), model.as_deref())?;
@@ -281,14 +279,14 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         if let Some(bill) = bill {
             bill.push(self.rows, seq)?;
         }
-        let reply = Call { message: id.clone(), response, turn: self.rows.turn(), at, is_copy, ..Call::default() };
-        self.open_calls(message, elements, place, &reply);
+        let reply = Call { response_id: response, started_at: at, is_copy, ..Call::default() };
+        self.open_calls(message, elements, place, &id, &reply);
         self.parent = Some(id);
         Ok(())
     }
 
     /// Keeps the calls of a reply until their results come. `reply` is a call with what all of them share.
-    fn open_calls(&mut self, message: &Message<'_>, elements: Vec<Element>, place: Place, reply: &Call) {
+    fn open_calls(&mut self, message: &Message<'_>, elements: Vec<Element>, place: Place, id: &str, reply: &Call) {
         let blocks = message.content.0.iter().filter(|block| block.kind.is("tool_use"));
         let calls = blocks.map(|block| {
             let name = block.name.get().unwrap_or("unknown");
@@ -296,20 +294,20 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         });
         let calls = calls.chain(elements.into_iter().map(|(name, input)| ("", name, Some(input))));
         for (number, (own_id, name, input)) in calls.enumerate() {
+            let call_id = self.rows.call_id(own_id, id, number);
             let call = Call {
-                id: self.rows.call_id(own_id, &reply.message, number),
-                own_id: own_id.to_owned(),
-                name: name.to_owned(),
-                input,
-                seq: self.rows.take_place(),
-                ..reply.clone()
+                message_id: Some(id.to_owned()),
+                response_id: reply.response_id.clone(),
+                started_at: reply.started_at,
+                is_copy: reply.is_copy,
+                ..self.rows.call(call_id, name, input)
             };
             // One that is named by its session has the same id there.
-            if !is_global(&call.own_id) {
+            if !is_global(own_id) {
                 self.yields_to(Kind::ToolCall, &call.id, place);
             }
             // Results of calls that have an id may also come as texts that name the tool alone.
-            self.open.push([&format!("id {}", call.own_id), &format!("name {}", call.name)], call);
+            self.open.push([&format!("id {own_id}"), &format!("name {name}")], call);
         }
     }
 
@@ -358,9 +356,9 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let agent = self.rows.agent;
         match &self.form {
             Form::Task(Some(billing)) if billing.has_tokens() => None,
-            Form::Task(_) => Some(OwnBill { gives_way: Some(keys::requests(agent, &self.rows.session)), ..bill }),
+            Form::Task(_) => Some(OwnBill { gives_way: Some(keys::requests(agent, self.rows.thread.id())), ..bill }),
             Form::Session(session) => {
-                let replay = session.replays(place.index).then(|| keys::folder(agent, &self.rows.session));
+                let replay = session.replays(place.index).then(|| keys::folder(agent, self.rows.thread.id()));
                 let grain = session.grain_of(place.index);
                 let model = bill.model.or_else(|| session.model.clone());
                 let provider = bill.provider.or_else(|| session.provider.clone().filter(|_| replay.is_none()));
@@ -383,7 +381,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
 
     fn yields_to(&mut self, kind: Kind, id: &str, place: Place) {
         if self.is_copy(place) {
-            let folder = keys::folder(self.rows.agent, &self.rows.session);
+            let folder = keys::folder(self.rows.agent, self.rows.thread.id());
             self.rows.out.yields_to(kind, id, folder, None);
         }
     }
@@ -393,14 +391,14 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
     fn id_of(&mut self, message: &Message<'_>) -> String {
         let own = message.id.get();
         let form = match (&self.form, own) {
-            (Form::Session(_), Some(id)) => return format!("{}#{id}", self.rows.session),
+            (Form::Session(_), Some(id)) => return format!("{}#{id}", self.rows.thread.id()),
             (Form::Session(_), None) => "sdk",
             (Form::Task(_), _) => "api",
         };
         let role = if message.is_summary.0 { "summary" } else { message.role.get().unwrap_or_default() };
         let said = own.map_or_else(|| said(message), |id| vec![Cow::Borrowed(id)]);
-        let name = self.rows.prints.name_growing(role, message.at.0, said.iter().map(|text| &**text));
-        format!("{}:{form}:{name}", self.rows.session)
+        let name = self.rows.thread.prints.name_growing(role, message.at.0, said.iter().map(|text| &**text));
+        format!("{}:{form}:{name}", self.rows.thread.id())
     }
 
     /// The SDK shows failures and interruptions as replies that no model wrote.
@@ -420,8 +418,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
     /// Ends what is left open.
     pub(super) fn finish(mut self) -> Result<(), Reject> {
         for call in self.open.drain() {
-            let child = if call.name == "new_task" { self.children.next().map(String::as_str) } else { None };
-            self.rows.end_call(&call, &CallResult { child, ..CallResult::default() })?;
+            self.end(call, None, false, None)?;
         }
         match self.form {
             Form::Task(Some(billing)) => billing.finish(self.rows, self.model.as_deref()),

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::dialect::Dialect;
 use super::items;
 use super::record::HistoryItem;
-use super::rows::{Bill, Rows};
+use super::rows::Rows;
 use super::split::{Circumstances, Told};
 use crate::extract::{Facts, KeySet, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain, UsageRow};
 
 /// Reads the tasks of an index. Only the first entry of a task counts, and none where the task has a folder of its own.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -89,10 +89,8 @@ fn push_sum(
     begun: Option<i64>,
     out: &mut Sink<'_>,
 ) -> Result<(), Reject> {
-    let count = |number: crate::source::records::TokenNumber| number.0;
-    let told =
-        Told { input: count(item.input), cache_read: count(item.cache_read), cache_write: count(item.cache_write) };
-    let output = count(item.output);
+    let told = Told { input: item.input.0, cache_read: item.cache_read.0, cache_write: item.cache_write.0 };
+    let output = item.output.0;
     let cost = item.cost.0.filter(|cost| *cost >= 0.0);
     let tokens = [told.input, output, told.cache_read, told.cache_write];
     if tokens.into_iter().flatten().all(|tokens| tokens <= 0) && cost.is_none_or(|cost| cost <= 0.0) {
@@ -102,20 +100,15 @@ fn push_sum(
     // Requests before a change of what `tokensIn` means may be in one sum with requests after it.
     let is_partial = [begun, ended].into_iter().any(|at| told.is_guess(dialect, &made_at(at)));
     let mut rows = Rows::new(out, dialect.agent, task.to_owned());
-    rows.bill(&Bill {
-        id,
-        message: None,
-        seq: None,
-        at: ended,
+    let row = UsageRow {
+        response_id: id,
+        timestamp: ended,
         model: item.model.get(),
-        provider: None,
-        split: told.split(dialect, &made_at(ended)),
-        output,
-        cost,
         grain: UsageGrain::Session,
         is_partial,
-        is_copy: true,
-    })?;
+        ..told.split(dialect, &made_at(ended)).row(output, cost)
+    };
+    rows.bill(row, None, true)?;
     rows.out.yields_to(Kind::Response, id, session_key(dialect.agent, task), None);
     Ok(())
 }

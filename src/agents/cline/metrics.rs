@@ -1,11 +1,10 @@
 //! Token counts that are stored with a reply.
 
 use super::record::Metrics;
-use super::rows::{Bill, Rows};
+use super::rows::Rows;
 use super::split::{Split, Told};
 use crate::extract::{Kind, Reject};
-use crate::source::records::TokenNumber;
-use crate::tables::UsageGrain;
+use crate::tables::{UsageGrain, UsageRow};
 
 /// A reply's own numbers.
 pub(super) struct Numbers {
@@ -17,16 +16,15 @@ pub(super) struct Numbers {
 impl Numbers {
     /// Returns `None` if there is no number.
     pub(super) fn of(metrics: &Metrics<'_>) -> Option<Self> {
-        let count = |number: TokenNumber| number.0;
         let cost = metrics.cost.0.filter(|cost| *cost >= 0.0);
         let (told, output) = match &metrics.tokens.0 {
             Some(tokens) => {
-                let told = Told { input: count(tokens.prompt), cache_read: count(tokens.cached), cache_write: None };
-                (told, count(tokens.completion))
+                let told = Told { input: tokens.prompt.0, cache_read: tokens.cached.0, cache_write: None };
+                (told, tokens.completion.0)
             }
             None => {
-                let (cache_read, cache_write) = (count(metrics.cache_read), count(metrics.cache_write));
-                (Told { input: count(metrics.input), cache_read, cache_write }, count(metrics.output))
+                let (cache_read, cache_write) = (metrics.cache_read.0, metrics.cache_write.0);
+                (Told { input: metrics.input.0, cache_read, cache_write }, metrics.output.0)
             }
         };
         let is_told = told != Told::default() || output.is_some() || cost.is_some();
@@ -51,20 +49,16 @@ impl OwnBill<'_> {
     /// Hands it on.
     pub(super) fn push(self, rows: &mut Rows<'_, '_>, seq: i64) -> Result<(), Reject> {
         rows.has_own_bills = true;
-        rows.bill(&Bill {
-            id: self.id,
-            message: Some(self.id),
-            seq: Some(seq),
-            at: self.at,
+        let row = UsageRow {
+            response_id: self.id,
+            message_id: Some(self.id),
+            timestamp: self.at,
             model: self.model.as_deref(),
             provider: self.provider.as_deref(),
-            split: self.numbers.split,
-            output: self.numbers.output,
-            cost: self.numbers.cost,
             grain: self.grain,
-            is_partial: false,
-            is_copy: self.is_copy,
-        })?;
+            ..self.numbers.split.row(self.numbers.output, self.numbers.cost)
+        };
+        rows.bill(row, Some(seq), self.is_copy)?;
         if let Some(finer) = self.gives_way {
             rows.out.yields_to(Kind::Response, self.id, finer, None);
         }

@@ -23,7 +23,6 @@ mod xml;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::first_moment;
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
@@ -41,13 +40,7 @@ pub(super) const INDEX: &str = "prompts";
 pub struct Cline;
 
 /// What the extensions record.
-pub(super) const RECORDS: Records = Records {
-    messages: Grain::Exact,
-    tool_calls: Grain::Exact,
-    tokens: Grain::Exact,
-    cost: Grain::Exact,
-    durations: Grain::Absent,
-};
+pub(super) const RECORDS: Records = Records { durations: Grain::Absent, ..Records::EXACT };
 
 static ABOUT: About = About {
     id: "cline",
@@ -60,8 +53,10 @@ static ABOUT: About = About {
     environment: &["CLINE_DATA_DIR", "CLINE_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME", "APPDATA"],
     versions: "2024-07 to 4.1, CLI up to 3.0.65",
     records: RECORDS,
-    retention_days: None,
     parser_version: 6,
+    streams: &[TASK, SESSION, SUBAGENT],
+    began: &["ts"],
+    ..About::NEW
 };
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -110,23 +105,10 @@ impl Agent for Cline {
         companions(path)
     }
 
-    fn streams(&self, kind: &str) -> bool {
-        streams(kind)
-    }
-
-    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
-        first_moment(head, "ts")
-    }
-
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let dialect = if places::is_of_roos_kind(source.path) { &FORK_OF_ROO } else { &DIALECT };
         extract(dialect, source, out)
     }
-}
-
-/// An index holds many sessions, everything else one.
-pub(super) fn streams(kind: &str) -> bool {
-    kind != INDEX
 }
 
 /// Reads one source.

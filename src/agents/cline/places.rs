@@ -7,7 +7,7 @@ use super::dialect::{Dialect, Signs};
 use super::task::{HISTORY, ITEM, METADATA, SHOWN};
 use super::{INDEX, SESSION, SUBAGENT, TASK};
 use crate::agents::editor_settings::text_setting;
-use crate::agents::folders::{entries, folders};
+use crate::agents::folders::{entries, folders, lies_in};
 use crate::agents::{Found, Places, kilo_code, roo_code};
 
 /// Folders of editors that run on another machine.
@@ -75,11 +75,10 @@ fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBu
 /// The `User` folder of every editor.
 fn users(places: &Places, found: &mut Found) -> Vec<PathBuf> {
     let home = &places.home;
-    let set = |name: &str, usual: &str| places.environment(name).map_or_else(|| home.join(usual), PathBuf::from);
     let bases = [
-        set("XDG_CONFIG_HOME", ".config"),
+        places.folder("XDG_CONFIG_HOME", ".config"),
         home.join("Library/Application Support"),
-        set("APPDATA", "AppData/Roaming"),
+        places.folder("APPDATA", "AppData/Roaming"),
     ];
     let mut users: Vec<PathBuf> = Vec::new();
     for base in bases {
@@ -105,10 +104,7 @@ pub(super) fn add_storage(storage: &Path, found: &mut Found) {
 
 fn add_tasks_of(storage: &Path, found: &mut Found) {
     add_tasks(&storage.join("tasks"), found);
-    let index = storage.join(TASKS);
-    if index.is_file() {
-        found.add(index, INDEX);
-    }
+    found.add_file(storage.join(TASKS), INDEX);
 }
 
 fn add_tasks(tasks: &Path, found: &mut Found) {
@@ -164,17 +160,15 @@ pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'stat
     };
     let is_ours = dialect.extensions.iter().any(|id| is_extensions(id)) || dialect.storages.iter().any(is_stored);
     let is_nameless = || dialect.takes_nameless && (kind != INDEX || fork_of(path).is_some());
-    (is_ours || is_nameless() || (kind == TASK && has_signs(dialect, path, folder))).then_some(kind)
+    // An editor's storage is named after the extension that the file is of.
+    let is_signed = || kind == TASK && !lies_in(path, "globalStorage") && shows_signs(dialect, path, folder);
+    (is_ours || is_nameless() || is_signed()).then_some(kind)
 }
 
 /// Bytes of a task in which a sign of its extension is looked for.
 const SIGNED_WITHIN: u64 = 256 << 10;
 
-/// Returns true if a task that lies anywhere is the extension's, by what it has.
-fn has_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
-    !names_an_extension(path) && shows_signs(dialect, path, folder)
-}
-
+/// Returns true if a task has what only this extension's have.
 fn shows_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
     let Signs { files, words } = dialect.signs;
     if files.is_empty() && words.is_empty() {
@@ -183,11 +177,6 @@ fn shows_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
     let has_file = files.iter().any(|name| folder.join(name).is_file());
     let head = || crate::source::head(path, SIGNED_WITHIN).unwrap_or_default();
     has_file || words.iter().any(|word| memchr::memmem::find(&head(), word.as_bytes()).is_some())
-}
-
-/// Returns true if a path leads through an editor's storage of some extension, which says whose the file is.
-fn names_an_extension(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str() == "globalStorage")
 }
 
 /// The extension whose storage a path leads through, where it is none of those known by name.

@@ -120,35 +120,34 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     let bytes = source.path.parent().and_then(|folder| source.sidecar(&folder.join(format!("{root}.json"))));
     let text = bytes.as_deref().map(repair).unwrap_or_default();
     let manifest: Manifest<'_> = serde_json::from_str(&text).unwrap_or_default();
-    let owned = |text: Option<&str>| text.map(str::to_owned);
     let metadata = manifest.metadata.0.as_ref();
     let went_on = metadata.and_then(|metadata| metadata.went_on.json()).is_some_and(|told| told != "false");
     let known = Session {
         survey: &survey,
         is_torn_copy: !tally.is_whole && went_on,
-        model: owned(manifest.model.get()).filter(|_| agent.is_none()),
-        provider: owned(manifest.provider.get()).filter(|_| agent.is_none()),
+        model: manifest.model.owned().filter(|_| agent.is_none()),
+        provider: manifest.provider.owned().filter(|_| agent.is_none()),
     };
-    let folder = owned(manifest.cwd.get().or(manifest.workspace.get()));
+    let folder = manifest.cwd.owned().or(manifest.workspace.owned());
     let mut rows = Rows::new(out, dialect.agent, session.clone());
-    rows.folder.clone_from(&folder);
+    rows.thread.cwd.clone_from(&folder);
     let mut history = History::new(&mut rows, Form::Session(known), None);
     items::read::<Message<'static>>(&mut source.again(), "messages", &mut |message, _| history.take(message))?;
     history.finish()?;
-    let (begun, folder) = (rows.begun, folder.or(rows.folder.take()));
+    let (begun, folder) = (rows.thread.facts.first_moment, folder.or(rows.thread.cwd.take()));
     if survey.has_numbers && agent.is_some() {
         out.claim(keys::subagents(dialect.agent, &root), false);
     }
     out.claim(session_key(dialect.agent, &session), false);
-    let title = metadata.and_then(|metadata| metadata.title.get());
-    let parent = agent.as_ref().map(|_| root.clone()).or_else(|| owned(manifest.parent.get()));
+    let title = metadata.and_then(|metadata| metadata.title.owned());
+    let parent = agent.as_ref().map(|_| root.clone()).or_else(|| manifest.parent.owned());
     let started = manifest.started.0.filter(|_| agent.is_none());
     out.end_session(Facts {
         session_id: session,
         kind: if parent.is_some() { SessionKind::Subagent } else { SessionKind::Session },
-        agent_version: owned(manifest.version.get()),
+        agent_version: manifest.version.owned(),
         project_path: folder,
-        title: owned(title).filter(|_| agent.is_none()),
+        title: title.filter(|_| agent.is_none()),
         is_subagent: parent.is_some(),
         root_session_id: parent.clone(),
         parent_session_id: parent,

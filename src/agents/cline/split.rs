@@ -1,6 +1,7 @@
 //! What a request's `tokensIn` means: with or without the caches, by provider, extension and time.
 
 use super::dialect::Dialect;
+use crate::tables::UsageRow;
 
 /// Input as a request records it; null if it does not. Tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,6 +17,20 @@ pub(super) struct Split {
     pub(super) input: Option<i64>,
     pub(super) cache_read: Option<i64>,
     pub(super) cache_write: Option<i64>,
+}
+
+impl Split {
+    /// Returns a row of these counts.
+    pub(super) fn row<'r>(self, output_tokens: Option<i64>, cost_usd: Option<f64>) -> UsageRow<'r> {
+        UsageRow {
+            input_tokens: self.input,
+            cache_read_tokens: self.cache_read,
+            cache_write_5m_tokens: self.cache_write,
+            output_tokens,
+            cost_usd,
+            ..UsageRow::default()
+        }
+    }
 }
 
 /// What is known of a request apart from its token counts.

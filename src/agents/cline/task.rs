@@ -10,12 +10,12 @@ use super::history::{Form, History};
 use super::items;
 use super::keys;
 use super::record::{Message, Shown};
-use super::rows::{Bill, Rows};
-use super::split::Split;
+use super::rows::Rows;
 use super::timeline::Timeline;
-use crate::extract::{Facts, Kind, Reject, Sink, session_key};
+use crate::agents::kit::facts::keep_earlier;
+use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
-use crate::tables::{SessionKind, UsageGrain};
+use crate::tables::{SessionKind, UsageGrain, UsageRow};
 
 /// What the model is sent.
 pub(super) const HISTORY: &str = "api_conversation_history.json";
@@ -35,8 +35,8 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     let timeline = if SHOWN.contains(&name) { Some(Timeline::read(source, out)?) } else { None };
     let mut rows = Rows::new(out, dialect.agent, task.clone());
     let begun = timeline.as_ref().and_then(|timeline| timeline.begun);
-    rows.note_moment(begun);
-    rows.folder = timeline.as_ref().and_then(|timeline| timeline.folder.clone());
+    rows.thread.facts.first_moment = begun;
+    rows.thread.cwd = timeline.as_ref().and_then(|timeline| timeline.folder.clone());
     let has_history = if name == METADATA {
         false
     } else {
@@ -53,7 +53,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     if !is_told && !rows.has_own_bills {
         sum_up(dialect, &companion, timeline.is_none(), &mut rows)?;
     }
-    if timeline.is_some() && rows.has_rows {
+    if timeline.is_some() && rows.thread.has_rows {
         rows.out.claim(keys::shown(dialect.agent, &task), false);
     }
     end(dialect, &task, &companion, rows)
@@ -80,7 +80,7 @@ fn read_history(
     })?;
     if has_history {
         history.finish()?;
-        rows.out.claim(keys::history(dialect.agent, &rows.session), false);
+        rows.out.claim(keys::history(dialect.agent, rows.thread.id()), false);
     }
     tally.tell(rows.out);
     Ok(has_history)
@@ -110,54 +110,49 @@ fn sum_up(
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), Reject> {
     let Some(totals) = &companion.totals else { return Ok(()) };
-    rows.note_moment(totals.started);
+    keep_earlier(&mut rows.thread.facts.first_moment, totals.started);
     if totals.input.is_none() && totals.output.is_none() && totals.cost.is_none() {
         return Ok(());
     }
-    let id = format!("{}:{}", rows.session, if are_alone { "metadata" } else { "total" });
-    rows.bill(&Bill {
-        id: &id,
-        message: None,
-        seq: None,
-        at: totals.ended.or(totals.started),
+    let id = format!("{}:{}", rows.thread.id(), if are_alone { "metadata" } else { "total" });
+    let row = UsageRow {
+        response_id: &id,
+        timestamp: totals.ended.or(totals.started),
         model: totals.model.as_deref(),
-        provider: None,
-        split: Split { input: totals.input, cache_read: None, cache_write: None },
-        output: totals.output,
-        cost: totals.cost,
+        input_tokens: totals.input,
+        output_tokens: totals.output,
+        cost_usd: totals.cost,
         grain: UsageGrain::Session,
-        is_partial: false,
-        is_copy: false,
-    })?;
+        ..UsageRow::default()
+    };
+    rows.bill(row, None, false)?;
     let finer = if are_alone { keys::shown } else { keys::requests };
-    let finer = finer(dialect.agent, &rows.session);
+    let finer = finer(dialect.agent, rows.thread.id());
     rows.out.yields_to(Kind::Response, &id, finer, None);
     Ok(())
 }
 
 fn end(dialect: &'static Dialect, task: &str, companion: &Companion, rows: Rows<'_, '_>) -> Result<(), Reject> {
-    let Rows { out, folder, begun, has_rows, .. } = rows;
-    if !has_rows {
-        out.discard_session();
-        return Ok(());
+    let Rows { out, mut thread, .. } = rows;
+    if thread.has_rows {
+        out.claim(keys::folder(dialect.agent, task), false);
     }
-    out.claim(keys::folder(dialect.agent, task), false);
-    out.claim(session_key(dialect.agent, task), false);
     let item = companion.item.as_ref();
     let parent = item.and_then(|item| item.parent.clone());
     let root = item.and_then(|item| item.root.clone()).or_else(|| parent.clone());
-    out.end_session(Facts {
+    thread.facts = Facts {
         session_id: task.to_owned(),
         kind: if parent.is_some() { SessionKind::Subagent } else { SessionKind::Session },
         agent_version: companion.version().map(str::to_owned),
-        project_path: item.and_then(|item| item.folder.clone()).or(folder),
+        project_path: item.and_then(|item| item.folder.clone()).or(thread.cwd.take()),
         title: item.and_then(|item| item.title.clone()),
         summary: item.and_then(|item| item.summary.clone()),
         is_subagent: parent.is_some(),
         subagent_type: item.and_then(|item| item.mode.clone()).filter(|_| parent.is_some()),
         root_session_id: root.filter(|_| parent.is_some()),
         parent_session_id: parent,
-        first_moment: begun,
+        first_moment: thread.facts.first_moment,
         ..Facts::default()
-    })
+    };
+    thread.finish(out)
 }

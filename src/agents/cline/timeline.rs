@@ -13,7 +13,7 @@ use crate::agents::ids::Prints;
 use crate::agents::waiting::LastBefore;
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
-use crate::source::records::{Text, TokenNumber};
+use crate::source::records::Text;
 use crate::tables::MessageKind;
 use crate::time::from_epoch;
 
@@ -107,11 +107,6 @@ pub(super) struct Total {
     /// When the row before it was written. Milliseconds since 1970.
     pub(super) previous: Option<i64>,
     place: u64,
-}
-
-/// Tokens never are negative; what is, is damage.
-fn count(number: TokenNumber) -> Option<i64> {
-    number.0
 }
 
 /// What a row is: what was said or asked.
@@ -253,7 +248,7 @@ impl Timeline {
             "deleted_api_reqs" | "api_req_deleted" | "subagent_usage" => self.sum_up(shown, name, at, place),
             "condense_context" => {
                 let condense = shown.condense.0.as_ref();
-                let summary = condense.and_then(|condense| condense.summary.get()).map(str::to_owned);
+                let summary = condense.and_then(|condense| condense.summary.owned());
                 let cost = condense.and_then(|condense| condense.cost.0).filter(|cost| *cost > 0.0);
                 let event = self.event(shown, at, place, MessageKind::Compaction, summary);
                 self.events.push(Event { cost, ..event });
@@ -302,13 +297,12 @@ impl Timeline {
             self.folder = without_surroundings(&request).1.folder.map(str::to_owned);
         }
         let model = shown.model.0.as_ref();
-        let owned = |text: Option<&str>| text.map(str::to_owned);
         let mut request = Request {
             at,
             name: self.name.clone(),
             index: shown.index.0,
-            model: owned(model.and_then(|model| model.model.get())),
-            provider: owned(model.and_then(|model| model.provider.get())),
+            model: model.and_then(|model| model.model.owned()),
+            provider: model.and_then(|model| model.provider.owned()),
             removals: self.totals.iter().filter(|total| !total.is_of_subagents).count(),
             place,
             ..Request::default()
@@ -369,14 +363,12 @@ impl Timeline {
 
 impl Request {
     fn take(&mut self, info: &RequestInfo<'_>) {
-        let told =
-            Told { input: count(info.input), cache_read: count(info.cache_read), cache_write: count(info.cache_write) };
         self.told = Told {
-            input: told.input.or(self.told.input),
-            cache_read: told.cache_read.or(self.told.cache_read),
-            cache_write: told.cache_write.or(self.told.cache_write),
+            input: info.input.0.or(self.told.input),
+            cache_read: info.cache_read.0.or(self.told.cache_read),
+            cache_write: info.cache_write.0.or(self.told.cache_write),
         };
-        self.output = count(info.output).or(self.output);
+        self.output = info.output.0.or(self.output);
         self.cost = info.cost.0.filter(|cost| *cost >= 0.0).or(self.cost);
         self.protocol = info.protocol.owned().or(self.protocol.take());
     }

@@ -58,11 +58,6 @@ pub(super) fn command_of(arguments: &Arguments<'_>) -> Option<String> {
     (!commands.is_empty()).then(|| commands.join("\n"))
 }
 
-/// The file that a call is about; Roo Code may name several within `args`, of which it is the first.
-pub(super) fn file_of<'i>(category: Category, arguments: &'i Arguments<'_>) -> Option<&'i str> {
-    arguments.path.get().filter(|_| category.has_file())
-}
-
 /// What the extensions say of a call that the person refused.
 const REFUSED: [&str; 3] = ["The user denied this operation", "Tool call was denied", "Tool execution was denied"];
 /// What the SDK says of one, in the first line of a failure.

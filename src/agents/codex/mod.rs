@@ -15,13 +15,13 @@ mod tools;
 mod typed;
 mod typescript;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chrono::NaiveDateTime;
 
-use super::folders::{Entry, add_files, first_moment, folders};
+use super::folders::{Entry, add_files, folders, lies_in};
 use super::ids::is_uuid;
-use super::{About, Agent, Found, Grain, Mark, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -44,15 +44,12 @@ static ABOUT: About = About {
     ],
     environment: &["CODEX_HOME", "CODEX_SQLITE_HOME"],
     versions: "0.2.0 to 0.169.0",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Exact,
-        cost: Grain::Absent,
-        durations: Grain::Absent,
-    },
-    retention_days: None,
+    records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     parser_version: 12,
+    marks: &[("/type", Some("session_meta"))],
+    streams: &["transcript"],
+    began: &["timestamp", "ts"],
+    ..About::NEW
 };
 
 /// Folders below `sessions/`: year, month, day.
@@ -64,7 +61,7 @@ impl Agent for Codex {
     }
 
     fn discover(&self, places: &Places, found: &mut Found) {
-        let root = places.environment("CODEX_HOME").map_or_else(|| places.home.join(".codex"), PathBuf::from);
+        let root = places.folder("CODEX_HOME", ".codex");
         // OpenClaw runs Codex with a home of its own for each agent.
         let agents = folders(&places.home.join(".openclaw/agents"), found);
         let inner = agents.into_iter().map(|agent| agent.join("agent/codex-home"));
@@ -81,7 +78,7 @@ impl Agent for Codex {
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
         let name = path.file_name()?.to_str()?;
-        let is_in = |folder: &str| path.components().any(|part| part.as_os_str() == folder);
+        let is_in = |folder: &str| lies_in(path, folder);
         let in_home = || {
             let is_line_by_line = is_lines(name) && (is_in("sessions") || is_in("archived_sessions"));
             companion_kind(name)
@@ -94,22 +91,6 @@ impl Agent for Codex {
     fn takes(&self, path: &Path) -> Option<&'static str> {
         let name = path.file_name()?.to_str()?;
         self.claims(path).or(companion_kind(name)).or(is_lines(name).then_some("transcript"))
-    }
-
-    fn marks(&self) -> &'static [Mark] {
-        &[("/type", Some("session_meta"))]
-    }
-
-    fn streams(&self, kind: &str) -> bool {
-        kind == "transcript"
-    }
-
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        match kind {
-            "prompts" => first_moment(head, "ts"),
-            "database" | "titles" => None,
-            _ => first_moment(head, "timestamp"),
-        }
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

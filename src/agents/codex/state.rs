@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::AGENT;
+use crate::agents::kit::store::each_row;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::{Database, Source};
 
@@ -19,35 +20,30 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 /// Names and titles; a title that only repeats the first prompt is none.
 fn tell_threads(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     let columns = ["id", "name", "title", "first_user_message", "preview"];
-    let Some(mut statement) = database.select("threads", &columns, "ORDER BY rowid")? else { return Ok(()) };
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
+    each_row(database, "threads", &columns, "ORDER BY rowid", |row| {
         out.line();
         let text = |place: usize| text_at(row, place);
-        let Some(id) = text(0) else { continue };
+        let Some(id) = text(0) else { return Ok(()) };
         let made = [text(3), text(4)];
         let title = text(2).filter(|title| !made.contains(&Some(title.clone())));
         if let Some(title) = text(1).or(title) {
             out.note(NoteField::Title, session_key(AGENT, &id), 0, &title);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Reads which thread spawned which, and the root of each.
 fn tell_spawns(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     let columns = ["child_thread_id", "parent_thread_id"];
-    let Some(mut statement) = database.select("thread_spawn_edges", &columns, "ORDER BY 1, 2")? else {
-        return Ok(());
-    };
-    let mut rows = statement.query([])?;
     let mut parents: BTreeMap<String, String> = BTreeMap::new();
-    while let Some(row) = rows.next()? {
+    each_row(database, "thread_spawn_edges", &columns, "ORDER BY 1, 2", |row| {
         out.line();
         if let (Some(child), Some(parent)) = (text_at(row, 0), text_at(row, 1)) {
             parents.entry(child).or_insert(parent);
         }
-    }
+        Ok(())
+    })?;
     for (child, parent) in &parents {
         let Some(root) = root_of(&parents, child) else { continue };
         let key = session_key(AGENT, child);

@@ -17,6 +17,7 @@ pub(super) struct Settings {
 }
 
 /// One conversation.
+#[derive(Default)]
 pub(super) struct Thread {
     pub(super) session: String,
     /// The session that started it; none for the main one.
@@ -43,24 +44,7 @@ pub(super) struct Thread {
 
 impl Thread {
     pub(super) fn main(session: &str) -> Self {
-        Self {
-            session: session.to_owned(),
-            parent: None,
-            title: None,
-            agent_type: None,
-            agent: None,
-            call: None,
-            seq: 0,
-            turn: None,
-            model: None,
-            settings: Settings::default(),
-            cwd: None,
-            branch: None,
-            last_message: None,
-            reply: None,
-            first_moment: None,
-            has_rows: false,
-        }
+        Self { session: session.to_owned(), ..Self::default() }
     }
 
     /// Takes the next place in the session.
@@ -137,11 +121,10 @@ impl Transcript<'_, '_> {
         if thread.parent.is_none() {
             return;
         }
-        let owned = |text: Option<&str>| text.map(str::to_owned);
         thread.parent = parent.filter(|parent| *parent != thread.session).or(thread.parent.take());
-        thread.title = owned(told.title.get()).or(thread.title.take());
-        thread.agent_type = owned(told.name.get()).or(thread.agent_type.take());
-        thread.call = owned(call).or(thread.call.take());
+        thread.title = told.title.owned().or(thread.title.take());
+        thread.agent_type = told.name.owned().or(thread.agent_type.take());
+        thread.call = call.map(str::to_owned).or(thread.call.take());
         keep_earlier(&mut thread.first_moment, spot.timestamp);
     }
 

@@ -8,7 +8,7 @@ use crate::tables::{UsageGrain, UsageRow};
 const CREDITS_PER_DOLLAR: f64 = 100.0;
 
 /// One model call, or the total of several.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Call {
     pub(super) thread: usize,
     pub(super) response: String,
@@ -35,28 +35,7 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) fn new(thread: usize, response: &str) -> Self {
-        Self {
-            thread,
-            response: response.to_owned(),
-            message_id: None,
-            request: None,
-            seq: 0,
-            turn: None,
-            timestamp: None,
-            line: 0,
-            model: None,
-            numbers: Numbers::default(),
-            has_long_cache: false,
-            cost: None,
-            duration_ms: None,
-            first_token_ms: None,
-            settings: Settings::default(),
-            finish: None,
-            is_partial: false,
-            grain: UsageGrain::Response,
-            weak: false,
-            is_named: false,
-        }
+        Self { thread, response: response.to_owned(), ..Self::default() }
     }
 
     pub(super) fn row<'r>(&'r self, session: &'r str) -> UsageRow<'r> {

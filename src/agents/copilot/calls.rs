@@ -108,8 +108,7 @@ impl PendingCall {
         let input = self.input.as_deref().unwrap_or_default();
         let arguments: Arguments<'_> = serde_json::from_str(input).unwrap_or_default();
         self.category = category(&self.name, self.server.is_some(), &arguments);
-        let owned = |text: &Text<'_>| text.owned();
-        let (command, file) = (owned(&arguments.command), owned(&arguments.path));
+        let (command, file) = (arguments.command.owned(), arguments.path.owned());
         self.command = command.filter(|_| tools::runs_command(&self.name));
         self.file_path = file.filter(|_| self.category.has_file());
     }

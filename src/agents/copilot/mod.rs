@@ -16,8 +16,8 @@ mod transcript;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::folders::{Entry, add_files, first_moment, folders};
-use super::{About, Agent, Found, Grain, Mark, Places, Records};
+use super::folders::{Entry, add_files, folders};
+use super::{About, Agent, Found, Places, Records};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 
@@ -38,15 +38,11 @@ static ABOUT: About = About {
     ],
     environment: &["COPILOT_HOME", "XDG_STATE_HOME"],
     versions: "0.0.3xx to 1.0.95",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Exact,
-        cost: Grain::Exact,
-        durations: Grain::Exact,
-    },
-    retention_days: None,
+    records: Records::EXACT,
     parser_version: 10,
+    marks: &[("/type", Some("session.start"))],
+    began: &["startTime", "timestamp"],
+    ..About::NEW
 };
 
 /// The central database.
@@ -98,22 +94,10 @@ impl Agent for CopilotCli {
         self.claims(path).or(is_lines.then_some("transcript"))
     }
 
-    fn marks(&self) -> &'static [Mark] {
-        &[("/type", Some("session.start"))]
-    }
-
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         let has_folder = path.file_name().is_some_and(|name| name == EVENTS);
         let names = sidecars::NAMES.iter().filter(|_| has_folder);
         names.map(|name| path.with_file_name(name)).collect()
-    }
-
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        match kind {
-            "transcript" => first_moment(head, "timestamp"),
-            "legacy" => first_moment(head, "startTime"),
-            _ => None,
-        }
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -127,7 +111,7 @@ impl Agent for CopilotCli {
 
 /// `COPILOT_HOME` or `~/.copilot`; what 0.0.x wrote below `XDG_STATE_HOME`; and `~/.copilot-cli`, which some name.
 fn roots(places: &Places) -> Vec<PathBuf> {
-    let home = places.environment("COPILOT_HOME").map_or_else(|| places.home.join(".copilot"), PathBuf::from);
+    let home = places.folder("COPILOT_HOME", ".copilot");
     let state = places.environment("XDG_STATE_HOME").map(|state| PathBuf::from(state).join(".copilot"));
     [Some(home), state, Some(places.home.join(".copilot-cli"))].into_iter().flatten().collect()
 }
@@ -137,10 +121,7 @@ fn discover_sessions(folder: &Path, found: &mut Found) {
     let flat = |entry: &Entry| entry.name().filter(|name| has_extension(name, "jsonl")).map(|_| "transcript");
     add_files(folder, 0, &flat, found);
     for session in folders(folder, found) {
-        let events = session.join(EVENTS);
-        if events.is_file() {
-            found.add(events, "transcript");
-        }
+        found.add_file(session.join(EVENTS), "transcript");
     }
 }
 

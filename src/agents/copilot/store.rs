@@ -10,6 +10,7 @@ use super::agents::Settings;
 use super::call::Call;
 use super::metrics::{Numbers, UNITS_HAVE_A_PRICE};
 use super::{AGENT, child_session, dollars, recorded_key, stored_key};
+use crate::agents::kit::store::each_row;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::TokenNumber;
 use crate::source::{Database, Source};
@@ -58,25 +59,9 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 
 type Sessions = BTreeMap<String, Stored>;
 
-/// Reads the columns of a table, those that this version of it does not have as nulls; no row where there is no table.
-fn each_row(
-    database: &Database,
-    table: &str,
-    columns: &[&str],
-    order: &str,
-    mut take: impl FnMut(&Row<'_>) -> Result<(), rusqlite::Error>,
-) -> Result<(), Reject> {
-    let Some(mut statement) = database.select(table, columns, &format!("ORDER BY {order}"))? else { return Ok(()) };
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        take(row)?;
-    }
-    Ok(())
-}
-
 fn read_sessions(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) -> Result<(), Reject> {
     let columns = ["id", "cwd", "repository", "branch", "summary", "created_at"];
-    each_row(database, "sessions", &columns, "rowid", |row| {
+    each_row(database, "sessions", &columns, "ORDER BY rowid", |row| {
         out.line();
         let Some(id) = text(row, 0)? else { return Ok(()) };
         let session = sessions.entry(id.clone()).or_default();
@@ -95,7 +80,7 @@ fn read_sessions(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_
 
 fn read_turns(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) -> Result<(), Reject> {
     let columns = ["session_id", "turn_index", "user_message", "assistant_response", "timestamp"];
-    each_row(database, "turns", &columns, "session_id, turn_index, rowid", |row| {
+    each_row(database, "turns", &columns, "ORDER BY session_id, turn_index, rowid", |row| {
         out.line();
         let Some(session) = text(row, 0)? else { return Ok(()) };
         let turns = &mut sessions.entry(session).or_default().turns;
@@ -127,7 +112,7 @@ fn read_calls(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) 
         "time_to_first_token_ms",
         "reasoning_effort",
     ];
-    each_row(database, "assistant_usage_events", &columns, "session_id, id", |row| {
+    each_row(database, "assistant_usage_events", &columns, "ORDER BY session_id, id", |row| {
         out.line();
         let Some(session) = text(row, 0)? else { return Ok(()) };
         let count = |column| -> Result<TokenNumber, rusqlite::Error> { Ok(TokenNumber::of(number(row, column)?)) };

@@ -7,24 +7,14 @@ use super::blocks::{attachments, blocks, texts};
 use super::conversation::UNIQUE_FROM;
 use super::prompt::Prompt;
 use super::record::{Block, ChatMessage};
-use super::rows::{Called, Rows, Said};
-use super::tools::{Asked, Outcome};
+use super::rows::Rows;
+use super::tools::{self, Ending};
 use super::value;
+use crate::agents::kit::calls::{Call, Outcome};
+use crate::agents::kit::thread::{Position, blank};
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::records::Raw;
-use crate::tables::{Category, MessageKind, Role, Status};
-
-/// A call whose result is to come.
-#[derive(Default)]
-struct OpenCall {
-    call_id: String,
-    message_id: String,
-    seq: i64,
-    turn: Option<i64>,
-    name: String,
-    input: Option<String>,
-    asked: Asked,
-}
+use crate::tables::{Category, MessageKind, MessageRow, Role, Status};
 
 /// Reads the messages of one chat into the sink.
 pub(super) struct Chat<'o, 's> {
@@ -33,21 +23,14 @@ pub(super) struct Chat<'o, 's> {
     model: Option<String>,
     /// How often a message stands in the chat: those with the same content are one blob.
     counts: BTreeMap<String, u32>,
-    open: BTreeMap<String, OpenCall>,
     /// Ids of calls so far.
     ids: BTreeSet<String>,
 }
 
 impl<'o, 's> Chat<'o, 's> {
     pub(super) fn new(out: &'o mut Sink<'s>, id: &str, began: Option<i64>, model: Option<&str>) -> Self {
-        let rows = Rows::new(out, id.to_owned(), began);
-        Self {
-            rows,
-            model: model.map(str::to_owned),
-            counts: BTreeMap::new(),
-            open: BTreeMap::new(),
-            ids: BTreeSet::new(),
-        }
+        let rows = Rows::new(out, id.to_owned(), began, false);
+        Self { rows, model: model.map(str::to_owned), counts: BTreeMap::new(), ids: BTreeSet::new() }
     }
 
     pub(super) fn sink(&mut self) -> &mut Sink<'s> {
@@ -65,10 +48,10 @@ impl<'o, 's> Chat<'o, 's> {
         let count = self.counts.entry(hash.to_owned()).or_default();
         *count += 1;
         let again = if *count > 1 { format!(".{count}") } else { String::new() };
-        let id = format!("{}#{}{again}", self.rows.session, hash.get(..16).unwrap_or(hash));
+        let id = format!("{}#{}{again}", self.rows.thread.id(), hash.get(..16).unwrap_or(hash));
         let blocks = blocks(message.content);
         let text = texts(&blocks, "text");
-        let said = Said { id: &id, timestamp: moment, ..Said::default() };
+        let at = Position::new(&id, moment);
         match message.role.get().unwrap_or_default() {
             "user" => {
                 let attachments = attachments(&blocks);
@@ -77,37 +60,34 @@ impl<'o, 's> Chat<'o, 's> {
                 }
                 let prompt = Prompt::of(text.as_deref().unwrap_or_default());
                 if prompt.kind == MessageKind::Prompt {
-                    self.rows.begin_turn();
+                    self.rows.thread.begin_turn();
                 }
-                let timestamp = prompt.moment.or(moment);
                 let text = text.as_ref().map(|_| prompt.text);
-                let said = Said { role: Role::User, kind: prompt.kind, text, timestamp, attachments, ..said };
-                self.rows.message(&said)?;
+                let row = MessageRow { text, attachments, ..blank(Role::User, prompt.kind) };
+                self.rows.message(&Position::new(&id, prompt.moment.or(moment)), row)?;
             }
             "assistant" => {
                 let thinking = texts(&blocks, "reasoning");
                 let model = self.model.clone().filter(|_| is_last);
-                let said = Said {
-                    role: Role::Assistant,
-                    kind: MessageKind::Reply,
+                let row = MessageRow {
                     text: text.as_deref(),
                     thinking: thinking.as_deref(),
                     model: model.as_deref(),
-                    ..said
+                    ..blank(Role::Assistant, MessageKind::Reply)
                 };
-                self.rows.message(&said)?;
+                self.rows.message(&at, row)?;
                 self.take_calls(message, &blocks, &id)?;
             }
             "tool" => {
-                self.rows.message(&Said { role: Role::Tool, kind: MessageKind::ToolResult, ..said })?;
+                self.rows.message(&at, blank(Role::Tool, MessageKind::ToolResult))?;
                 self.take_results(message, &blocks, text.as_deref(), &id)?;
             }
             role => {
                 if role != "system" {
                     self.rows.out.unknown(&format!("role {role}"));
                 }
-                let text = text.as_deref();
-                self.rows.message(&Said { role: Role::System, kind: MessageKind::Meta, text, ..said })?;
+                let row = MessageRow { text: text.as_deref(), ..blank(Role::System, MessageKind::Meta) };
+                self.rows.message(&at, row)?;
             }
         }
         Ok(())
@@ -137,24 +117,12 @@ impl<'o, 's> Chat<'o, 's> {
             Some(call) => format!("{id}#{call}"),
             None => {
                 let said = [id, name].into_iter().chain(input.as_deref());
-                format!("{id}#{}", self.rows.prints.name("call", None, said))
+                format!("{id}#{}", self.rows.thread.prints.name("call", None, said))
             }
         };
-        let open = OpenCall {
-            message_id: id.to_owned(),
-            seq: self.rows.seq,
-            turn: self.rows.turn,
-            name: name.to_owned(),
-            asked: Asked::of(name, None, [input.as_deref(), None]),
-            input,
-            call_id,
-        };
-        self.rows.seq += 1;
-        let known_as = call.unwrap_or(&open.call_id).to_owned();
-        match self.open.insert(known_as, open) {
-            Some(unanswered) => self.close(&unanswered, None),
-            None => Ok(()),
-        }
+        let made =
+            Call { id: call_id, message_id: Some(id.to_owned()), ..tools::call(name, None, [input.as_deref(), None]) };
+        self.rows.thread.open_named_call(&Position::default(), call, Call { input, ..made }, self.rows.out)
     }
 
     fn take_results(
@@ -166,67 +134,43 @@ impl<'o, 's> Chat<'o, 's> {
     ) -> Result<(), Reject> {
         for block in blocks.iter().filter(|block| block.kind.is("tool-result") || block.kind.is("tool_result")) {
             let result = value::within(block.result);
-            let given = Given { text: result.as_deref().unwrap_or_default(), is_error: block.is_error.0 };
-            self.answer(block.call.get(), block.tool.get(), &given, id)?;
+            let text = result.as_deref().unwrap_or_default();
+            self.answer(block.call.get(), block.tool.get(), text, block.is_error.0, id)?;
         }
         match message.call.get() {
-            Some(call) => self.answer(Some(call), None, &Given { text: text.unwrap_or_default(), is_error: false }, id),
+            Some(call) => self.answer(Some(call), None, text.unwrap_or_default(), false, id),
             None => Ok(()),
         }
     }
 
-    fn answer(&mut self, call: Option<&str>, name: Option<&str>, result: &Given<'_>, id: &str) -> Result<(), Reject> {
-        let open = call.and_then(|call| self.open.remove(call)).unwrap_or_else(|| {
-            self.rows.seq += 1;
-            OpenCall {
-                call_id: format!("{id}#{}", call.unwrap_or("result")),
-                message_id: id.to_owned(),
-                seq: self.rows.seq - 1,
-                turn: self.rows.turn,
-                name: name.unwrap_or("unknown").to_owned(),
-                asked: Asked::of(name.unwrap_or("unknown"), None, [None, None]),
-                ..OpenCall::default()
-            }
+    fn answer(
+        &mut self,
+        id: Option<&str>,
+        name: Option<&str>,
+        text: &str,
+        is_error: bool,
+        message: &str,
+    ) -> Result<(), Reject> {
+        let open = id.and_then(|id| self.rows.thread.calls.take(id));
+        let mut call = open.unwrap_or_else(|| {
+            let made = Call {
+                id: format!("{message}#{}", id.unwrap_or("result")),
+                message_id: Some(message.to_owned()),
+                ..tools::call(name.unwrap_or("unknown"), None, [None, None])
+            };
+            self.rows.thread.number_call(&Position::default(), made)
         });
-        self.close(&open, Some(result))
-    }
-
-    fn close(&mut self, open: &OpenCall, result: Option<&Given<'_>>) -> Result<(), Reject> {
-        let told = result.filter(|result| result.text.trim_start().starts_with('{'));
-        let outcome = told.map(|result| Outcome::of_result(result.text)).unwrap_or_default();
-        let status = match result {
-            None => Status::Pending,
-            Some(result) => outcome.status.unwrap_or(if result.is_error { Status::Error } else { Status::Ok }),
-        };
-        let called = Called {
-            id: &open.call_id,
-            message_id: &open.message_id,
-            name: &open.name,
-            category: open.asked.category,
-            mcp_server: open.asked.mcp_server.as_deref(),
-            input: open.input.as_deref(),
-            command: open.asked.command.as_deref(),
-            file_path: open.asked.file.as_deref(),
-            status,
-            exit_code: outcome.exit_code,
-            output: outcome.output.as_deref().or(result.map(|result| result.text)),
-            child: outcome.child.as_deref().filter(|_| open.asked.category == Category::Task),
-            ..Called::default()
-        };
-        self.rows.call_at(&called, open.seq, open.turn)
+        let object = Some(text).filter(|text| text.trim_start().starts_with('{'));
+        let Ending { status, exit_code, output, child } = object.map(Ending::of_result).unwrap_or_default();
+        call.child = child.filter(|_| call.category == Category::Task);
+        let status = status.unwrap_or(if is_error { Status::Error } else { Status::Ok });
+        let output = Some(output.map_or(Cow::Borrowed(text), Cow::Owned));
+        self.rows.thread.close_call(&call, &Outcome { status, exit_code, output, ..Outcome::default() }, self.rows.out)
     }
 
     /// Emits the calls that no result came for, and ends the chat. One in which nothing was said is no session.
-    pub(super) fn end(mut self, facts: Facts) -> Result<(), Reject> {
-        let mut open: Vec<OpenCall> = std::mem::take(&mut self.open).into_values().collect();
-        open.sort_by_key(|call| call.seq);
-        open.iter().try_for_each(|call| self.close(call, None))?;
-        if self.rows.count == 0 { Ok(()) } else { self.rows.end(facts) }
+    pub(super) fn end(self, facts: Facts) -> Result<(), Reject> {
+        self.rows.thread.calls.push_pending(self.rows.thread.id(), self.rows.out)?;
+        if self.rows.thread.has_rows { self.rows.end(facts) } else { Ok(()) }
     }
-}
-
-/// What a tool gave back.
-struct Given<'r> {
-    text: &'r str,
-    is_error: bool,
 }

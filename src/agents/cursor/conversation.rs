@@ -5,12 +5,14 @@ use std::borrow::Cow;
 use super::AGENT;
 use super::ledger::{Billed, Ledger};
 use super::record::{Bubble, ToolData};
-use super::rows::{Called, Rows, Said};
-use super::tools::{Asked, Outcome};
+use super::rows::Rows;
+use super::tools::{self, Ending};
 use super::value;
+use crate::agents::kit::calls::{Call, Outcome};
+use crate::agents::kit::thread::{Position, blank};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::Raw;
-use crate::tables::{Category, MessageKind, Role, Vocabulary};
+use crate::tables::{Category, MessageKind, MessageRow, Role, Vocabulary};
 
 /// Ids of calls that are this long are unique; shorter ones are counted anew in each reply.
 pub(super) const UNIQUE_FROM: usize = 12;
@@ -55,8 +57,7 @@ pub(super) struct Conversation<'o, 's> {
 
 impl<'o, 's> Conversation<'o, 's> {
     pub(super) fn new(out: &'o mut Sink<'s>, known: Known) -> Self {
-        let rows = Rows::new(out, known.id.clone(), known.began);
-        let rows = if known.is_copy { rows.weak() } else { rows };
+        let rows = Rows::new(out, known.id.clone(), known.began, known.is_copy);
         let ledger = Ledger::new(&known.id);
         Self {
             rows,
@@ -96,25 +97,21 @@ impl<'o, 's> Conversation<'o, 's> {
         if !has_message && summary.is_none() && bubble.tokens().is_none() {
             return Ok(());
         }
-        let in_line = self.rows.turn;
+        let in_line = self.rows.thread.turn;
         self.enter_turn(kind == MessageKind::Prompt && is_shown, timestamp, place.is_left);
         let model = bubble.model().or(self.asked.as_deref()).or(self.known.model.as_deref()).filter(|_| !is_users);
         let model = model.map(str::to_owned);
         let response = self.bill(bubble, place, timestamp, model.as_deref(), is_shown);
         if has_message {
-            let said = Said {
-                id: &place.id,
-                role,
-                kind,
+            let row = MessageRow {
                 text: text.as_deref().or(error),
                 thinking: thinking.as_deref(),
                 model: model.as_deref(),
                 response_id: response.as_deref(),
-                timestamp,
                 attachments,
-                line: None,
+                ..blank(role, kind)
             };
-            self.say(&said, place.is_left)?;
+            self.say(&Position::new(&place.id, timestamp), row, place.is_left)?;
             self.tell_twin(bubble, is_users, Kind::Message, &place.id);
         }
         if let Some(tool) = tool
@@ -128,7 +125,7 @@ impl<'o, 's> Conversation<'o, 's> {
             self.tell_twin(bubble, is_users, Kind::Message, &id);
         }
         if place.is_left && kind != MessageKind::Prompt {
-            self.rows.turn = in_line;
+            self.rows.thread.turn = in_line;
         }
         Ok(())
     }
@@ -151,8 +148,8 @@ impl<'o, 's> Conversation<'o, 's> {
         !self.seen.insert(own) | same.is_some_and(|same| !self.seen.insert(same))
     }
 
-    fn say(&mut self, said: &Said<'_>, is_left: bool) -> Result<(), Reject> {
-        let place = self.rows.message(said)?;
+    fn say(&mut self, at: &Position<'_>, row: MessageRow<'_>, is_left: bool) -> Result<(), Reject> {
+        let place = self.rows.message(at, row)?;
         self.left.extend(Some(place).filter(|_| is_left));
         Ok(())
     }
@@ -160,17 +157,17 @@ impl<'o, 's> Conversation<'o, 's> {
     /// Adds a summary of what was said before.
     fn summarize(&mut self, id: &str, text: &str, timestamp: Option<i64>, is_left: bool) -> Result<(), Reject> {
         self.has_summary = true;
-        let (role, kind) = (Role::System, MessageKind::Compaction);
-        self.say(&Said { id, role, kind, text: Some(text), timestamp, ..Said::default() }, is_left)
+        let row = MessageRow { text: Some(text), ..blank(Role::System, MessageKind::Compaction) };
+        self.say(&Position::new(id, timestamp), row, is_left)
     }
 
     /// A prompt begins a turn. What the conversation went on without belongs to the turn of its own time.
     fn enter_turn(&mut self, is_prompt: bool, timestamp: Option<i64>, is_left: bool) {
         if is_prompt {
-            let turn = self.rows.begin_turn();
-            self.turns.extend(timestamp.map(|moment| (moment, turn)));
+            self.rows.thread.begin_turn();
+            self.turns.extend(timestamp.zip(self.rows.thread.turn));
         } else if is_left {
-            self.rows.turn = self.turn_at(timestamp);
+            self.rows.thread.turn = self.turn_at(timestamp);
         }
     }
 
@@ -197,8 +194,8 @@ impl<'o, 's> Conversation<'o, 's> {
                 id: String::new(),
                 bubble: place.id.clone(),
                 has_message: is_shown,
-                seq: self.rows.seq,
-                turn: self.rows.turn,
+                seq: self.rows.thread.seq,
+                turn: self.rows.thread.turn,
                 timestamp,
                 model: model.map(str::to_owned),
                 input,
@@ -236,26 +233,22 @@ impl<'o, 's> Conversation<'o, 's> {
         let by_number = format!("tool_{}", number.unwrap_or_default());
         let name = tool.name.get().unwrap_or(&by_number);
         let (raw_args, params) = (given(tool.raw_args), given(tool.params));
-        let asked = Asked::of(name, number, [raw_args.as_deref(), params.as_deref()]);
+        let call = tools::call(name, number, [raw_args.as_deref(), params.as_deref()]);
         let result = value::within(tool.result);
-        let outcome = Outcome::of(tool, result.as_deref());
-        self.rows.call(&Called {
-            id: &call_id,
-            message_id: &place.id,
-            response_id: response,
-            name,
-            category: asked.category,
-            mcp_server: asked.mcp_server.as_deref(),
-            input: raw_args.as_deref().or(params.as_deref()).or(tool.raw_args.json().map(|_| "{}")),
-            command: asked.command.as_deref(),
-            file_path: asked.file.as_deref(),
-            status: outcome.status.unwrap_or_default(),
-            exit_code: outcome.exit_code,
-            output: outcome.output.as_deref().or(result.as_deref()),
+        let Ending { status, exit_code, output, child } = Ending::of(tool, result.as_deref());
+        let input = raw_args.as_deref().or(params.as_deref()).or(tool.raw_args.json().map(|_| "{}"));
+        let call = Call {
+            id: call_id.clone(),
+            message_id: Some(place.id.clone()),
+            response_id: response.map(str::to_owned),
+            input: input.map(str::to_owned),
             started_at: timestamp,
-            child: outcome.child.as_deref().filter(|_| asked.category == Category::Task),
-            line: None,
-        })?;
+            child: child.filter(|_| call.category == Category::Task),
+            ..call
+        };
+        let (status, output) = (status.unwrap_or_default(), output.map(Cow::Owned).or(result));
+        let end = Outcome { status, exit_code, output, ..Outcome::default() };
+        self.rows.call(&Position::default(), call, &end)?;
         Ok(Some(call_id))
     }
 
@@ -270,7 +263,7 @@ impl<'o, 's> Conversation<'o, 's> {
     ) -> Result<Option<&'o mut Sink<'s>>, Reject> {
         let id = self.known.id.clone();
         let has_costs = self.ledger.take_costs(costs);
-        if self.rows.count == 0 && self.ledger.is_empty() && !has_costs {
+        if !self.rows.thread.has_rows && self.ledger.is_empty() && !has_costs {
             return Ok(Some(self.rows.out));
         }
         if let Some(text) = summary.as_deref().filter(|_| !self.has_summary) {
@@ -278,7 +271,7 @@ impl<'o, 's> Conversation<'o, 's> {
         }
         if self.known.was_aborted {
             let id = format!("{id}#aborted");
-            self.rows.message(&Said { id: &id, role: Role::System, kind: MessageKind::Abort, ..Said::default() })?;
+            self.rows.message(&Position::new(&id, None), blank(Role::System, MessageKind::Abort))?;
         }
         self.ledger.push(self.rows.out, &id, self.known.began, self.known.is_copy)?;
         self.rows.out.abandon(&self.left);

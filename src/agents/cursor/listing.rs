@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::place;
 use super::record::{Composer, Composers, StartedBy};
 use super::value;
+use crate::agents::kit::store::each_row;
 use crate::extract::{Facts, Reject};
 use crate::source::Database;
 use crate::source::records::{List, Object, Raw, record};
@@ -64,12 +65,11 @@ impl Listing {
     /// The same, of a session that another started.
     pub(super) fn started_by(self, info: &Object<StartedBy<'_>>) -> Self {
         let Some(info) = info.0.as_ref() else { return self };
-        let owned = |text: Option<&str>| text.map(str::to_owned);
         Self {
-            parent: owned(info.parent.get()),
-            root: owned(info.root.get()),
-            call: owned(info.call.get()),
-            subagent_type: owned(info.kind.get()),
+            parent: info.parent.owned(),
+            root: info.root.owned(),
+            call: info.call.owned(),
+            subagent_type: info.kind.owned(),
             is_subagent: true,
             ..self
         }
@@ -116,7 +116,7 @@ pub(super) fn each_composer(
     json: &str,
     mut take: impl FnMut(&Composer<'_>, &str) -> Result<(), Reject>,
 ) -> Result<bool, Reject> {
-    let list = |all: &List<Raw<'_>>| -> Result<(), Reject> {
+    let mut list = |all: &List<Raw<'_>>| -> Result<(), Reject> {
         for json in all.0.iter().filter_map(Raw::json) {
             if let Ok(taken) = value::read::<Composer<'static>, _>(json, |composer| take(composer, json)) {
                 taken?;
@@ -125,25 +125,14 @@ pub(super) fn each_composer(
         Ok(())
     };
     let read = if json.trim_start().starts_with('[') {
-        value::read::<Bare<'static>, _>(&format!("{{\"all\":{json}}}"), |bare| bare_list(bare, list))
+        value::read::<Bare<'static>, _>(&format!("{{\"all\":{json}}}"), |bare| list(&bare.all))
     } else {
-        value::read::<Composers<'static>, _>(json, |composers| composers_list(composers, list))
+        value::read::<Composers<'static>, _>(json, |composers| list(&composers.all))
     };
     match read {
         Ok(taken) => taken.map(|()| true),
         Err(_) => Ok(false),
     }
-}
-
-fn bare_list(bare: &Bare<'_>, take: impl FnOnce(&List<Raw<'_>>) -> Result<(), Reject>) -> Result<(), Reject> {
-    take(&bare.all)
-}
-
-fn composers_list(
-    composers: &Composers<'_>,
-    take: impl FnOnce(&List<Raw<'_>>) -> Result<(), Reject>,
-) -> Result<(), Reject> {
-    take(&composers.all)
 }
 
 /// The composers that the global database lists, in a value or, in some installations of 3.x, in a table.
@@ -173,10 +162,8 @@ fn add(listings: &mut BTreeMap<String, Listing>, composer: &Composer<'_>, json: 
 
 fn of_table(database: &Database, listings: &mut BTreeMap<String, Listing>) -> Result<(), Reject> {
     let columns = ["composerId", "value", "createdAt", "lastUpdatedAt", "workspaceId", "isSubagent"];
-    let Some(mut statement) = database.select("composerHeaders", &columns, "ORDER BY 1")? else { return Ok(()) };
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let Ok(id) = row.get::<_, String>(0) else { continue };
+    each_row(database, "composerHeaders", &columns, "ORDER BY 1", |row| {
+        let Ok(id) = row.get::<_, String>(0) else { return Ok(()) };
         let moment = |place: usize| row.get::<_, f64>(place).ok().and_then(crate::time::from_epoch);
         let columns = Listing {
             created: moment(2),
@@ -193,6 +180,6 @@ fn of_table(database: &Database, listings: &mut BTreeMap<String, Listing>) -> Re
         });
         let known = listings.remove(&id).unwrap_or_default();
         listings.insert(id, said.unwrap_or_default().or(columns).or(known));
-    }
-    Ok(())
+        Ok(())
+    })
 }

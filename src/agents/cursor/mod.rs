@@ -23,7 +23,7 @@ mod value;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{add_files, first_moment, folders};
+use super::folders::{add_files, folders, lies_in};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::{Section, Source};
@@ -48,15 +48,11 @@ static ABOUT: About = About {
     ],
     environment: &["XDG_CONFIG_HOME", "APPDATA"],
     versions: "0.42 to 3.21",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Absent,
-        cost: Grain::Session,
-        durations: Grain::Absent,
-    },
-    retention_days: None,
+    records: Records { tokens: Grain::Absent, cost: Grain::Session, durations: Grain::Absent, ..Records::EXACT },
     parser_version: 7,
+    streams: &["transcript", "transcript-txt"],
+    began: &["timestamp"],
+    ..About::NEW
 };
 
 /// The databases' name, in the folder of all workspaces and in that of each.
@@ -78,17 +74,16 @@ impl Agent for Cursor {
 
     fn discover(&self, places: &Places, found: &mut Found) {
         let home = &places.home;
-        let moved = |name: &str, usual: &str| places.environment(name).map_or_else(|| home.join(usual), PathBuf::from);
-        let config = moved("XDG_CONFIG_HOME", ".config");
+        let config = places.folder("XDG_CONFIG_HOME", ".config");
         let user_folders = [
             config.join("Cursor/User"),
             home.join("Library/Application Support/Cursor/User"),
-            moved("APPDATA", "AppData/Roaming").join("Cursor/User"),
+            places.folder("APPDATA", "AppData/Roaming").join("Cursor/User"),
         ];
         for user in user_folders {
             let workspaces = folders(&user.join("workspaceStorage"), found);
-            let databases = workspaces.into_iter().chain([user.join("globalStorage")]).map(|folder| folder.join(STATE));
-            databases.filter(|database| database.is_file()).for_each(|database| found.add(database, "database"));
+            let folders = workspaces.into_iter().chain([user.join("globalStorage")]);
+            folders.for_each(|folder| found.add_file(folder.join(STATE), "database"));
         }
         let program = home.join(".cursor");
         for chats in [program.join("chats"), config.join("cursor/chats")] {
@@ -97,10 +92,7 @@ impl Agent for Cursor {
             }
         }
         add_stores(&program.join("acp-sessions"), found);
-        let titles = program.join(TRACKING).join(TITLES);
-        if titles.is_file() {
-            found.add(titles, "titles");
-        }
+        found.add_file(program.join(TRACKING).join(TITLES), "titles");
         for project in folders(&program.join("projects"), found) {
             let kind = |entry: &super::folders::Entry| transcript_kind(&entry.path);
             add_files(&project.join(TRANSCRIPTS), TRANSCRIPT_DEPTH, &kind, found);
@@ -112,8 +104,8 @@ impl Agent for Cursor {
         match name {
             STATE => is_cursors(path).then_some("database"),
             STORE => is_chat(path).then_some("database"),
-            TITLES => place::lies_in(path, TRACKING).then_some("titles"),
-            _ => transcript_kind(path).filter(|_| place::lies_in(path, TRANSCRIPTS)),
+            TITLES => lies_in(path, TRACKING).then_some("titles"),
+            _ => transcript_kind(path).filter(|_| lies_in(path, TRANSCRIPTS)),
         }
     }
 
@@ -125,10 +117,6 @@ impl Agent for Cursor {
         }
     }
 
-    fn streams(&self, kind: &str) -> bool {
-        !matches!(kind, "database" | "titles")
-    }
-
     fn has_sections(&self, path: &Path, _kind: &str) -> bool {
         path.file_name().is_some_and(|name| name == STATE)
     }
@@ -136,10 +124,6 @@ impl Agent for Cursor {
     fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
         let database = source.database()?;
         state::sections(source, &database)
-    }
-
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        if self.streams(kind) { first_moment(head, "timestamp") } else { None }
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -164,10 +148,7 @@ fn extract_database(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), R
 /// Adds the databases of the chats in a folder.
 fn add_stores(folder: &Path, found: &mut Found) {
     for chat in folders(folder, found) {
-        let store = chat.join(STORE);
-        if store.is_file() {
-            found.add(store, "database");
-        }
+        found.add_file(chat.join(STORE), "database");
     }
 }
 
@@ -182,7 +163,7 @@ fn is_cursors(path: &Path) -> bool {
 /// Returns true if a `store.db` is that of a chat: it lies in a folder named by the chat's id.
 fn is_chat(path: &Path) -> bool {
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
-    uuid::Uuid::try_parse(folder).is_ok() || ["chats", "acp-sessions"].iter().any(|name| place::lies_in(path, name))
+    uuid::Uuid::try_parse(folder).is_ok() || ["chats", "acp-sessions"].iter().any(|name| lies_in(path, name))
 }
 
 /// The kind of a file among transcripts.

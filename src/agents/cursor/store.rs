@@ -9,6 +9,7 @@ use super::chat::Chat;
 use super::listing::Listing;
 use super::record::{ChatMessage, ChatMeta, StoreMeta};
 use super::{AGENT, value};
+use crate::agents::protobuf::next_field;
 use crate::extract::{Kind, NoteField, Reject, Sink, key};
 use crate::source::{Database, Source, repair};
 
@@ -180,37 +181,6 @@ fn links(mut bytes: &[u8]) -> Links {
 fn hexadecimal(bytes: &[u8]) -> String {
     let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or('0');
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-/// The next field's number, and its bytes where it has any; none where the record is torn.
-fn next_field<'b>(bytes: &mut &'b [u8]) -> Option<(u64, Option<&'b [u8]>)> {
-    let tag = varint(bytes)?;
-    let length = match tag & 7 {
-        0 => {
-            varint(bytes)?;
-            return Some((tag >> 3, None));
-        }
-        1 => 8,
-        2 => usize::try_from(varint(bytes)?).ok()?,
-        5 => 4,
-        _ => return None,
-    };
-    let (content, rest) = bytes.split_at_checked(length)?;
-    *bytes = rest;
-    Some((tag >> 3, Some(content).filter(|_| tag & 7 == 2)))
-}
-
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (first, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(first & 0x7f) << shift;
-        if first & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -1,16 +1,21 @@
 //! `agent-transcripts/*.txt`: the older transcripts, for people.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::prompt::Prompt;
-use super::rows::{Called, Rows, Said};
-use super::tools::Asked;
+use super::rows::Rows;
+use super::tools;
 use super::transcript::{facts, rows};
+use crate::agents::kit;
+use crate::agents::kit::calls::Outcome;
+use crate::agents::kit::texts::add_line;
+use crate::agents::kit::thread::{Position, blank};
 use crate::agents::waiting::Waiting;
-use crate::extract::Reject;
-use crate::extract::Sink;
+use crate::extract::{Reject, Sink};
 use crate::source::{Source, repair};
-use crate::tables::{MessageKind, Role, Status};
+use crate::tables::{MessageKind, MessageRow, Role, Status};
 
 /// Lines that a part begins with.
 const SIDES: [&str; 2] = ["user:", "assistant:"];
@@ -33,7 +38,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         reader.take(text.trim_end_matches('\r'), line.number)?;
     }
     reader.flush()?;
-    if reader.rows.count == 0 { Ok(()) } else { reader.rows.end_transcript(facts(source.path)) }
+    reader.rows.end_transcript(facts(source.path))
 }
 
 /// What one side said, up to the next `user:` or `assistant:`.
@@ -96,50 +101,38 @@ impl Reader<'_, '_> {
 
     fn flush(&mut self) -> Result<(), Reject> {
         let Some(part) = self.part.take().filter(|part| !part.is_blank) else { return Ok(()) };
-        let id = format!("{}#line-{}", self.rows.session, part.line);
-        let line = i64::try_from(part.line).ok();
+        let id = format!("{}#line-{}", self.rows.thread.id(), part.line);
+        let at = Position::on_line(&id, None, part.line);
         let (text, thinking) = (part.text.trim(), part.thinking.trim());
         if part.is_users {
             let prompt = Prompt::of(text);
             if prompt.kind == MessageKind::Prompt {
-                self.rows.begin_turn();
+                self.rows.thread.begin_turn();
             }
-            let (kind, timestamp) = (prompt.kind, prompt.moment);
-            let said =
-                Said { id: &id, role: Role::User, kind, text: Some(prompt.text), timestamp, line, ..Said::default() };
-            return self.rows.message(&said).map(|_| ());
+            let row = MessageRow { text: Some(prompt.text), ..blank(Role::User, prompt.kind) };
+            return self.rows.message(&Position { moment: prompt.moment, ..at }, row).map(drop);
         }
-        let shown = |text: &'_ str| !text.is_empty();
-        self.rows.message(&Said {
-            id: &id,
-            role: Role::Assistant,
-            kind: MessageKind::Reply,
-            text: Some(text).filter(|text| shown(text)),
-            thinking: Some(thinking).filter(|text| shown(text)),
-            line,
-            ..Said::default()
-        })?;
+        let row = MessageRow {
+            text: Some(text).filter(|text| !text.is_empty()),
+            thinking: Some(thinking).filter(|text| !text.is_empty()),
+            ..blank(Role::Assistant, MessageKind::Reply)
+        };
+        self.rows.message(&at, row)?;
         part.calls.iter().try_for_each(|call| self.push(call, &id))
     }
 
     fn push(&mut self, call: &Call, message_id: &str) -> Result<(), Reject> {
         let input = Value::Object(call.arguments.clone()).to_string();
-        let asked = Asked::of(&call.name, None, [Some(&input), None]);
-        let output = call.output.trim_end();
-        self.rows.call(&Called {
-            id: &format!("{}#line-{}", self.rows.session, call.line),
-            message_id,
-            name: &call.name,
-            category: asked.category,
-            mcp_server: asked.mcp_server.as_deref(),
-            input: Some(&input),
-            command: asked.command.as_deref(),
-            file_path: asked.file.as_deref(),
-            status: if call.has_result { Status::Ok } else { Status::Pending },
-            output: Some(output).filter(|output| !output.is_empty()),
-            line: i64::try_from(call.line).ok(),
-            ..Called::default()
-        })
+        let made = kit::calls::Call {
+            id: format!("{}#line-{}", self.rows.thread.id(), call.line),
+            message_id: Some(message_id.to_owned()),
+            ..tools::call(&call.name, None, [Some(&input), None])
+        };
+        let output = Some(call.output.trim_end()).filter(|output| !output.is_empty()).map(Cow::Borrowed);
+        let status = if call.has_result { Status::Ok } else { Status::Pending };
+        let at = Position::on_line("", None, call.line);
+        let made = kit::calls::Call { input: Some(input), ..made };
+        self.rows.call(&at, made, &Outcome { status, output, ..Outcome::default() })
     }
 }
 
@@ -190,11 +183,4 @@ impl Part {
             }
         }
     }
-}
-
-fn add_line(text: &mut String, line: &str) {
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(line);
 }

@@ -1,6 +1,7 @@
 //! Titles that Cursor made for its own tracking of what the model wrote: `ai-tracking/ai-code-tracking.db`.
 
 use super::{AGENT, transcript_key};
+use crate::agents::kit::store::each_row;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::{Source, value_text};
 
@@ -8,16 +9,14 @@ use crate::source::{Source, value_text};
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let database = source.database()?;
     let columns = ["conversationId", "title", "updatedAt"];
-    let Some(mut statement) = database.select("conversation_summaries", &columns, "")? else { return Ok(()) };
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
+    each_row(&database, "conversation_summaries", &columns, "", |row| {
         out.line();
         let text = |column| row.get_ref(column).ok().and_then(value_text).filter(|text| !text.trim().is_empty());
-        let (Some(id), Some(title)) = (text(0), text(1)) else { continue };
+        let (Some(id), Some(title)) = (text(0), text(1)) else { return Ok(()) };
         let rank = row.get(2).unwrap_or_default();
         for key in [session_key(AGENT, &id), transcript_key(&id)] {
             out.note(NoteField::Title, key, rank, title.trim());
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

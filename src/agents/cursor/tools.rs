@@ -1,9 +1,11 @@
-//! Tools: what kind each is, what it was asked, and how it ended.
+//! Tools: what kind each is, what it was call, and how it ended.
 
 use std::borrow::Cow;
 
 use super::record::{Arguments, ToolData, ToolError, ToolResult};
 use super::value;
+use crate::agents::kit::calls::Call;
+use crate::agents::kit::facts::fill;
 use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
 use crate::source::records::Raw;
@@ -72,45 +74,29 @@ pub(super) fn mcp_server(name: &str) -> Option<&str> {
     Some(server).filter(|server| !server.is_empty())
 }
 
-/// What a call asked.
-#[derive(Default)]
-pub(super) struct Asked {
-    pub(super) category: Category,
-    pub(super) mcp_server: Option<String>,
-    pub(super) command: Option<String>,
-    pub(super) file: Option<String>,
-}
-
-impl Asked {
-    /// By the tool's name, the arguments as the model wrote them, and as the editor understood them.
-    pub(super) fn of(name: &str, number: Option<i64>, inputs: [Option<&str>; 2]) -> Self {
-        let mut asked = Self { category: category(name), ..Self::default() };
-        let mut server = None;
-        for input in inputs.into_iter().flatten() {
-            let read = value::read::<Arguments<'static>, _>(input, |arguments| {
-                let first = |mine: &mut Option<String>, text: Option<&str>| {
-                    if mine.is_none() {
-                        *mine = text.map(str::to_owned);
-                    }
-                };
-                first(&mut asked.command, arguments.command.get());
-                first(&mut asked.file, arguments.file.get());
-                let tool = arguments.tools.0.iter().find_map(|tool| tool.0.as_ref());
-                first(&mut server, tool.and_then(|tool| tool.server.get()).or(arguments.server.get()));
-            });
-            if read.is_err() && asked.file.is_none() {
-                asked.file = file_of_patch(input).map(str::to_owned);
-            }
+/// Returns a call, by the tool's name, the arguments as the model wrote them, and as the editor understood them.
+pub(super) fn call(name: &str, number: Option<i64>, inputs: [Option<&str>; 2]) -> Call {
+    let mut call = Call::of_tool(name, category(name), None);
+    let mut server = None;
+    for input in inputs.into_iter().flatten() {
+        let read = value::read::<Arguments<'static>, _>(input, |arguments| {
+            fill(&mut call.command, arguments.command.get());
+            fill(&mut call.file, arguments.file.get());
+            let tool = arguments.tools.0.iter().find_map(|tool| tool.0.as_ref());
+            fill(&mut server, tool.and_then(|tool| tool.server.get()).or(arguments.server.get()));
+        });
+        if read.is_err() {
+            fill(&mut call.file, file_of_patch(input));
         }
-        if number.is_some_and(|number| MCP_TOOLS.contains(&number)) && asked.category == Category::Other {
-            asked.category = mcp::category(name);
-        }
-        let is_mcp = matches!(asked.category, Category::Mcp | Category::Browser);
-        asked.mcp_server = server.filter(|_| is_mcp).or_else(|| mcp_server(name).map(str::to_owned));
-        asked.command = asked.command.filter(|_| asked.category == Category::Shell);
-        asked.file = asked.file.filter(|_| asked.category.has_file());
-        asked
     }
+    if number.is_some_and(|number| MCP_TOOLS.contains(&number)) && call.category == Category::Other {
+        call.category = mcp::category(name);
+    }
+    let is_mcp = matches!(call.category, Category::Mcp | Category::Browser);
+    call.server = server.filter(|_| is_mcp).or_else(|| mcp_server(name).map(str::to_owned));
+    call.command = call.command.filter(|_| call.category == Category::Shell);
+    call.file = call.file.filter(|_| call.category.has_file());
+    call
 }
 
 /// The first file that a patch is for; the patch may stand in a JSON string.
@@ -125,7 +111,7 @@ fn file_of_patch(patch: &str) -> Option<&str> {
 
 /// How a call ended.
 #[derive(Default, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct Ending {
     /// None if the result does not say.
     pub(super) status: Option<Status>,
     pub(super) exit_code: Option<i64>,
@@ -134,7 +120,7 @@ pub(super) struct Outcome {
     pub(super) child: Option<String>,
 }
 
-impl Outcome {
+impl Ending {
     /// By what stands in a bubble. The person's no wins over the status, which says `completed` then.
     pub(super) fn of(tool: &ToolData<'_>, result: Option<&str>) -> Self {
         let mut outcome = result.map(Self::of_result).unwrap_or_default();
@@ -194,7 +180,7 @@ mod tests {
 
     #[test]
     fn results_tell_how_calls_ended() {
-        let status = |json: &str| Outcome::of_result(json).status;
+        let status = |json: &str| Ending::of_result(json).status;
         assert_eq!(status(r#"{"output":"x","exitCodeV2":1}"#), Some(Status::Error));
         assert_eq!(status(r#"{"output":"x","exitCodeV2":0}"#), None);
         assert_eq!(status(r#"{"rejected":true}"#), Some(Status::Rejected));
@@ -212,9 +198,9 @@ mod tests {
         assert_eq!(mcp_server("mcp-linear-list-issues"), Some("linear"));
         assert_eq!(mcp_server("read_file"), None);
         let patch = "\"*** Begin Patch\\n*** Update File: src/a.rs\\n@@\\n\"";
-        assert_eq!(Asked::of("ApplyPatch", None, [Some(patch), None]).file.as_deref(), Some("src/a.rs"));
+        assert_eq!(call("ApplyPatch", None, [Some(patch), None]).file.as_deref(), Some("src/a.rs"));
         let params = r#"{"tools":[{"name":"get_issue","serverName":"user-github"}]}"#;
-        let asked = Asked::of("mcp_user_github_get_issue", Some(19), [None, Some(params)]);
-        assert_eq!((asked.category, asked.mcp_server.as_deref()), (Category::Mcp, Some("user-github")));
+        let call = call("mcp_user_github_get_issue", Some(19), [None, Some(params)]);
+        assert_eq!((call.category, call.server.as_deref()), (Category::Mcp, Some("user-github")));
     }
 }

@@ -6,19 +6,21 @@ use std::path::Path;
 use super::blocks::{attachments, blocks, texts};
 use super::prompt::Prompt;
 use super::record::{Block, TranscriptLine};
-use super::rows::{Called, Rows, Said};
-use super::tools::Asked;
+use super::rows::Rows;
+use super::tools;
 use super::{AGENT, value};
+use crate::agents::kit::calls::{Call, Outcome};
+use crate::agents::kit::thread::{Position, blank};
 use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
-use crate::tables::{MessageKind, Role, SessionKind, Status};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 
 /// Rows of a transcript: the session is named by the file, its parent by the folder.
 pub(super) fn rows<'o, 's>(source: &Source<'_>, out: &'o mut Sink<'s>) -> Rows<'o, 's> {
     let session = source.stem().to_owned();
     let to = session_key(AGENT, &session);
-    Rows::new(out, session, None).giving_way(to)
+    Rows::new(out, session, None, false).yielding(to)
 }
 
 /// What the path tells of the session.
@@ -38,7 +40,7 @@ pub(super) fn facts(path: &Path) -> Facts {
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut transcript = Transcript { rows: rows(source, out) };
     transcript.read_all(&mut source.lines()?)?;
-    if transcript.rows.count == 0 { Ok(()) } else { transcript.rows.end_transcript(facts(source.path)) }
+    transcript.rows.end_transcript(facts(source.path))
 }
 
 struct Transcript<'o, 's> {
@@ -59,18 +61,18 @@ impl<'s> RecordReader<'s> for Transcript<'_, 's> {
         let content = record.message.0.as_ref().and_then(|message| message.content.json());
         let said = [content, record.status.get(), record.error.json()].into_iter().flatten();
         let role = record.role.get().or(record.kind.get()).unwrap_or_default();
-        let id = format!("{}#{}", self.rows.session, self.rows.prints.name(role, None, said));
-        let said = Said { id: &id, line: i64::try_from(line).ok(), ..Said::default() };
+        let id = self.rows.thread.print(role, None, said);
+        let at = Position::on_line(&id, None, line);
         match record.kind.get() {
-            None => self.take_message(record, said),
+            None => self.take_message(record, &at),
             Some("turn_ended") if record.status.is("success") => Ok(()),
             Some("turn_ended") if record.status.is("aborted") => {
-                self.rows.message(&Said { role: Role::System, kind: MessageKind::Abort, ..said }).map(|_| ())
+                self.rows.message(&at, blank(Role::System, MessageKind::Abort)).map(drop)
             }
             Some("turn_ended" | "error") => {
                 let error = value::within(record.error);
-                let said = Said { role: Role::System, kind: MessageKind::ApiError, text: error.as_deref(), ..said };
-                self.rows.message(&said).map(|_| ())
+                let row = MessageRow { text: error.as_deref(), ..blank(Role::System, MessageKind::ApiError) };
+                self.rows.message(&at, row).map(drop)
             }
             Some(kind) => {
                 self.rows.out.unknown(&format!("transcript record {kind}"));
@@ -81,7 +83,7 @@ impl<'s> RecordReader<'s> for Transcript<'_, 's> {
 }
 
 impl Transcript<'_, '_> {
-    fn take_message(&mut self, record: &TranscriptLine<'_>, said: Said<'_>) -> Result<(), Reject> {
+    fn take_message(&mut self, record: &TranscriptLine<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let content = record.message.0.as_ref().map(|message| blocks(message.content)).unwrap_or_default();
         let text = texts(&content, "text");
         match record.role.get() {
@@ -92,24 +94,21 @@ impl Transcript<'_, '_> {
                 }
                 let prompt = Prompt::of(text.as_deref().unwrap_or_default());
                 if prompt.kind == MessageKind::Prompt {
-                    self.rows.begin_turn();
+                    self.rows.thread.begin_turn();
                 }
-                let (kind, timestamp) = (prompt.kind, prompt.moment);
                 let text = text.as_ref().map(|_| prompt.text);
-                let said = Said { role: Role::User, kind, text, timestamp, attachments, ..said };
-                self.rows.message(&said).map(|_| ())
+                let row = MessageRow { text, attachments, ..blank(Role::User, prompt.kind) };
+                self.rows.message(&Position { moment: prompt.moment, ..*at }, row).map(drop)
             }
             Some("assistant") => {
                 let thinking = texts(&content, "thinking");
-                let said = Said {
-                    role: Role::Assistant,
-                    kind: MessageKind::Reply,
+                let row = MessageRow {
                     text: text.as_deref(),
                     thinking: thinking.as_deref(),
-                    ..said
+                    ..blank(Role::Assistant, MessageKind::Reply)
                 };
-                self.rows.message(&said)?;
-                self.take_calls(&content, &said)
+                self.rows.message(at, row)?;
+                self.take_calls(&content, at)
             }
             role => {
                 self.rows.out.unknown(&format!("role {}", role.unwrap_or("missing")));
@@ -118,7 +117,7 @@ impl Transcript<'_, '_> {
         }
     }
 
-    fn take_calls(&mut self, content: &[Block<'_>], said: &Said<'_>) -> Result<(), Reject> {
+    fn take_calls(&mut self, content: &[Block<'_>], at: &Position<'_>) -> Result<(), Reject> {
         for (place, block) in content.iter().enumerate() {
             match block.kind.get().unwrap_or_default() {
                 "tool_use" => {}
@@ -130,20 +129,13 @@ impl Transcript<'_, '_> {
             }
             let name = block.tool.get().unwrap_or("unknown");
             let input = block.args.json();
-            let asked = Asked::of(name, None, [input, None]);
-            self.rows.call(&Called {
-                id: &format!("{}:{place}", said.id),
-                message_id: said.id,
-                name,
-                category: asked.category,
-                mcp_server: asked.mcp_server.as_deref(),
-                input,
-                command: asked.command.as_deref(),
-                file_path: asked.file.as_deref(),
-                status: Status::Pending,
-                line: said.line,
-                ..Called::default()
-            })?;
+            let call = Call {
+                id: format!("{}:{place}", at.id),
+                message_id: Some(at.id.to_owned()),
+                input: input.map(str::to_owned),
+                ..tools::call(name, None, [input, None])
+            };
+            self.rows.call(at, call, &Outcome::default())?;
         }
         Ok(())
     }

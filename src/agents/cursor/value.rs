@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use rusqlite::types::ValueRef;
 
+use crate::agents::base64;
 use crate::agents::kit::texts::string_of;
 use crate::source::jsonl::Shape;
 use crate::source::records::Raw;
@@ -43,28 +44,11 @@ pub(super) fn within(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// What base64 wraps; none where the text is none.
+/// Decodes JSON in Base64 on one line; `None` for any other text.
 fn unwrapped(text: &str) -> Option<Vec<u8>> {
-    let text = text.trim_end_matches('=');
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut held) = (0_u32, 0);
-    for letter in text.bytes() {
-        let six = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(six);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held & 0xff).unwrap_or_default());
-        }
-    }
-    bytes.first().is_some_and(|byte| matches!(byte, b'{' | b'[')).then_some(bytes)
+    let text = Some(text.trim_end_matches('='))
+        .filter(|text| !text.contains(|c: char| c.is_ascii_whitespace() || c == '='))?;
+    base64::decode(text).filter(|bytes| matches!(bytes.first(), Some(b'{' | b'[')))
 }
 
 #[cfg(test)]

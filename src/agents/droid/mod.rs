@@ -13,8 +13,8 @@ mod user;
 
 use std::path::{Component, Path, PathBuf};
 
-use super::folders::{Entry, add_files, entries, first_moment};
-use super::{About, Agent, Found, Grain, Mark, Places, Records};
+use super::folders::{Entry, add_files, entries};
+use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::{Source, head};
 
@@ -40,17 +40,13 @@ static ABOUT: About = About {
     id: AGENT,
     title: "Factory Droid",
     paths: &["~/.factory/sessions", "~/.factory/projects"],
-    environment: &[],
     versions: "2025-10 to 0.215",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Session,
-        cost: Grain::Absent,
-        durations: Grain::Session,
-    },
-    retention_days: None,
+    records: Records { tokens: Grain::Session, cost: Grain::Absent, durations: Grain::Session, ..Records::EXACT },
     parser_version: 9,
+    marks: &[("/type", Some("session_start"))],
+    streams: &[SESSION, SIDE_QUESTION],
+    began: &["timestamp"],
+    ..About::NEW
 };
 
 impl Agent for Droid {
@@ -86,20 +82,8 @@ impl Agent for Droid {
         self.claims(path).or(is_lines(path).then_some(CAPTURE))
     }
 
-    fn marks(&self) -> &'static [Mark] {
-        &[("/type", Some("session_start"))]
-    }
-
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         vec![settings::settings_of(path)]
-    }
-
-    fn streams(&self, kind: &str) -> bool {
-        kind != CAPTURE
-    }
-
-    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
-        first_moment(head, "timestamp")
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

@@ -151,6 +151,6 @@ impl Transcript<'_, '_> {
     fn push(&mut self, line: &Line<'_>, at: &Position<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
         let parent = self.parent_id(line);
         self.last_moment = self.last_moment.max(at.moment);
-        self.thread.push(at, MessageRow { parent_id: parent.as_deref(), ..row.shorten() }, self.out)
+        self.thread.push(at, MessageRow { parent_id: parent.as_deref(), ..row.shorten() }, self.out).map(drop)
     }
 }

@@ -14,8 +14,8 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{Entry, add_files, entries, first_moment, folders};
-use super::{About, Agent, Found, Grain, Mark, Places, Records};
+use super::folders::{Entry, add_files, entries, folders};
+use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -31,15 +31,13 @@ static ABOUT: About = About {
     paths: &["~/.gemini/tmp"],
     environment: &["GEMINI_CLI_HOME"],
     versions: "0.0.77 to 0.61.0",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Exact,
-        cost: Grain::Absent,
-        durations: Grain::Absent,
-    },
+    records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     retention_days: Some(30),
     parser_version: 9,
+    marks: &[("/projectHash", None)],
+    streams: &["transcript", "subagent"],
+    began: &["startTime", "timestamp"],
+    ..About::NEW
 };
 
 /// Folders below a session's that are looked into for its subagents.
@@ -51,12 +49,9 @@ impl Agent for Gemini {
     }
 
     fn discover(&self, places: &Places, found: &mut Found) {
-        let home = places.environment("GEMINI_CLI_HOME").map_or_else(|| places.home.clone(), PathBuf::from);
+        let home = places.folder("GEMINI_CLI_HOME", "");
         for project in folders(&home.join(".gemini/tmp"), found) {
-            let typed = project.join("logs.json");
-            if typed.is_file() {
-                found.add(typed, "prompts");
-            }
+            found.add_file(project.join("logs.json"), "prompts");
             for entry in entries(&project.join("chats"), found) {
                 if entry.is_folder {
                     add_files(&entry.path, SUBAGENT_DEPTH, &|entry: &Entry| subagent(entry.name()?), found);
@@ -85,23 +80,10 @@ impl Agent for Gemini {
         self.claims(path).or(subagent(name).and(Some("transcript")))
     }
 
-    fn marks(&self) -> &'static [Mark] {
-        &[("/projectHash", None)]
-    }
-
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         let chats = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"));
         let project = chats.unwrap_or(path).parent();
         project.map(|folder| folder.join(place::OWNER)).into_iter().collect()
-    }
-
-    fn streams(&self, kind: &str) -> bool {
-        matches!(kind, "transcript" | "subagent")
-    }
-
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        let begun = if kind == "prompts" { None } else { first_moment(head, "startTime") };
-        begun.or_else(|| first_moment(head, "timestamp"))
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

@@ -11,13 +11,14 @@ use crate::extract::{KeyMap, Kind, key};
 use crate::tables::MessageKind;
 
 /// Where a version of a message stands: its line, from 1, and its place among the line's messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) line: u64,
     pub(super) item: u32,
 }
 
 /// What all versions of a message say about it.
+#[derive(Default)]
 pub(super) struct Entry {
     pub(super) id: Box<str>,
     /// True if a message of the other side has the same id, which snapshots of the history give to a reply and the
@@ -91,19 +92,9 @@ impl Survey {
                 is_second: self.places.contains_key(&place_key(id, !is_reply)),
                 is_reply,
                 kind: MessageKind::ToolResult,
-                timestamp: None,
                 version: place,
-                rank: 0,
-                calls: 0,
                 first_line: place.line,
-                live_at: None,
-                is_left: false,
-                numbers: None,
-                model: None,
-                billed: 0,
-                seq: 0,
-                turn: None,
-                parent: None,
+                ..Entry::default()
             });
         }
         at

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use super::cline::{self, Dialect, Signs};
-use super::folders::first_moment;
 use super::opencode::{self, Program};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
@@ -23,8 +22,11 @@ static ABOUT: About = About {
     environment: &["KILO_DB", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA"],
     versions: "2025-03 to 5, CLI 7.7.9",
     records: Records { durations: Grain::Exact, ..cline::RECORDS },
-    retention_days: None,
     parser_version: 6,
+    streams: &[cline::TASK, opencode::SESSION, opencode::FIRST_SESSION, opencode::STRAY],
+    sectioned: &[opencode::DATABASE],
+    began: &["ts", "created"],
+    ..About::NEW
 };
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -67,20 +69,8 @@ impl Agent for KiloCode {
         }
     }
 
-    fn streams(&self, kind: &str) -> bool {
-        if is_extensions(kind) { cline::streams(kind) } else { opencode::streams(kind) }
-    }
-
-    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
-        kind == opencode::DATABASE
-    }
-
     fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
         opencode::sections(source)
-    }
-
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        if is_extensions(kind) { first_moment(head, "ts") } else { opencode::started_hint(kind, head) }
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

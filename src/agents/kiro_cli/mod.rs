@@ -9,7 +9,7 @@ mod state;
 use std::path::{Path, PathBuf};
 
 use super::amazon_q::{self, SAVE, STORE};
-use super::folders::{entries, first_moment};
+use super::folders::entries;
 use super::{About, Agent, Found, Places};
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source};
@@ -42,8 +42,11 @@ static ABOUT: About = About {
     environment: &["XDG_DATA_HOME"],
     versions: "1 to 3, up to 2026-07",
     records: amazon_q::RECORDS,
-    retention_days: None,
     parser_version: 5,
+    streams: &[EVENTS, MESSAGES, SUBAGENT],
+    sectioned: &[STORE],
+    began: &["timestamp"],
+    ..About::NEW
 };
 
 impl Agent for KiroCli {
@@ -92,20 +95,8 @@ impl Agent for KiroCli {
         }
     }
 
-    fn streams(&self, kind: &str) -> bool {
-        matches!(kind, EVENTS | MESSAGES | SUBAGENT)
-    }
-
-    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
-        kind == STORE
-    }
-
     fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
         amazon_q::sections(source)
-    }
-
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        if kind == STORE { None } else { first_moment(head, "timestamp") }
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

@@ -4,8 +4,8 @@
 use super::content::{is_meta, text_of, unwrapped};
 use super::record::{Message, Metadata};
 use super::workspace::Workspace;
+use crate::agents::document::Torn;
 use crate::agents::kit::thread::{Position, Thread, blank};
-use crate::agents::torn::Torn;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::records::{Object, Text};
 use crate::source::{Source, repair};

@@ -10,7 +10,7 @@ mod workspace;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{Entry, add_files, entries, first_moment};
+use super::folders::{Entry, add_files, entries};
 use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
@@ -46,15 +46,10 @@ static ABOUT: About = About {
     paths: &["~/.config/Kiro/User/globalStorage/kiro.kiroagent"],
     environment: &["XDG_CONFIG_HOME"],
     versions: "before 1.0",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Absent,
-        cost: Grain::Absent,
-        durations: Grain::Absent,
-    },
-    retention_days: None,
+    records: Records { tokens: Grain::Absent, cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     parser_version: 3,
+    began: &["startTime"],
+    ..About::NEW
 };
 
 impl Agent for KiroIde {
@@ -78,10 +73,6 @@ impl Agent for KiroIde {
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
         kind_of(path)
-    }
-
-    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
-        first_moment(head, "startTime")
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

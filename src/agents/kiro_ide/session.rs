@@ -4,9 +4,9 @@
 use super::content::{text_of, unwrapped};
 use super::record::Entry;
 use super::{AGENT, answered, asked};
+use crate::agents::document::Torn;
 use crate::agents::kit::texts::join;
 use crate::agents::kit::thread::{Position, Thread, blank};
-use crate::agents::torn::Torn;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::Text;
 use crate::source::{Source, repair};

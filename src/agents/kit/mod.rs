@@ -3,5 +3,6 @@
 pub(super) mod calls;
 pub(super) mod facts;
 pub(super) mod shown;
+pub(super) mod store;
 pub(super) mod texts;
 pub(super) mod thread;

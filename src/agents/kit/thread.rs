@@ -128,13 +128,13 @@ impl Thread {
         Ok(is_new)
     }
 
-    /// Adds a message that the session does not have.
+    /// Adds a message that the session does not have. Returns its place among the session's messages.
     pub(in crate::agents) fn push(
         &mut self,
         at: &Position<'_>,
         row: MessageRow<'_>,
         out: &mut Sink<'_>,
-    ) -> Result<(), Reject> {
+    ) -> Result<usize, Reject> {
         keep_earlier(&mut self.facts.first_moment, at.moment);
         if row.kind == MessageKind::Reply {
             self.reply = Some(at.id.to_owned());
@@ -163,7 +163,7 @@ impl Thread {
             Parents::Tree => self.tree.set_row(place, at.id),
             Parents::Rows => {}
         }
-        Ok(())
+        Ok(place)
     }
 
     /// Adds a billed response; `seq` is that of its message.

@@ -1,10 +1,10 @@
 //! Oh My Pi, the fork of pi that keeps its sessions in `~/.omp`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::folders::first_moment;
+use super::folders::lies_in;
 use super::pi;
-use super::{About, Agent, Found, Grain, Mark, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -18,8 +18,11 @@ static ABOUT: About = About {
     environment: &["OMP_CODING_AGENT_DIR"],
     versions: "header version 3, up to 18.2.3",
     records: Records { durations: Grain::Exact, ..pi::RECORDS },
-    retention_days: None,
     parser_version: 8,
+    marks: &[("/type", Some("title"))],
+    streams: &["transcript", "subagent"],
+    began: &["timestamp"],
+    ..About::NEW
 };
 
 impl Agent for OhMyPi {
@@ -28,28 +31,15 @@ impl Agent for OhMyPi {
     }
 
     fn discover(&self, places: &Places, found: &mut Found) {
-        let folder = places.environment("OMP_CODING_AGENT_DIR").map(PathBuf::from);
-        pi::discover(&folder.unwrap_or_else(|| places.home.join(".omp/agent")).join("sessions"), found);
+        pi::discover(&places.folder("OMP_CODING_AGENT_DIR", ".omp/agent").join("sessions"), found);
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
-        pi::lies_in(path, ".omp").then(|| pi::kind_of(path)).flatten()
+        lies_in(path, ".omp").then(|| pi::kind_of(path)).flatten()
     }
 
     fn takes(&self, path: &Path) -> Option<&'static str> {
         pi::kind_of(path)
-    }
-
-    fn marks(&self) -> &'static [Mark] {
-        &[("/type", Some("title"))]
-    }
-
-    fn streams(&self, _kind: &str) -> bool {
-        true
-    }
-
-    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
-        first_moment(head, "timestamp")
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

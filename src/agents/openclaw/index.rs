@@ -41,16 +41,15 @@ record! {
 
 impl Listed<'_> {
     pub(super) fn member(&self, key: &str) -> Member {
-        let owned = |text: &Text<'_>| text.owned();
         let thread = self.file.get().map(|file| session_of(Path::new(file))).filter(|(_, is_thread)| *is_thread);
         Member {
             key: key.to_owned(),
-            session_id: thread.map_or_else(|| owned(&self.session).unwrap_or_default(), |(id, _)| id.to_owned()),
+            session_id: thread.map_or_else(|| self.session.owned().unwrap_or_default(), |(id, _)| id.to_owned()),
             began: None,
-            title: owned(&self.label).or_else(|| owned(&self.display_name)),
-            role: owned(&self.role),
-            spawned_by: owned(&self.spawned_by),
-            parent_key: owned(&self.parent_key),
+            title: self.label.owned().or_else(|| self.display_name.owned()),
+            role: self.role.owned(),
+            spawned_by: self.spawned_by.owned(),
+            parent_key: self.parent_key.owned(),
             is_fork_of_parent: self.is_fork.0,
             forked_from: None,
             programs: self.programs().collect(),

@@ -9,9 +9,9 @@ mod store;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{Entry, add_files, entries, first_moment, folders};
+use super::folders::{Entry, add_files, entries, folders, lies_in};
 use super::pi::{self, Known, Transcript};
-use super::{About, Agent, Found, Mark, Places};
+use super::{About, Agent, Found, Places};
 use crate::extract::{Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Section, Source};
@@ -29,8 +29,16 @@ static ABOUT: About = About {
     environment: &["OPENCLAW_STATE_DIR", "OPENCLAW_HOME", "CLAWDBOT_STATE_DIR"],
     versions: "up to 2026.9.6",
     records: pi::RECORDS,
-    retention_days: None,
     parser_version: 9,
+    marks: &[
+        ("/customType", Some("model-snapshot")),
+        ("/message/api", Some("openclaw-transcript")),
+        ("/message/provider", Some("openclaw")),
+    ],
+    streams: &["transcript", "archive", "cold", "database"],
+    sectioned: &["database"],
+    began: &["timestamp"],
+    ..About::NEW
 };
 
 /// Names that its folder had, the present one first.
@@ -45,10 +53,7 @@ impl Agent for OpenClaw {
         for root in roots(places, found) {
             discover_sessions(&root.join("sessions"), found);
             for agent in folders(&root.join("agents"), found) {
-                let database = agent.join("agent/openclaw-agent.sqlite");
-                if database.is_file() {
-                    found.add(database, "database");
-                }
+                found.add_file(agent.join("agent/openclaw-agent.sqlite"), "database");
                 discover_sessions(&agent.join("sessions"), found);
                 discover_sessions(&agent.join("session-sqlite-import-archive"), found);
             }
@@ -63,7 +68,7 @@ impl Agent for OpenClaw {
         };
         let lies_in_ours = path.components().any(|part| part.as_os_str().to_str().is_some_and(is_ours));
         let kind = names::kind_of(path)?;
-        let is_codex = pi::lies_in(path, "codex-home");
+        let is_codex = lies_in(path, "codex-home");
         let has_own_name = kind == "database";
         (!is_codex && (lies_in_ours || has_own_name)).then_some(kind)
     }
@@ -72,31 +77,11 @@ impl Agent for OpenClaw {
         names::kind_of(path)
     }
 
-    fn marks(&self) -> &'static [Mark] {
-        &[
-            ("/customType", Some("model-snapshot")),
-            ("/message/api", Some("openclaw-transcript")),
-            ("/message/provider", Some("openclaw")),
-        ]
-    }
-
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         match names::kind_of(path) {
             Some("transcript" | "archive") => vec![path.with_file_name("sessions.json")],
             _ => Vec::new(),
         }
-    }
-
-    fn streams(&self, _kind: &str) -> bool {
-        true
-    }
-
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        if kind == "database" { None } else { first_moment(head, "timestamp") }
-    }
-
-    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
-        kind == "database"
     }
 
     fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
@@ -118,7 +103,7 @@ fn roots(places: &Places, found: &mut Found) -> Vec<PathBuf> {
     if let Some(folder) = named {
         return vec![PathBuf::from(folder)];
     }
-    let home = places.environment("OPENCLAW_HOME").map_or_else(|| places.home.clone(), PathBuf::from);
+    let home = places.folder("OPENCLAW_HOME", "");
     let mut roots: Vec<PathBuf> = FOLDERS.iter().map(|name| home.join(name)).collect();
     let is_profile = |path: &PathBuf| {
         path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(".openclaw-"))

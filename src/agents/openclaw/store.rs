@@ -11,6 +11,7 @@ use super::AGENT;
 use super::dialect::DIALECT;
 use super::family::{Family, Member};
 use super::index::Listed;
+use crate::agents::kit::store::each_row;
 use crate::agents::pi::{Known, Transcript};
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::jsonl::RecordReader;
@@ -239,9 +240,9 @@ fn nodes(database: &Database) -> Result<BTreeMap<String, Member>, Reject> {
         "parent_session_key",
         "fork_source_session_id",
     ];
-    each_row(database, NODES, &columns, |texts| {
-        let [key, current, entry, label, display, spawned_by, parent_key, fork_source] = texts;
-        let Some(key) = key else { return };
+    each_row(database, NODES, &columns, "", |row| {
+        let [key, current, entry, label, display, spawned_by, parent_key, fork_source] = texts_of(row)?;
+        let Some(key) = key else { return Ok(()) };
         let entry = entry.unwrap_or_default();
         let entry = repair(entry.as_bytes());
         let listed: Listed<'_> = serde_json::from_str(&entry).unwrap_or_default();
@@ -252,6 +253,7 @@ fn nodes(database: &Database) -> Result<BTreeMap<String, Member>, Reject> {
         node.parent_key = parent_key.or(node.parent_key);
         node.forked_from = fork_source;
         nodes.insert(key, node);
+        Ok(())
     })?;
     Ok(nodes)
 }
@@ -269,9 +271,9 @@ fn windows(database: &Database, nodes: &BTreeMap<String, Member>) -> Result<Vec<
         "parent_session_key",
         "started_at",
     ];
-    each_row(database, WINDOWS, &columns, |texts| {
-        let [key, session, created, reason, previous, spawned_by, parent_key, started] = texts;
-        let (Some(key), Some(session_id)) = (key, session) else { return };
+    each_row(database, WINDOWS, &columns, "", |row| {
+        let [key, session, created, reason, previous, spawned_by, parent_key, started] = texts_of(row)?;
+        let (Some(key), Some(session_id)) = (key, session) else { return Ok(()) };
         let mut member = nodes.get(&key).cloned().unwrap_or_else(|| Member { key, ..Member::default() });
         let moment = |text: Option<String>| text?.parse().ok().and_then(crate::time::from_epoch);
         let is_fork = reason.as_deref() == Some("fork");
@@ -285,26 +287,17 @@ fn windows(database: &Database, nodes: &BTreeMap<String, Member>) -> Result<Vec<
         member.forked_from = member.forked_from.or(previous).filter(|origin| is_fork && *origin != session_id);
         member.session_id = session_id;
         members.push(member);
+        Ok(())
     })?;
     Ok(members)
 }
 
-fn each_row<const N: usize>(
-    database: &Database,
-    table: &str,
-    columns: &[&str; N],
-    mut take: impl FnMut([Option<String>; N]),
-) -> Result<(), Reject> {
-    let Some(mut statement) = database.select(table, columns, "")? else { return Ok(()) };
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let mut texts = [const { None }; N];
-        for (place, text) in texts.iter_mut().enumerate() {
-            *text = text_of(row.get_ref(place)?);
-        }
-        take(texts);
+fn texts_of<const N: usize>(row: &Row<'_>) -> Result<[Option<String>; N], rusqlite::Error> {
+    let mut texts = [const { None }; N];
+    for (place, text) in texts.iter_mut().enumerate() {
+        *text = text_of(row.get_ref(place)?);
     }
-    Ok(())
+    Ok(texts)
 }
 
 /// A value as text; an empty one counts as none.

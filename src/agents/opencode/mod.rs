@@ -17,8 +17,8 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{first_moment, with_folders_above};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::folders::with_folders_above;
+use super::{About, Agent, Found, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source};
 use places::Folders;
@@ -29,11 +29,11 @@ pub(super) use program::Program;
 /// Kinds of sources.
 pub(super) const DATABASE: &str = "database";
 /// A session's file, since 2025-06.
-const SESSION: &str = "session";
+pub(super) const SESSION: &str = "session";
 /// A session's file in its project's folder, before.
-const FIRST_SESSION: &str = "project_session";
+pub(super) const FIRST_SESSION: &str = "project_session";
 /// The first message of a session whose own file is gone.
-const STRAY: &str = "stray_messages";
+pub(super) const STRAY: &str = "stray_messages";
 
 /// The agent.
 pub struct OpenCode;
@@ -49,15 +49,12 @@ static ABOUT: About = About {
     ],
     environment: &["OPENCODE_DATA_DIR", "OPENCODE_DB", "XDG_DATA_HOME"],
     versions: "0.5.29 to 1.18.33; 2.x by its source",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Exact,
-        cost: Grain::Exact,
-        durations: Grain::Exact,
-    },
-    retention_days: None,
+    records: Records::EXACT,
     parser_version: 7,
+    streams: &[SESSION, FIRST_SESSION, STRAY],
+    sectioned: &[DATABASE],
+    began: &["created"],
+    ..About::NEW
 };
 
 impl Agent for OpenCode {
@@ -86,20 +83,8 @@ impl Agent for OpenCode {
         companions(&OPENCODE, path)
     }
 
-    fn streams(&self, kind: &str) -> bool {
-        streams(kind)
-    }
-
-    fn has_sections(&self, _path: &Path, kind: &str) -> bool {
-        kind == DATABASE
-    }
-
     fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
         sections(source)
-    }
-
-    fn started_hint(&self, kind: &str, head: &[u8]) -> Option<i64> {
-        started_hint(kind, head)
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -127,19 +112,9 @@ pub(super) fn companions(program: &Program, path: &Path) -> Vec<PathBuf> {
     kind.and_then(|kind| Folders::of(path, kind)).map(|folders| folders.companions()).unwrap_or_default()
 }
 
-/// Returns true if sources of a kind hold one session each.
-pub(super) fn streams(kind: &str) -> bool {
-    kind != DATABASE
-}
-
 /// The sessions of a database.
 pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
     store::sections(source)
-}
-
-/// When a session's file says that it began. Microseconds since 1970.
-pub(super) fn started_hint(kind: &str, head: &[u8]) -> Option<i64> {
-    if kind == DATABASE { None } else { first_moment(head, "created") }
 }
 
 /// Reads one source.

@@ -10,7 +10,7 @@ use super::record::{self, Failure, Message, Part, Tokens};
 use super::rows::{Known, Response, Rows, Said};
 use super::tokens::{Billed, Counter};
 use super::tools::{Call, answer_end, between};
-use crate::agents::torn::Torn;
+use crate::agents::document::Torn;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::records::Text;
 use crate::source::repair;

@@ -8,10 +8,10 @@ mod tools;
 mod transcript;
 mod usage;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::folders::{self, add_files, first_moment};
-use super::{About, Agent, Found, Grain, Mark, Places, Records};
+use super::folders::{self, add_files, lies_in};
+use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
@@ -30,18 +30,15 @@ static ABOUT: About = About {
     environment: &["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"],
     versions: "header versions 1 to 4, up to 1.5.2",
     records: RECORDS,
-    retention_days: None,
     parser_version: 8,
+    marks: &[("/type", Some("session"))],
+    streams: &["transcript", "subagent"],
+    began: &["timestamp"],
+    ..About::NEW
 };
 
 /// What all agents record that write pi's lines.
-pub(super) const RECORDS: Records = Records {
-    messages: Grain::Exact,
-    tool_calls: Grain::Exact,
-    tokens: Grain::Exact,
-    cost: Grain::Exact,
-    durations: Grain::Absent,
-};
+pub(super) const RECORDS: Records = Records { durations: Grain::Absent, ..Records::EXACT };
 
 /// Folders below the sessions' one that are looked into: projects, and subagents within sessions.
 const DEPTH: usize = 5;
@@ -52,8 +49,7 @@ impl Agent for Pi {
     }
 
     fn discover(&self, places: &Places, found: &mut Found) {
-        let folder = places.environment("PI_CODING_AGENT_DIR").map(PathBuf::from);
-        discover(&folder.unwrap_or_else(|| places.home.join(".pi/agent")).join("sessions"), found);
+        discover(&places.folder("PI_CODING_AGENT_DIR", ".pi/agent").join("sessions"), found);
         if let Some(folder) = places.environment("PI_CODING_AGENT_SESSION_DIR") {
             discover(Path::new(&folder), found);
         }
@@ -69,18 +65,6 @@ impl Agent for Pi {
         kind_of(path)
     }
 
-    fn marks(&self) -> &'static [Mark] {
-        &[("/type", Some("session"))]
-    }
-
-    fn streams(&self, _kind: &str) -> bool {
-        true
-    }
-
-    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
-        first_moment(head, "timestamp")
-    }
-
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         extract(&PLAIN, source, out)
     }
@@ -89,11 +73,6 @@ impl Agent for Pi {
 /// Adds the transcripts below a folder of sessions.
 pub(super) fn discover(sessions: &Path, found: &mut Found) {
     add_files(sessions, DEPTH, &|entry: &folders::Entry| kind_of(&entry.path), found);
-}
-
-/// Returns true if a path leads through a folder of that name.
-pub(super) fn lies_in(path: &Path, folder: &str) -> bool {
-    path.components().any(|part| part.as_os_str() == folder)
 }
 
 /// What a file is, by its path: a session's transcript lies in the sessions' folder or in that of its project, a

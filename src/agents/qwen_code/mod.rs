@@ -8,8 +8,8 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{add_files, first_moment, folders};
-use super::{About, Agent, Found, Grain, Mark, Places, Records};
+use super::folders::{add_files, folders, lies_in};
+use super::{About, Agent, Found, Grain, Places, Records};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -29,15 +29,12 @@ static ABOUT: About = About {
     paths: &["~/.qwen/projects"],
     environment: &["QWEN_RUNTIME_DIR", "QWEN_HOME"],
     versions: "2026, up to 0.24",
-    records: Records {
-        messages: Grain::Exact,
-        tool_calls: Grain::Exact,
-        tokens: Grain::Exact,
-        cost: Grain::Absent,
-        durations: Grain::Exact,
-    },
-    retention_days: None,
+    records: Records { cost: Grain::Absent, ..Records::EXACT },
     parser_version: 8,
+    marks: &[("/message/parts", None)],
+    streams: &[SESSION, SUBAGENT],
+    began: &["timestamp"],
+    ..About::NEW
 };
 
 impl Agent for QwenCode {
@@ -55,7 +52,7 @@ impl Agent for QwenCode {
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
-        let is_ours = path.components().any(|part| part.as_os_str() == ".qwen");
+        let is_ours = lies_in(path, ".qwen");
         is_ours.then(|| kind_of(path)).flatten()
     }
 
@@ -64,21 +61,9 @@ impl Agent for QwenCode {
         kind_of(path).or(stem.filter(|stem| !stem.contains('.')).and(Some(SESSION)))
     }
 
-    fn marks(&self) -> &'static [Mark] {
-        &[("/message/parts", None)]
-    }
-
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         let is_subagent = kind_of(path) == Some(SUBAGENT);
         is_subagent.then(|| path.with_extension("meta.json")).into_iter().collect()
-    }
-
-    fn streams(&self, _kind: &str) -> bool {
-        true
-    }
-
-    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
-        first_moment(head, "timestamp")
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

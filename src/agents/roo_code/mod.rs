@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use super::cline::{self, Dialect, Signs};
-use super::folders::first_moment;
 use super::{About, Agent, Found, Places};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
@@ -18,8 +17,10 @@ static ABOUT: About = About {
     environment: &["XDG_CONFIG_HOME", "APPDATA"],
     versions: "2024-11 to 3.52",
     records: cline::RECORDS,
-    retention_days: None,
     parser_version: 6,
+    streams: &[cline::TASK],
+    began: &["ts"],
+    ..About::NEW
 };
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -48,14 +49,6 @@ impl Agent for RooCode {
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         cline::companions(path)
-    }
-
-    fn streams(&self, kind: &str) -> bool {
-        cline::streams(kind)
-    }
-
-    fn started_hint(&self, _kind: &str, head: &[u8]) -> Option<i64> {
-        first_moment(head, "ts")
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

@@ -7,9 +7,9 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::{AGENT, folder};
+use crate::agents::document::Torn;
 use crate::agents::ids::Prints;
 use crate::agents::kit::thread::{Position, Thread, blank};
-use crate::agents::torn::Torn;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::{List, Moment, Object, Text, record};
 use crate::source::{Database, Source, repair};

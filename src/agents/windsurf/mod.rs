@@ -50,14 +50,14 @@ static ABOUT: About = About {
     environment: &["XDG_CONFIG_HOME"],
     versions: "chat tabs of 2024 and 2025; conversations are encrypted",
     records: Records {
-        messages: Grain::Exact,
         tool_calls: Grain::Absent,
         tokens: Grain::Absent,
         cost: Grain::Absent,
         durations: Grain::Absent,
+        ..Records::EXACT
     },
-    retention_days: None,
     parser_version: 3,
+    ..About::NEW
 };
 
 impl Agent for Windsurf {
@@ -100,10 +100,6 @@ impl Agent for Windsurf {
         is_of_workspace.then(|| path.with_file_name(folder::DESCRIPTION)).into_iter().collect()
     }
 
-    fn started_hint(&self, _kind: &str, _head: &[u8]) -> Option<i64> {
-        None
-    }
-
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         match source.kind {
             CASCADE => cascade::extract(source, out),
@@ -128,10 +124,8 @@ fn users(places: &Places) -> Vec<PathBuf> {
 }
 
 fn add(path: PathBuf, found: &mut Found) {
-    if let Some(kind) = kind_of(&path)
-        && path.is_file()
-    {
-        found.add(path, kind);
+    if let Some(kind) = kind_of(&path) {
+        found.add_file(path, kind);
     }
 }
 

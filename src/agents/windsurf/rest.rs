@@ -4,7 +4,8 @@
 use rusqlite::types::ValueRef;
 
 use crate::agents::base64;
-use crate::agents::torn::Torn;
+use crate::agents::document::Torn;
+use crate::agents::protobuf::next_field;
 use crate::extract::{Reject, Sink};
 use crate::source::records::Text;
 use crate::source::{Source, repair};
@@ -58,41 +59,13 @@ pub(super) fn count_summaries(source: &mut Source<'_>, out: &mut Sink<'_>) -> Re
     Ok(())
 }
 
-/// The fields of a protobuf message that hold other messages; none where it is not whole.
+/// The number of a message's fields that hold other messages; `None` if the message is torn.
 fn entries(mut bytes: &[u8]) -> Option<usize> {
     let mut count = 0;
     while !bytes.is_empty() {
-        let kind = number(&mut bytes)? & 7;
-        let length = match kind {
-            0 => {
-                number(&mut bytes)?;
-                0
-            }
-            1 => 8,
-            2 => {
-                count += 1;
-                usize::try_from(number(&mut bytes)?).ok()?
-            }
-            5 => 4,
-            _ => return None,
-        };
-        bytes = bytes.get(length..)?;
+        count += usize::from(next_field(&mut bytes)?.1.is_some());
     }
     Some(count)
-}
-
-/// The number that stands first, which is taken off.
-fn number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0_u64;
-    for place in 0..10 {
-        let (first, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(first & 0x7f).checked_shl(7 * place)?;
-        if first & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

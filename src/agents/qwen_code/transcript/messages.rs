@@ -43,7 +43,7 @@ impl Measured {
 impl Transcript<'_, '_> {
     fn push(&mut self, spot: &Spot<'_, '_>, row: MessageRow<'_>) -> Result<(), Reject> {
         let (cwd, git_branch) = (spot.line.cwd.get(), spot.line.git_branch.get());
-        self.thread.push(&spot.at, MessageRow { cwd, git_branch, ..row.shorten() }, self.out)
+        self.thread.push(&spot.at, MessageRow { cwd, git_branch, ..row.shorten() }, self.out).map(drop)
     }
 
     /// The text is what the person saw, if the line has it: hooks add to what the model is sent.
