@@ -296,7 +296,7 @@ class Calls:
     """Tool calls of all files. An id of Anthropic's is a call's everywhere; another's, only in its line."""
 
     def __init__(self):
-        self.ended, self.results, self.asked, self.told = {}, {}, {}, {}
+        self.ended, self.results, self.asked, self.told, self.outputs = {}, {}, {}, {}, {}
 
     def add(self, transcript):
         own = {}  # where the calls with an id stand in this file
@@ -319,11 +319,19 @@ class Calls:
                     before = [key for at, key in calls if at <= place] or [key for _, key in calls[:1]]
                     key = before[-1] if before else name or (text(record.get("uuid")) or id(record), index)
                     self.results.setdefault(key, status(record, block))
+                    content = block.get("content")
+                    content = content if isinstance(content, list) else [{"text": content}]
+                    self.outputs.setdefault(key, "\n".join(str(one.get("text")) for one in content if isinstance(one, dict)))
                     alone = sum((one.get("type") or "") == "tool_result" for one in blocks(record)) == 1
                     self.told.setdefault(key, record.get("toolUseResult") if alone else None)
 
     def statuses(self):
         return (self.ended | self.results).values()
+
+    def commits(self):
+        """The hash of the last commit of each call that made one."""
+        for key, how in (self.ended | self.results).items():
+            yield commit(how, self.asked.get(key, (None, None)), self.outputs.get(key, ""))
 
     def lines(self):
         """Lines added and removed by the calls that ended well."""
@@ -347,6 +355,21 @@ def asked_for(tool, given):
     if tool == "Bash" and isinstance(given, dict) and isinstance(given.get("command"), str):
         return edits.of_command(given["command"])
     return edits.of_arguments(given) if tool in ("Edit", "MultiEdit") else None
+
+
+COMMITS = re.compile(r"\bgit\b[^|;&\n]*\s(commit|cherry-pick|revert|merge|am)(\s|$)")
+COMMIT = re.compile(r"^\[[^\]\n]+ ([0-9a-f]{7,40})\] ", re.M)
+
+
+def commit(how, asked, output):
+    """The hash of the last commit that a shell call made."""
+    tool, given = asked
+    command = given.get("command") if isinstance(given, dict) else None
+    if how != "ok" or tool != "Bash" or not isinstance(command, str):
+        return None
+    command = re.sub(r"<<-?\s*'?(\w+)'?.*?^\s*\1\b", "", command, flags=re.S | re.M)
+    made = COMMIT.findall(output) if COMMITS.search(command) and not command.startswith(("grep", "rg", "echo")) else []
+    return made[-1] if made else None
 
 
 # ---------------------------------------------------------------- the old database
@@ -438,7 +461,8 @@ def total(home):
         told |= rows.tally(column, known)
     told |= rows.tally("messages.permission_mode", modes(written).values())
     told |= rows.measured("messages.duration_ms", times(written).values())
-    return by_model | rows.counted(found, calls.statuses()) | edits.sums(calls.lines()) | told
+    return by_model | rows.counted(found, calls.statuses()) | edits.sums(calls.lines()) | told \
+        | rows.tally("tool_calls.commit_sha", calls.commits())
 
 
 def main():

@@ -140,6 +140,21 @@ def born(uuid):
     return int(uuid[:8] + uuid[9:13], 16) if match and match[1] == "7" else None
 
 
+def limits(told):
+    """The account's limits: of the windows, the longest under a day, and the longest of a day or more."""
+    if not isinstance(told, dict):
+        return {}
+    windows = []
+    for name in ("primary", "secondary"):
+        window = told.get(name) if isinstance(told.get(name), dict) else {
+            "used_percent": told.get(name + "_used_percent"), "window_minutes": told.get(name + "_window_minutes")}
+        if isinstance(window.get("used_percent"), (int, float)) and isinstance(window.get("window_minutes"), int):
+            windows.append((window["window_minutes"], window["used_percent"]))
+    short = max((one for one in windows if one[0] < 1440), default=(None, None))
+    long = max((one for one in windows if one[0] >= 1440), default=(None, None))
+    return {"plan": text(told.get("plan_type")), "short": short[1], "long": long[1], "minutes": long[0]}
+
+
 # ---------------------------------------------------------------- one rollout
 
 class Rollout:
@@ -180,9 +195,11 @@ class Rollout:
         version = [int(part) if part.isdigit() else 0 for part in (text(self.meta.get("cli_version")) or "").split(".")]
         times_turns = version[:2] >= [0, 100]  # before, own turns do not tell their time
         held = None  # the last response that a total told
-        effort, window, facts = None, None, {}
+        effort, window, facts, told = None, None, {}, {}
         model, total, last, seen_turn, recorded, seen = None, None, None, False, False, collections.Counter()
         for number, record in self.lines:
+            facts.update(told)  # limits are of the last response before them
+            told = {}
             kind, payload = record.get("type"), record.get("payload")
             if not isinstance(payload, dict):
                 if kind == "metadata":
@@ -196,6 +213,9 @@ class Rollout:
             if self.own_from is not None and "ordinal" in record and count(record["ordinal"]) >= count(self.own_from):
                 owner = "own"
             event = payload.get("type") if kind == "event_msg" else None
+            is_inherited = owner != "own" and is_fork and not seen_turn and began is not None
+            if event == "token_count" and owner != "copied" and not is_inherited:
+                told = limits(payload.get("rate_limits"))
             if kind == "session_meta":
                 other = text(payload.get("id"))
                 if other != self.thread and (number > 1 or self.meta is not payload):
@@ -263,6 +283,7 @@ class Rollout:
                     yield held
                 facts = {"effort": effort, "window": window}
                 held = (thread, name, seen[name]), owner == "own", (model, facts), step
+        facts.update(told)
         if held:
             yield held
 
@@ -493,7 +514,11 @@ def total(home):
     return by_model | rows.counted(["prompt"] * len(typed), [how for how, _ in calls], ["prompt"]) \
         | edits.sums(edit for how, edit in calls if how == "ok") \
         | rows.tally("usage.reasoning_effort", [fact.get("effort") for fact in facts]) \
-        | rows.measured("usage.context_window", [fact.get("window") for fact in facts])
+        | rows.measured("usage.context_window", [fact.get("window") for fact in facts]) \
+        | rows.tally("usage.plan", [fact.get("plan") for fact in facts]) \
+        | rows.measured("usage.limit_short_percent", [fact.get("short") for fact in facts]) \
+        | rows.measured("usage.limit_long_percent", [fact.get("long") for fact in facts]) \
+        | rows.measured("usage.limit_long_minutes", [fact.get("minutes") for fact in facts])
 
 
 def main():
