@@ -108,6 +108,7 @@ vocabulary! {
         Notice = "notice": "A report of the agent about its own state.",
         ApiError = "api_error": "A request to the model that failed.",
         Permission = "permission": "A decision whether a tool may run.",
+        Hook = "hook": "What the hooks at the end of a turn did.",
         Abort = "abort": "The end of a turn that the person stopped.",
     }
 

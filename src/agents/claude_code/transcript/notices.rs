@@ -31,7 +31,8 @@ impl Transcript<'_, '_> {
             }
             "local_command" => (MessageKind::Meta, content),
             "permission_retry" => (MessageKind::Permission, content),
-            "stop_hook_summary" | "turn_duration" | "file_snapshot" => (MessageKind::Meta, content),
+            "stop_hook_summary" => (MessageKind::Hook, content),
+            "turn_duration" | "file_snapshot" => (MessageKind::Meta, content),
             subtype if KNOWN_NOTICES.contains(&subtype) => (MessageKind::Notice, content),
             subtype => {
                 self.out.unknown(&format!("system {subtype}"));
