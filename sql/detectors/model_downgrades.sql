@@ -3,8 +3,9 @@
 -- about: Places where the main thread of a session continues with a cheaper model that the person did not choose: in the
 -- about: middle of a turn, or at a prompt after a failed request. Agents do so when a limit is reached or a model is
 -- about: overloaded. A change at any other prompt counts as the person's choice, because not all agents record how it was
--- about: made. So does a change whose requests ask for the cheaper model, a change after a command, after a plan (some agents plan with one model and work with another), and
--- about: after a skill, a command or a mode that the agent called, which may name a model.
+-- about: made. So does a change whose requests ask for the cheaper model, and a change after a command, after a plan (some
+-- about: agents plan with one model and work with another), or after a skill, command or mode that the agent called (each
+-- about: may name a model).
 -- about: The price level of a model comes from the cost of its responses, or from its name if that is unknown.
 -- about: The cheaper model wastes no money, so tokens and cost are null. Severity is medium from 10 responses on, high
 -- about: from 50.
@@ -119,7 +120,7 @@ runs as (
   from numbered
   group by machine, agent, session_id, run, model
 ),
-told as (
+placed as (
   select
     r.*,
     lag(r.first_seq) over (partition by r.machine, r.agent, r.session_id order by r.run) as old_first_seq
@@ -127,7 +128,7 @@ told as (
 ),
 downgrades as (
   select *
-  from told
+  from placed
   where old_model is not null
     and responses >= $min_responses
     and commands_between = 0

@@ -1,13 +1,13 @@
 -- name: runaway_automation
 -- title: Jobs that worked for long while nobody was there
--- about: Days on which jobs of one folder worked for `min_hours` or cost `min_usd`, and no person wrote a prompt in the same
--- about: project. Jobs are sessions whose entry point is in `automation`, with their subagents. Any prompt in another session
--- about: counts as a person's, also if its entry point is unclear. The finding belongs to the most expensive session of
--- about: the day.
+-- about: Days on which the jobs of one folder worked for `min_hours` or cost `min_usd`, and no person wrote a prompt in the
+-- about: same project. Jobs are sessions whose entry point is in `automation`; their cost includes that of their subagents.
+-- about: A prompt in any other session counts as a person's, even if the entry point of that session is unclear. The finding
+-- about: belongs to the most expensive session of the day.
 -- about: Whether the work was worth its cost is not in the files, so tokens and cost are null. Severity is medium from 4 times
 -- about: the thresholds on, high from 10 times.
 -- note: A job that is meant to run for hours without a person is found too.
--- param: min_hours float = 4 -- Active time of the day's jobs; that of parallel ones is added. Hours.
+-- param: min_hours float = 4 -- Active time of the day's jobs, added up, without their subagents. Hours.
 -- param: min_usd float = 10 -- Cost of the day's jobs. USD.
 -- param: automation text = '|exec|sdk-cli|' -- Entry points of jobs.
 -- param: since timestamp = null -- Only sessions that started at this time or later.

@@ -2,7 +2,7 @@
 -- title: Why the cache was missed
 -- about: Why cached input was not used, as the provider says, by project and version, most tokens first. The detector
 -- about: `cache_misses` infers misses for all agents.
--- note: Only newer versions of Claude Code record a reason. `unavailable` means that the provider cannot tell.
+-- note: Only newer versions of Claude Code record a reason. `unavailable` means that the provider does not know.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.

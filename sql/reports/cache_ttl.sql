@@ -1,8 +1,8 @@
 -- name: cache_ttl
 -- title: Five minutes or an hour of cache
--- about: What was written to caches of 5 minutes and of an hour, by week, agent version and model, newest first, and what the
--- about: other life would have saved. A cache of an hour is worth its price only if the thread rests for 5 to 60 minutes
--- about: before it goes cold. A thread is the responses of a session by one model.
+-- about: Tokens written to caches that live for 5 minutes or for an hour, by week, agent, version and model, newest first, and
+-- about: what the other lifetime would have saved. An hour is worth its higher price only if the thread pauses for 5 to 60
+-- about: minutes and then goes on. A thread is the responses of a session by one model.
 -- note: The savings assume that the work would have gone on in the same way, and they are estimated from the cost of each
 -- note: response. Other machines may have used the same cache.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.

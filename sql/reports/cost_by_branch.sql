@@ -2,8 +2,8 @@
 -- title: Cost by branch
 -- about: What each git branch cost, most expensive first; default branches and usage without a branch come last. The
 -- about: branch is the one that the agent recorded with the response; if it recorded none, that of the session.
--- note: All kinds of work meet on a default branch. The branch of a session is its last one, so its responses may belong
--- note: to another.
+-- note: All kinds of work meet on a default branch. The branch of a session is its last one, so some of its responses
+-- note: may belong to another.
 -- param: default_branches text = '|main|master|trunk|develop|dev|next|' -- Branches that are no feature's.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.

@@ -3,7 +3,7 @@
 -- about: What sessions cost by what started them, most expensive first: a person at a terminal or editor, or a job
 -- about: without one. If the recorded entry point does not say which, the kind is unclear. A subagent counts for the
 -- about: session that started it.
--- note: A person may use an SDK, so unclear is neither a person nor a job.
+-- note: An unclear entry point may be a person or a job: people use SDKs too.
 -- param: automation text = '|exec|sdk-cli|' -- Entry points of jobs.
 -- param: people text = '|cli|claude-desktop|claude-vscode|vscode|codex-tui|codex_vscode|' -- Entry points of people.
 -- param: since timestamp = null -- Only from this time on.

@@ -4,8 +4,8 @@
 -- about: lasts from the response after a skill was loaded until the end of the turn, whatever the responses do:
 -- about: `cost_usd` is an upper bound. `load_cost_usd` is the cost of the response right after each load, the lower
 -- about: bound.
--- note: Neither bound is what you would save without the skill. Of two skills in a turn, the second has all responses
--- note: after it.
+-- note: Neither bound is what you would save without the skill. If a turn loads two skills, all
+-- note: responses after the second load count for the second.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.

@@ -1,11 +1,11 @@
 -- name: drift
 -- title: Cost and failures from week to week
--- about: What turns cost and how they ended, by week and agent version, for each model and effort of an agent, newest week
--- about: first, with 95 % intervals over sessions next to those of the four weeks before. `moved` says where the intervals do
--- about: not overlap, in this week and in the week before. Turns with several models or efforts are left out, as are subagents
--- about: and, for cost and tokens, turns whose counts are not exact. With fewer than `min_sessions` sessions, only the counts
--- about: are shown.
--- note: With many measures and weeks, about one comparison in a hundred moves by chance. Other tasks move the figures too.
+-- about: What turns cost and how they ended, by week, agent, model, effort and version, newest week first. Each 95 % interval
+-- about: over sessions stands next to that of the four weeks before. `moved` is set if the two do not overlap, this week and
+-- about: also the week before, in the same direction. Turns with several models or efforts are left out, as are subagents and,
+-- about: for cost and tokens, turns whose counts are not exact. With fewer than `min_sessions` sessions, only the counts are
+-- about: shown.
+-- note: About one comparison in a hundred moves by chance, and there are many. A change of tasks moves the figures too.
 -- param: min_sessions int = 20 -- Fewest sessions for a figure. Count.
 -- param: by_version bool = true -- False takes all versions of an agent together.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
@@ -25,7 +25,7 @@
 -- column: sessions_before -- Sessions of the four weeks before, of all versions. Count.
 -- column: low_before -- Lower end of their interval.
 -- column: high_before -- Upper end of their interval.
--- column: moved -- up or down; null if the intervals overlap in this week or the week before, or a figure is missing.
+-- column: moved -- up or down, if the intervals do not overlap in this week and in the week before, in the same direction; else null.
 with chosen as (
   select
     s.machine, s.agent, s.session_id,

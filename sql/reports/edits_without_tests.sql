@@ -1,7 +1,7 @@
 -- name: edits_without_tests
 -- title: Sessions that edited code and ran tests
 -- about: In how many sessions an agent edited code, in how many of these it also ran tests, and how the last run ended, by
--- about: project. A subagent's calls count for the session that started it.
+-- about: project and agent. A subagent's calls count for the session that started it.
 -- note: Tests that a person, a hook or a server ran are not in the files, nor are edits by shell commands: a session
 -- note: without a test run may still be tested.
 -- param: extensions text = '|rs|py|js|jsx|mjs|cjs|ts|tsx|vue|svelte|go|java|kt|scala|c|h|cc|cpp|hpp|cs|fs|swift|m|rb|php|ex|exs|erl|clj|hs|ml|lua|dart|zig|r|jl|pl|sh|sql|' -- Extensions of files with code.

@@ -1,8 +1,8 @@
 -- name: hook_overhead
 -- title: Time that hooks took
--- about: How long the hooks at the end of turns took, by project and agent, longest first. Hooks that ran at the same time count
--- about: as the slowest of them.
--- note: Many hooks have no recorded duration, and nothing is added for them. Only Claude Code records these hooks.
+-- about: How long the hooks at the end of turns took, by project and agent, longest first. Of hooks that ran at the same time,
+-- about: only the slowest counts.
+-- note: Many hooks have no recorded duration, so the total is a lower bound. Only Claude Code records these hooks.
 -- param: since timestamp = null -- Only hooks from this time on.
 -- param: until timestamp = null -- Only hooks before this time.
 -- param: project text = null -- Only this project.

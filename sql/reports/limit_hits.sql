@@ -1,9 +1,9 @@
 -- name: limit_hits
 -- title: Requests that a used-up limit refused
--- about: Each message that a plan or budget was used up, newest first, with what the agent had cost on the machine before it
--- about: and how long the agent gave no answer after it.
--- note: Hits on other machines are not in the files, and not every agent records its own: no hit here does not mean that there
--- note: was none. One limit may refuse several requests.
+-- about: Each message that says that a plan or budget was used up, newest first, with what the agent had cost on the machine
+-- about: before it and the time until the agent answered again.
+-- note: The list is not complete: hits on other machines are not in the files, and some agents do not record hits. One limit
+-- note: may refuse several requests.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
@@ -32,7 +32,7 @@ with events as (
     on h.machine = u.machine and h.agent = u.agent
   where u.timestamp is not null
 ),
-told as (
+spent as (
   select
     e.*,
     sum(e.nanos) over (
@@ -57,7 +57,7 @@ select
   e.cost_5h_usd,
   e.cost_7d_usd,
   round((e.next_moment - e.moment) / 60.0, 1) as minutes_to_next
-from told e
+from spent e
 join messages m on m.machine = e.machine and m.agent = e.agent and m.session_id = e.session_id and m.seq = e.seq
 join sessions s on s.machine = m.machine and s.agent = m.agent and s.session_id = m.session_id
 where e.is_hit = 1

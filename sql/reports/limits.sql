@@ -1,8 +1,8 @@
 -- name: limits
 -- title: Limits of the account
 -- about: How much of each limit was used, by window, newest first.
--- note: Only Codex records the share. The limits are the account's, which may be used elsewhere too. So
--- note: `usd_per_percent` is null if much of the share rose in steps that a response here does not explain.
+-- note: Only Codex records the share. The limits are the account's, which may be used elsewhere too: a large step between two
+-- note: responses shows such use. If much of the rise came in large steps, `usd_per_percent` is null.
 -- param: min_percent float = 5 -- Rise of the share below which usd_per_percent is null.
 -- param: max_step float = 2 -- Highest rise of the share from one response to the next that counts as use here.
 -- param: max_elsewhere float = 0.1 -- Share of the rise in larger steps above which usd_per_percent is null. 0 to 1.
@@ -22,7 +22,7 @@
 -- column: cost_usd -- Their cost by list price; null if none has a price. USD.
 -- column: elsewhere_share -- Part of the rise that came in larger steps than `max_step`; null if the share did not rise. 0 to 1.
 -- column: usd_per_percent -- cost_usd for each per cent that the share rose. USD.
-with told as (
+with recorded as (
   select
     u.machine, u.agent, u.plan, 'short' as limit_length, u.limit_short_percent as percent, u.limit_short_resets_at as resets_at,
     u.timestamp, u.response_id, u.list_cost_usd
@@ -49,7 +49,7 @@ rounded as (
     row_number() over (
       partition by t.machine, t.agent, t.plan, t.limit_length order by t.timestamp asc nulls last, t.response_id asc nulls last
     ) as place
-  from told t
+  from recorded t
 ),
 followed as (
   select

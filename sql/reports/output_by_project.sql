@@ -1,8 +1,8 @@
 -- name: output_by_project
 -- title: What each project got for its cost
--- about: Lines, commits, pull requests and test runs of each project beside its cost, most expensive first.
--- note: Only what the agents did is counted: commits by a person and tests on a server are not in the files. Lines are a lower
--- note: bound, because commands change files too, and gross: a line that is edited twice counts twice. More of it is not better.
+-- about: Lines, commits, pull requests and test runs of each project next to its cost, most expensive first.
+-- note: Only what the agents did is counted: commits by a person and tests on a server are not in the files. Most
+-- note: lines that commands change are not counted, and a line that is edited twice counts twice. More is not better.
 -- param: min_count int = 20 -- Fewest lines, commits or test runs for a cost of each. Count.
 -- param: skip text = '|package-lock.json|pnpm-lock.yaml|yarn.lock|bun.lock|Cargo.lock|poetry.lock|uv.lock|go.sum|Gemfile.lock|composer.lock|.snap|.map|' -- Names and extensions of generated files, whose lines do not count.
 -- param: since timestamp = null -- Only from this time on.

@@ -1,6 +1,7 @@
 -- name: plan_worth
 -- title: Use by list price and the price of a plan
--- about: What was used in each month at list prices, beside the price of a subscription, newest month first.
+-- about: What the usage of each month would cost at list prices, by agent, next to the price of a subscription, newest month
+-- about: first.
 -- note: The list price is not what you would have paid without the plan: you would have used less, or a cheaper model. The
 -- note: current month is not over.
 -- param: price float = null -- Price of the plan for a month. USD.

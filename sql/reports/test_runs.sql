@@ -1,9 +1,9 @@
 -- name: test_runs
 -- title: Test runs
--- about: How often the agents ran tests and how these ended, by project and runner, most runs first. A red streak is one or
--- about: more failed runs of a session and its subagents until a run passes.
--- note: A run that fails is no fault: tests that are written first fail first. Runs by a person or a server are not in the
--- note: files.
+-- about: How often the agents ran tests and how these runs ended, by project and runner, most runs first. A red streak is one
+-- about: or more failed runs in a row, in a session and its subagents, that end with a run that passes.
+-- note: A failed run need not be a mistake: tests that are written before the code fail at first. Runs by a person or a server
+-- note: are not in the files.
 -- param: since timestamp = null -- Only runs from this time on.
 -- param: until timestamp = null -- Only runs before this time.
 -- param: project text = null -- Only this project.

@@ -39,12 +39,12 @@ lake_table! {
         is_abandoned: Bool [Fact, Plain],
         /// True if it reports an error.
         is_error: Bool [Fact, Plain],
-        /// Why the request failed: of messages of kind `api_error`, by the agent's and the provider's words. Null for others.
+        /// Why the request failed, by what the agent and the provider say. Null unless the kind is `api_error`.
         error_type: Opt<ErrorType> [Name, Words],
-        /// Of prompts: how far the agent may act without asking, as stored: default, acceptEdits, plan, bypassPermissions, …;
-        /// of Codex, approvals and sandbox: `never/danger-full-access`.
+        /// What the agent may do without asking, as stored with a prompt: default, acceptEdits, plan, bypassPermissions, …;
+        /// for Codex, approval policy and sandbox: `never/danger-full-access`. Null for other messages.
         permission_mode: Opt<Str> [Name, Words],
-        /// How long it took, where recorded: the turn that it ends, the compaction, or the slowest of the hooks. Milliseconds.
+        /// Duration of the turn that the message ends, of the compaction, or of the slowest hook, where recorded. Milliseconds.
         duration_ms: Opt<I64> [Fact, Plain],
         /// Working directory at that moment.
         cwd: Opt<Str> [Place, Words],

@@ -64,9 +64,9 @@ lake_table! {
         commits: Opt<I64> [Fact, Plain],
         /// Pull and merge requests that its tool calls opened, in order. Null in rows of earlier versions.
         pull_requests: Opt<StrList> [Place, Plain],
-        /// Sum over its tool calls; null if none says. Count.
+        /// Lines that its tool calls added; null if no call has a count. Count.
         lines_added: Opt<I64> [Fact, Plain],
-        /// Sum over its tool calls; null if none says. Count.
+        /// Lines that its tool calls removed; null if no call has a count. Count.
         lines_removed: Opt<I64> [Fact, Plain],
         /// Messages of kind `api_error`.
         api_errors: I64 [Fact, Plain],

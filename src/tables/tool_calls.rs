@@ -56,10 +56,10 @@ lake_table! {
         git_branch: Opt<Str> [Place, Words],
         /// URL of the pull or merge request that the call opened, changed, merged, closed or commented on.
         pull_request: Opt<Str> [Place, Rare],
-        /// Lines that the call added to files: as the agent recorded, else by the patch or the texts in its arguments. Null if
-        /// neither says, or if the call did not succeed. Count.
+        /// Lines that the call added to files, as the agent recorded, else counted in the patch or texts of its arguments. Null
+        /// if neither gives a count, or if the call did not succeed. Count.
         lines_added: Opt<I64> [Fact, Plain],
-        /// Lines that the call removed from files, likewise. Count.
+        /// Lines that the call removed from files, from the same sources. Count.
         lines_removed: Opt<I64> [Fact, Plain],
         /// How the tests ended that the call ran: as the runner says, else by the exit code. Null if it ran none.
         test_outcome: Opt<TestOutcome> [Name, Words],

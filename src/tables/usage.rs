@@ -49,12 +49,12 @@ lake_table! {
         cost_source: Opt<CostSource> [Name, Words],
         /// Cost of the tokens by the prices of that day, whatever the agent recorded; null if the model has no known price. USD.
         list_cost_usd: Opt<F64> [Fact, Plain],
-        /// What the provider charged in a unit of its own, where recorded. Provider's credits.
+        /// What the provider charged in its own unit, where recorded. Provider's credits.
         credits: Opt<F64> [Fact, Plain],
         /// Duration of the response, where recorded. Milliseconds.
         duration_ms: Opt<I64> [Fact, Deltas],
-        /// Time from the request to the first token, where recorded. If the agent records it of a turn, its first response has
-        /// it. Milliseconds.
+        /// Time from the request to the first token, where recorded. If the agent records one for a turn, the turn's first
+        /// response has it. Milliseconds.
         time_to_first_token_ms: Opt<I64> [Fact, Plain],
         /// Why the model stopped.
         stop_reason: Opt<Str> [Name, Words],

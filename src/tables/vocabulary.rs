@@ -138,7 +138,7 @@ vocabulary! {
         InvalidRequest = "invalid_request": "The provider refused the request's content.",
         Auth = "auth": "The key or login was missing or not allowed.",
         Network = "network": "The connection failed or timed out.",
-        #[default] Other = "other": "Nothing known says why.",
+        #[default] Other = "other": "The reason is unknown.",
     }
 
     /// What kind of tool a call uses.
