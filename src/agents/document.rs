@@ -1,4 +1,4 @@
-//! Documents of one object with a long list in it, or of a list alone: what comes before a tear is read.
+//! Reads documents that are an object with a long list in it, or a list alone, up to where they are torn.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -70,7 +70,7 @@ pub(super) fn stream(
     Reading { list, take, failed: None, items: 0 }.run(&mut serde_json::Deserializer::from_reader(source.reader()?))
 }
 
-/// What a document holds, as far as it is whole; nothing of it is decoded yet.
+/// The fields and items of a document up to where it is torn, not decoded yet.
 #[derive(Default)]
 pub(super) struct Torn<'j> {
     fields: Vec<(String, &'j RawValue)>,
@@ -98,7 +98,7 @@ impl<'j> Torn<'j> {
     }
 
     /// Returns a field next to the list; if it is repeated, the last one counts. Returns the default of its kind if it
-    /// is missing or not what it should be.
+    /// is missing or of another type.
     pub(super) fn field<T: Deserialize<'j> + Default>(&self, key: &str) -> T {
         self.raw(key).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
@@ -120,10 +120,10 @@ enum Part<I> {
     Item(I),
 }
 
-/// Longest field that is looked at. Bytes.
+/// Longest field that is read. Bytes.
 const LONGEST_FIELD: usize = 64 << 10;
 
-/// The text of an object that has only this field; `None` for a long field.
+/// Returns an object with only this field, as JSON; `None` if the field is too long.
 fn object_of(key: &str, value: &RawValue) -> Option<String> {
     let value = Some(value.get()).filter(|value| value.len() <= LONGEST_FIELD)?;
     Some(["{", &serde_json::to_string(key).ok()?, ":", value, "}"].concat())

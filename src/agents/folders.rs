@@ -70,7 +70,7 @@ pub(super) fn folders(path: &Path, found: &mut Found) -> Vec<PathBuf> {
     entries(path, found).into_iter().filter(|entry| entry.is_folder).map(|entry| entry.path).collect()
 }
 
-/// Returns true if a path leads through a folder of that name.
+/// True if the path leads through a folder of that name.
 pub(super) fn lies_in(path: &Path, folder: &str) -> bool {
     path.components().any(|part| part.as_os_str() == folder)
 }

@@ -198,12 +198,12 @@ pub struct About {
     pub streams: &'static [&'static str],
     /// Kinds of sources that hold many sessions, which are read section by section.
     pub sectioned: &'static [&'static str],
-    /// Keys of a record's moment, the best first.
+    /// Keys under which a record may hold its time, the best first.
     pub began: &'static [&'static str],
 }
 
 impl About {
-    /// What most agents have in common.
+    /// The values that most agents share.
     const NEW: Self = Self {
         id: "",
         title: "",
@@ -320,7 +320,7 @@ impl Places {
         is_plain && (self.environment.is_some() || folder.starts_with(&self.home))
     }
 
-    /// The folder that an environment variable names, or one in the home.
+    /// Returns the folder that an environment variable names, or else one in the home.
     fn folder(&self, variable: &str, usual: &str) -> PathBuf {
         self.environment(variable).map_or_else(|| self.home.join(usual), PathBuf::from)
     }
@@ -357,7 +357,7 @@ impl Found {
         self.sources.push(FoundSource { path, kind });
     }
 
-    /// Adds a source, if there is such a file.
+    /// Adds a file as a source if it exists.
     fn add_file(&mut self, path: PathBuf, kind: &'static str) {
         if path.is_file() {
             self.add(path, kind);

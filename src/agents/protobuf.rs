@@ -1,6 +1,6 @@
 //! Messages of Protocol Buffers, without their schemas.
 
-/// Takes the next field: its number, and its bytes if it has any. Returns `None` if the message is torn.
+/// Takes the next field. Returns its number, and its bytes if it has any. `None` if the message is torn.
 pub(super) fn next_field<'b>(bytes: &mut &'b [u8]) -> Option<(u64, Option<&'b [u8]>)> {
     let tag = varint(bytes)?;
     let length = match tag & 7 {

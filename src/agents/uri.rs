@@ -1,6 +1,6 @@
-//! URIs of folders, as editors that are built like VS Code write them.
+//! URIs of folders, as VS Code and editors built on it write them.
 
-/// Returns the path in a URI, whatever machine it is on; `None` if it has no path. A text that is no URI is a path.
+/// Returns the path in a URI, whatever machine it is on; `None` if it has no path. A text without a scheme is a path.
 pub(super) fn path_of_uri(uri: &str) -> Option<String> {
     let Some((_, rest)) = uri.split_once("://") else { return Some(uri.to_owned()).filter(|path| !path.is_empty()) };
     let path = rest.get(rest.find('/')?..)?;

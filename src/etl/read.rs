@@ -49,7 +49,7 @@ pub(super) struct Planned {
     pub(super) agent: &'static dyn Agent,
     /// The path in the manifest; for a section, with its id.
     pub(super) name: Arc<str>,
-    /// Path of its file, if `name` is another text. Most sources need none, which saves memory.
+    /// Path of its file if it differs from `name`. It is `None` for most sources, which saves memory.
     pub(super) other_path: Option<Arc<Path>>,
     /// Id of the section, if the source is one.
     pub(super) section: Option<Arc<str>>,

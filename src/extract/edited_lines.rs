@@ -1,5 +1,5 @@
-//! Lines that a tool call added to files and removed from them: as a diff says that the agent recorded, else by the patch
-//! or the texts in the call's arguments.
+//! Counts the lines that a tool call added to files and removed from them: in the diff that the agent recorded, else in
+//! the patch or the texts of the call's arguments.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ const LARGEST: usize = 4 << 20;
 
 const BEGIN_PATCH: &str = "*** Begin Patch";
 
-/// Returns the lines that a call added and removed. The row is as recorded, not redacted. A call that did not succeed
+/// Returns the lines that a call added and removed. Expects the row before redaction. A call that did not succeed
 /// changed nothing.
 pub(super) fn edited_lines(row: &ToolCallRow<'_>) -> EditedLines {
     let recorded = EditedLines { added: row.lines_added, removed: row.lines_removed };
@@ -96,7 +96,7 @@ impl EditedLines {
         Self { added: Some(added), removed: Some(removed) }
     }
 
-    /// Adds the lines of another edit. A count that one of the two does not say is unknown.
+    /// Adds the lines of another edit. A count that one of the two lacks is unknown.
     pub(crate) fn and(self, other: Self) -> Self {
         let sum = |a: Option<i64>, b: Option<i64>| Some(a?.saturating_add(b?));
         Self { added: sum(self.added, other.added), removed: sum(self.removed, other.removed) }
@@ -193,7 +193,7 @@ fn of_patch(text: &str) -> Option<EditedLines> {
     has_file.then_some(lines)
 }
 
-/// Compares the two sides of all blocks of a text that replace what they search. `None` if it has no such block.
+/// Compares the two sides of each SEARCH/REPLACE block of a text. `None` if it has no such block.
 fn of_blocks(text: &str) -> Option<EditedLines> {
     blocks(text)
         .map(|block| EditedLines::between(block.old, block.new))
@@ -210,8 +210,8 @@ pub(crate) struct Block<'t> {
     pub(crate) new: &'t str,
 }
 
-/// Returns the blocks of a text: what is between `<<<<<<< SEARCH` or `------- SEARCH`, `=======`, and `>>>>>>> REPLACE`
-/// or `+++++++ REPLACE`.
+/// Returns the blocks of a text: each begins with `<<<<<<< SEARCH` or `------- SEARCH`, has `=======` in the middle, and
+/// ends with `>>>>>>> REPLACE` or `+++++++ REPLACE`.
 pub(crate) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     let (mut at, mut from) = (0, 0);
     std::iter::from_fn(move || {
@@ -305,11 +305,11 @@ record! {
     /// A hunk of a patch.
     Hunk<'a> { lines: Marks = "lines" }
 
-    /// LineCounts of a file's changes, as agents name them.
+    /// Counts of a file's added and removed lines, as agents name them.
     LineCounts<'a> { added: Number = "additions" | "linesAdded", removed: Number = "deletions" | "linesRemoved" }
 }
 
-/// LineCounts lines by their first letter, without decoding them.
+/// Added and removed lines of a hunk, counted by their first letter without decoding them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Marks {
     added: i64,

@@ -1,15 +1,15 @@
-//! Why a request to a model failed, by what the agent and the provider say.
+//! Finds out why a request to a model failed, from the error that the agent recorded.
 
 use crate::tables::ErrorType;
 
 /// Longest part of a text that is read. Bytes.
 const LONGEST: usize = 2000;
-/// Bytes at the beginning of a text in which a status of HTTP may stand.
+/// Length of the beginning of a text in which an HTTP status is looked for. Bytes.
 const HEAD: usize = 200;
 
 use ErrorType::{Auth, ContextWindow, InvalidRequest, Network, Other, Overloaded, RateLimit, Server, UsageLimit};
 
-/// Words that tell more than the status does, in the order in which they count.
+/// Words that are more exact than the status. The first one that is found counts.
 const WORDS: [(ErrorType, &[&str]); 6] = [
     (RateLimit, &["per minute", "per second"]),
     (
@@ -116,7 +116,7 @@ pub(crate) fn error_type(code: Option<&str>, status: Option<i64>, text: Option<&
         .unwrap_or(Other)
 }
 
-/// Returns a word that can be a status of a failed request.
+/// Parses a word as the HTTP status of a failed request.
 fn status_in(word: &str) -> Option<i64> {
     word.parse().ok().filter(|status| (400..600).contains(status) && word.len() == 3)
 }

@@ -27,7 +27,7 @@ pub(super) const HEADLINE: [(&str, &str); 9] = [
 const FOUND: [&str; 8] =
     ["severity", "wasted_cost_usd", "detector", "explanation", "evidence", "project", "started_at", "session_id"];
 pub(super) const FINDINGS_TITLE: &str = "What was wasted";
-/// The section after the findings.
+/// Query of the section that follows the findings.
 pub(super) const AFTER_FINDINGS: &str = "cost_by_session";
 /// Most findings that are shown.
 const MOST_FINDINGS: usize = 30;
@@ -157,7 +157,7 @@ pub(super) const SECTIONS: &[Section] = &[
 ];
 
 pub(super) const BROUGHT_TITLE: &str = "What the money brought";
-/// The section before this one.
+/// Query of the section that follows "What the money brought".
 pub(super) const AFTER_BROUGHT: &str = "cache_hit_rate_by_day";
 
 const COMPARED: &[&str] = &[

@@ -1,4 +1,4 @@
-//! The edits in a reply: what Aider applies to files afterwards.
+//! The edits in a reply, which Aider applies to files afterwards.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::extract::{EditedLines, blocks};
 #[derive(Default)]
 pub(super) struct Edits(HashMap<String, EditedLines>);
 
-/// Lines before a block among which its file may be named.
+/// Number of lines before a block that may name its file.
 const MOST_ABOVE: usize = 3;
 
 impl Edits {

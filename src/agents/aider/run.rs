@@ -52,7 +52,7 @@ pub(super) struct Run {
     /// A Ctrl-C that the person may have left Aider with.
     interrupted: Option<(String, u64)>,
     acts: Acts,
-    /// Those of the last reply, until they are applied.
+    /// Edits of the last reply that are not applied yet.
     edits: Edits,
     /// Places in what lies beside the history, up to which it is used.
     next_input: usize,

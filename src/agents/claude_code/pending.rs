@@ -73,7 +73,7 @@ impl Reply {
         }
     }
 
-    /// Notes what a line says of the failure that the reply reports.
+    /// Notes the name and HTTP status of the failure, if the line has them.
     pub(super) fn fails(&mut self, line: &Line<'_>) {
         let name = line.error.json().and_then(string_of).map(Cow::into_owned);
         self.failure = (self.failure.0.take().or(name), self.failure.1.or(line.error_status.0));

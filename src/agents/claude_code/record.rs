@@ -73,7 +73,7 @@ record! {
         "refusedUserMessageUuid", "toolEndsTurn", "turnCompanion",
     ]
 
-    /// Something that took time.
+    /// An event with a duration.
     Timed<'a> { duration: Number = "durationMs" }
 
     /// An API message.

@@ -38,8 +38,8 @@ impl<'o, 's> Rows<'o, 's> {
         Ok(self.thread.last_seq())
     }
 
-    /// Returns an id of a call that is unique over all sessions: the model's ids are unique within one at most, and
-    /// those that are counted within a message. `number` is the call's among those of its message.
+    /// Returns an id of a call that is unique over all sessions. The model's own ids are unique within a session at most,
+    /// and counted ids only within a message. `number` is the call's number in its message.
     pub(super) fn call_id(&mut self, own_id: &str, message: &str, number: usize) -> String {
         let of_session = format!("{}#{own_id}", self.thread.id());
         let is_global = is_global(own_id) && !self.calls.has(key(self.agent, Kind::ToolCall, &of_session));
@@ -63,7 +63,7 @@ impl<'o, 's> Rows<'o, 's> {
         self.thread.number_call(&Position::default(), Call { input, ..call })
     }
 
-    /// Emits a call with its result. Without one it has the status that it was opened with.
+    /// Emits a call with its result. Without one, it keeps the status that it was opened with.
     pub(super) fn end_call(
         &mut self,
         call: &Call,
@@ -79,7 +79,7 @@ impl<'o, 's> Rows<'o, 's> {
         self.thread.close_call(call, &Outcome { status, exit_code, output, ended_at, ..Outcome::default() }, self.out)
     }
 
-    /// Emits what was billed. `seq` is the place of the message that it is for; without one it comes next.
+    /// Emits a billed response. `seq` is the place of its message; without one, the next place is taken.
     pub(super) fn bill(&mut self, row: UsageRow<'_>, seq: Option<i64>, is_copy: bool) -> Result<(), Reject> {
         keep_earlier(&mut self.thread.facts.first_moment, row.timestamp);
         let (at, seq) = (Position { is_copy, ..Position::default() }, seq.unwrap_or(self.thread.seq));

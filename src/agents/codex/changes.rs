@@ -7,7 +7,7 @@ use crate::extract::{EditedLines, RecordedDiff};
 use crate::source::records::{Object, Raw, Text, record};
 
 record! {
-    /// What was done to a file. At first, an object with the name of what was done held the rest.
+    /// A change to a file. The first versions wrote an object whose only field, named after the kind, held the rest.
     Change<'a> {
         kind: Text<'a> = "type",
         diff: RecordedDiff = "unified_diff",
@@ -17,7 +17,7 @@ record! {
         update: Object<Rest<'a>> = "update",
     }
 
-    /// What was done to a file, without its name.
+    /// A change without its kind.
     Rest<'a> { diff: RecordedDiff = "unified_diff", content: Text<'a> = "content" }
 }
 

@@ -9,7 +9,7 @@ use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject, session_key};
 use crate::tables::SessionKind;
 
-/// What the person asked the model calls to be made with.
+/// Model and effort that the person selected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) model: Option<Rc<str>>,

@@ -422,7 +422,7 @@ impl Transcript<'_, '_> {
         finer: &[Finer],
         settings: Settings,
     ) -> Result<(), Reject> {
-        // What several models were asked with is not known.
+        // With several models, it is not known which one the settings were for.
         let settings = if totals.len() == 1 { settings } else { Settings::default() };
         for total in totals {
             self.ledger.told.entry(total.model.clone()).or_default().add(&total.counters);

@@ -113,7 +113,7 @@ record! {
         "fileEdits",
     ]
 
-    /// What the program measured of a call.
+    /// Measurements of a call.
     Telemetry<'a> { metrics: Object<LineCounts<'a>> = "metrics" }
 
     /// What a call gave.

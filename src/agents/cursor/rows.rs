@@ -14,7 +14,7 @@ pub(super) struct Rows<'o, 's> {
     began: Option<i64>,
     /// True if another source that has the same records overrides this one.
     is_copy: bool,
-    /// What is present when another source has all that is here, and more.
+    /// Key that is present if another source has all records of this one, and maybe more.
     yields_to: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ impl<'o, 's> Rows<'o, 's> {
         Self { out, thread: Thread::new(facts).with(Parents::Rows), began, is_copy, yields_to: None }
     }
 
-    /// The same, of a source whose records are no rows where the key is claimed.
+    /// Makes the rows give way to a source that claims the key.
     pub(super) fn yielding(self, to: u64) -> Self {
         Self { yields_to: Some(to), ..self }
     }
@@ -58,13 +58,13 @@ impl<'o, 's> Rows<'o, 's> {
         self.out.end_session(Facts { session_id, first_moment, ..facts })
     }
 
-    /// Ends the session, of which this source has most.
+    /// Ends the session for a source that holds most of it.
     pub(super) fn end(self, facts: Facts) -> Result<(), Reject> {
         let presence = session_key(AGENT, self.thread.id());
         self.end_as(presence, facts)
     }
 
-    /// Ends a session of which another source may have more. One in which nothing was said is no session.
+    /// Ends the session for a transcript, of which another source may hold more. Drops a session without rows.
     pub(super) fn end_transcript(self, facts: Facts) -> Result<(), Reject> {
         if !self.thread.has_rows {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Tools: what kind each is, what it was call, and how it ended.
+//! Tool calls: the category and arguments of each, and how it ended.
 
 use std::borrow::Cow;
 

@@ -29,7 +29,7 @@ pub(super) struct Companion {
     pub(super) active_ms: Option<i64>,
     pub(super) total: Option<Total>,
     pub(super) effort: Option<String>,
-    /// The router that was asked for a model.
+    /// Router that the settings name as the model.
     pub(super) router: Option<String>,
     pub(super) credits: Option<f64>,
 }

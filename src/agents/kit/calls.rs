@@ -47,7 +47,7 @@ pub(in crate::agents) struct Outcome<'t> {
     pub(in crate::agents) ended_at: Option<i64>,
     /// The call's own duration applies if this is absent.
     pub(in crate::agents) duration_ms: Option<i64>,
-    /// As recorded.
+    /// Lines that the agent recorded.
     pub(in crate::agents) lines: EditedLines,
 }
 

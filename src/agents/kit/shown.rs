@@ -1,4 +1,4 @@
-//! What Gemini CLI and its fork show of an edit.
+//! Edits as Gemini CLI and its fork show them to the person.
 
 use crate::extract::{EditedLines, RecordedDiff};
 use crate::source::records::{Number, Object, Raw, record};
@@ -16,7 +16,7 @@ record! {
     }
 }
 
-/// Returns the lines that an edit added and removed, if the result that is shown says so.
+/// Returns the lines that an edit added and removed, if the shown result has them.
 pub(in crate::agents) fn edited_lines(shown: Raw<'_>) -> EditedLines {
     let json = shown.json().filter(|json| json.starts_with('{'));
     let shown: Shown<'_> = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();

@@ -5,7 +5,7 @@ use rusqlite::Row;
 use crate::extract::Reject;
 use crate::source::Database;
 
-/// Reads the columns of a table; those that this version of it does not have are null. A missing table has no rows.
+/// Reads columns of a table. A column that the table lacks is null, and a missing table has no rows.
 pub(in crate::agents) fn each_row(
     database: &Database,
     table: &str,

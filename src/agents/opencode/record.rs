@@ -101,7 +101,7 @@ impl Failure<'_> {
         data.or_else(|| self.message.get()).or_else(|| self.name.get())
     }
 
-    /// Why it happened.
+    /// Returns why the request failed.
     pub(super) fn kind(&self) -> ErrorType {
         let status = self.data.0.as_ref().and_then(|data| data.status.0);
         error_type(self.name.get(), status, self.text())

@@ -67,7 +67,7 @@ pub(super) struct Call {
     /// Milliseconds.
     pub(super) duration_ms: Option<i64>,
     pub(super) child: Option<String>,
-    /// As recorded.
+    /// Lines that the agent recorded.
     pub(super) lines: EditedLines,
 }
 
@@ -138,7 +138,7 @@ impl Call {
     }
 }
 
-/// The lines that a call changed: of each file, else of its only file, else by the diff.
+/// Returns the lines that a call changed: by its list of files, else by its only file, else by its diff.
 fn lines(told: &Told<'_>) -> Option<EditedLines> {
     let of = |counts: &Object<LineCounts<'_>>| counts.0.as_ref()?.lines();
     let files: Option<Vec<_>> = told.files.0.iter().map(of).collect();

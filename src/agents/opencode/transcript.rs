@@ -50,9 +50,9 @@ struct Open {
     is_lost: bool,
     provider: Option<String>,
     model: Option<String>,
-    /// What the agent may do: the person's choice.
+    /// Agent that the person chose, such as `plan`. It limits what the model may do.
     agent: Option<String>,
-    /// Effort asked for.
+    /// Requested effort.
     effort: Option<String>,
     parent: Option<String>,
     /// Microseconds since 1970.

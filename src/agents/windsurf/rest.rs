@@ -59,7 +59,7 @@ pub(super) fn count_summaries(source: &mut Source<'_>, out: &mut Sink<'_>) -> Re
     Ok(())
 }
 
-/// The number of a message's fields that hold other messages; `None` if the message is torn.
+/// Counts the fields of a message that hold bytes, such as other messages; `None` if the message is torn.
 fn entries(mut bytes: &[u8]) -> Option<usize> {
     let mut count = 0;
     while !bytes.is_empty() {

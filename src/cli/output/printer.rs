@@ -143,7 +143,7 @@ impl Printer {
         }
     }
 
-    /// Prints a note for a person. Programs that read stderr do not get it.
+    /// Prints a note if stderr is a terminal. Programs do not get it.
     pub fn note(&self, text: &str) {
         if !self.quiet && !text.is_empty() && io::stderr().is_terminal() {
             write(&labelled(self.style, "note", text));

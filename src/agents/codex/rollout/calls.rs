@@ -42,7 +42,7 @@ pub(super) struct Call {
     pub(super) weak: bool,
     pub(super) child: Option<String>,
     pub(super) end: End,
-    /// As recorded.
+    /// Lines that the agent recorded.
     pub(super) lines: EditedLines,
     pub(super) answer: Option<Answer>,
 }
