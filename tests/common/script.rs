@@ -40,7 +40,7 @@ pub struct Session {
     /// Model of its responses.
     #[serde(default = "sonnet")]
     model: String,
-    /// What started the agent; the records say nothing of it by default.
+    /// What started the agent. By default, the records do not say.
     entrypoint: Option<String>,
     /// Session that started this one; by a step with `agent` in it.
     parent: Option<String>,

@@ -251,7 +251,7 @@ def modes(records):
 
 
 def times(records):
-    """How long the turns, compactions and slowest hooks took of which a line tells. Milliseconds."""
+    """The recorded durations of turns, compactions and slowest hooks. Milliseconds."""
     found = {}
     for record in records:
         if record.get("type") == "system":
