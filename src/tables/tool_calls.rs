@@ -59,7 +59,7 @@ lake_table! {
         /// Lines that the call added to files, as the agent recorded, else counted in the patch or texts of its arguments. Null
         /// if neither gives a count, or if the call did not succeed. Count.
         lines_added: Opt<I64> [Fact, Plain],
-        /// Lines that the call removed from files, from the same sources. Count.
+        /// Lines that the call removed from files, counted in the same way. Count.
         lines_removed: Opt<I64> [Fact, Plain],
         /// How the tests ended that the call ran: as the runner says, else by the exit code. Null if it ran none.
         test_outcome: Opt<TestOutcome> [Name, Words],
