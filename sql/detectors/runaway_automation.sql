@@ -50,8 +50,8 @@ runaways as (
   select
     r.*,
     greatest(
-      active_ms_of_all / 3600000.0 / $min_hours,
-      coalesce(nanos_of_all, 0) / 1e9 / $min_usd
+      active_ms_of_all / 3600000.0 / nullif($min_hours, 0),
+      coalesce(nanos_of_all, 0) / 1e9 / nullif($min_usd, 0)
     ) as times
   from ranked r
   where place = 1 and (active_ms_of_all >= $min_hours * 3600000 or nanos_of_all >= $min_usd * 1e9)

@@ -16,7 +16,7 @@
 -- column: files -- Different files of these calls. Count.
 -- column: lines_added -- Lines that these calls added; null if none says. Count.
 -- column: lines_removed -- Lines that these calls removed; null if none says. Count.
--- column: edits_without_lines -- Of `edits`, calls that do not say how many lines they changed. Count.
+-- column: edits_without_lines -- Of `edits`, calls that do not say how many lines they changed; generated files are left out. Count.
 -- column: commits -- Different commits that calls made. Count.
 -- column: pull_requests -- Different pull requests that calls opened. Count.
 -- column: test_runs -- Calls that ran tests. Count.
@@ -58,6 +58,7 @@ work as (
     sum(case when not t.is_generated then t.lines_removed end) as lines_removed,
     count(*) filter (
       where t.category in ('edit', 'write') and t.status = 'ok' and t.lines_added is null and t.lines_removed is null
+        and not t.is_generated
     ) as edits_without_lines,
     count(distinct t.commit_sha) as commits,
     count(distinct case when array_contains(t.git_operations, 'pr_create') then t.pull_request end) as pull_requests,

@@ -15,7 +15,8 @@ fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
-        let hex = after.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let is_escape = |digits: &&[u8]| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit);
+        let hex = after.get(..2).filter(is_escape).and_then(|digits| std::str::from_utf8(digits).ok());
         match hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) => {
                 bytes.push(byte);
@@ -41,6 +42,7 @@ mod tests {
             ("file:///c%3A/Users/kim/app", Some("c:/Users/kim/app")),
             ("vscode-remote://ssh-remote%2Bbox/srv/app", Some("/srv/app")),
             ("vscode-remote://wsl%2BUbuntu/home/kim/100%", Some("/home/kim/100%")),
+            ("file:///w/100%+5", Some("/w/100%+5")),
             ("/w/app", Some("/w/app")),
             ("untitled://", None),
             ("", None),

@@ -104,12 +104,14 @@ const WEAK_WORDS: [(ErrorType, &[&str]); 3] = [
 pub(crate) fn error_type(code: Option<&str>, status: Option<i64>, text: Option<&str>) -> ErrorType {
     let start =
         |text: &str, length: usize| text.get(..text.floor_char_boundary(length)).unwrap_or_default().to_lowercase();
-    let text = text.unwrap_or_default();
-    let said = format!("{}\n{}", start(code.unwrap_or_default(), LONGEST), start(text, LONGEST));
+    let (code, text) = (code.unwrap_or_default(), text.unwrap_or_default());
+    let said = format!("{}\n{}", start(code, LONGEST), start(text, LONGEST));
     let by_words = |words: &[(ErrorType, &[&str])]| {
         words.iter().find(|(_, words)| words.iter().any(|word| said.contains(word))).map(|(kind, _)| *kind)
     };
-    let of_text = || start(text, HEAD).split(|letter: char| !letter.is_ascii_alphanumeric()).find_map(status_in);
+    let in_text =
+        |text: &str| start(text, HEAD).split(|letter: char| !letter.is_ascii_alphanumeric()).find_map(status_in);
+    let of_text = || in_text(code).or_else(|| in_text(text));
     by_words(&WORDS)
         .or_else(|| status.or_else(of_text).and_then(of_status))
         .or_else(|| by_words(&WEAK_WORDS))
@@ -165,6 +167,8 @@ mod tests {
         assert_eq!(error_type(Some("rate_limit"), Some(429), Some("slow down")), RateLimit);
         assert_eq!(error_type(Some("server_overloaded"), None, None), Overloaded);
         assert_eq!(error_type(Some("UnknownError"), Some(502), Some("x")), Server);
+        let stream = r#"{"response_stream_disconnected":{"http_status_code":429}}"#;
+        assert_eq!(error_type(Some(stream), None, Some("stream disconnected")), RateLimit);
         assert_eq!(error_type(None, Some(200), None), Other);
     }
 }

@@ -17,7 +17,8 @@ impl Edits {
         let mut file = None;
         for block in blocks(reply) {
             file = file_above(block.before).or(file);
-            let (Some(file), Some(lines)) = (file, EditedLines::between(block.old, block.new)) else { continue };
+            let Some(file) = file else { continue };
+            let lines = EditedLines::between(block.old, block.new).unwrap_or_default();
             edits.entry(file.to_owned()).and_modify(|sum| *sum = sum.and(lines)).or_insert(lines);
         }
         Self(edits)

@@ -73,6 +73,21 @@ record! {
         "refusedUserMessageUuid", "toolEndsTurn", "turnCompanion",
     ]
 
+    /// Why a request failed. Newer versions keep `message` and `formatted`, older ones the provider's error.
+    Failure<'a> {
+        status: Number = "status",
+        kind: Text<'a> = "type",
+        message: Text<'a> = "message",
+        formatted: Text<'a> = "formatted",
+        answer: Object<FailureAnswer<'a>> = "error",
+    }
+
+    /// What the provider answered to a failed request.
+    FailureAnswer<'a> { error: Object<FailureReason<'a>> = "error" }
+
+    /// The provider's reason.
+    FailureReason<'a> { kind: Text<'a> = "type", message: Text<'a> = "message" }
+
     /// An event with a duration.
     Timed<'a> { duration: Number = "durationMs" }
 

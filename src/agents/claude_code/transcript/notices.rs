@@ -2,16 +2,25 @@
 
 use super::super::KNOWN_NOTICES;
 use super::super::content::plain_text;
-use super::super::record::Line;
+use super::super::record::{Failure, Line};
 use super::{Spot, Transcript};
-use crate::extract::Reject;
-use crate::tables::{MessageKind, MessageRow, Role};
+use crate::extract::{Reject, error_type};
+use crate::source::records::Text;
+use crate::tables::{ErrorType, MessageKind, MessageRow, Role};
 
 /// How long a turn, a compaction or the slowest of several hooks took. Milliseconds.
 fn duration_of(line: &Line<'_>) -> Option<i64> {
     let hooks = line.hooks.0.iter().filter_map(|hook| hook.0.as_ref()?.duration.0);
     let compaction = line.compaction.0.as_ref().and_then(|compaction| compaction.duration.0);
     line.duration.0.or(compaction).or(hooks.max())
+}
+
+/// Returns why a request failed. The text of the whole error would mislead: it names fields such as `rateLimits` that are null.
+fn failure_of(line: &Line<'_>) -> Option<ErrorType> {
+    let failure: Failure<'_> = serde_json::from_str(line.error.json()?).ok()?;
+    let reason = failure.answer.0.and_then(|answer| answer.error.0).unwrap_or_default();
+    let text = [&failure.formatted, &failure.message, &reason.message].into_iter().find_map(Text::get);
+    Some(error_type(failure.kind.get().or(reason.kind.get()), failure.status.0, text))
 }
 
 impl Transcript<'_, '_> {
@@ -44,6 +53,7 @@ impl Transcript<'_, '_> {
             kind,
             text: text.as_deref(),
             is_error: kind == MessageKind::ApiError || line.level.is("error"),
+            error_type: failure_of(line).filter(|_| kind == MessageKind::ApiError),
             duration_ms: duration_of(line),
             ..self.blank_row(spot)
         };
