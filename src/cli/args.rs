@@ -240,7 +240,7 @@ pub struct Detect {
     /// Only this agent
     #[arg(long, value_name = "AGENT", value_parser = Offered(agent_ids), hide_possible_values = true)]
     pub agent: Option<String>,
-    /// Only this session
+    /// Only this session: its id, or the beginning of it
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// Only findings of this severity or a higher one

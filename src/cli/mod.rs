@@ -13,6 +13,7 @@ mod query;
 mod report;
 mod runner;
 mod schema;
+mod session;
 pub mod settings;
 mod shell;
 mod sources;

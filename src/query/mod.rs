@@ -19,6 +19,7 @@ mod refusal;
 mod scheduler;
 mod seen;
 mod shared;
+pub mod short_id;
 mod skipping;
 pub mod spark;
 
