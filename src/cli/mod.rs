@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod detect;
 mod etl;
+mod freshness;
 mod help;
 mod man;
 pub mod output;

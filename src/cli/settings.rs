@@ -387,7 +387,7 @@ mod tests {
         let agent = crate::agents::AGENTS[0].about().id;
         assert_eq!(typed_source(&format!("{agent}=a=b")).unwrap(), (Some(agent.to_owned()), PathBuf::from("a=b")));
         assert_eq!(typed_source("./a=b").unwrap(), (None, PathBuf::from("./a=b")));
-        assert!(typed_source("claud-code=x").unwrap_err().to_string().contains("did you mean"));
+        assert!(typed_source("claud-code=x").unwrap_err().hint().unwrap().contains("claude-code?"));
     }
 
     #[test]
