@@ -85,54 +85,53 @@ const COMMANDS: [&str; 12] = [
 #[test]
 fn short_help() {
     insta::assert_snapshot!(stdout(&["-h"]), @r"
-    Shows what coding agents did, cost and wasted: their session files as Parquet and SQL
+    llrem shows what your coding agents did, what it cost, and what was wasted.
 
-    Usage: llrem [OPTIONS] <COMMAND>
+    Usage: llrem [COMMAND] [OPTIONS]
 
-    Commands:
-      etl          Extract what changed into the lake
-      sql          Run SQL over the lake
-      query        Run a canned query; without a name, list them
-      detect       Find what was wasted: the findings of all detectors, the most expensive first
-      schema       List tables, columns, types, units and meanings
-      sources      List every known source: its state, bad lines and number of rows
-      agents       List what each agent has on this machine, what it records and what it will soon
-                   delete
-      upload       Upload what changed in the lake to object storage
-      report       Write one self-contained HTML page about cost and waste, with plots
-      verify       Check the lake against its own manifest and invariants
+    Collect:
+      etl          Read what the agents wrote since the last time into the lake
+      agents       Show which agents are found here, and what they record
+      sources      Show every file that was read; --bad: what could not be
+
+    Ask:
+      query        Answer a ready-made question; alone: the list
+      detect       Show what was wasted, the most expensive first
+      sql          Ask in SQL; alone: a shell
+      schema       Show tables and columns
+      report       Write one HTML page with plots
+
+    Share:
+      upload       Copy the lake to s3://, gs:// or az://, without secrets
+      verify       Check that the lake is complete and consistent
+
+    More:
       completions  Print the completion script of a shell
       man          Print the manual page
-      help         Print this message or the help of the given subcommand(s)
 
-    Options:
-      -h, --help     Print help (see more with '--help')
-      -V, --version  Print version
+    Options (with every command):
+      --lake DIR|URL       Another lake
+      -f, --format FORMAT  table, csv, json (--json), jsonl, md, parquet, arrow
+      -o, --output FILE    Write to FILE; its suffix gives the format
+      --timezone TZ        Such as Europe/Berlin [default: the system's]
+      -q, --quiet          No summary, no warnings, no progress
+      -h, --help           Help; with a command, the help of the command
+      -V, --version        The version
 
-    Global options:
-          --lake <DIR|URL>   The lake's folder [default: `$XDG_DATA_HOME/llrem/lake`] [env: LLREM_LAKE]
-          --config <FILE>    The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
-                             [env: LLREM_CONFIG]
-      -f, --format <FORMAT>  Format of results: table, csv, json, jsonl, md, parquet, arrow [default:
-                             table on a terminal, csv into a pipe] [possible values: table, json, jsonl,
-                             csv, md, parquet, arrow]
-          --json             Short for `--format json`
-      -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
-          --safe-csv         Make CSV safe for spreadsheets: put `'` before texts that they would run as
-                             a formula (=, +, -, @)
-          --timezone <TZ>    Time zone of output and of dates that you type, such as Europe/Berlin
-                             [default: the system's] [env: LLREM_TIMEZONE]
-      -q, --quiet            Print no summary and no warnings
-      -v, --verbose...       Print more details
-          --no-progress      Show no progress bar
-          --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
+    Start:
+      llrem etl                read this machine's sessions (seconds)
+      llrem query              what you can ask
+      llrem detect --since 7d  what was wasted
+
+    `llrem COMMAND --help` has examples. All options: llrem help options
+    Exit codes: llrem help exit-codes
     ");
 }
 
 #[test]
 fn etl_help() {
     insta::assert_snapshot!(stdout(&["etl", "-h"]), @r#"
-    Extract what changed into the lake
+    Read what the agents wrote since the last time into the lake
 
     Usage: llrem etl [OPTIONS]
 
@@ -152,25 +151,25 @@ fn etl_help() {
       -j, --jobs <N>               Threads, 256 at most [default: all cores] [env: LLREM_JOBS]
           --wait <DURATION>        Wait at most this long for another `llrem etl` to end: 30s, 5m, 1h
           --strict                 Exit with 3 if some input is unreadable or partly bad
-      -h, --help                   Print help (see more with '--help')
+      -h, --help                   Print this help
 
-    Global options:
-          --lake <DIR|URL>   The lake's folder [default: `$XDG_DATA_HOME/llrem/lake`] [env: LLREM_LAKE]
-          --config <FILE>    The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
-                             [env: LLREM_CONFIG]
-      -f, --format <FORMAT>  Format of results: table, csv, json, jsonl, md, parquet, arrow [default:
-                             table on a terminal, csv into a pipe] [possible values: table, json, jsonl,
-                             csv, md, parquet, arrow]
-          --json             Short for `--format json`
-      -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
-          --safe-csv         Make CSV safe for spreadsheets: put `'` before texts that they would run as
-                             a formula (=, +, -, @)
-          --timezone <TZ>    Time zone of output and of dates that you type, such as Europe/Berlin
-                             [default: the system's] [env: LLREM_TIMEZONE]
-      -q, --quiet            Print no summary and no warnings
-      -v, --verbose...       Print more details
-          --no-progress      Show no progress bar
-          --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
+    Examples:
+      llrem etl                                 every agent found here
+      llrem etl --dry-run                       what would be read, and why
+      llrem etl --agent claude-code --since 7d  one agent, one week
+      llrem etl --home /backup/home/ada --lake ada.lake
+      llrem etl --source claude-code=session.jsonl --lake one.lake
+      llrem etl --quiet --wait 5m               from a timer or a hook
+      llrem etl --quiet -f json                 a report for programs
+
+    Sources that cannot be read, or have bad lines, do not stop the run; `llrem sources --bad` lists
+    them. With --strict the exit code is then 3. An incomplete last line of a file that was modified
+    within the last 10 minutes does not count: the agent may still be writing it.
+
+    llrem follows links, also out of the home: `.claude` may be on another disk. With --home, it reads
+    files outside of it only if they belong to the owner of that home.
+
+    All options: llrem help options
     "#);
 }
 
@@ -181,6 +180,31 @@ fn every_command_has_help_with_examples() {
         assert!(help.contains("Examples:"), "{command}");
         assert!(help.contains(&format!("  llrem {command}")), "{command}");
     }
+}
+
+/// `-h` and `--help` are the same, and examples need no wrapping.
+#[test]
+fn help_wraps_once() {
+    assert_eq!(stdout(&["-h"]), stdout(&["--help"]));
+    for command in COMMANDS {
+        let help = stdout(&[command, "--help"]);
+        assert_eq!(help, stdout(&[command, "-h"]));
+        assert!(help.ends_with("All options: llrem help options\n"), "{help}");
+        let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1).take_while(|line| !line.is_empty());
+        for example in examples {
+            assert!(example.starts_with("  ") && example.len() <= 80, "{command}: {example}");
+        }
+    }
+}
+
+#[test]
+fn options_and_exit_codes_have_help_of_their_own() {
+    let options = stdout(&["help", "options"]);
+    for option in llrem::cli::command().get_arguments().filter_map(clap::Arg::get_long) {
+        assert!(options.contains(&format!("--{option} ")), "{option}");
+    }
+    assert!(stdout(&["help", "exit-codes"]).contains("\n  130  interrupted\n"));
+    assert!(stdout(&["help", "etl"]).contains("llrem etl --dry-run"));
 }
 
 /// Every example of the help is one that the command line takes.

@@ -14,10 +14,9 @@ use crate::environment;
 use crate::query::canned;
 use crate::tables::{LAKE_TABLES, STATE_TABLES, Severity, Vocabulary};
 
-/// Shows what coding agents did, cost and wasted: their session files as Parquet and SQL.
+/// llrem shows what your coding agents did, what it cost, and what was wasted
 #[derive(Debug, Parser)]
-#[command(name = "llrem", version, after_long_help = help::TOP)]
-#[command(arg_required_else_help = true, max_term_width = 110)]
+#[command(name = "llrem", version, arg_required_else_help = true, max_term_width = 100)]
 pub struct Cli {
     /// Options that every command takes.
     #[command(flatten)]
@@ -33,7 +32,13 @@ impl Cli {
     /// # Errors
     /// Fails on wrong usage, and on a request for help, which clap reports as an error too.
     pub(super) fn read(arguments: &[OsString], color: clap::ColorChoice) -> Result<Self, clap::Error> {
-        let matches = Self::command().color(color).try_get_matches_from(arguments)?;
+        if let [_, help, name] = arguments
+            && help == "help"
+            && let Some(topic) = name.to_str().and_then(help::topic)
+        {
+            clap::Command::new("llrem").override_help(topic).try_get_matches_from(["llrem", "--help"])?;
+        }
+        let matches = Self::for_people().color(color).try_get_matches_from(arguments)?;
         let mut typed = Self::from_arg_matches(&matches)?;
         // If an option is given before and after the command, clap keeps only the values after it.
         let mut formats = formats_before_the_command(arguments);
@@ -43,6 +48,27 @@ impl Cli {
             typed.global.format.push(Format::Json.name().to_owned());
         }
         Ok(typed)
+    }
+}
+
+impl Cli {
+    /// Returns the definition with the help that people read: `-h` and `--help` are the same, and the options of every
+    /// command are listed once.
+    fn for_people() -> clap::Command {
+        let global = Global::augment_args(clap::Command::new("llrem"));
+        let names: Vec<String> = global.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        let command = Self::command();
+        let text = help::top(&command);
+        let hidden = names.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)));
+        let help = clap::Arg::new("help").short('h').long("help").global(true).help("Print this help");
+        let help = help.help_heading(None::<&str>);
+        hidden.disable_help_flag(true).arg(help.action(clap::ArgAction::HelpShort)).override_help(text).mut_subcommands(
+            |command| {
+                let examples = command.get_after_long_help().map(|examples| format!("{examples}\n\n"));
+                let more = format!("{}All options: llrem help options", examples.unwrap_or_default());
+                command.after_help(more)
+            },
+        )
     }
 }
 
@@ -97,34 +123,34 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Extract what changed into the lake
+    /// Read what the agents wrote since the last time into the lake
     #[command(after_long_help = help::ETL)]
     Etl(Etl),
-    /// Run SQL over the lake
+    /// Ask in SQL; alone: a shell
     #[command(after_long_help = help::SQL)]
     Sql(Sql),
-    /// Run a canned query; without a name, list them
+    /// Answer a ready-made question; alone: the list
     #[command(after_long_help = help::QUERY)]
     Query(Query),
-    /// Find what was wasted: the findings of all detectors, the most expensive first
+    /// Show what was wasted, the most expensive first
     #[command(after_long_help = help::DETECT)]
     Detect(Detect),
-    /// List tables, columns, types, units and meanings
+    /// Show tables and columns
     #[command(after_long_help = help::SCHEMA)]
     Schema(Schema),
-    /// List every known source: its state, bad lines and number of rows
+    /// Show every file that was read; --bad: what could not be
     #[command(after_long_help = help::SOURCES)]
     Sources(Sources),
-    /// List what each agent has on this machine, what it records and what it will soon delete
+    /// Show which agents are found here, and what they record
     #[command(after_long_help = help::AGENTS)]
     Agents(Agents),
-    /// Upload what changed in the lake to object storage
+    /// Copy the lake to s3://, gs:// or az://, without secrets
     #[command(after_long_help = help::UPLOAD)]
     Upload(Upload),
-    /// Write one self-contained HTML page about cost and waste, with plots
+    /// Write one HTML page with plots
     #[command(after_long_help = help::REPORT)]
     Report(Report),
-    /// Check the lake against its own manifest and invariants
+    /// Check that the lake is complete and consistent
     #[command(after_long_help = help::VERIFY)]
     Verify(Verify),
     /// Print the completion script of a shell

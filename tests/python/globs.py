@@ -6,5 +6,5 @@ import duckdb
 import pandas
 
 table = sys.argv[1]
-rows = duckdb.sql(f"select count(*) from '{table}/**/*.parquet'").fetchone()[0]
+rows = duckdb.sql(f"select count(*) from '{table}/**/*.parquet'").fetchall()[0][0]
 print(rows, len(pandas.read_parquet(table)))
