@@ -9,10 +9,12 @@ use super::args::Detect;
 use super::output::{Format, Output};
 use super::query::{self, explain, typed_parameters};
 use super::runner::Runner;
+use super::session;
 use super::settings::{Settings, check_agent};
 use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::query::findings::{Detector, Detectors};
+use crate::query::short_id::KnownSession;
 use crate::shown::money;
 use crate::tables::{Basis, FINDINGS, FindingColumns, FindingRow, Severity};
 use crate::{Error, Result};
@@ -38,9 +40,10 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
     let output = Output::new(&settings.output, Format::Csv)?;
     let lake = settings.open_lake()?;
     let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
+    let session = typed.session.as_deref().map(|named| session::find(&mut runner, named)).transpose()?;
     let findings = runner.rows(&all())?;
-    query::warn_of_project(settings, &mut runner, typed.project.as_deref())?;
-    let findings = wanted(&findings, typed)?;
+    query::check_project(&mut runner, typed.project.as_deref())?;
+    let findings = wanted(&findings, typed, session.as_ref())?;
     let tally = Tally::of(&findings);
     print(output, &findings, typed.limit)?;
     settings.printer.say(&tally.line());
@@ -89,12 +92,15 @@ fn rows(findings: &RecordBatch) -> impl Iterator<Item = FindingRow<'_>> {
     (0..findings.num_rows()).map(move |row| columns.row(row))
 }
 
-fn wanted(findings: &RecordBatch, typed: &Detect) -> Result<RecordBatch> {
+fn wanted(findings: &RecordBatch, typed: &Detect, session: Option<&KnownSession>) -> Result<RecordBatch> {
     let mask: BooleanArray = rows(findings)
         .map(|finding| {
             let is_bad_enough = typed.severity.is_none_or(|level| severity(&finding) >= Some(level));
             let is_dear_enough = typed.min_cost.is_none_or(|cost| finding.wasted_cost_usd.unwrap_or(0.0) >= cost);
-            let is_here = typed.session.as_ref().is_none_or(|session| finding.session_id == session);
+            let is_here = session.is_none_or(|session| {
+                (finding.machine, finding.agent, finding.session_id)
+                    == (&*session.machine, &*session.agent, &*session.session_id)
+            });
             Some(is_bad_enough && is_dear_enough && is_here)
         })
         .collect();

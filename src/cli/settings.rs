@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use super::args::{self, Global};
 use super::config::{Config, Rows};
-use super::output::{Format, Limit, OutputSettings, Printer, Style};
+use super::output::{Format, Limit, OutputSettings, Printer, RowLimit, Style};
 use super::when::Clock;
 use crate::environment;
 use crate::etl;
@@ -30,7 +30,7 @@ pub struct Settings {
     pub clock: Clock,
     /// Destination and format of results.
     pub output: OutputSettings,
-    /// A value of `-f` that is no format: for `sql`, the file of the query; for `schema`, an engine.
+    /// A value of `-f` that is not a format of results: for `schema`, an engine.
     pub format_as_file: Option<PathBuf>,
     /// True if a format or a file was given on the command line. A format in the configuration does not count.
     pub asks_for_rows: bool,
@@ -69,13 +69,14 @@ impl Settings {
             None => config.format.as_deref().map(Format::of_name).transpose()?,
         };
         let zone = zone(global.timezone.as_deref().or(config.timezone.as_deref()))?;
+        let printer = Printer::new(global.quiet, global.verbose, !global.no_progress, style);
         let settings = Self {
             lake: lake_place(global.lake.as_deref().or(config.lake.as_deref()))?,
             clock: Clock::system(zone),
-            output: OutputSettings { format, path: global.output, zone, safe_csv: global.safe_csv },
+            output: OutputSettings { format, path: global.output, zone, safe_csv: global.safe_csv, printer },
             format_as_file,
             asks_for_rows,
-            printer: Printer::new(global.quiet, global.verbose, !global.no_progress, style),
+            printer,
             scheduler: scheduler.map(typed_scheduler).transpose()?,
             config,
         };
@@ -84,9 +85,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Fails if the value of `-f` is not a format and the command reads no file.
+    /// Fails if the value of `-f` is not a format of results.
     pub fn refuse_format_as_file(&self) -> Result<()> {
         match &self.format_as_file {
+            Some(path) if path.is_file() => Err(Error::Unknown {
+                what: format!("`{}` is not a format", path.display()),
+                hint: format!("read a query from a file with `--file {}`", path.display()),
+            }),
             Some(path) => Format::of_name(&path.to_string_lossy()).map(drop),
             None => Ok(()),
         }
@@ -143,18 +148,19 @@ impl Settings {
         &self.config.query_folders
     }
 
-    /// Returns the most rows of a table on a terminal.
-    pub fn limit(&self, typed: Option<Limit>) -> Result<Limit> {
+    /// Returns the most rows of a result.
+    pub fn limit(&self, typed: Option<Limit>) -> Result<RowLimit> {
         let configured = match &self.config.limit {
             Some(Rows::Number(rows)) => Some(rows.to_string()),
             Some(Rows::Text(text)) => Some(text.clone()),
             None => None,
         };
-        match (typed, configured) {
-            (Some(limit), _) => Ok(limit),
-            (None, Some(text)) => text.parse().map_err(Error::Usage),
-            (None, None) => Ok(Limit::default()),
-        }
+        let most = match (typed, configured) {
+            (Some(limit), _) => limit,
+            (None, Some(text)) => text.parse().map_err(Error::Usage)?,
+            (None, None) => Limit::default(),
+        };
+        Ok(RowLimit { most, is_typed: typed.is_some() })
     }
 
     /// Returns the history file of `llrem sql`, or `None` if it is off or its folder is unknown.
@@ -184,7 +190,8 @@ impl Settings {
 
     /// Returns the options of `etl`.
     pub fn etl_options(&self, typed: args::Etl) -> Result<etl::Options> {
-        let since = typed.since.map(|text| self.clock.moment(&text, super::when::Bound::Start)).transpose()?;
+        let since =
+            typed.since.map(|text| self.clock.moment(&text, super::when::Bound::Start, "--since")).transpose()?;
         let wait = typed.wait.map(|text| super::when::duration(&text)).transpose()?.unwrap_or_default();
         let redact = choice(typed.redact, self.config.redact.as_deref(), "redact", args::Redact::Secrets)?;
         let content = choice(typed.content, self.config.content.as_deref(), "content", args::Content::Full)?;
@@ -318,8 +325,9 @@ pub fn check_agent(typed: Option<&str>) -> Result<()> {
 }
 
 fn unknown_agent(id: &str) -> Error {
-    let guess = nearest::suggestion(id, crate::agents::AGENTS.iter().map(|known| known.about().id));
-    Error::Usage(format!("unknown agent `{id}`{guess} (`llrem agents` lists them)"))
+    let near = nearest::several(id, crate::agents::AGENTS.iter().map(|known| known.about().id));
+    let hint = nearest::question(&near, "`llrem agents` lists them");
+    Error::Unknown { what: format!("no agent is called `{id}`"), hint }
 }
 
 /// Returns the folder to read as if it were the home.
@@ -383,7 +391,7 @@ mod tests {
         let agent = crate::agents::AGENTS[0].about().id;
         assert_eq!(typed_source(&format!("{agent}=a=b")).unwrap(), (Some(agent.to_owned()), PathBuf::from("a=b")));
         assert_eq!(typed_source("./a=b").unwrap(), (None, PathBuf::from("./a=b")));
-        assert!(typed_source("claud-code=x").unwrap_err().to_string().contains("did you mean"));
+        assert!(typed_source("claud-code=x").unwrap_err().hint().unwrap().contains("claude-code?"));
     }
 
     #[test]

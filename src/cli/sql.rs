@@ -7,33 +7,32 @@ use super::args::Sql;
 use super::output::{Format, Limit, Output};
 use super::runner::Runner;
 use super::settings::Settings;
-use super::shell;
+use super::{query, shell};
 use crate::query::Statement;
 use crate::{Error, Result};
 
 /// Hint below a table that does not show all rows.
-const REMEDY: &str = "`--limit off` shows all, `-o FILE` or a pipe takes all";
+const REMEDY: &str = "`--limit off` shows all";
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Sql) -> Result<()> {
-    match text(settings, typed)? {
+    match text(typed)? {
         Some((sql, file)) => {
             let lake = settings.open_lake()?;
             let output = output(settings, typed.limit)?;
             let statement = Statement { sql, parameters: Vec::new() };
-            print(&mut Runner::start(settings, &lake)?, &statement, output).map_err(|error| in_file(file, error))
+            query::print(&mut Runner::start(settings, &lake)?, &statement, output).map_err(|error| in_file(file, error))
         }
         None => shell::run(settings, typed.limit),
     }
 }
 
 /// Returns the query and the file that it is from, or `None` for the shell.
-fn text<'t>(settings: &'t Settings, typed: &'t Sql) -> Result<Option<(String, Option<&'t Path>)>> {
-    let file = typed.file.as_deref().or(settings.format_as_file.as_deref());
+fn text(typed: &Sql) -> Result<Option<(String, Option<&Path>)>> {
+    let file = typed.file.as_deref();
     let text = match (typed.query.as_deref(), file) {
-        (Some(_), Some(file)) => return Err(two_queries(file)),
+        (_, Some(file)) => read_file(file)?,
         (Some(query), None) if query != "-" => query.to_owned(),
-        (None, Some(file)) => read_file(file)?,
         (None, None) if std::io::stdin().is_terminal() => return Ok(None),
         _ => std::io::read_to_string(std::io::stdin()).map_err(Error::io("read", Path::new("stdin")))?,
     };
@@ -51,16 +50,11 @@ fn text<'t>(settings: &'t Settings, typed: &'t Sql) -> Result<Option<(String, Op
 fn in_file(file: Option<&Path>, error: Error) -> Error {
     match (file, error) {
         (Some(file), Error::Query(text)) => Error::Query(format!("`{}`: {text}", file.display())),
+        (Some(file), Error::Unknown { what, hint }) => {
+            Error::Unknown { what: format!("`{}`: {what}", file.display()), hint }
+        }
         (_, error) => error,
     }
-}
-
-fn two_queries(file: &Path) -> Error {
-    Error::Usage(format!(
-        "`{}` is no format, and a query is given already; formats: {}",
-        file.display(),
-        Format::ALL.map(Format::name).join(", ")
-    ))
 }
 
 fn read_file(path: &Path) -> Result<String> {
@@ -72,10 +66,4 @@ fn read_file(path: &Path) -> Result<String> {
 /// Destination of the rows of a query.
 pub(super) fn output(settings: &Settings, limit: Option<Limit>) -> Result<Output> {
     Ok(Output::new(&settings.output, Format::Csv)?.limited(settings.limit(limit)?, REMEDY))
-}
-
-/// Runs a query and prints its rows as they arrive.
-pub(super) fn print(runner: &mut Runner<'_>, statement: &Statement, mut output: Output) -> Result<()> {
-    let outcome = runner.run(statement, &mut output);
-    output.end(outcome)
 }

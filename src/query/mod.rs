@@ -15,10 +15,12 @@ mod local_files;
 pub mod nearest;
 mod parameters;
 mod pinned;
+mod reason;
 mod refusal;
 mod scheduler;
 mod seen;
 mod shared;
+pub mod short_id;
 mod skipping;
 pub mod spark;
 
@@ -149,7 +151,7 @@ enum Failure {
 impl Failure {
     fn explain(self) -> Error {
         match self {
-            Self::Query(error) => refusal::explain(&error),
+            Self::Query(error) => reason::explain(&error),
             Self::Other(error) => error,
         }
     }

@@ -327,6 +327,15 @@ macro_rules! lake_table {
                 Self { $($column: columns.next().and_then(|column| column.as_any().downcast_ref()),)+ }
             }
 
+            /// Takes the columns of a query's result by their names. A missing one is null, 0, false or empty.
+            pub fn named(batch: &'a arrow::array::RecordBatch) -> Self {
+                Self {
+                    $($column: batch
+                        .column_by_name(stringify!($column))
+                        .and_then(|column| column.as_any().downcast_ref()),)+
+                }
+            }
+
             /// Reads one row. To read few columns of many rows, use the methods of these columns.
             pub fn row(&self, row: usize) -> $row<'a> {
                 $row { $($column: <$kind as $crate::tables::columns::Column>::get(self.$column, row),)+ }

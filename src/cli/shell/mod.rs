@@ -10,10 +10,11 @@ mod tokens;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::output::{Format, Limit, Output, OutputSettings};
+use super::output::{Format, Limit, Output, OutputSettings, RowLimit};
+use super::query::{self, Asked};
 use super::runner::Runner;
+use super::schema;
 use super::settings::Settings;
-use super::{hint, query, schema};
 use crate::interrupt;
 use crate::query::Statement;
 use crate::query::canned::Library;
@@ -42,7 +43,7 @@ pub(super) fn run(settings: &Settings, limit: Option<Limit>) -> Result<()> {
     let mut lines = Lines::open(names, settings.history(), settings.printer)?;
     settings.printer.say(&format!("llrem {}, lake {lake}; `\\?` lists commands", env!("CARGO_PKG_VERSION")));
     let output = settings.output.clone();
-    let limit = settings.limit(limit)?;
+    let limit = settings.limit(limit)?.most;
     Shell { settings, runner, output, limit, timing: false, file: None }.converse(&mut lines)
 }
 
@@ -122,16 +123,24 @@ impl Shell<'_> {
 
     fn query(&mut self, statement: &Statement) -> Result<()> {
         let began = Instant::now();
-        let mut output = Output::new(&self.target(), Format::Csv)?.limited(self.limit, REMEDY);
-        let outcome = self.runner.run(statement, &mut output);
-        output.end(outcome)?;
+        let output = self.output()?;
+        query::print(&mut self.runner, statement, output)?;
+        self.say_after(began);
+        Ok(())
+    }
+
+    fn output(&self) -> Result<Output> {
+        let limit = RowLimit { most: self.limit, is_typed: false };
+        Ok(Output::new(&self.target(), Format::Csv)?.limited(limit, REMEDY))
+    }
+
+    fn say_after(&mut self, began: Instant) {
         if let Some(file) = self.file.take() {
             self.settings.printer.say(&format!("written to `{}`", file.display()));
         }
         if self.timing {
             self.settings.printer.answer(&format!("time: {:.3} s", began.elapsed().as_secs_f64()));
         }
-        Ok(())
     }
 
     /// A file's suffix overrides the format of shown results.
@@ -151,8 +160,9 @@ impl Shell<'_> {
             Command::Run(name, parameters) => {
                 let library = self.library()?;
                 let canned = library.find(&name)?;
-                self.query(&query::bind(self.settings, canned, &parameters)?)?;
-                printer.note(&canned.note);
+                let (began, output) = (Instant::now(), query::output(self.output()?, canned));
+                Asked { canned, given: &parameters }.print(self.settings, &mut self.runner, output, &library)?;
+                self.say_after(began);
             }
             Command::Format(Some(format)) => self.output.format = Some(format),
             Command::Format(None) => printer.answer(self.output.format.unwrap_or(Format::Table).name()),
@@ -188,12 +198,11 @@ fn prompt(rest: &str, end: End) -> &'static str {
     }
 }
 
+/// Returns the hint of an error, with the shell's own commands.
 fn remedy(error: &Error) -> Option<String> {
-    match error {
-        Error::Query(text) if text.starts_with("no table") => Some("`\\d` lists tables".to_owned()),
-        Error::Query(text) if text.starts_with("no column") => Some("`\\d TABLE` lists columns".to_owned()),
-        error => hint(error),
-    }
+    error
+        .hint()
+        .map(|hint| hint.replace("`llrem schema` lists tables and columns", "`\\d` lists tables, `\\d TABLE` columns"))
 }
 
 fn help() -> String {
