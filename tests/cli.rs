@@ -492,7 +492,7 @@ fn a_users_queries_are_listed_too() {
 exit 1
 --- stdout
 --- stderr
-error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, about, note, default, param and column
+error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, about, note, todo, habit, default, param and column
 "#);
 }
 
