@@ -11,7 +11,7 @@
 -- param: min_responses int = 3 -- Fewest responses of a stopped turn. Count.
 -- param: max_said int = 500 -- Longest text of the agent in a turn. Characters.
 -- param: min_tokens int = 100000 -- Fewest tokens that the stopped turns of a session used. Tokens.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -23,7 +23,7 @@ with chosen as (
   where s.aborts >= 1
     and not s.is_subagent
     and s.total_tokens >= $min_tokens
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

@@ -13,7 +13,7 @@
 -- param: window_minutes int = 60 -- Most active time between compactions that are close. Minutes.
 -- param: min_in_session int = 3 -- Fewest compactions of a whole session. Count.
 -- param: min_per_100_turns float = 1.0 -- Lowest rate at which min_in_session counts. Compactions in 100 turns.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -23,7 +23,7 @@ with chosen as (
     dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.compactions >= least($min_in_window, $min_in_session)
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

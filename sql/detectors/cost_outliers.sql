@@ -14,14 +14,14 @@
 -- param: min_sessions int = 10 -- Fewest sessions of a project for a comparison. Count.
 -- param: min_ratio float = 3 -- Lowest cost of an outlier, in multiples of the median. Ratio.
 -- param: min_wasted_usd float = 1 -- Lowest cost above the bound. USD.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with priced as (
   select
-    s.machine, s.agent, s.session_id, s.project, s.kind, s.started_at, s.title, s.turns, s.responses, s.compactions,
-    s.total_tokens,
+    s.machine, s.agent, s.session_id, s.project, s.kind, s.started_at, s.ended_at, s.title, s.turns, s.responses,
+    s.compactions, s.total_tokens,
     round(s.cost_usd * 1e9) as nanos,
     round(s.cost_usd * 1e9) / greatest(s.turns, 1) as nanos_a_turn
   from sessions s
@@ -65,7 +65,7 @@ outliers as (
   where nanos > bound
     and total_tokens > upper_tokens
     and nanos - bound >= $min_wasted_usd * 1e9
-    and ($since is null or started_at >= $since)
+    and ($since is null or ended_at >= $since)
     and ($until is null or started_at < $until)
     and ($agent is null or agent = $agent)
 ),

@@ -10,7 +10,7 @@
 -- todo: Stop after the second failure and say what is wrong. Add the fix to the project's instructions.
 -- habit: letting the agent run from failure to failure
 -- param: min_run int = 3 -- Fewest failed tries in a row. Count.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -20,7 +20,7 @@ with chosen as (
     dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.tool_errors >= $min_run
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

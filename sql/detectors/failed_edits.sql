@@ -9,7 +9,7 @@
 -- habit: edits that did not fit the file
 -- param: min_failures int = 3 -- Fewest failed edits of a session. Count.
 -- param: min_share float = 0.1 -- Lowest share of failed edits in all edits that the session tried. Fraction.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -19,7 +19,7 @@ with chosen as (
     dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.tool_errors >= $min_failures
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

@@ -15,7 +15,7 @@
 -- param: min_seconds int = 60 -- Longest time of a response that is not long. Seconds.
 -- param: max_tokens_per_second float = 5.0 -- Speed below which it is slow. Output tokens a second.
 -- param: max_minutes int = 30 -- Longest time that counts if the agent recorded none. Minutes.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -26,7 +26,7 @@ with chosen as (
   from sessions s
   where s.responses > 0
     and extract(epoch from s.ended_at) - extract(epoch from s.started_at) >= $min_seconds
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

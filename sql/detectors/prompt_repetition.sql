@@ -14,7 +14,7 @@
 -- param: min_alike float = 0.9 -- Lowest similarity of two prompts; 0.8 or more. Share of words and pairs of words.
 -- param: min_words int = 8 -- Shortest prompt that counts. Words.
 -- param: max_apart int = 3 -- Greatest distance of two prompts; 1 is the next one. Prompts.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -23,7 +23,7 @@ with chosen as (
   from sessions s
   where s.prompts >= $min_prompts
     and not s.is_subagent
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

@@ -13,7 +13,7 @@
 -- param: min_rereads int = 2 -- Fewest needless reads in one context. Count.
 -- param: max_minutes int = 30 -- Longest time since the previous read; a later one is a check. Minutes.
 -- param: min_bytes int = 200 -- Smallest result that counts. Bytes.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -24,7 +24,7 @@ with chosen as (
     dense_rank() over (order by s.machine, s.agent, s.session_id) as session_no
   from sessions s
   where s.tool_calls > $min_rereads
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

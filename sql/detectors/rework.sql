@@ -13,7 +13,7 @@
 -- param: min_sessions int = 5 -- Fewest sessions in a row. Count.
 -- param: min_edits int = 2 -- Fewest edits of the file by a session, on average. Count.
 -- param: max_days int = 2 -- Longest time between sessions in a row. Days.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -25,7 +25,7 @@ with chosen as (
   where s.tool_calls > 0
     and s.project is not null
     and s.started_at is not null
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

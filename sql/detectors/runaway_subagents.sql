@@ -13,7 +13,7 @@
 -- param: max_ratio int = 5000 -- Most tokens used for each token of the answers. Tokens.
 -- param: min_wasted_usd float = 0.5 -- Lowest waste of all subagents of one caller together. USD.
 -- param: min_wasted_tokens int = 2000000 -- The same for subagents whose price is unknown. Tokens.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -34,7 +34,7 @@ with subagents as (
       lower(coalesce(s.subagent_type, '') || ' ' || substr(coalesce(s.title, ''), 1, 200)),
       'guardian|review|audit|verif|validat', ''
     ) = lower(coalesce(s.subagent_type, '') || ' ' || substr(coalesce(s.title, ''), 1, 200))
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

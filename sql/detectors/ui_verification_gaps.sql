@@ -10,7 +10,7 @@
 -- todo: Give the agent a browser tool, and tell it to use it.
 -- habit: visual changes that nobody looked at
 -- param: min_edits int = 1 -- Fewest edits of user interface files in the turn. Count.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -20,7 +20,7 @@ with chosen as (
   where s.prompts > 0
     and s.tool_calls >= $min_edits
     and not s.is_subagent
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

@@ -228,10 +228,10 @@ pub struct Detect {
     /// Set a parameter of all detectors that have it, or of one with DETECTOR.NAME=VALUE; may be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     pub params: Vec<String>,
-    /// Only sessions that started at this time or later: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only findings whose first evidence is of this time or later: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
-    /// Only sessions that started before this time; includes the named day: `--until 2026-01-31` ends with that day
+    /// Only findings whose first evidence is before this time; includes the named day: `--until 2026-01-31` ends with that day
     #[arg(long, value_name = "WHEN")]
     pub until: Option<String>,
     /// Only this project

@@ -82,6 +82,7 @@ fn page(settings: &Settings, typed: &Report) -> Result<String> {
         results.insert(key, runner.rows(&bind(settings, canned, &given)?)?);
     }
     let findings = runner.rows(&detect::all())?;
+    let findings = detect::period(settings, &typed.since, &typed.until)?.select(&findings)?;
     warn_of_project(settings, &mut runner, typed.project.as_deref())?;
     let tally = detect::Tally::of(&findings).line();
     let page = Page {

@@ -59,9 +59,9 @@ impl Canned {
                 self.columns.push((name.trim().to_owned(), doc.trim().to_owned()));
                 Ok(())
             }
-            unknown => {
-                Err(format!("unknown key `{unknown}`; there are name, title, about, note, todo, habit, default, param and column"))
-            }
+            unknown => Err(format!(
+                "unknown key `{unknown}`; there are name, title, about, note, todo, habit, default, param and column"
+            )),
         }
     }
 
