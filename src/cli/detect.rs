@@ -11,7 +11,7 @@ use super::query::{self, explain, typed_parameters};
 use super::runner::Runner;
 use super::session;
 use super::settings::{Settings, check_agent};
-use super::when::Bound;
+use super::when::Period;
 use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::query::findings::{Detector, Detectors};
@@ -43,8 +43,9 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
     let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
     let session = typed.session.as_deref().map(|named| session::find(&mut runner, named)).transpose()?;
     let findings = runner.rows(&all())?;
-    query::warn_of_project(settings, &mut runner, typed.project.as_deref())?;
-    let findings = period(settings, &typed.since, &typed.until)?.select(&findings)?;
+    let period = settings.clock.period(typed.since.as_deref(), typed.until.as_deref())?;
+    let findings = within(&period, &findings)?;
+    query::check_project(&mut runner, typed.project.as_deref())?;
     let findings = wanted(&findings, typed, session.as_ref())?;
     let tally = Tally::of(&findings);
     print(output, &findings, typed.limit)?;
@@ -89,31 +90,11 @@ pub(super) fn bind(settings: &Settings, given: &[(String, String)], chosen: &[&C
     bound.collect()
 }
 
-/// A time to which findings belong, in microseconds since 1970.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Period {
-    since: Option<i64>,
-    until: Option<i64>,
-}
-
-/// Returns the time that the options name.
-pub(super) fn period(settings: &Settings, since: &Option<String>, until: &Option<String>) -> Result<Period> {
-    let moment =
-        |text: &Option<String>, bound| text.as_deref().map(|text| settings.clock.moment(text, bound)).transpose();
-    Ok(Period { since: moment(since, Bound::Start)?, until: moment(until, Bound::End)? })
-}
-
-impl Period {
-    /// Returns the findings whose first evidence is of this time. Detectors give all findings of the sessions that were
-    /// active in it.
-    pub(super) fn select(self, findings: &RecordBatch) -> Result<RecordBatch> {
-        let is_within = |finding: FindingRow<'_>| {
-            let is_since = self.since.is_none_or(|since| finding.first_at >= Some(since));
-            let is_until = self.until.is_none_or(|until| finding.first_at.is_some_and(|moment| moment < until));
-            Some(is_since && is_until)
-        };
-        Ok(filter_record_batch(findings, &rows(findings).map(is_within).collect::<BooleanArray>())?)
-    }
+/// Returns the findings whose first evidence is of a time. Detectors give all findings of the sessions that were active
+/// in it.
+pub(super) fn within(period: &Period, findings: &RecordBatch) -> Result<RecordBatch> {
+    let mask: BooleanArray = rows(findings).map(|finding| Some(period.contains(finding.first_at))).collect();
+    Ok(filter_record_batch(findings, &mask)?)
 }
 
 fn rows(findings: &RecordBatch) -> impl Iterator<Item = FindingRow<'_>> {

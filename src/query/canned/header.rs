@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::{Canned, Kind, Parameter, Purpose};
+use super::{Canned, Group, Kind, Parameter, Purpose, Total, show};
 
 /// Most words of a habit, which is a part of a sentence.
 const LONGEST_HABIT: usize = 8;
@@ -23,6 +23,9 @@ pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, 
         is_off: false,
         parameters: Vec::new(),
         columns: Vec::new(),
+        group: Group::default(),
+        show: Vec::new(),
+        total: Total::default(),
         sql: text.to_owned(),
     };
     let header = text.lines().enumerate().take_while(|(_, line)| line.trim_start().starts_with("--"));
@@ -59,8 +62,15 @@ impl Canned {
                 self.columns.push((name.trim().to_owned(), doc.trim().to_owned()));
                 Ok(())
             }
+            "group" => show::group(value).map(|group| self.group = group),
+            "show" => show::columns(value).map(|columns| self.show.extend(columns)),
+            "total" => {
+                show::total(&mut self.total, value);
+                Ok(())
+            }
             unknown => Err(format!(
-                "unknown key `{unknown}`; there are name, title, about, note, todo, habit, default, param and column"
+                "unknown key `{unknown}`; there are name, title, group, about, note, todo, habit, default, param, column, show \
+                 and total"
             )),
         }
     }
@@ -82,7 +92,12 @@ impl Canned {
         if declared.len() < self.parameters.len() {
             return Err("a parameter is declared twice".to_owned());
         }
-        Ok(())
+        let is_column = |name: &str| self.columns.iter().any(|(column, _)| column == name);
+        let mut named = self.show.iter().map(|shown| &shown.name).chain(&self.total.sums);
+        match named.find(|name| !is_column(name)) {
+            Some(unknown) => Err(format!("`{unknown}` is shown, but no `column` describes it")),
+            None => Ok(()),
+        }
     }
 
     /// Checks that the text uses exactly the declared parameters.
