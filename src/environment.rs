@@ -26,6 +26,10 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const COLUMNS: &str = "COLUMNS";
 /// `dumb` switches colour off.
 pub const TERM: &str = "TERM";
+/// Locale of the terminal's characters; the first that is set counts.
+pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
+/// The current time, in RFC 3339, for tests.
+pub const NOW: &str = "LLREM_NOW";
 /// The system's own time zone variable, used if it names a zone.
 pub const TZ: &str = "TZ";
 

@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use chrono::{DateTime, NaiveDateTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 
+use crate::environment;
+
 /// Earliest and latest valid timestamp: 2000-01-01 and 2100-01-01. Others are damage.
 const PLAUSIBLE: std::ops::Range<i64> = 946_684_800_000_000..4_102_444_800_000_000;
 
@@ -101,8 +103,11 @@ pub fn in_zone(local: NaiveDateTime, zone: Tz) -> Option<DateTime<Utc>> {
 /// Longer than any gap: Samoa left out a whole day in 2011.
 const LONGEST_GAP: TimeDelta = TimeDelta::hours(25);
 
-/// Now, negative where the clock stands before 1970. Microseconds since 1970.
+/// Now, negative where the clock stands before 1970. Microseconds since 1970. Tests set the time with `LLREM_NOW`.
 pub fn now() -> i64 {
+    if let Some(set) = environment::value(environment::NOW).and_then(|text| DateTime::parse_from_rfc3339(&text).ok()) {
+        return set.timestamp_micros();
+    }
     let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => micros(since),

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use super::args::{self, Global};
 use super::config::{Config, Rows};
-use super::output::{Format, Limit, OutputSettings, Printer, Style};
+use super::output::{Format, Limit, OutputSettings, Printer, RowLimit, Style};
 use super::when::Clock;
 use crate::environment;
 use crate::etl;
@@ -69,13 +69,14 @@ impl Settings {
             None => config.format.as_deref().map(Format::of_name).transpose()?,
         };
         let zone = zone(global.timezone.as_deref().or(config.timezone.as_deref()))?;
+        let printer = Printer::new(global.quiet, global.verbose, !global.no_progress, style);
         let settings = Self {
             lake: lake_place(global.lake.as_deref().or(config.lake.as_deref()))?,
             clock: Clock::system(zone),
-            output: OutputSettings { format, path: global.output, zone, safe_csv: global.safe_csv },
+            output: OutputSettings { format, path: global.output, zone, safe_csv: global.safe_csv, printer },
             format_as_file,
             asks_for_rows,
-            printer: Printer::new(global.quiet, global.verbose, !global.no_progress, style),
+            printer,
             scheduler: scheduler.map(typed_scheduler).transpose()?,
             config,
         };
@@ -143,18 +144,19 @@ impl Settings {
         &self.config.query_folders
     }
 
-    /// Returns the most rows of a table on a terminal.
-    pub fn limit(&self, typed: Option<Limit>) -> Result<Limit> {
+    /// Returns the most rows of a result.
+    pub fn limit(&self, typed: Option<Limit>) -> Result<RowLimit> {
         let configured = match &self.config.limit {
             Some(Rows::Number(rows)) => Some(rows.to_string()),
             Some(Rows::Text(text)) => Some(text.clone()),
             None => None,
         };
-        match (typed, configured) {
-            (Some(limit), _) => Ok(limit),
-            (None, Some(text)) => text.parse().map_err(Error::Usage),
-            (None, None) => Ok(Limit::default()),
-        }
+        let most = match (typed, configured) {
+            (Some(limit), _) => limit,
+            (None, Some(text)) => text.parse().map_err(Error::Usage)?,
+            (None, None) => Limit::default(),
+        };
+        Ok(RowLimit { most, is_typed: typed.is_some() })
     }
 
     /// Returns the history file of `llrem sql`, or `None` if it is off or its folder is unknown.

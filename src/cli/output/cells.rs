@@ -122,10 +122,14 @@ pub(super) fn is_number(field: &Field) -> bool {
     field.data_type().is_numeric()
 }
 
-/// True if shortened values of the column are still useful.
-pub(super) fn is_text(field: &Field) -> bool {
-    let kind = field.data_type();
-    kind.is_string() || kind.is_binary() || kind.is_nested()
+/// Converts a column that is neither number, time, day nor truth to texts.
+pub(super) fn plain_texts(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+    if column.data_type() == &DataType::Utf8 {
+        return Ok(Arc::clone(column));
+    }
+    let cells = Column::of(column, &Arc::new(field.clone()))?;
+    let texts = (0..column.len()).map(|row| if column.is_null(row) { Ok(None) } else { cells.cell(row).map(Some) });
+    Ok(Arc::new(texts.collect::<Result<StringArray, ArrowError>>()?))
 }
 
 /// Formats a batch for people. A null is empty.

@@ -18,6 +18,11 @@ impl<W: Write> Escaping<W> {
     pub(super) fn new(inner: W, is_json: bool) -> Self {
         Self { inner, is_json, escaper: Escaper::default(), torn: Vec::new() }
     }
+
+    /// Writes what is escaped already.
+    pub(super) fn write_unescaped(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.inner.write_all(bytes)
+    }
 }
 
 impl<W: Write> Write for Escaping<W> {

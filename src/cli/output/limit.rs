@@ -1,7 +1,6 @@
-//! The limit of rows in a table on a terminal. A line below it says how many more there are.
+//! The limit of rows.
 
 use std::fmt::{self, Display, Formatter};
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
@@ -9,15 +8,19 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::Rows;
-use super::target::Target;
 
-/// Most rows of a table on a terminal. Files, pipes and other formats always get all rows.
+/// Most rows of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit(Option<NonZeroUsize>);
 
 impl Limit {
     /// The limit of `off`.
     pub const OFF: Self = Self(None);
+
+    /// Returns the number of rows.
+    pub(super) fn rows(self) -> usize {
+        self.0.map_or(usize::MAX, NonZeroUsize::get)
+    }
 }
 
 impl Default for Limit {
@@ -48,25 +51,15 @@ impl Display for Limit {
     }
 }
 
-/// Passes on the first rows, and counts the others.
+/// Passes on the first rows.
 pub(super) struct Limited {
     rows: Box<dyn Rows>,
-    target: Target,
     left: usize,
-    more: usize,
-    remedy: &'static str,
 }
 
 impl Limited {
-    /// `remedy` says how to get all rows.
-    pub(super) fn new(rows: Box<dyn Rows>, target: Target, limit: Limit, remedy: &'static str) -> Self {
-        Self { rows, target, left: limit.0.map_or(usize::MAX, NonZeroUsize::get), more: 0, remedy }
-    }
-
-    fn say_more(&mut self, least: &str) -> Result<(), ArrowError> {
-        let rows = if self.more == 1 { "row" } else { "rows" };
-        writeln!(self.target, "{least}{} more {rows} ({})", self.more, self.remedy)?;
-        Ok(())
+    pub(super) fn new(rows: Box<dyn Rows>, limit: Limit) -> Self {
+        Self { rows, left: limit.rows() }
     }
 }
 
@@ -77,22 +70,11 @@ impl Rows for Limited {
             self.rows.write(&batch.slice(0, shown))?;
             self.left -= shown;
         }
-        let hidden = batch.num_rows() - shown;
-        if hidden > 0 && self.more == 0 {
-            // Flushes, because counting the others may take long.
-            self.rows.finish()?;
-            self.target.flush()?;
-        }
-        self.more += hidden;
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), ArrowError> {
-        if self.more == 0 { self.rows.finish() } else { self.say_more("") }
-    }
-
-    fn abandon(&mut self) -> Result<(), ArrowError> {
-        if self.more == 0 { Ok(()) } else { self.say_more("at least ") }
+        self.rows.finish()
     }
 }
 
@@ -104,7 +86,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cli::output::table::{Overlong, Table};
+    use crate::cli::output::table::{Table, TableOptions};
+    use crate::cli::output::target::Target;
+    use crate::cli::output::{Look, Paint};
+    use crate::shown::Signs;
 
     fn limit(text: &str) -> Limit {
         text.parse().unwrap()
@@ -115,15 +100,16 @@ mod tests {
         RecordBatch::try_from_iter([("n", numbers)]).unwrap()
     }
 
-    fn written(limit: Limit, batches: &[usize], end: fn(&mut Limited) -> Result<(), ArrowError>) -> String {
+    fn written(limit: Limit, batches: &[usize], end: fn(&mut Table) -> Result<(), ArrowError>) -> String {
         let target = Target::memory(true);
-        let table = Table::with_width(target.clone(), &batch(0).schema(), Overlong::Cut, None);
-        let mut limited = Limited::new(Box::new(table), target.clone(), limit, "-o FILE shows all");
+        let options = TableOptions { limit: Some((limit, "-o FILE shows all")), ..TableOptions::default() };
+        let look = Look { width: None, paint: Paint(false), signs: Signs::UNICODE };
+        let mut table = Table::new(target.clone(), &batch(0).schema(), options, look);
         for rows in batches {
-            limited.write(&batch(*rows)).unwrap();
+            table.write(&batch(*rows)).unwrap();
         }
-        end(&mut limited).unwrap();
-        String::from_utf8(target.bytes()).unwrap()
+        end(&mut table).unwrap();
+        String::from_utf8(target.bytes()).unwrap() + &table.notes().join("\n")
     }
 
     #[test]
@@ -140,27 +126,22 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_limit_are_counted() {
-        insta::assert_snapshot!(written(limit("2"), &[1, 2, 4], Limited::finish), @r"
-        ┌───┐
-        │ n │
-        ├───┤
-        │ 0 │
-        │ 0 │
-        └───┘
+        insta::assert_snapshot!(written(limit("2"), &[1, 2, 4], Table::finish), @r"
+        n
+        0
+        0
         5 more rows (-o FILE shows all)
         ");
-        assert!(written(limit("2"), &[3], Limited::finish).ends_with("┘\n1 more row (-o FILE shows all)\n"));
-        assert!(
-            written(limit("2"), &[3, 7], Limited::abandon).ends_with("┘\nat least 8 more rows (-o FILE shows all)\n")
-        );
-        assert_eq!(written(limit("2"), &[1], Limited::abandon), "");
+        assert!(written(limit("2"), &[3], Table::finish).ends_with("\n1 more row (-o FILE shows all)"));
+        assert!(written(limit("2"), &[3, 7], Table::abandon).ends_with("\nat least 8 more rows (-o FILE shows all)"));
+        assert_eq!(written(limit("2"), &[1], Table::abandon), "");
     }
 
     proptest! {
         #[test]
         fn every_row_is_shown_or_counted(most in 1_usize..9, batches in prop::collection::vec(0_usize..5, 0..6)) {
-            let text = written(limit(&most.to_string()), &batches, Limited::finish);
-            let shown = text.lines().filter(|line| line.starts_with("│")).count() - 1;
+            let text = written(limit(&most.to_string()), &batches, Table::finish);
+            let shown = text.lines().filter(|line| line.parse::<u64>().is_ok()).count();
             let more = text.lines().find_map(|line| line.split_once(" more row")?.0.parse::<usize>().ok());
             let all: usize = batches.iter().sum();
             prop_assert_eq!(shown, all.min(most));

@@ -1,11 +1,14 @@
 //! All output: results to stdout or a file, everything else to stderr.
 
+mod cell;
 mod cells;
 mod columnar;
 mod escape;
-mod fit;
 mod format;
+mod grid;
+mod layout;
 mod limit;
+mod paint;
 mod printer;
 mod progress;
 mod table;
@@ -13,6 +16,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod text;
+mod view;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -22,15 +26,20 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use chrono_tz::Tz;
 
+pub use cell::Cell;
 pub use format::Format;
+pub use grid::{Column, Grid, Look, Role};
 pub use limit::Limit;
+pub use paint::Paint;
 pub use printer::{Printer, Style, help, report};
 pub use progress::Bar;
+pub use view::{Shown, Unit, View};
 
 use crate::query::Receiver;
+use crate::shown::Signs;
 use crate::{Error, Result};
 use limit::Limited;
-use table::Overlong;
+use table::TableOptions;
 use target::Target;
 
 /// Destination and format of results, as far as they were given.
@@ -44,6 +53,8 @@ pub struct OutputSettings {
     pub zone: Tz,
     /// True if texts in CSV that a spreadsheet would run as a formula are marked.
     pub safe_csv: bool,
+    /// Printer for notes below a table.
+    pub printer: Printer,
 }
 
 impl OutputSettings {
@@ -59,6 +70,14 @@ trait Rows {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError>;
     /// Writes the end, after the last row.
     fn finish(&mut self) -> Result<(), ArrowError>;
+    /// Receives the last row of a table: the total, as computed over everything.
+    fn total(&mut self, _total: &RecordBatch) -> Result<(), ArrowError> {
+        Ok(())
+    }
+    /// Returns what people should know about the result.
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
     /// Writes the end of an incomplete result.
     fn abandon(&mut self) -> Result<(), ArrowError> {
         Ok(())
@@ -70,8 +89,9 @@ pub struct Output {
     format: Format,
     zone: Tz,
     safe_csv: bool,
-    overlong: Overlong,
-    limit: Option<(Limit, &'static str)>,
+    table: TableOptions,
+    limit: Option<Limit>,
+    printer: Printer,
     target: Target,
     rows: Option<Box<dyn Rows>>,
 }
@@ -91,8 +111,14 @@ impl Output {
             return Err(Error::Usage(format!("{} is not text; write it into a file with -o FILE", format.name())));
         }
         let target = path.map_or_else(|| Ok(Target::stdout(terminal, format.is_json())), Target::file)?;
-        let (zone, safe_csv) = (settings.zone, settings.safe_csv);
-        Ok(Self { format, zone, safe_csv, overlong: Overlong::Cut, limit: None, target, rows: None })
+        let OutputSettings { zone, safe_csv, printer, .. } = *settings;
+        let table = TableOptions::default();
+        Ok(Self { format, zone, safe_csv, table, limit: None, printer, target, rows: None })
+    }
+
+    /// True if it is a table that people read on a terminal.
+    pub fn is_on_terminal(&self) -> bool {
+        self.is_table() && self.target.is_terminal()
     }
 
     /// True if people read it, rather than programs.
@@ -107,15 +133,34 @@ impl Output {
 
     /// Wraps long texts in a table instead of cutting them.
     #[must_use]
-    pub fn wrapping(self) -> Self {
-        Self { overlong: Overlong::Wrap, ..self }
+    pub fn wrapping(mut self) -> Self {
+        self.table.wraps = true;
+        self
     }
 
-    /// Limits the rows of a table on a terminal. `remedy` says how to get all.
+    /// Shows the columns of a table as they are described.
     #[must_use]
-    pub fn limited(self, limit: Limit, remedy: &'static str) -> Self {
-        let limit = (self.format == Format::Table && self.target.is_terminal()).then_some((limit, remedy));
-        Self { limit, ..self }
+    pub fn viewed(mut self, view: View) -> Self {
+        self.table.view = Some(view);
+        self
+    }
+
+    /// Limits the rows: to the number that was asked for, or by default on a terminal. `remedy` says how to get all.
+    #[must_use]
+    pub fn limited(mut self, limit: RowLimit, remedy: &'static str) -> Self {
+        if limit.is_typed || self.is_on_terminal() {
+            match self.is_table() {
+                true => self.table.limit = Some((limit.most, remedy)),
+                false => self.limit = Some(limit.most),
+            }
+        }
+        self
+    }
+
+    /// Writes the last row of a table: the total.
+    pub fn total(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Some(rows) = &mut self.rows else { return Ok(()) };
+        rows.total(batch).map_err(|error| self.target.blame(error))
     }
 
     /// Writes a whole result.
@@ -127,10 +172,14 @@ impl Output {
 
     /// Completes the result. Only now the file gets its name.
     pub fn finish(mut self) -> Result<()> {
+        let mut notes = Vec::new();
         if let Some(mut rows) = self.rows.take() {
             rows.finish().map_err(|error| self.target.blame(error))?;
+            notes = rows.notes();
         }
-        self.target.finish()
+        self.target.finish()?;
+        self.printer.notes(&notes);
+        Ok(())
     }
 
     /// Completes the result, or discards it after a failure, except for what a terminal shows already.
@@ -140,15 +189,22 @@ impl Output {
         }
         if let Some(rows) = &mut self.rows {
             rows.abandon().map_err(|error| self.target.blame(error))?;
+            let notes = rows.notes();
             self.target.flush().map_err(|error| self.target.blame(error))?;
+            self.printer.notes(&notes);
         }
         outcome
+    }
+
+    fn look(&self) -> Look {
+        let on_terminal = self.target.is_terminal();
+        look(on_terminal, self.printer)
     }
 
     fn rows(&self, schema: &SchemaRef) -> Result<Box<dyn Rows>, ArrowError> {
         let target = self.target.clone();
         Ok(match self.format {
-            Format::Table => Box::new(table::Table::new(target, schema, self.overlong)),
+            Format::Table => Box::new(table::Table::new(target, schema, self.table.clone(), self.look())),
             Format::Markdown => Box::new(text::Markdown::new(target, schema)),
             Format::Json => Box::new(text::Json::array(target)),
             Format::Ndjson => Box::new(text::Json::lines(target)),
@@ -164,7 +220,7 @@ impl Receiver for Output {
         let shown = cells::shown_schema(schema, self.zone);
         let rows = self.rows(&shown).map_err(|error| self.target.blame(error))?;
         self.rows = Some(match self.limit {
-            Some((limit, remedy)) => Box::new(Limited::new(rows, self.target.clone(), limit, remedy)),
+            Some(limit) => Box::new(Limited::new(rows, limit)),
             None => rows,
         });
         Ok(())
@@ -176,6 +232,38 @@ impl Receiver for Output {
         let shown = if self.format.is_binary() { shown } else { shown.and_then(|batch| cells::printable(&batch)) };
         shown.and_then(|batch| rows.write(&batch)).map_err(|error| self.target.blame(error))
     }
+}
+
+/// The most rows of a result, and whether somebody asked for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowLimit {
+    /// The most rows.
+    pub most: Limit,
+    /// True if it was given on the command line: it then holds for every format.
+    pub is_typed: bool,
+}
+
+/// Returns the look of what is written to stdout.
+pub fn look_of_stdout(printer: Printer) -> Look {
+    look(std::io::stdout().is_terminal(), printer)
+}
+
+fn look(on_terminal: bool, printer: Printer) -> Look {
+    if on_terminal {
+        let width = Some(table::width_of_terminal());
+        Look { width, paint: printer.results_paint(), signs: Signs::of_environment() }
+    } else {
+        Look { width: None, paint: Paint(false), signs: Signs::UNICODE }
+    }
+}
+
+/// Writes text that is drawn for stdout: escaped where it is untrusted, and coloured.
+pub fn drawn(settings: &OutputSettings, text: &str) -> Result<()> {
+    let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
+    let terminal = path.is_none() && std::io::stdout().is_terminal();
+    let mut target = path.map_or_else(|| Ok(Target::stdout(terminal, false)), Target::file)?;
+    target.write_drawn(text).map_err(|error| target.blame(error))?;
+    target.finish()
 }
 
 /// Writes a text unchanged: a completion script, a manual page, a query.

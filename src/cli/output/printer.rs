@@ -3,15 +3,19 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
-use super::Bar;
+use super::table::terminal_width;
+use super::{Bar, Paint};
 use crate::Error;
 use crate::environment;
+use crate::shown::width::{PROSE, wrap};
 use crate::shown::{visible, with_urls};
 
-/// Style of stderr.
+/// Colours of stderr and stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     colour: bool,
+    /// True if results are coloured.
+    results: bool,
     choice: clap::ColorChoice,
 }
 
@@ -25,13 +29,13 @@ impl Style {
         });
         let dull = environment::value(environment::NO_COLOR).is_some()
             || environment::value(environment::TERM).is_some_and(|term| term == "dumb");
-        let (colour, choice) = match typed {
-            Some("always") => (true, clap::ColorChoice::Always),
-            Some("never") => (false, clap::ColorChoice::Never),
-            _ if dull => (false, clap::ColorChoice::Never),
-            _ => (io::stderr().is_terminal(), clap::ColorChoice::Auto),
+        let (colour, results, choice) = match typed {
+            Some("always") => (true, true, clap::ColorChoice::Always),
+            Some("never") => (false, false, clap::ColorChoice::Never),
+            _ if dull => (false, false, clap::ColorChoice::Never),
+            _ => (io::stderr().is_terminal(), io::stdout().is_terminal(), clap::ColorChoice::Auto),
         };
-        Self { colour, choice }
+        Self { colour, results, choice }
     }
 
     /// Returns the same choice for clap.
@@ -80,13 +84,26 @@ pub fn help(style: Style, error: &clap::Error) {
 
 fn labelled(style: Style, label: &str, text: &str) -> String {
     let text = text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    format!("{} {}\n", style.label(label), safe(&text))
+    let text = format!("{label}: {}", safe(&text));
+    let text = if io::stderr().is_terminal() { wrapped(&text, label.len() + 2) } else { text };
+    text.replacen(&format!("{label}:"), &style.label(label), 1) + "\n"
 }
 
 /// Removes credentials and, on a terminal, escapes control characters.
 fn safe(text: &str) -> String {
     let text = with_urls(text);
     if io::stderr().is_terminal() { visible(&text).into_owned() } else { text.into_owned() }
+}
+
+/// Wraps prose for the terminal at stderr. Lines after the first are indented.
+fn wrapped(text: &str, hang: usize) -> String {
+    let columns = terminal_size_of_stderr().min(PROSE);
+    wrap(&visible(text), columns, hang)
+}
+
+fn terminal_size_of_stderr() -> usize {
+    let reported = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0);
+    terminal_width(reported, environment::value(environment::COLUMNS))
 }
 
 /// Writes to stderr. Ignores errors.
@@ -124,6 +141,40 @@ impl Printer {
     /// Prints an error that does not end the program, and its hint.
     pub fn report(&self, error: &Error, hint: Option<&str>) {
         report(self.style, error, hint);
+    }
+
+    /// Returns the colours of results.
+    pub fn results_paint(&self) -> Paint {
+        Paint(self.style.results)
+    }
+
+    /// Returns the colours of everything else.
+    pub fn paint(&self) -> Paint {
+        Paint(self.style.colour)
+    }
+
+    /// Prints a title above a result, if stderr is a terminal.
+    pub fn title(&self, text: &str) {
+        if self.is_for_people() {
+            write(&format!("{}\n\n", self.paint().bold(&wrapped(text, 0))));
+        }
+    }
+
+    /// Prints sentences below a result, if stderr is a terminal.
+    pub fn notes(&self, notes: &[String]) {
+        if self.is_for_people() && !notes.is_empty() {
+            let lines = notes.iter().map(|note| self.dimmed(&wrapped(note, 2)));
+            write(&format!("\n{}", lines.collect::<String>()));
+        }
+    }
+
+    fn dimmed(&self, text: &str) -> String {
+        text.lines().map(|line| self.paint().dim(line) + "\n").collect()
+    }
+
+    /// True if stderr is a terminal and not quiet.
+    pub fn is_for_people(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
     }
 
     /// True if output is coloured.

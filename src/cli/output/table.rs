@@ -1,167 +1,284 @@
-//! A table for people, fitted to the terminal.
+//! A result as a table for people, fitted to the terminal.
 
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table as Grid};
-use unicode_width::UnicodeWidthStr;
 
 use super::Rows;
-use super::cells::{self, Cells};
-use super::fit::{cut, folded, widest_line, wrapped};
+use super::cell::Cell;
+use super::grid::{Grid, Look};
+use super::limit::Limit;
 use super::target::Target;
+use super::view::{Shown, Values, View};
 use crate::environment::{self, COLUMNS};
-use crate::shown::visible;
+use crate::shown::value;
 
 /// Collects the rows, because their widths decide the layout.
 pub(super) struct Table {
     target: Target,
-    width: Option<usize>,
-    overlong: Overlong,
-    columns: Vec<Column>,
-    rows: Vec<Vec<String>>,
+    look: Look,
+    options: TableOptions,
+    schema: SchemaRef,
+    columns: Vec<Shown>,
+    grid: Grid,
+    /// Sums of the columns that have a total, over all rows.
+    sums: BTreeMap<String, f64>,
+    /// Responses of all rows that have no price.
+    unpriced: i64,
+    /// The total, if it is the result of another query.
+    total: Option<Vec<Cell>>,
+    rows: usize,
+    is_drawn: bool,
+    notes: Vec<String>,
 }
 
-/// Treatment of a text that is wider than its column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Overlong {
-    /// Cuts it.
-    Cut,
-    /// Wraps it.
-    Wrap,
+/// How a table treats its columns and rows.
+#[derive(Clone, Default)]
+pub(super) struct TableOptions {
+    /// True if texts that are wider than their column are wrapped instead of cut.
+    pub(super) wraps: bool,
+    /// The columns to show, if they are described.
+    pub(super) view: Option<View>,
+    /// The most rows, and how to get all.
+    pub(super) limit: Option<(Limit, &'static str)>,
 }
-
-struct Column {
-    name: String,
-    number: bool,
-    /// True if its cells may be shortened. Numbers, times and similar are whole or not shown at all.
-    flexible: bool,
-}
-
-/// Characters of the grid, in comfy-table's order: borders, header, inner lines, crossings, corners.
-const LINES: &str = "││──├─┼┤│    ┬┴┌┐└┘";
 
 /// Default width of a terminal.
 const USUAL_WIDTH: usize = 80;
 
-/// Shortest width to which a text is cut.
-const NARROWEST: usize = 12;
+/// One row of so many columns is drawn vertically.
+const MANY: usize = 7;
+
+/// The column that counts the responses which the cost leaves out.
+const UNPRICED: &str = "unpriced_responses";
+/// The column that holds the cost of the priced responses.
+const COST: &str = "cost_usd";
 
 impl Table {
-    pub(super) fn new(target: Target, schema: &SchemaRef, overlong: Overlong) -> Self {
-        let width = target.is_terminal().then(|| terminal_width(Grid::new().width(), environment::value(COLUMNS)));
-        Self::with_width(target, schema, overlong, width)
+    pub(super) fn new(target: Target, schema: &SchemaRef, options: TableOptions, look: Look) -> Self {
+        let described = options.view.as_ref().map(|view| view.columns.as_slice()).unwrap_or_default();
+        let known = described.iter().filter(|shown| schema.column_with_name(&shown.name).is_some());
+        let mut columns: Vec<Shown> = known.cloned().collect();
+        if columns.is_empty() {
+            columns = schema.fields().iter().map(|field| Shown::plain(field)).collect();
+        }
+        let names = columns.iter().filter_map(|shown| Some(shown.column(field(schema, &shown.name)?)));
+        let mut grid = Grid::new(names.collect());
+        if options.wraps {
+            grid.set_wrapping();
+        }
+        let schema = Arc::clone(schema);
+        let (sums, notes) = (BTreeMap::new(), Vec::new());
+        Self {
+            target,
+            look,
+            options,
+            schema,
+            columns,
+            grid,
+            sums,
+            unpriced: 0,
+            total: None,
+            rows: 0,
+            is_drawn: false,
+            notes,
+        }
     }
 
-    pub(super) fn with_width(target: Target, schema: &SchemaRef, overlong: Overlong, width: Option<usize>) -> Self {
-        let columns = schema.fields().iter().map(|field| Column {
-            name: field.name().clone(),
-            number: cells::is_number(field),
-            flexible: cells::is_text(field),
+    fn cells(&self, batch: &RecordBatch) -> Result<Vec<Vec<Cell>>, ArrowError> {
+        let is_escaped = self.look.width.is_some();
+        let values = self.columns.iter().enumerate().map(|(at, shown)| {
+            let found = batch.column_by_name(&shown.name).zip(field(batch.schema_ref(), &shown.name));
+            let Some((array, field)) = found else { return Ok(None) };
+            Values::of(array, field, shown.unit, at == 0, is_escaped).map(Some)
         });
-        Self { target, width, overlong, columns: columns.collect(), rows: Vec::new() }
+        let values: Vec<Option<Values>> = values.collect::<Result<_, ArrowError>>()?;
+        let unpriced = numbers(batch, UNPRICED)?;
+        let row = |row: usize| {
+            let is_partial =
+                unpriced.as_ref().and_then(|all| all.get(row).copied().flatten()).is_some_and(|it| it > 0.0);
+            let cells = self.columns.iter().zip(&values).map(|(shown, values)| {
+                let cell = values.as_ref().map_or_else(Cell::empty, |values| values.cell(row));
+                if is_partial && shown.name == COST { cell.at_least() } else { cell }
+            });
+            cells.collect()
+        };
+        Ok((0..batch.num_rows()).map(row).collect())
     }
 
-    /// Returns the width of each column. Columns after the last one do not fit.
-    fn widths(&self) -> Vec<usize> {
-        let contents = (0..self.columns.len()).map(|at| {
-            let cells = self.rows.iter().filter_map(|row| row.get(at));
-            cells.map(|cell| widest_line(cell)).max().unwrap_or(0)
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        let names = self.options.view.as_ref().map(|view| view.sums.clone()).unwrap_or_default();
+        for name in names {
+            let sum = numbers(batch, &name)?.map(|all| all.into_iter().flatten().collect::<Vec<_>>());
+            if let Some(known) = sum.filter(|known| !known.is_empty()) {
+                *self.sums.entry(name).or_default() += known.into_iter().sum::<f64>();
+            }
+        }
+        let unpriced = numbers(batch, UNPRICED)?.unwrap_or_default();
+        #[expect(clippy::cast_possible_truncation, reason = "counts are whole")]
+        unpriced.into_iter().flatten().for_each(|count| self.unpriced += count as i64);
+        Ok(())
+    }
+
+    /// Returns the row of sums, if any column has one.
+    fn sum_row(&self) -> Result<Option<Vec<Cell>>, ArrowError> {
+        if self.sums.is_empty() {
+            return Ok(None);
+        }
+        let fields: Vec<Field> = self.sums.keys().map(|name| Field::new(name, DataType::Float64, true)).collect();
+        let whole = |name: &str| field(&self.schema, name).is_some_and(|field| field.data_type().is_integer());
+        let columns = self.sums.iter().map(|(name, sum)| {
+            let sum = arrow::array::Float64Array::from(vec![*sum]);
+            if whole(name) { cast(&sum, &DataType::Int64) } else { Ok(Arc::new(sum) as _) }
         });
-        let contents: Vec<usize> = contents.collect();
-        let columns = || self.columns.iter().zip(&contents);
-        let mut widths: Vec<usize> = columns().map(|(column, content)| column.name.width().max(*content)).collect();
-        let Some(available) = self.width else { return widths };
-        let floors: Vec<usize> = columns().map(|(column, content)| column.floor(*content)).collect();
-        widths.truncate(columns_that_fit(&floors, available));
-        shrink(&mut widths, &floors, available);
-        widths
-    }
-
-    fn render(&self) -> String {
-        let widths = self.widths();
-        let columns = || self.columns.iter().zip(&widths);
-        let mut grid = Grid::new();
-        grid.load_preset(LINES).set_content_arrangement(ContentArrangement::Disabled);
-        grid.set_header(columns().map(|(column, width)| column.cell(folded(&column.name, *width))));
-        for row in &self.rows {
-            let cells = row.iter().zip(columns());
-            grid.add_row(cells.map(|(text, (column, width))| column.cell(self.fitted(text, *width))));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let fields =
+            fields.into_iter().zip(&columns).map(|(field, column)| field.with_data_type(column.data_type().clone()));
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?;
+        let mut row = self.cells(&batch)?.into_iter().next();
+        if let Some(row) = row.as_mut().filter(|_| self.unpriced > 0) {
+            let costs = self.columns.iter().zip(row).filter(|(shown, _)| shown.name == COST);
+            costs.for_each(|(_, cell)| *cell = std::mem::take(cell).at_least());
         }
-        let mut text = grid.trim_fmt() + "\n";
-        let hidden = self.columns.iter().skip(widths.len()).map(|column| column.name.as_str()).collect::<Vec<_>>();
-        if !hidden.is_empty() {
-            let count = hidden.len().to_string();
-            text.extend([&count, " more columns do not fit (-f csv and -f json show all): ", &hidden.join(", "), "\n"]);
+        Ok(row)
+    }
+
+    fn write_drawn(&mut self) -> Result<(), ArrowError> {
+        if !std::mem::replace(&mut self.is_drawn, true) {
+            let text = self.draw()?;
+            self.target.write_drawn(&text)?;
         }
-        text
+        Ok(())
     }
 
-    fn fitted(&self, text: &str, width: usize) -> String {
-        match self.overlong {
-            _ if widest_line(text) <= width => text.to_owned(),
-            Overlong::Cut => cut(text, width),
-            Overlong::Wrap => wrapped(text, width),
+    fn draw(&mut self) -> Result<String, ArrowError> {
+        let on_terminal = self.look.width.is_some();
+        if on_terminal && self.rows == 1 && self.columns.len() >= MANY {
+            self.add_indents();
+            return Ok(self.grid.draw_vertically(self.look));
+        }
+        let total = match self.total.take() {
+            Some(total) => Some(total),
+            None => self.sum_row()?,
+        };
+        if let Some(mut total) = total.filter(|_| self.rows > 1) {
+            if let Some(key) = total.first_mut() {
+                *key = Cell::text("total");
+            }
+            self.grid.set_total(total);
+            self.grid.set_bars(self.columns.iter().position(|shown| shown.name == COST).unwrap_or(0));
+        }
+        if on_terminal && self.options.view.is_some() {
+            self.notes = self.grid.leave_out_empty();
+        }
+        let drawn = self.grid.draw(self.look);
+        self.notes.extend(drawn.notes);
+        Ok(drawn.text)
+    }
+
+    /// Indents the names of parts below what they are parts of.
+    fn add_indents(&mut self) {
+        for (column, _) in self.grid.columns.iter_mut().zip(&self.columns).filter(|(_, shown)| shown.is_part) {
+            column.name.insert_str(0, "  ");
         }
     }
-}
 
-impl Column {
-    /// Returns the smallest width, with a wrapped name.
-    fn floor(&self, content: usize) -> usize {
-        let word = self.name.split_inclusive('_').map(UnicodeWidthStr::width).max().unwrap_or(0);
-        word.max(if self.flexible { content.min(NARROWEST) } else { content })
+    fn note_the_unpriced(&mut self) {
+        if self.unpriced > 0 && self.columns.iter().any(|shown| shown.name == COST) {
+            let (responses, verb) = match self.unpriced {
+                1 => ("1 response".to_owned(), "has"),
+                many => (format!("{} responses", value::count(many)), "have"),
+            };
+            let (sign, remedy) = (self.look.signs.unknown, "llrem query data_quality");
+            self.notes.push(format!("+ at least, {sign} unknown: {responses} {verb} no price ({remedy})"));
+        }
     }
 
-    fn cell(&self, text: String) -> Cell {
-        Cell::new(text).set_alignment(if self.number { CellAlignment::Right } else { CellAlignment::Left })
+    fn note_the_hidden(&mut self, least: &str) {
+        let Some((limit, remedy)) = self.options.limit else { return };
+        let more = self.rows.saturating_sub(limit.rows());
+        if more > 0 {
+            let rows = if more == 1 { "row" } else { "rows" };
+            self.notes.push(format!(
+                "{least}{} more {rows} ({remedy})",
+                value::count(i64::try_from(more).unwrap_or(i64::MAX))
+            ));
+        }
     }
 }
 
 impl Rows for Table {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let terminal = self.target.is_terminal();
-        let cells = Cells::of(batch)?;
-        for row in 0..batch.num_rows() {
-            let row = cells.row(row).map(|cell| Ok(if terminal { visible(&cell?).into_owned() } else { cell? }));
-            self.rows.push(row.collect::<Result<_, ArrowError>>()?);
+        let most = self.options.limit.map_or(usize::MAX, |(limit, _)| limit.rows());
+        let shown = batch.num_rows().min(most.saturating_sub(self.rows));
+        for row in self.cells(&batch.slice(0, shown))? {
+            self.grid.push(row);
+        }
+        self.rows += batch.num_rows();
+        self.add(batch)?;
+        if self.rows > most && self.options.view.is_none() {
+            // Shows the rows at once, because counting the others may take long.
+            self.write_drawn()?;
+            self.target.flush()?;
         }
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), ArrowError> {
-        let text = self.render();
-        Ok(self.target.write_all(text.as_bytes())?)
+    fn total(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        self.total = self.cells(batch)?.into_iter().next();
+        Ok(())
     }
+
+    fn finish(&mut self) -> Result<(), ArrowError> {
+        self.write_drawn()?;
+        self.note_the_unpriced();
+        self.note_the_hidden("");
+        Ok(())
+    }
+
+    fn abandon(&mut self) -> Result<(), ArrowError> {
+        let is_cut = self.options.limit.is_some_and(|(limit, _)| self.rows > limit.rows());
+        if is_cut {
+            self.write_drawn()?;
+            self.note_the_hidden("at least ");
+        }
+        Ok(())
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+}
+
+fn field<'s>(schema: &'s SchemaRef, name: &str) -> Option<&'s Field> {
+    schema.column_with_name(name).map(|(_, field)| field)
+}
+
+/// Returns the numbers of a column, or `None` if there is no such column.
+fn numbers(batch: &RecordBatch, name: &str) -> Result<Option<Vec<Option<f64>>>, ArrowError> {
+    let Some(column) = batch.column_by_name(name).filter(|column| column.data_type().is_numeric()) else {
+        return Ok(None);
+    };
+    let column = cast(column, &DataType::Float64)?;
+    Ok(Some(column.as_primitive::<Float64Type>().iter().collect()))
+}
+
+/// Returns the width of the terminal at stdout, or the usual one.
+pub(super) fn width_of_terminal() -> usize {
+    let reported = terminal_size::terminal_size().map(|(width, _)| width.0);
+    terminal_width(reported, environment::value(COLUMNS))
 }
 
 /// Returns the width of the terminal. 0 means unknown.
-fn terminal_width(reported: Option<u16>, variable: Option<String>) -> usize {
+pub(super) fn terminal_width(reported: Option<u16>, variable: Option<String>) -> usize {
     let reported = reported.map(usize::from).filter(|columns| *columns > 0);
     let variable = || variable?.parse::<usize>().ok().filter(|columns| *columns > 0);
     reported.or_else(variable).unwrap_or(USUAL_WIDTH)
-}
-
-/// Returns the width of a table: a border at the left, and for each column its text, two spaces and a border.
-fn columns_that_fit(widths: &[usize], available: usize) -> usize {
-    let mut used = 1;
-    let fitting = widths.iter().take_while(|width| {
-        used += *width + 3;
-        used <= available
-    });
-    fitting.count().max(1).min(widths.len())
-}
-
-/// Narrows the widest columns until all fit.
-fn shrink(widths: &mut [usize], floors: &[usize], available: usize) {
-    let room = available.saturating_sub(1 + 3 * widths.len());
-    while widths.iter().sum::<usize>() > room {
-        let reducible = widths.iter_mut().zip(floors).filter(|(width, floor)| **width > **floor);
-        let Some((widest, _)) = reducible.max_by_key(|(width, _)| **width) else { return };
-        *widest -= 1;
-    }
 }
 
 #[cfg(test)]

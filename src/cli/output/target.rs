@@ -76,6 +76,16 @@ impl Target {
         }
     }
 
+    /// Writes text that is escaped already, with the colours that were added to it.
+    pub(super) fn write_drawn(&mut self, text: &str) -> io::Result<()> {
+        let mut inner = self.inner();
+        let written = match &mut inner.sink {
+            Sink::Terminal(writer) => writer.write_unescaped(text.as_bytes()),
+            sink => sink.write_all(text.as_bytes()),
+        };
+        written.map_err(|error| inner.remember(error))
+    }
+
     /// Completes the output: a file gets its name.
     pub(super) fn finish(&self) -> Result<()> {
         let mut inner = self.inner();

@@ -8,10 +8,11 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field};
 use chrono_tz::Tz;
 
-use super::table::{Overlong, Table};
+use super::table::{Table, TableOptions};
 use super::target::Target;
-use super::{Format, Output};
+use super::{Format, Look, Output, Paint, Printer, Style};
 use crate::query::Receiver;
+use crate::shown::Signs;
 
 const BERLIN: Tz = chrono_tz::Europe::Berlin;
 
@@ -46,14 +47,29 @@ fn every_type() -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
+fn printer() -> Printer {
+    Printer::new(true, 0, false, Style::of(&[]))
+}
+
+fn on_terminal(batch: &RecordBatch, columns: usize, wraps: bool) -> String {
+    let target = Target::memory(true);
+    let look = Look { width: Some(columns), paint: Paint(false), signs: Signs::UNICODE };
+    let options = TableOptions { wraps, ..TableOptions::default() };
+    let mut table = Table::new(target.clone(), &batch.schema(), options, look);
+    super::Rows::write(&mut table, batch).unwrap();
+    super::Rows::finish(&mut table).unwrap();
+    visible(&target.bytes()) + &super::Rows::notes(&mut table).join("\n")
+}
+
 fn bytes(format: Format, batches: &[RecordBatch], terminal: bool) -> Vec<u8> {
     let target = Target::memory(terminal);
     let mut output = Output {
         format,
         zone: BERLIN,
         safe_csv: false,
-        overlong: Overlong::Cut,
+        table: TableOptions::default(),
         limit: None,
+        printer: printer(),
         target: target.clone(),
         rows: None,
     };
@@ -120,8 +136,9 @@ fn table() {
         format: Format::Table,
         zone: BERLIN,
         safe_csv: false,
-        overlong: Overlong::Cut,
+        table: TableOptions::default(),
         limit: None,
+        printer: printer(),
         target: target.clone(),
         rows: None,
     };
@@ -129,55 +146,56 @@ fn table() {
     output.batch(&plain).unwrap();
     output.finish().unwrap();
     insta::assert_snapshot!(String::from_utf8(target.bytes()).unwrap(), @r#"
-┌──────────────────┬───────┬──────────┬──────┬────────────┬───────────────────────────┬───────────┐
-│            count │ ratio │ cost_usd │ flag │ day        │ at                        │ list      │
-├──────────────────┼───────┼──────────┼──────┼────────────┼───────────────────────────┼───────────┤
-│ 9007199254740993 │  0.25 │     1.50 │ true │ 2024-10-04 │ 2025-06-15 17:06:40+02:00 │ one, t"wo │
-│                  │       │          │      │            │                           │           │
-└──────────────────┴───────┴──────────┴──────┴────────────┴───────────────────────────┴───────────┘
-"#);
+                    count  ratio  cost_usd  flag  day         at                list
+    9,007,199,254,740,993   0.25     $1.50  yes   2024-10-04  2025-06-15 17:06  one, t"wo
+                        –      –         –  –     –           –                 –
+    "#);
 }
 
 #[test]
 fn a_table_is_fitted_to_the_terminal_and_shows_what_steers_it() {
-    let target = Target::memory(true);
-    let batch = every_type();
-    let mut table = Table::with_width(target.clone(), &batch.schema(), Overlong::Cut, Some(60));
-    super::Rows::write(&mut table, &batch).unwrap();
-    super::Rows::finish(&mut table).unwrap();
-    insta::assert_snapshot!(String::from_utf8(target.bytes()).unwrap(), @r#"
-┌──────────────┬──────┬──────────────────┬───────┬───────┐
-│ text         │ view │            count │ ratio │ cost_ │
-│              │      │                  │       │   usd │
-├──────────────┼──────┼──────────────────┼───────┼───────┤
-│ a,b|"c"\nd\… │ v    │ 9007199254740993 │  0.25 │  1.50 │
-│              │      │                  │       │       │
-└──────────────┴──────┴──────────────────┴───────┴───────┘
-10 more columns do not fit (-f csv and -f json show all): flag, day, at, naive, span, decimal, bytes, nothing, list, nested
-"#);
+    insta::assert_snapshot!(on_terminal(&every_type(), 60, false), @r#"
+                                                           cost_
+    text               view                  count  ratio    usd
+    a,b|"c" d\u{202e}  v     9,007,199,254,740,993   0.25  $1.50
+    –                  –                         –      –      –
+    no room for flag, day, at, naive, span, decimal, bytes, nothing, list, nested
+    "#);
+}
+
+#[test]
+fn one_row_of_many_columns_is_vertical() {
+    insta::assert_snapshot!(on_terminal(&every_type().slice(0, 1), 60, false), @r#"
+    text          a,b|"c" d\u{202e}
+    view                          v
+    count     9,007,199,254,740,993
+    ratio                      0.25
+    cost_usd                  $1.50
+    flag                        yes
+    day                  2024-10-04
+    at             2025-06-15 15:06
+    naive          2025-06-15 15:06
+    span                    PT90.5S
+    decimal                   12.34
+    bytes                      00ff
+    nothing                       –
+    list                  one, t"wo
+    nested                  {"x":1}
+    "#);
 }
 
 #[test]
 fn long_texts_are_wrapped_where_they_are_there_to_be_read() {
-    let target = Target::memory(false);
     let text: ArrayRef = Arc::new(StringArray::from(vec!["Several words, and averylongwordwithoutanyspacesinit."]));
     let count: ArrayRef = Arc::new(Int64Array::from(vec![12]));
     let batch = RecordBatch::try_from_iter([("a_long_name_of_a_count", count), ("meaning", text)]).unwrap();
-    let mut table = Table::with_width(target.clone(), &batch.schema(), Overlong::Wrap, Some(36));
-    super::Rows::write(&mut table, &batch).unwrap();
-    super::Rows::finish(&mut table).unwrap();
-    insta::assert_snapshot!(visible(&target.bytes()), @r#"
-┌─────────────────┬────────────────┐
-│ a_long_name_of_ │ meaning        │
-│         a_count │                │
-├─────────────────┼────────────────┤
-│              12 │ Several words, │
-│                 │ and            │
-│                 │ averylongwordw │
-│                 │ ithoutanyspace │
-│                 │ sinit.         │
-└─────────────────┴────────────────┘
-"#);
+    insta::assert_snapshot!(on_terminal(&batch, 36, true), @r"
+    a_long_name_
+      of_a_count  meaning
+              12  Several words, and
+                  averylongwordwithout
+                  anyspacesinit.
+    ");
 }
 
 #[test]
@@ -187,7 +205,7 @@ fn no_rows() {
     assert_eq!(empty(Format::Ndjson), "");
     assert!(empty(Format::Csv).starts_with("text,view,count,"));
     assert_eq!(empty(Format::Markdown).lines().count(), 2);
-    assert_eq!(empty(Format::Table).lines().count(), 4);
+    assert_eq!(empty(Format::Table).lines().count(), 1);
 }
 
 #[test]
@@ -226,7 +244,13 @@ fn bytes_of(file: &[u8]) -> impl parquet::file::reader::ChunkReader + 'static {
 fn a_file_appears_only_when_it_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.csv");
-    let settings = super::OutputSettings { format: None, path: Some(path.clone()), zone: BERLIN, safe_csv: false };
+    let settings = super::OutputSettings {
+        format: None,
+        path: Some(path.clone()),
+        zone: BERLIN,
+        safe_csv: false,
+        printer: printer(),
+    };
     let mut output = Output::new(&settings, Format::Table).unwrap();
     output.schema(&every_type().schema()).unwrap();
     assert!(!path.exists());
@@ -248,8 +272,9 @@ fn what_cannot_be_printed_is_an_empty_cell() {
             format,
             zone: BERLIN,
             safe_csv: false,
-            overlong: Overlong::Cut,
+            table: TableOptions::default(),
             limit: None,
+            printer: printer(),
             target: target.clone(),
             rows: None,
         };
@@ -260,9 +285,8 @@ fn what_cannot_be_printed_is_an_empty_cell() {
     };
     assert_eq!(printed(Format::Csv), "at,day\n,\n,\n1970-01-01T01:00:00+01:00,1970-01-01\n");
     assert!(printed(Format::Ndjson).starts_with("{\"at\":null,\"day\":null}\n"));
-    for format in [Format::Table, Format::Markdown] {
-        assert!(printed(format).contains("1970-01-01 01:00:00+01:00"));
-    }
+    assert!(printed(Format::Markdown).contains("1970-01-01 01:00:00+01:00"));
+    assert!(printed(Format::Table).ends_with("1970-01-01 01:00  1970-01-01\n"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod tokens;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::output::{Format, Limit, Output, OutputSettings};
+use super::output::{Format, Limit, Output, OutputSettings, RowLimit};
 use super::runner::Runner;
 use super::settings::Settings;
 use super::{hint, query, schema};
@@ -42,7 +42,7 @@ pub(super) fn run(settings: &Settings, limit: Option<Limit>) -> Result<()> {
     let mut lines = Lines::open(names, settings.history(), settings.printer)?;
     settings.printer.say(&format!("llrem {}, lake {lake}; `\\?` lists commands", env!("CARGO_PKG_VERSION")));
     let output = settings.output.clone();
-    let limit = settings.limit(limit)?;
+    let limit = settings.limit(limit)?.most;
     Shell { settings, runner, output, limit, timing: false, file: None }.converse(&mut lines)
 }
 
@@ -122,7 +122,8 @@ impl Shell<'_> {
 
     fn query(&mut self, statement: &Statement) -> Result<()> {
         let began = Instant::now();
-        let mut output = Output::new(&self.target(), Format::Csv)?.limited(self.limit, REMEDY);
+        let mut output =
+            Output::new(&self.target(), Format::Csv)?.limited(RowLimit { most: self.limit, is_typed: false }, REMEDY);
         let outcome = self.runner.run(statement, &mut output);
         output.end(outcome)?;
         if let Some(file) = self.file.take() {

@@ -1,9 +1,14 @@
-//! Formats untrusted text from transcripts: escapes characters that control a terminal or hide text.
+//! Shows values and untrusted text to people: escapes characters that control a terminal or hide text.
+
+pub mod value;
+pub mod width;
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use icu_properties::props::{BinaryProperty, DefaultIgnorableCodePoint, Emoji, EnumeratedProperty, GeneralCategory};
+
+use crate::environment;
 
 /// True if a character controls the terminal, reorders text or is invisible. Accents belong to the letter before them.
 fn is_unsafe(letter: char) -> bool {
@@ -85,6 +90,73 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// Characters that llrem itself draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signs {
+    /// Stands for a value that is not known.
+    pub unknown: &'static str,
+    /// A part of a line below a table.
+    pub rule: &'static str,
+    /// Stands for what was cut.
+    pub ellipsis: &'static str,
+    /// A part of a bar: whole, then seven eighths down to one; empty if there are only whole ones.
+    pub bar: [&'static str; 8],
+    /// Before advice.
+    pub arrow: &'static str,
+    /// What is right.
+    pub good: &'static str,
+    /// What is wrong.
+    pub bad: &'static str,
+}
+
+impl Signs {
+    /// Signs for a terminal that shows Unicode.
+    pub const UNICODE: Self = Self {
+        unknown: "–",
+        rule: "─",
+        ellipsis: "…",
+        bar: ["█", "▉", "▊", "▋", "▌", "▍", "▎", "▏"],
+        arrow: "→",
+        good: "✓",
+        bad: "✗",
+    };
+
+    /// Signs for every other terminal.
+    pub const ASCII: Self = Self {
+        unknown: "-",
+        rule: "-",
+        ellipsis: "...",
+        bar: ["#", "", "", "", "", "", "", ""],
+        arrow: "->",
+        good: "ok",
+        bad: "x",
+    };
+
+    /// Returns the signs for the locale. Without one, terminals of today show Unicode.
+    pub fn of_environment() -> Self {
+        let locale = environment::LOCALE.into_iter().find_map(environment::value);
+        Self::of_locale(locale.as_deref())
+    }
+
+    fn of_locale(locale: Option<&str>) -> Self {
+        let shows_unicode = locale.is_none_or(|name| {
+            let name = name.to_ascii_lowercase();
+            name.ends_with("utf-8") || name.ends_with("utf8")
+        });
+        if shows_unicode { Self::UNICODE } else { Self::ASCII }
+    }
+}
+
+/// Returns the text on one line, with single spaces and without characters that control a terminal.
+pub fn one_line(text: &str) -> String {
+    visible(&joined(text)).into_owned()
+}
+
+/// Joins the words of a text with single spaces.
+pub fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Replacement of a part of a URL that may be a secret.
 const HIDDEN: &str = "***";
 
@@ -156,6 +228,17 @@ mod tests {
             "a\\u{1b}[2J\\u{202e}b\\u{200b}c\\u{9b}d\\u{7f}"
         );
         assert_eq!(visible("one\ntwo\tthree\r"), "one\\ntwo\\tthree\\r");
+    }
+
+    #[test]
+    fn signs_are_those_of_the_locale() {
+        for unicode in [None, Some("de_DE.UTF-8"), Some("C.utf8")] {
+            assert_eq!(Signs::of_locale(unicode), Signs::UNICODE);
+        }
+        for ascii in ["C", "POSIX", "de_DE.ISO-8859-1", "de_DE"] {
+            assert_eq!(Signs::of_locale(Some(ascii)), Signs::ASCII);
+        }
+        assert_eq!(one_line(" two\n\twords \u{1b}[2J"), "two words \\u{1b}[2J");
     }
 
     #[test]
