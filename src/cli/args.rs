@@ -103,6 +103,9 @@ pub enum Command {
     /// Find what was wasted: the findings of all detectors, the most expensive first
     #[command(after_long_help = help::DETECT)]
     Detect(Detect),
+    /// Read a session as a conversation: prompts, replies, tool calls, findings
+    #[command(after_long_help = help::SHOW)]
+    Show(Show),
     /// List tables, columns, types, units and meanings
     #[command(after_long_help = help::SCHEMA)]
     Schema(Schema),
@@ -284,6 +287,28 @@ impl ValueEnum for Severity {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.as_str()).help(self.meaning()))
     }
+}
+
+/// `llrem show`
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The session: its id, or the beginning of it; a subagent as SESSION/ID
+    pub session: String,
+    /// Begin at this position, as findings and `llrem search` name it
+    #[arg(long, value_name = "SEQ")]
+    pub at: Option<i64>,
+    /// Show the model's thinking
+    #[arg(long)]
+    pub thinking: bool,
+    /// Show the whole output of tool calls
+    #[arg(long)]
+    pub outputs: bool,
+    /// Show everything, also what the agent added for the model or reported about itself
+    #[arg(long)]
+    pub all: bool,
+    /// Write one self-contained HTML page into FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
 }
 
 /// `llrem schema`

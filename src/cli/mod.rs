@@ -16,6 +16,7 @@ mod schema;
 mod session;
 pub mod settings;
 mod shell;
+mod show;
 mod sources;
 mod sql;
 mod summary;
@@ -91,6 +92,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Sql(typed) => sql::run(&settings, &typed),
         Command::Query(typed) => query::run(&settings, &typed),
         Command::Detect(typed) => detect::run(&settings, &typed),
+        Command::Show(typed) => show::run(&settings, &typed),
         Command::Schema(typed) => schema::run(&settings, &typed),
         Command::Sources(typed) => sources::run(&settings, &typed),
         Command::Agents(typed) => agents::run(&settings, typed),

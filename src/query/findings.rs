@@ -10,6 +10,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use super::Statement;
 use super::canned::Library;
+use super::short_id::KnownSession;
 use crate::tables::{ColumnDef, FINDINGS};
 use crate::{Error, Result};
 
@@ -38,13 +39,22 @@ pub enum Detectors<'a> {
     All(&'a [PathBuf]),
     /// Only these.
     These(&'a [Detector]),
+    /// Only these, over the rows of one session.
+    OfSession(&'a [Detector], &'a KnownSession),
 }
 
 impl Detectors<'_> {
     pub(super) fn all(&self) -> Result<Cow<'_, [Detector]>> {
         match self {
             Self::All(folders) => with_defaults(&Library::load(folders)?).map(Cow::Owned),
-            Self::These(detectors) => Ok(Cow::Borrowed(detectors)),
+            Self::These(detectors) | Self::OfSession(detectors, _) => Ok(Cow::Borrowed(detectors)),
+        }
+    }
+
+    pub(super) fn session(&self) -> Option<&KnownSession> {
+        match self {
+            Self::OfSession(_, session) => Some(session),
+            _ => None,
         }
     }
 }
