@@ -164,24 +164,25 @@ select
   e.wasted_cost_usd,
   e.first_seq,
   e.last_seq,
-  e.cause || ': ' || cast(e.occurrences as text) || ' response' || case when e.occurrences = 1 then '' else 's' end
-    || ' of ' || coalesce(e.model, 'an unknown model') || ' (' || cast(e.after_prompt as text)
-    || ' right after a prompt), at most '
+  e.cause || ': ' || coalesce(e.model, 'an unknown model') || ', ' || cast(e.after_prompt as text)
+    || ' right after a prompt, at most '
     || regexp_replace(reverse(regexp_replace(reverse(cast(e.most as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' tokens' || coalesce('; the provider says: ' || e.reason, '') as evidence,
-  regexp_replace(reverse(regexp_replace(reverse(cast(e.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' cached tokens were paid for again'
+  regexp_replace(reverse(regexp_replace(reverse(cast(e.occurrences as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || case when e.occurrences = 1 then ' response' else ' responses' end || ' paid again for '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(e.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' tokens '
     || case
-      when e.cause = 'idle' then ': the conversation paused for ' || case when e.occurrences = 1 then '' else 'up to ' end
+      when e.cause = 'idle' then 'after ' || case when e.occurrences = 1 then '' else 'up to ' end
         || regexp_replace(reverse(regexp_replace(reverse(cast(e.longest_rest as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-        || ' minutes, and '
+        || ' minutes of rest. '
         || case when e.is_openai then 'OpenAI clears a cache after 5 to 10 minutes without use, at the latest after an hour'
-           else 'its cache lives for ' || cast(e.life as text) end
+           else 'The cache lives for ' || cast(e.life as text) || ' minutes' end
         || '. Compact before a long break; after one, begin a new session if the old context does not matter.'
-      when e.is_openai then ', ' || cast(e.life as text) || ' minutes or less after their last use. OpenAI keeps a cache for 5 to 10 '
+      when e.is_openai then 'cached within ' || cast(e.life as text) || ' minutes. OpenAI keeps a cache for 5 to 10 '
         || 'minutes without use and guarantees no hit. Keep tools and instructions the same within a session; the rest is not '
         || 'in your hands.'
-      else ', though they had been used within the ' || cast(e.life as text) || ' minutes that the cache lives. '
+      else 'cached within ' || cast(e.life as text) || ' minutes. '
         || case when e.reason like '%_changed' then 'The provider says what changed: ' || e.reason || '. Keep it the same within a session.'
                 when e.reason is not null then 'The provider says: ' || e.reason || '.'
                 when e.after_prompt = 0 then 'It happened in the middle of the work, so most likely the provider lost the cache: '

@@ -130,7 +130,7 @@ select
     || regexp_replace(reverse(regexp_replace(reverse(cast(cast(floor(t.ms / 1000.0) as bigint) as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' seconds and brought '
     || regexp_replace(reverse(regexp_replace(reverse(cast(t.output_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' tokens: the service was slow or hung. Interrupt such a response and ask again; if it happens often, try another '
+    || ' tokens. The service was slow or hung. Interrupt such a response and ask again; if it happens often, try another '
     || 'model or provider.' as explanation,
   case when t.is_recorded then 'measured' else 'estimated' end as basis,
   c.machine

@@ -164,7 +164,7 @@ select
     || coalesce(', as a fallback for ' || substr(d.requested_model, 1, 80), '') as evidence,
   'A cheaper model gave '
     || regexp_replace(reverse(regexp_replace(reverse(cast(d.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' responses in place of the one before, and you had not asked for it. Check whether a limit was reached or the model'
+    || ' responses, and you had not asked for it. Check whether a limit was reached or the model'
     || ' was overloaded, choose the model again, and review what was done since.' as explanation,
   'measured' as basis,
   d.machine

@@ -195,9 +195,10 @@ select
   case when f.occurrences = 1 then 'A tool result of ' else cast(f.occurrences as text) || ' tool results of ' end
     || regexp_replace(reverse(regexp_replace(reverse(cast(cast(floor(f.bytes / 1000.0) as bigint) as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' kB stayed in the context of ' || regexp_replace(reverse(regexp_replace(reverse(cast(f.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' response' || case when f.responses = 1 then '' else 's' end || ', which paid for up to '
+    || ' response' || case when f.responses = 1 then '' else 's' end || case when f.responses = 1 then '. It' else '. They' end
+    || ' paid for up to '
     || regexp_replace(reverse(regexp_replace(reverse(cast(f.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' tokens that they did not use. Ask for less (a range of lines, a filter, the tail of a log), or let a '
+    || ' tokens that were not used. Ask for less (a range of lines, a filter, the tail of a log), or let a '
     || 'subagent read it and report what matters.' as explanation,
   'estimated' as basis,
   f.machine,

@@ -233,7 +233,7 @@ select
   most_read || ' (' || cast(most as text) || ' of ' || cast(occurrences as text) || ')' as evidence,
   regexp_replace(reverse(regexp_replace(reverse(cast(occurrences as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' reads of ' || cast(files as text) || ' file' || case when files = 1 then '' else 's' end
-    || ' brought nothing new: the same text had been read no more than ' || cast($max_minutes as text)
+    || ' brought nothing new. The same text had been read no more than ' || cast($max_minutes as text)
     || ' minutes before and was still in the context. Tell the agent not to read again what it has not edited, and to'
     || ' read a file once with all lines that it needs.' as explanation,
   case when is_measured then 'measured' else 'estimated' end as basis,

@@ -252,9 +252,9 @@ pub struct Detect {
     /// Only findings that wasted this many US dollars or more
     #[arg(long, value_name = "USD")]
     pub min_cost: Option<f64>,
-    /// Print only the first N findings
-    #[arg(short = 'n', long, value_name = "N")]
-    pub limit: Option<usize>,
+    /// Show the N most expensive findings, or `off` for all [default: 10 on a terminal, else off]
+    #[arg(short = 'n', long, value_name = "N|off")]
+    pub limit: Option<Limit>,
     /// Exit with 4 if there is a finding of this severity or a higher one
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub fail_on: Option<Severity>,
