@@ -39,6 +39,9 @@ impl Cli {
         let mut formats = formats_before_the_command(arguments);
         formats.append(&mut typed.global.format);
         typed.global.format = formats;
+        if typed.global.json {
+            typed.global.format.push(Format::Json.name().to_owned());
+        }
         Ok(typed)
     }
 }
@@ -62,9 +65,12 @@ pub struct Global {
     #[arg(long, global = true, value_name = "FILE", env = environment::CONFIG, hide_env_values = true)]
     #[arg(value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Format of results [default: table on a terminal, csv into a pipe]; for `sql`, any other value is a FILE to read the query from
+    /// Format of results: table, csv, json, jsonl, md, parquet, arrow [default: table on a terminal, csv into a pipe]
     #[arg(short, long, global = true, action = clap::ArgAction::Append, value_parser = Offered(format_names))]
     pub format: Vec<String>,
+    /// Short for `--format json`
+    #[arg(long, global = true)]
+    pub json: bool,
     /// Write the result into FILE; the suffix gives the format when -f does not
     #[arg(short, long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -144,14 +150,14 @@ pub struct Etl {
     /// Read only this agent; may be repeated; `llrem agents` lists them
     #[arg(long = "agent", value_name = "NAME", value_parser = agent_names(), hide_possible_values = true)]
     pub agents: Vec<String>,
-    /// Read only files modified since then: 7d, 12h, 2026-01-31, yesterday, monday
+    /// Read only files modified since then: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
     /// Extract every source again, changed or not
     #[arg(long)]
     pub full: bool,
     /// List what would be read and why, and write nothing
-    #[arg(short = 'n', long)]
+    #[arg(long)]
     pub dry_run: bool,
     /// Secrets to replace [default: secrets]
     #[arg(long, value_enum, value_name = "MODE", env = environment::REDACT, hide_env_values = true)]
@@ -178,8 +184,8 @@ pub struct Sql {
     /// Read the query from FILE
     #[arg(long, value_name = "FILE", conflicts_with = "query", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// Most rows of a table on a terminal, or `off` for all [default: 1000]
-    #[arg(long, value_name = "N|off")]
+    /// Show N rows at most, in every format; `off` for all [default: 1000 on a terminal, else off]
+    #[arg(short = 'n', long, value_name = "N|off")]
     pub limit: Option<Limit>,
     /// Run the query on a Ballista cluster whose machines can read the lake, df://HOST:PORT
     #[arg(long, value_name = "URL")]
@@ -195,7 +201,7 @@ pub struct Query {
     /// Set a parameter; may be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE", requires = "name")]
     pub params: Vec<String>,
-    /// Only from this time on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only from this time on: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN", requires = "name")]
     pub since: Option<String>,
     /// Only before this time; includes the named day: `--until 2026-01-31` ends with that day
@@ -214,8 +220,8 @@ pub struct Query {
     /// Print the query's description, parameters and columns instead of running it
     #[arg(long, requires = "name", conflicts_with = "show")]
     pub explain: bool,
-    /// Most rows of a table on a terminal, or `off` for all [default: 1000]
-    #[arg(long, value_name = "N|off", requires = "name")]
+    /// Show N rows at most, in every format; `off` for all [default: 1000 on a terminal, else off]
+    #[arg(short = 'n', long, value_name = "N|off", requires = "name")]
     pub limit: Option<Limit>,
     /// Run the query on a Ballista cluster whose machines can read the lake, df://HOST:PORT
     #[arg(long, value_name = "URL", requires = "name")]
@@ -231,7 +237,7 @@ pub struct Detect {
     /// Set a parameter of all detectors that have it, or of one with DETECTOR.NAME=VALUE; may be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     pub params: Vec<String>,
-    /// Only findings whose first evidence is of this time or later: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only findings whose first evidence is of this time or later: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
     /// Only findings whose first evidence is before this time; includes the named day: `--until 2026-01-31` ends with that day
@@ -345,7 +351,7 @@ pub struct Upload {
     #[arg(long, value_enum, value_name = "PROFILE", env = environment::PROFILE, hide_env_values = true)]
     pub profile: Option<Profile>,
     /// List what would be uploaded and deleted, and change nothing
-    #[arg(short = 'n', long)]
+    #[arg(long)]
     pub dry_run: bool,
     /// Upload every file again, and delete files at the destination that are not in the lake
     #[arg(long)]
@@ -358,7 +364,7 @@ pub struct Upload {
 /// `llrem report`
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Only from this time on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only from this time on: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
     /// Only before this time; includes the named day: `--until 2026-01-31` ends with that day

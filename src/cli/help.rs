@@ -50,7 +50,7 @@ pub(super) const QUERY: &str = "\
 Examples:
   llrem query                                  list the queries and their parameters
   llrem query cost_by_day --since monday
-  llrem query cost_by_project --since 2026-01-01 --until 2026-01-31 -f markdown
+  llrem query cost_by_project --since 2026-01-01 --until 2026-01-31 -f md
   llrem query cache_hit_rate --param project=website
   llrem query cost_by_model --explain          print description, parameters and columns
   llrem query cost_by_model --show             print the text, to run it elsewhere
@@ -97,7 +97,7 @@ pub(super) const SCHEMA: &str = "\
 Examples:
   llrem schema                 list every table
   llrem schema usage           list one table
-  llrem schema -f markdown     write for a document
+  llrem schema -f md           write for a document
   llrem schema -f duckdb -o lake.sql     write the lake's tables for DuckDB: duckdb -init lake.sql
   llrem schema -f spark -o lake.sql      write the same in Spark's dialect, for Sail
 

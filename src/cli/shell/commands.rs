@@ -93,7 +93,7 @@ pub(super) static COMMANDS: [Declared; 9] = [
     Declared {
         names: &["\\f", "\\format"],
         arguments: "[FORMAT]",
-        meaning: "write results as table, json, ndjson, csv or markdown",
+        meaning: "write results as table, json, jsonl, csv or md",
         offers: Offers::Words(&TEXT_FORMATS),
         parse: |arguments| at_most_one(arguments)?.map(|name| format(name)).transpose().map(Command::Format),
     },
