@@ -54,3 +54,13 @@ fn findings() {
         check("detect-none", terminal, &["detect", "cache_misses", "--since", "2026-03-15"]);
     });
 }
+
+#[test]
+fn bad_sources() {
+    let home = Home::merged("claude-code");
+    let lake = Built::full(&home);
+    check("sources-bad", &Terminal::new(home.path(), &lake.path, NOW), &["sources", "--bad"]);
+    let home = Home::of(&common::Case::named("worked-example"));
+    let lake = Built::full(&home);
+    check("sources-good", &Terminal::new(home.path(), &lake.path, NOW), &["sources", "--bad"]);
+}
