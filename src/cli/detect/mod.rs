@@ -20,7 +20,7 @@ use crate::query::short_id::KnownSession;
 use crate::tables::{FINDINGS, FindingColumns, FindingRow, Severity};
 use crate::{Error, Result};
 use screen::Screen;
-pub(super) use summary::{Spent, Summary};
+pub(super) use summary::{Spent, Summary, float};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
