@@ -112,15 +112,17 @@ impl Ended<'_> {
     /// Returns what people should know about the figures, and about the sources.
     fn notes(&self, added: &[Added<'_>]) -> Vec<Note> {
         let summary = self.summary;
+        let unknown = self.settings.printer.look().signs.unknown;
         let mut notes = Vec::new();
         if !summary.unpriced_models.is_empty() {
             let models = counted(&summary.unpriced_models, "response");
-            notes.push(Note::faint(format!("+ at least: no price is known for {models}")));
+            let is_partial = added.iter().any(|row| row.added.usd.is_some() && row.added.unpriced > 0);
+            let sign = if is_partial { "+ at least:" } else { unknown };
+            notes.push(Note::faint(format!("{sign} no price is known for {models}")));
         }
         let silent = |is: fn(&Holding) -> bool| -> Vec<&str> {
             added.iter().filter(|row| is(row.held)).map(|row| row.agent).collect()
         };
-        let unknown = self.settings_sign();
         for (agents, what) in [
             (silent(|held| held.tokens.is_none() && held.usd.is_none()), "neither tokens nor cost"),
             (silent(|held| held.tokens.is_none() && held.usd.is_some()), "no tokens"),
@@ -152,10 +154,6 @@ impl Ended<'_> {
             )));
         }
         notes
-    }
-
-    fn settings_sign(&self) -> &'static str {
-        self.settings.printer.look().signs.unknown
     }
 
     /// Returns where the lake is, and how large.
