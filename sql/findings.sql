@@ -5,6 +5,7 @@
 -- A finding that lists no responses counts all in its range of `seq`: of two overlapping ranges, the one that wastes less
 -- has a waste of 0. `alone_cost_usd` holds the waste of each finding when looked at alone. The findings of a session
 -- together never waste more than it spent.
+-- `first_at` is the time of the message or call at `first_seq`. Both tables share the numbers of `seq`.
 with ranked as (
   select
     found.*,
@@ -88,6 +89,18 @@ counted as (
   left join kept k
     on k.machine = r.machine and k.agent = r.agent and k.session_id = r.session_id and k.place = r.place
 ),
+moments as (
+  select machine, agent, session_id, seq, timestamp as moment from messages
+  union all
+  select machine, agent, session_id, seq, started_at as moment from tool_calls
+),
+firsts as (
+  select f.machine, f.agent, f.session_id, f.first_seq, min(m.moment) as moment
+  from (select distinct machine, agent, session_id, first_seq from found) as f
+  join moments m
+    on m.machine = f.machine and m.agent = f.agent and m.session_id = f.session_id and m.seq = f.first_seq
+  group by f.machine, f.agent, f.session_id, f.first_seq
+),
 added as (
   select
     counted.*,
@@ -100,8 +113,8 @@ added as (
 )
 select
   detector,
-  agent,
-  session_id,
+  a.agent,
+  a.session_id,
   project,
   started_at,
   severity,
@@ -110,18 +123,21 @@ select
     then cast(greatest(0, least(own_tokens, spent_tokens - tokens_before)) as bigint) end as wasted_tokens,
   case when wasted_cost_usd is not null
     then cast(greatest(0, least(own_cost, spent_cost - cost_before)) as double) end as wasted_cost_usd,
-  first_seq,
+  a.first_seq,
   last_seq,
+  coalesce(f.moment, started_at) as first_at,
   evidence,
   explanation,
   basis,
-  machine,
+  a.machine,
   wasted_cost_usd as alone_cost_usd,
   responses
-from added
+from added a
+left join firsts f
+  on f.machine = a.machine and f.agent = a.agent and f.session_id = a.session_id and f.first_seq = a.first_seq
 order by
   wasted_cost_usd desc nulls last,
   wasted_tokens desc nulls last,
   case severity when 'high' then 0 when 'medium' then 1 else 2 end,
   started_at desc nulls last,
-  detector, agent, machine, session_id, first_seq
+  detector, a.agent, a.machine, a.session_id, a.first_seq

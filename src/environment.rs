@@ -26,6 +26,12 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const COLUMNS: &str = "COLUMNS";
 /// `dumb` switches colour off.
 pub const TERM: &str = "TERM";
+/// The pager of long texts. Overrides `PAGER`; `cat` switches it off.
+pub const LLREM_PAGER: &str = "LLREM_PAGER";
+/// The system's own pager.
+pub const PAGER: &str = "PAGER";
+/// Options of the pager `less`.
+pub const LESS: &str = "LESS";
 /// Locale of the terminal's characters; the first that is set counts.
 pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 /// The current time, in RFC 3339, for tests.

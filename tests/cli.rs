@@ -519,7 +519,7 @@ fn a_users_queries_are_listed_too() {
     exit 1
     --- stdout
     --- stderr
-    error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, group, about, note, default, param, column, show and total
+    error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, group, about, note, todo, habit, default, param, column, show and total
     ");
 }
 
@@ -561,7 +561,7 @@ fn a_new_price_reaches_sessions_that_only_the_lake_still_has() {
     home.write(".claude/projects/-api/gone.jsonl", &reply("gone"));
     home.write(".claude/projects/-api/here.jsonl", &reply("here"));
     let said = home.run(&["etl", "--home", "."]);
-    assert!(said.contains("without a price: house-model (2 responses)"), "{said}");
+    assert!(said.contains("\n– no price is known for house-model (2 responses)\n"), "{said}");
     std::fs::remove_file(home.path().join(".claude/projects/-api/gone.jsonl")).unwrap();
     let price = |input: u32| {
         home.write("prices.toml", &format!("[[price]]\nmodels = ['house-model']\ninput = {input}\noutput = 2000\n"));
@@ -583,7 +583,7 @@ fn a_new_price_reaches_sessions_that_only_the_lake_still_has() {
         assert_eq!(costs(), [expected("gone"), expected("here")]);
         assert!(home.run(&["verify"]).starts_with("exit 0\n"));
     }
-    let idle = home.run(&["etl", "--home", "."]);
+    let idle = home.run(&["etl", "-v", "--home", "."]);
     assert!(idle.contains("wrote 0 files"), "{idle}");
 }
 
@@ -893,7 +893,7 @@ claude-code: 1 new, 0 changed, 0 unchanged
 projects that their sessions name would be searched for files of opencode, aider, amazon-q, kiro-cli and windsurf
 1 of these sources would be read; nothing was written
 ");
-    let extracted = home.run(&["etl"]);
+    let extracted = home.run(&["etl", "-v"]);
     assert!(extracted.contains("\nclaude-code: 1 new, 0 changed, 0 unchanged; wrote 1 session,"), "{extracted}");
     assert!(extracted.contains("\naider: 1 new, 0 changed, 0 unchanged; wrote 1 session, 3 messages"), "{extracted}");
     let runs = home.run(&["sql", "select sources_seen, sources_new, sources_changed, exit_code from runs"]);
@@ -904,10 +904,10 @@ sources_seen,sources_new,sources_changed,exit_code
 2,2,0,0
 --- stderr
 ");
-    let again = home.run(&["etl"]);
+    let again = home.run(&["etl", "-v"]);
     assert!(again.contains("\naider: 0 new, 0 changed, 1 unchanged\n"), "{again}");
     add_project(&home, "another");
-    let more = home.run(&["etl"]);
+    let more = home.run(&["etl", "-v"]);
     assert!(more.contains("\naider: 1 new, 0 changed, 1 unchanged;"), "{more}");
     let grown = home.run(&["sql", SESSIONS]);
     assert_eq!(grown.matches("\naider,").count(), 1, "{grown}");

@@ -382,12 +382,16 @@ fn detect_filters_ranks_and_fails_on_what_it_is_told_to() {
     let session = "error_cascades-three-failures";
     assert_eq!(cascades(&["--session", session]), of(&|row| row["session_id"] == session));
     assert_eq!(cascades(&["--since", "2030-01-01"]), Vec::<Value>::new());
-    assert_eq!(cascades(&["--project", "nothing"]), Vec::<Value>::new());
+    let first_at = |row: &Value| row["first_at"].as_str().unwrap().to_owned();
+    let later = found.iter().find(|row| *first_at(row) > *row["started_at"].as_str().unwrap()).unwrap();
+    let moment = first_at(later);
+    assert_eq!(cascades(&["--since", &moment]), of(&|row| first_at(row) >= moment));
+    assert_eq!(cascades(&["--until", &moment]), of(&|row| first_at(row) < moment));
 
     let failing = run(&["detect", "error_cascades", "--fail-on", "high"]);
     assert_eq!(failing.status.code(), Some(4));
     assert!(!failing.stdout.is_empty());
-    assert_eq!(run(&["detect", "error_cascades", "--fail-on", "low", "--project", "nothing"]).status.code(), Some(0));
+    assert_eq!(run(&["detect", "error_cascades", "--fail-on", "low", "--since", "2030-01-01"]).status.code(), Some(0));
     for (arguments, said) in [
         (["detect", "error_cascade"], "did you mean `error_cascades`?"),
         (["detect", "cost_by_day"], "`cost_by_day` is a report; run it with `llrem query cost_by_day`"),
@@ -408,7 +412,8 @@ fn a_detector_of_the_user_is_one_more() {
     lake_of_all(folder_of_test.path());
     let detectors = folder_of_test.path().join("own/detectors");
     std::fs::create_dir_all(&detectors).unwrap();
-    let header = |name: &str| format!("-- name: {name}\n-- title: Own\n-- about: Of the user.\n");
+    let header =
+        |name: &str| format!("-- name: {name}\n-- title: Own\n-- about: Of the user.\n-- todo: Stop.\n-- habit: own\n");
     let columns = "agent, session_id, project, started_at, 'low' as severity, 1 as occurrences, total_tokens as wasted_tokens, \
                    cost_usd * 2 as wasted_cost_usd, null as first_seq, null as last_seq, 'e' as evidence, 'x' as explanation, \
                    'estimated' as basis, machine";

@@ -1,5 +1,5 @@
 -- name: cache_misses
--- title: Cached context paid for again
+-- title: Cached context that was paid for again
 -- about: Responses that wrote again, or paid for uncached, what the previous response of the same thread and model had in
 -- about: the cache. There are two causes, with separate findings: `rebuilt` (the cache was still alive) and `idle` (the
 -- about: conversation paused longer than the cache lives). Consecutive misses of one cause are one finding.
@@ -11,6 +11,9 @@
 -- about: writes to the cache, only tokens that had been read from it count.
 -- about: The evidence names the reason if the provider gave one.
 -- about: The waste is the cost of these tokens above the price of a cache read, estimated from the response's own cost.
+-- todo: Resume a session within the cache's life, or start a new one. Do not change tools, instructions or thinking in
+-- todo: between.
+-- habit: context that was paid for twice
 -- param: min_tokens int = 10000 -- Cached tokens that a response did not read again. Tokens.
 -- param: min_length float = 0.99 -- A shorter request is a different one. Share of what was cached before.
 -- param: short_life int = 5 -- Life of a short cache, counted from its last use. Minutes.
@@ -20,7 +23,7 @@
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -31,7 +34,7 @@ with chosen as (
   from sessions s
   where s.responses >= 2
     and s.cache_read_tokens + s.cache_write_tokens >= $min_tokens
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
@@ -161,24 +164,25 @@ select
   e.wasted_cost_usd,
   e.first_seq,
   e.last_seq,
-  e.cause || ': ' || cast(e.occurrences as text) || ' response' || case when e.occurrences = 1 then '' else 's' end
-    || ' of ' || coalesce(e.model, 'an unknown model') || ' (' || cast(e.after_prompt as text)
-    || ' right after a prompt), at most '
+  e.cause || ': ' || coalesce(e.model, 'an unknown model') || ', ' || cast(e.after_prompt as text)
+    || ' right after a prompt, at most '
     || regexp_replace(reverse(regexp_replace(reverse(cast(e.most as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' tokens' || coalesce('; the provider says: ' || e.reason, '') as evidence,
-  regexp_replace(reverse(regexp_replace(reverse(cast(e.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' cached tokens were paid for again'
+  regexp_replace(reverse(regexp_replace(reverse(cast(e.occurrences as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || case when e.occurrences = 1 then ' response' else ' responses' end || ' paid again for '
+    || regexp_replace(reverse(regexp_replace(reverse(cast(e.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
+    || ' tokens '
     || case
-      when e.cause = 'idle' then ': the conversation paused for ' || case when e.occurrences = 1 then '' else 'up to ' end
+      when e.cause = 'idle' then 'after ' || case when e.occurrences = 1 then '' else 'up to ' end
         || regexp_replace(reverse(regexp_replace(reverse(cast(e.longest_rest as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-        || ' minutes, and '
+        || ' minutes of rest. '
         || case when e.is_openai then 'OpenAI clears a cache after 5 to 10 minutes without use, at the latest after an hour'
-           else 'its cache lives for ' || cast(e.life as text) end
+           else 'The cache lives for ' || cast(e.life as text) || ' minutes' end
         || '. Compact before a long break; after one, begin a new session if the old context does not matter.'
-      when e.is_openai then ', ' || cast(e.life as text) || ' minutes or less after their last use. OpenAI keeps a cache for 5 to 10 '
+      when e.is_openai then 'cached within ' || cast(e.life as text) || ' minutes. OpenAI keeps a cache for 5 to 10 '
         || 'minutes without use and guarantees no hit. Keep tools and instructions the same within a session; the rest is not '
         || 'in your hands.'
-      else ', though they had been used within the ' || cast(e.life as text) || ' minutes that the cache lives. '
+      else 'cached within ' || cast(e.life as text) || ' minutes. '
         || case when e.reason like '%_changed' then 'The provider says what changed: ' || e.reason || '. Keep it the same within a session.'
                 when e.reason is not null then 'The provider says: ' || e.reason || '.'
                 when e.after_prompt = 0 then 'It happened in the middle of the work, so most likely the provider lost the cache: '

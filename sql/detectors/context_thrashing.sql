@@ -7,11 +7,13 @@
 -- about: The waste is the cost, for each compaction after the first, of the response that wrote its summary (if the agent
 -- about: records one) and of the first response after it, which pays for the new context from its first token on.
 -- about: Severity depends on the waste or the count: medium from 4 compactions on, high from 8.
+-- todo: Split the task, or start a new session after a compaction. Keep large outputs out of the context.
+-- habit: sessions that ran until they were compacted repeatedly
 -- param: min_in_window int = 2 -- Fewest compactions close to each other. Count.
 -- param: window_minutes int = 60 -- Most active time between compactions that are close. Minutes.
 -- param: min_in_session int = 3 -- Fewest compactions of a whole session. Count.
 -- param: min_per_100_turns float = 1.0 -- Lowest rate at which min_in_session counts. Compactions in 100 turns.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -21,7 +23,7 @@ with chosen as (
     dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.compactions >= least($min_in_window, $min_in_session)
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

@@ -1,5 +1,5 @@
 -- name: cost_outliers
--- title: Sessions that cost far more than the project's others
+-- title: Sessions far more expensive than the project's others
 -- about: Sessions whose own cost is above an upper bound. The bound is the upper quartile of the project times the ratio
 -- about: of the quartiles to the power of 1.5 (Tukey's fence on a logarithmic scale, because costs spread by factors). It
 -- about: is at least `min_ratio` times the median, and at least the session's turns times the upper quartile of the cost
@@ -9,17 +9,19 @@
 -- about: with subagents. The filters choose what is reported; the bound always comes from all sessions.
 -- about: The waste is the cost above the bound, which is an estimate: look at what the session did that others did not
 -- about: need.
+-- todo: Read the session: is it the task, the model or the context?
+-- habit: single sessions far more expensive than the others
 -- param: min_sessions int = 10 -- Fewest sessions of a project for a comparison. Count.
 -- param: min_ratio float = 3 -- Lowest cost of an outlier, in multiples of the median. Ratio.
 -- param: min_wasted_usd float = 1 -- Lowest cost above the bound. USD.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 with priced as (
   select
-    s.machine, s.agent, s.session_id, s.project, s.kind, s.started_at, s.title, s.turns, s.responses, s.compactions,
-    s.total_tokens,
+    s.machine, s.agent, s.session_id, s.project, s.kind, s.started_at, s.ended_at, s.title, s.turns, s.responses,
+    s.compactions, s.total_tokens,
     round(s.cost_usd * 1e9) as nanos,
     round(s.cost_usd * 1e9) / greatest(s.turns, 1) as nanos_a_turn
   from sessions s
@@ -63,7 +65,7 @@ outliers as (
   where nanos > bound
     and total_tokens > upper_tokens
     and nanos - bound >= $min_wasted_usd * 1e9
-    and ($since is null or started_at >= $since)
+    and ($since is null or ended_at >= $since)
     and ($until is null or started_at < $until)
     and ($agent is null or agent = $agent)
 ),

@@ -10,11 +10,13 @@
 -- about: above the same share of the tokens and `min_share_tokens`.
 -- about: The waste is the whole cost of the branch or of the subagent's session. Sessions that the subagent called count
 -- about: separately.
+-- todo: Ask for a plan first. Rewind early.
+-- habit: work that was paid for and thrown away
 -- param: min_cost float = 0.5 -- Cost above which a dead end is expensive in any session. USD.
 -- param: min_share float = 0.1 -- Share of its session above which it is expensive. Fraction.
 -- param: min_share_cost float = 0.05 -- Lowest cost at which min_share counts. USD.
 -- param: min_share_tokens int = 50000 -- Fewest tokens at which the share of tokens counts. Tokens.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -22,7 +24,7 @@ with chosen as (
   select s.machine, s.agent, s.session_id, s.project, s.started_at, s.cost_usd, s.total_tokens, s.responses,
     s.is_subagent, s.parent_session_id, s.subagent_type, s.api_errors + s.aborts as stops
   from sessions s
-  where ($since is null or s.started_at >= $since)
+  where ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

@@ -1,13 +1,15 @@
 -- name: failed_edits
--- title: Edits that failed because the file had different content
+-- title: Edits that did not fit the file
 -- about: Edits of a session that the tool refused: the file had not been read or had changed since, the text to replace
 -- about: was not found or not unique, the patch did not fit, or nothing would have changed. They need not be consecutive
 -- about: (see error_cascades for that). Edits that the person declined do not count.
 -- about: The waste is the cost of the responses that made only such edits.
 -- about: Severity depends on the waste or the count: medium from 10 failed edits on.
+-- todo: Let the agent read the file again before it edits. Do not edit or format files while it works.
+-- habit: edits that did not fit the file
 -- param: min_failures int = 3 -- Fewest failed edits of a session. Count.
 -- param: min_share float = 0.1 -- Lowest share of failed edits in all edits that the session tried. Fraction.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -17,7 +19,7 @@ with chosen as (
     dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.tool_errors >= $min_failures
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

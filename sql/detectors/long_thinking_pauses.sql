@@ -1,5 +1,5 @@
 -- name: long_thinking_pauses
--- title: Responses that took minutes for little output
+-- title: Slow responses with little text
 -- about: Responses that took longer than `min_seconds` with fewer output tokens per second (including hidden reasoning)
 -- about: than `max_tokens_per_second`: the service was slow or hung. A finding is a turn with such responses.
 -- about: The time is what the agent recorded. If it recorded none, the time runs from the preceding prompt or tool result
@@ -10,10 +10,12 @@
 -- about: began.
 -- about: The person loses time, not money, so tokens and cost are null.
 -- about: Severity depends on the time lost in a turn: medium from 3 minutes on, high from 10.
+-- todo: Try another model or another hour.
+-- habit: waiting for slow responses
 -- param: min_seconds int = 60 -- Longest time of a response that is not long. Seconds.
 -- param: max_tokens_per_second float = 5.0 -- Speed below which it is slow. Output tokens a second.
 -- param: max_minutes int = 30 -- Longest time that counts if the agent recorded none. Minutes.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -24,7 +26,7 @@ with chosen as (
   from sessions s
   where s.responses > 0
     and extract(epoch from s.ended_at) - extract(epoch from s.started_at) >= $min_seconds
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
@@ -128,7 +130,7 @@ select
     || regexp_replace(reverse(regexp_replace(reverse(cast(cast(floor(t.ms / 1000.0) as bigint) as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' seconds and brought '
     || regexp_replace(reverse(regexp_replace(reverse(cast(t.output_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' tokens: the service was slow or hung. Interrupt such a response and ask again; if it happens often, try another '
+    || ' tokens. The service was slow or hung. Interrupt such a response and ask again; if it happens often, try another '
     || 'model or provider.' as explanation,
   case when t.is_recorded then 'measured' else 'estimated' end as basis,
   c.machine

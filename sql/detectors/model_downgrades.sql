@@ -1,5 +1,5 @@
 -- name: model_downgrades
--- title: Switches to a cheaper model that nobody asked for
+-- title: A cheaper model took over unasked
 -- about: Places where the main thread of a session continues with a cheaper model that the person did not choose: in the
 -- about: middle of a turn, or at a prompt after a failed request. Agents do so when a limit is reached or a model is
 -- about: overloaded. A change at any other prompt counts as the person's choice, because not all agents record how it was
@@ -9,13 +9,15 @@
 -- about: The price level of a model comes from the cost of its responses, or from its name if that is unknown.
 -- about: The cheaper model wastes no money, so tokens and cost are null. Severity is medium from 10 responses on, high
 -- about: from 50.
+-- todo: Set the model explicitly, and check the limits of your plan.
+-- habit: cheaper models that took over unasked
 -- param: min_responses int = 2 -- Fewest responses of the cheaper model in a row. Count.
 -- param: max_price float = 0.7 -- Highest price of a cheaper model. Share of the other model's price.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -23,7 +25,7 @@ with chosen as (
   select s.machine, s.agent, s.session_id, s.project, s.started_at, s.is_subagent
   from sessions s
   where array_length(s.models) >= 2
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
@@ -162,7 +164,7 @@ select
     || coalesce(', as a fallback for ' || substr(d.requested_model, 1, 80), '') as evidence,
   'A cheaper model gave '
     || regexp_replace(reverse(regexp_replace(reverse(cast(d.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' responses in place of the one before, and you had not asked for it. Check whether a limit was reached or the model'
+    || ' responses, and you had not asked for it. Check whether a limit was reached or the model'
     || ' was overloaded, choose the model again, and review what was done since.' as explanation,
   'measured' as basis,
   d.machine

@@ -1,5 +1,5 @@
 -- name: output_floods
--- title: Large tool results that stayed in the context
+-- title: Large tool results carried along
 -- about: Large tool results that stay in the context: each later response pays for them again, until the context is
 -- about: compacted or cut (the next request is much shorter). Large results of one such stretch are one finding. Left out
 -- about: are files that the session edits later, which it had to read (with a tool, or with a command that names the
@@ -8,6 +8,8 @@
 -- about: It counts the tokens of the results at the price of the first response after them, which reads them uncached, and
 -- about: of each later response, which mostly has them cached, and is estimated from the responses' own cost. Nothing
 -- about: records how much of a result the model needed, so this is close to the most that a shorter result can save.
+-- todo: Ask for less: a range of lines, a filter, the tail of a log. Or let a subagent read it.
+-- habit: large tool results carried along in the context
 -- param: min_bytes int = 25000 -- Smallest size of a large result. Bytes.
 -- param: min_carried int = 100000 -- Fewest tokens of large results that all responses together carried. Tokens.
 -- param: used_share float = 0.06 -- Part of a large result that is used. Share of its bytes.
@@ -17,7 +19,7 @@
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -29,7 +31,7 @@ with chosen as (
   where s.tool_calls >= 1
     and s.responses >= 2
     and s.total_tokens >= $min_carried
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
@@ -193,9 +195,10 @@ select
   case when f.occurrences = 1 then 'A tool result of ' else cast(f.occurrences as text) || ' tool results of ' end
     || regexp_replace(reverse(regexp_replace(reverse(cast(cast(floor(f.bytes / 1000.0) as bigint) as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' kB stayed in the context of ' || regexp_replace(reverse(regexp_replace(reverse(cast(f.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' response' || case when f.responses = 1 then '' else 's' end || ', which paid for up to '
+    || ' response' || case when f.responses = 1 then '' else 's' end || case when f.responses = 1 then '. It' else '. They' end
+    || ' paid for up to '
     || regexp_replace(reverse(regexp_replace(reverse(cast(f.wasted_tokens as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-    || ' tokens that they did not use. Ask for less (a range of lines, a filter, the tail of a log), or let a '
+    || ' tokens that were not used. Ask for less (a range of lines, a filter, the tail of a log), or let a '
     || 'subagent read it and report what matters.' as explanation,
   'estimated' as basis,
   f.machine,

@@ -6,6 +6,8 @@
 -- about: a good model, and turns of more than `max_responses` responses. The detector cannot know how hard a text was. It
 -- about: guesses, so it runs only when you name it.
 -- about: The waste is the cost of these responses above the price of the cheaper model, estimated from the tokens.
+-- todo: Use a cheaper model for texts and for git work.
+-- habit: an expensive model for prose and routine
 -- default: off
 -- param: min_price float = 4.5 -- Lowest price of an uncached input token of an expensive model. USD per million tokens.
 -- param: other_price float = 3 -- Price of an uncached input token of the cheaper model. USD per million tokens.
@@ -16,7 +18,7 @@
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -27,7 +29,7 @@ with chosen as (
   from sessions s
   where s.cost_usd >= $min_wasted_usd
     and s.kind = 'session'
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

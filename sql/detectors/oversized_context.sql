@@ -1,5 +1,5 @@
 -- name: oversized_context
--- title: Small tasks with a large, unrelated context
+-- title: Small tasks in a large, unrelated context
 -- about: Turns that began with a context of `min_context` or more, did little, and had nothing to do with what came
 -- about: before. The prompt of such a turn has `min_words` words, and no word that refers back (such as it,
 -- about: this, same, also). The turn reads files, and works on no file in an area of the project that an earlier turn of
@@ -9,6 +9,8 @@
 -- about: the files, and routine git work (see routine_at_full_context).
 -- about: The waste is the cost of the context above `fresh_tokens` in each response, estimated from the response's own
 -- about: cost.
+-- todo: Start a new session for a new task.
+-- habit: small tasks in a large, unrelated context
 -- param: min_context int = 150000 -- Shortest first request of a turn. Tokens.
 -- param: max_responses int = 15 -- Most responses of a small turn. Count.
 -- param: max_growth int = 20000 -- Most tokens that a small turn adds to the context. Tokens.
@@ -21,7 +23,7 @@
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -34,7 +36,7 @@ with chosen as (
   where s.total_tokens >= $min_context
     and s.kind = 'session'
     and s.turns >= 2
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

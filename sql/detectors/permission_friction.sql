@@ -7,8 +7,10 @@
 -- about: that were sent back and questions that were not answered do not count: they are a normal part of planning.
 -- about: Refusals cost the person's time, so tokens and cost are null. Severity is medium from 5 refusals on, high from
 -- about: 10.
+-- todo: Allow what you always allow; deny the rest in the settings.
+-- habit: permissions refused again and again
 -- param: min_refusals int = 3 -- Fewest refusals in a session. Count.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -16,7 +18,7 @@ with chosen as (
   select s.machine, s.agent, s.session_id, s.project, s.started_at, s.tool_calls
   from sessions s
   where s.tool_calls >= $min_refusals
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

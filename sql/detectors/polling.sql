@@ -6,8 +6,10 @@
 -- about: something are left out.
 -- about: The waste is the cost of all responses of a run except the last, which brought the answer.
 -- about: Severity depends on the waste or the count: medium from 20 responses on.
+-- todo: Let one command wait until the work has ended, or run it in the background.
+-- habit: paying a response for each look at progress
 -- param: min_run int = 4 -- Fewest responses in a row that only wait or look. Count.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -17,7 +19,7 @@ with chosen as (
     dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.tool_calls >= $min_run
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

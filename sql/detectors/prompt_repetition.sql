@@ -1,5 +1,5 @@
 -- name: prompt_repetition
--- title: The same thing asked again
+-- title: The same prompt again
 -- about: Prompts of the person that say nearly the same as one shortly before, although the agent had answered that one:
 -- about: the answer did not help. Sketches of the prompts estimate how similar they are. Left out are short prompts
 -- about: (`continue`, `commit it`), prompts that differ in a number (step 1, step 2), texts that a person does not type
@@ -8,11 +8,13 @@
 -- about: expensive_dead_ends), and prompts of subagents.
 -- about: The waste is the cost of the turns of all these prompts except the last. Severity is medium from 3 prompts on,
 -- about: high from 6, whatever they cost.
+-- todo: Say what was wrong with the answer, or rewind and ask differently.
+-- habit: asking the same thing again
 -- param: min_prompts int = 2 -- Fewest prompts that say nearly the same. Count.
 -- param: min_alike float = 0.9 -- Lowest similarity of two prompts; 0.8 or more. Share of words and pairs of words.
 -- param: min_words int = 8 -- Shortest prompt that counts. Words.
 -- param: max_apart int = 3 -- Greatest distance of two prompts; 1 is the next one. Prompts.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -21,7 +23,7 @@ with chosen as (
   from sessions s
   where s.prompts >= $min_prompts
     and not s.is_subagent
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

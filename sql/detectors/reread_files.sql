@@ -8,10 +8,12 @@
 -- about: the conversation left. There is one finding for each context of a session, from compaction to compaction.
 -- about: The waste is the cost of the responses that asked again, each by the share of its calls that did. It is
 -- about: `measured` if all calls did.
+-- todo: Name the lines that matter, or keep a summary in the instructions.
+-- habit: unchanged files read again
 -- param: min_rereads int = 2 -- Fewest needless reads in one context. Count.
 -- param: max_minutes int = 30 -- Longest time since the previous read; a later one is a check. Minutes.
 -- param: min_bytes int = 200 -- Smallest result that counts. Bytes.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -22,7 +24,7 @@ with chosen as (
     dense_rank() over (order by s.machine, s.agent, s.session_id) as session_no
   from sessions s
   where s.tool_calls > $min_rereads
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
@@ -231,7 +233,7 @@ select
   most_read || ' (' || cast(most as text) || ' of ' || cast(occurrences as text) || ')' as evidence,
   regexp_replace(reverse(regexp_replace(reverse(cast(occurrences as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
     || ' reads of ' || cast(files as text) || ' file' || case when files = 1 then '' else 's' end
-    || ' brought nothing new: the same text had been read no more than ' || cast($max_minutes as text)
+    || ' brought nothing new. The same text had been read no more than ' || cast($max_minutes as text)
     || ' minutes before and was still in the context. Tell the agent not to read again what it has not edited, and to'
     || ' read a file once with all lines that it needs.' as explanation,
   case when is_measured then 'measured' else 'estimated' end as basis,

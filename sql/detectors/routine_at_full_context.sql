@@ -1,10 +1,12 @@
 -- name: routine_at_full_context
--- title: Commits and pushes with the whole conversation as context
+-- title: Commits and pushes with the whole conversation
 -- about: Turns whose short prompt asks only for routine git work (commit, push, merge, rebase, tag, open a pull request),
 -- about: that used git and edited no file, and that began with a context of `min_context` or more. The turns of one
 -- about: session are one finding.
 -- about: The waste is the cost of the context above `fresh_tokens` in each response, estimated from the response's own
 -- about: cost.
+-- todo: Commit and push yourself, or in a new session with a cheaper model.
+-- habit: commits and pushes with the whole conversation
 -- param: min_context int = 100000 -- Shortest first request of a turn. Tokens.
 -- param: max_words int = 15 -- Longest prompt. Words.
 -- param: max_responses int = 15 -- Most responses of a turn; with more, it was no routine. Count.
@@ -14,7 +16,7 @@
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
 -- param: output_price float = 5 -- Price of an output token. Multiple of the uncached price.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -25,7 +27,7 @@ with chosen as (
   from sessions s
   where s.total_tokens >= $min_context
     and s.kind = 'session'
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

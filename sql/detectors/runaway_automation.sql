@@ -7,10 +7,12 @@
 -- about: Whether the work was worth its cost is not in the files, so tokens and cost are null. Severity is medium from 4 times
 -- about: the thresholds on, high from 10 times.
 -- note: A job that is meant to run for hours without a person is found too.
+-- todo: Give jobs a limit of time or cost, and look at what they brought.
+-- habit: jobs that worked for long unattended
 -- param: min_hours float = 4 -- Active time of the day's jobs, added up, without their subagents. Hours.
 -- param: min_usd float = 10 -- Cost of the day's jobs. USD.
 -- param: automation text = '|exec|sdk-cli|' -- Entry points of jobs.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -22,7 +24,7 @@ with jobs as (
   where not r.is_subagent
     and strpos($automation, '|' || r.entrypoint || '|') > 0
     and r.started_at is not null
-    and ($since is null or r.started_at >= $since)
+    and ($since is null or r.ended_at >= $since)
     and ($until is null or r.started_at < $until)
     and ($project is null or r.project = $project)
     and ($agent is null or r.agent = $agent)

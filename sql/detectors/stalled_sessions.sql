@@ -8,8 +8,10 @@
 -- about: `idle_minutes` older than the machine's last record in the lake.
 -- about: The waste is the cost of the responses of the last turn if it changed no file. It is null if the turn changed a
 -- about: file, or if nothing was billed.
+-- todo: Look at the last turn. Restart with a smaller task, or check permissions and limits.
+-- habit: sessions that ended without an answer
 -- param: idle_minutes int = 60 -- A session without records for so long has ended. Minutes.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -31,7 +33,7 @@ chosen as (
     and s.prompts > 0
     and f.session_id is null
     and extract(epoch from l.moment) - extract(epoch from s.ended_at) >= $idle_minutes * 60
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

@@ -13,10 +13,12 @@
 -- about: something new.
 -- about: Severity depends on the waste or the count: medium from 5 tries on, high from 10. For waits, it depends on the
 -- about: waste only.
+-- todo: Interrupt, and tell the agent what is different.
+-- habit: the same call again and again
 -- param: min_run int = 3 -- Fewest tries in a row. Count.
 -- param: min_converged int = 4 -- Fewest tries if the last one brought something new. Count.
 -- param: min_waits int = 10 -- Fewest tries if they only wait for a process. Count.
--- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
@@ -26,7 +28,7 @@ with chosen as (
     dense_rank() over (order by s.machine, s.agent, s.session_id) as number
   from sessions s
   where s.tool_calls >= $min_run
-    and ($since is null or s.started_at >= $since)
+    and ($since is null or s.ended_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)

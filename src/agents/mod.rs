@@ -297,18 +297,28 @@ pub struct Places {
     environment: Option<fn(&str) -> Option<String>>,
     /// Folders below which project-local files are looked for.
     pub project_roots: Vec<PathBuf>,
+    /// True if nothing names these folders: they are searched less deeply.
+    pub has_usual_roots: bool,
 }
+
+/// Folders of a home in which people keep their projects.
+pub const USUAL_ROOTS: [&str; 5] = ["code", "dev", "projects", "src", "work"];
+/// Depth to which they are searched.
+pub const USUAL_DEPTH: usize = 4;
 
 impl Places {
     /// Looks below the given folder only, whatever the environment says.
     pub fn below(home: PathBuf) -> Self {
-        Self { project_roots: vec![home.clone()], home, environment: None }
+        Self { project_roots: vec![home.clone()], has_usual_roots: false, home, environment: None }
     }
 
-    /// Looks where the user's own environment points.
+    /// Looks where the user's own environment points. If no project roots are named, they are the usual ones.
     pub fn of_user(home: PathBuf, project_roots: Vec<PathBuf>) -> Self {
+        let has_usual_roots = project_roots.is_empty();
+        let project_roots = if has_usual_roots { usual_roots(&home) } else { project_roots };
         Self {
             home,
+            has_usual_roots,
             environment: Some(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
             project_roots,
         }
@@ -329,6 +339,14 @@ impl Places {
     pub fn environment(&self, name: &str) -> Option<String> {
         self.environment.and_then(|read| read(name))
     }
+}
+
+/// Returns the usual folders that exist. A link out of the home is not followed.
+fn usual_roots(home: &Path) -> Vec<PathBuf> {
+    let Ok(real_home) = home.canonicalize() else { return Vec::new() };
+    let roots = USUAL_ROOTS.into_iter().map(|name| home.join(name));
+    let is_in_home = |root: &PathBuf| root.canonicalize().is_ok_and(|real| real.starts_with(&real_home));
+    roots.filter(|root| root.is_dir() && is_in_home(root)).collect()
 }
 
 /// Collects the sources that agents find.

@@ -135,6 +135,9 @@ pub enum Command {
     /// Show what was wasted, the most expensive first
     #[command(after_long_help = help::DETECT)]
     Detect(Detect),
+    /// Read a session as a conversation
+    #[command(after_long_help = help::SHOW)]
+    Show(Show),
     /// Show tables and columns
     #[command(after_long_help = help::SCHEMA)]
     Schema(Schema),
@@ -260,10 +263,10 @@ pub struct Detect {
     /// Set a parameter of all detectors that have it, or of one with DETECTOR.NAME=VALUE; may be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     pub params: Vec<String>,
-    /// Only sessions that started at this time or later: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
+    /// Only findings whose first evidence is of this time or later: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
-    /// Only sessions that started before this time; includes the named day: `--until 2026-01-31` ends with that day
+    /// Only findings whose first evidence is before this time; includes the named day: `--until 2026-01-31` ends with that day
     #[arg(long, value_name = "WHEN")]
     pub until: Option<String>,
     /// Only this project
@@ -281,9 +284,9 @@ pub struct Detect {
     /// Only findings that wasted this many US dollars or more
     #[arg(long, value_name = "USD")]
     pub min_cost: Option<f64>,
-    /// Print only the first N findings
-    #[arg(short = 'n', long, value_name = "N")]
-    pub limit: Option<usize>,
+    /// Show the N most expensive findings, or `off` for all [default: 10 on a terminal, else off]
+    #[arg(short = 'n', long, value_name = "N|off")]
+    pub limit: Option<Limit>,
     /// Exit with 4 if there is a finding of this severity or a higher one
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub fail_on: Option<Severity>,
@@ -316,6 +319,28 @@ impl ValueEnum for Severity {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.as_str()).help(self.meaning()))
     }
+}
+
+/// `llrem show`
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The session: its id, or the beginning of it; a subagent as SESSION/ID
+    pub session: String,
+    /// Begin at this position, as findings and `llrem search` name it
+    #[arg(long, value_name = "SEQ")]
+    pub at: Option<i64>,
+    /// Show the model's thinking
+    #[arg(long)]
+    pub thinking: bool,
+    /// Show the whole output of tool calls
+    #[arg(long)]
+    pub outputs: bool,
+    /// Show everything, also what the agent added for the model or reported about itself
+    #[arg(long)]
+    pub all: bool,
+    /// Write one self-contained HTML page into FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
 }
 
 /// `llrem schema`

@@ -157,6 +157,22 @@ waste is measured (the cost of responses) or estimated. Detectors that `llrem qu
 (`overqualified_model`) run only when you name them. To add your own detectors, put SQL files into a folder \
 `detectors` in one of the `query_folders` of the configuration.";
 
+/// `llrem show --help`
+pub(super) const SHOW: &str = "\
+Examples:
+  llrem show 53ea1606                       read a session, in a pager
+  llrem show 53ea1606 --at 153              begin at a finding
+  llrem show 53ea1606 --thinking --outputs  with everything that is folded
+  llrem show 11110000/ag000003              read a subagent
+  llrem show 53ea1606 --html session.html   write a page
+  llrem show 53ea1606 -f markdown           write Markdown
+  llrem show 53ea1606 -f json               messages and tool calls as rows
+
+A session is named by its id or the beginning of it, with or without the agent's prefix.
+Numbers at the left are positions (`seq`): --at takes them, and `/153` finds one in the pager.
+The pager is LLREM_PAGER, PAGER or `less -FRX`; `cat` is none.
+A page has no script and loads nothing. It holds texts from the transcript.";
+
 /// `llrem schema --help`
 pub(super) const SCHEMA: &str = "\
 Examples:

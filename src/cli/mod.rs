@@ -8,6 +8,7 @@ mod detect;
 mod etl;
 mod freshness;
 mod help;
+mod holdings;
 mod man;
 pub mod output;
 mod query;
@@ -17,9 +18,9 @@ mod schema;
 mod session;
 pub mod settings;
 mod shell;
+mod show;
 mod sources;
 mod sql;
-mod summary;
 mod upload;
 mod verify;
 pub mod when;
@@ -92,6 +93,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Sql(typed) => sql::run(&settings, &typed),
         Command::Query(typed) => query::run(&settings, &typed),
         Command::Detect(typed) => detect::run(&settings, &typed),
+        Command::Show(typed) => show::run(&settings, &typed),
         Command::Schema(typed) => schema::run(&settings, &typed),
         Command::Sources(typed) => sources::run(&settings, &typed),
         Command::Agents(typed) => agents::run(&settings, typed),

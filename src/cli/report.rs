@@ -12,6 +12,7 @@ use super::detect;
 use super::output::{self, OutputSettings};
 use super::query::{bind, check_project, typed_parameters};
 use super::runner::Runner;
+use super::session;
 use super::settings::{Settings, check_agent};
 use super::when::Bound;
 use crate::lake::AnyLake;
@@ -82,8 +83,12 @@ fn page(settings: &Settings, typed: &Report) -> Result<String> {
         results.insert(key, runner.rows(&bind(settings, canned, &given)?)?);
     }
     let findings = runner.rows(&detect::all())?;
+    let period = detect::period(settings, &given)?;
+    let findings = detect::within(&period, &findings)?;
     check_project(&mut runner, typed.project.as_deref())?;
-    let tally = detect::Tally::of(&findings).line();
+    let spent = detect::Spent::read(settings, &mut runner, &given, None)?;
+    let found: Vec<_> = detect::rows(&findings).collect();
+    let tally = detect::Summary::of(&found, &session::ids(&mut runner)?, &period, spent).sentence();
     let page = Page {
         made_at: settings.clock.now.with_timezone(&settings.clock.zone),
         filters: shown(settings, &given)?,

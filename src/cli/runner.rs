@@ -32,11 +32,21 @@ impl<'a> Runner<'a> {
 
     /// Like `new`, with these detectors for the table `findings`.
     pub(super) fn with(settings: &'a Settings, lake: &'a AnyLake, detectors: Detectors<'a>) -> Result<Self> {
+        let runner = Self::silent(settings, lake, detectors)?;
+        freshness::warn(settings, lake);
+        Ok(runner)
+    }
+
+    /// Like `start`, without a word about the lake's age.
+    pub(super) fn quiet(settings: &'a Settings, lake: &'a AnyLake) -> Result<Self> {
+        Self::silent(settings, lake, Detectors::All(settings.query_folders()))
+    }
+
+    fn silent(settings: &'a Settings, lake: &'a AnyLake, detectors: Detectors<'a>) -> Result<Self> {
         let scheduler = settings.scheduler.as_ref();
         let scope = Scope { lake, zone: settings.clock.zone, prices: settings.prices(), detectors, scheduler };
         let (engine, threads) = (Engine::open(scope)?, Threads::start()?);
         threads.wait(engine.look())?;
-        freshness::warn(settings, lake);
         Ok(Self { scope, printer: settings.printer, engine, threads })
     }
 

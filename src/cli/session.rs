@@ -1,6 +1,7 @@
 //! Finds the session that an argument names.
 
 use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
 
 use super::runner::Runner;
 use crate::Result;
@@ -41,4 +42,10 @@ pub(super) fn text<'r>(rows: &'r RecordBatch, column: &str, row: usize) -> Optio
     }
     let texts = texts.as_string_view_opt()?;
     (!texts.is_null(row)).then(|| texts.value(row))
+}
+
+/// Returns a whole number of a query's result, if the column has one there.
+pub(super) fn integer(rows: &RecordBatch, column: &str, row: usize) -> Option<i64> {
+    let numbers = rows.column_by_name(column)?.as_primitive_opt::<Int64Type>()?;
+    numbers.is_valid(row).then(|| numbers.value(row))
 }

@@ -210,6 +210,12 @@ impl Period {
         starts_before_end && self.since.is_none_or(|since| edge(Bound::End).is_some_and(|end| end > since))
     }
 
+    /// True if a time is in the period. An unknown time is in the period without beginning and end.
+    pub fn contains(&self, moment: Option<i64>) -> bool {
+        let is_since = self.since.is_none_or(|since| moment.is_some_and(|moment| moment >= since));
+        is_since && self.until.is_none_or(|until| moment.is_some_and(|moment| moment < until))
+    }
+
     /// Returns the beginning as text for SQL.
     pub fn since_text(&self) -> Option<String> {
         self.since.map(utc_text)

@@ -138,6 +138,7 @@ impl Summary {
         for more in pass.agents {
             let Some(agent) = self.agents.iter_mut().find(|agent| agent.agent == more.agent) else { continue };
             agent.bad = more.bad;
+            agent.newly_bad += more.newly_bad;
             agent.sessions += more.sessions;
             agent.messages += more.messages;
             agent.tool_calls += more.tool_calls;
@@ -175,8 +176,10 @@ pub struct AgentSummary {
     pub changed: u64,
     /// Unchanged sources.
     pub unchanged: u64,
-    /// Sources that were unreadable or had bad lines, among those read in this run.
+    /// Sources that are unreadable or have bad lines, including those that this run did not read.
     pub bad: u64,
+    /// Of these, sources that were not bad at the end of the run before.
+    pub newly_bad: u64,
     /// Sources that have vanished since an earlier run. Their rows stay.
     pub gone: u64,
     /// Rows of the sessions written in this run.

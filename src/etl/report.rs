@@ -1,6 +1,6 @@
 //! The summary of a run and its entries in the record of runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use arrow::array::RecordBatch;
 
@@ -9,9 +9,9 @@ use super::plan::Plan;
 use super::read::{Planned, Read};
 use super::{AgentSummary, Options, Run, Summary};
 use crate::agents::AGENTS;
-use crate::lake::RunRecord;
 use crate::lake::layout::is_name_of;
 use crate::lake::manifest::{Manifest, SourceEntry};
+use crate::lake::{RunRecord, last_run};
 use crate::source::TORN_END;
 use crate::tables::{SessionColumns, SourceState};
 
@@ -89,8 +89,18 @@ impl Written {
     }
 }
 
+/// The sources that were bad before a pass.
+pub(super) type KnownBad = HashSet<String>;
+
+/// Returns the sources that the run before has reported as bad.
+pub(super) fn known_bad(run: Run<'_>, manifest: &Manifest) -> KnownBad {
+    let Some(before) = last_run(run.layout) else { return KnownBad::new() };
+    let reported = |entry: &SourceEntry| entry.state.is_bad() && !is_being_written(entry, before);
+    manifest.sources.iter().filter(|(_, entry)| reported(entry)).map(|(name, _)| name.clone()).collect()
+}
+
 /// Counts the sources. Rows are added after they are written.
-pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: &[Read], manifest: &Manifest) -> Summary {
+pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: &[Read], manifest: &Manifest, known: &KnownBad) -> Summary {
     let refused = reads.iter().filter(|read| run.pass.refuses(&read.planned.name));
     let mut summary = Summary {
         kept_machine: kept_machine(run.options, manifest),
@@ -119,13 +129,14 @@ pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: &[Read], manifest: &Mani
             let entry = |planned: &Planned| manifest.sources.get(&*planned.name);
             let is_bad = |entry: &SourceEntry| entry.state.is_bad() && !is_being_written(entry, now);
             let of_agent = plan.found.iter().filter(|planned| planned.agent_id() == agent);
-            let bad = of_agent.filter(|planned| entry(planned).is_some_and(is_bad)).count() as u64;
+            let bad: Vec<_> = of_agent.filter(|planned| entry(planned).is_some_and(is_bad)).collect();
             summary.agents.push(AgentSummary {
                 agent,
                 new,
                 changed,
                 unchanged: all - new - changed,
-                bad,
+                bad: bad.len() as u64,
+                newly_bad: bad.iter().filter(|planned| !known.contains(&*planned.name)).count() as u64,
                 gone,
                 ..AgentSummary::default()
             });

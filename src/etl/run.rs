@@ -132,7 +132,7 @@ fn run_pass(run: Run<'_>, mut manifest: Manifest, record: &mut RunRecord) -> Res
         read_and_commit(run, manifest, &mut plan, &damaged, own_prices, record)?
     } else {
         fold(run.layout, &mut manifest, run.now, &FoldLimits::LATER)?;
-        report::summary(run, &plan, &[], &manifest)
+        report::summary(run, &plan, &[], &manifest, &report::known_bad(run, &manifest))
     };
     let damaged_files = damaged.paths.len() as u64;
     Ok((Summary { missing, damaged_files, seconds: clock.elapsed().as_secs_f64(), ..summary }, plan.apart))
@@ -155,6 +155,7 @@ fn read_and_commit(
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
     let staged = write_sessions(&mut shared, outcomes).map_err(with_need(&shared, bytes_read))?;
     let Shared { syncer, .. } = shared;
+    let known_bad = report::known_bad(run, &manifest);
     let mut finished = finish(run, plan, manifest, staged, &syncer)?;
     finished.steps.extend(damaged.removals(&finished.steps));
     check_interrupt()?;
@@ -162,7 +163,7 @@ fn read_and_commit(
     commit::commit(run.layout, syncer, finished.steps, &finished.manifest)?;
     report::count_problems(record, &finished.reads);
     tidy(run.layout, &mut finished.manifest, run.now, limits).map_err(Error::after_commit(run.layout.root()))?;
-    let mut summary = report::summary(run, plan, &finished.reads, &finished.manifest);
+    let mut summary = report::summary(run, plan, &finished.reads, &finished.manifest, &known_bad);
     finished.written.add_to(&mut summary);
     summary.bytes_read = bytes_read;
     Ok(summary)

@@ -81,7 +81,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) const PROBLEMS: usize = 3;
+    pub(crate) const PROBLEMS: usize = 10;
     const UNKNOWN: usize = 64;
 }
 

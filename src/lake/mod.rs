@@ -33,7 +33,7 @@ pub use any::AnyLake;
 pub use part::PartWriter;
 pub use remote::RemoteLake;
 pub use state::RunRecord;
-pub(crate) use state::append_run;
+pub(crate) use state::{append_run, last_run};
 pub use syncer::Syncer;
 pub(crate) use verify::is_whole;
 

@@ -13,7 +13,7 @@ use super::layout::{Layout, STATE};
 use super::manifest::{Manifest, SourceEntry};
 use crate::error::Result;
 use crate::extract::Report;
-use crate::tables::{PerTable, RunRow, Runs, SourceRow, SourceState, Sources};
+use crate::tables::{PerTable, RunColumns, RunRow, Runs, SourceRow, SourceState, Sources};
 
 pub(super) fn sources(manifest: &Manifest) -> Result<RecordBatch> {
     let mut rows = Sources::default();
@@ -132,6 +132,13 @@ const CHECK: &str = ",\"check\":\"";
 /// Appends a run to the record. It is one line, so that a crash can cut off at most the last one.
 pub(crate) fn append_run(layout: &Layout, run: &RunRecord) -> Result<()> {
     fs::append_line(&layout.runs(), line_of(run).as_bytes())
+}
+
+/// Returns when the last recorded run ended. Microseconds since 1970.
+pub(crate) fn last_run(layout: &Layout) -> Option<i64> {
+    let runs = runs(layout).ok()?;
+    let columns = RunColumns::of(&runs);
+    (0..runs.num_rows()).map(|row| columns.ended_at(row)).max()
 }
 
 fn line_of(run: &RunRecord) -> String {

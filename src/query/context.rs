@@ -12,10 +12,10 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use chrono_tz::Tz;
 use datafusion::common::ParamValues;
-use datafusion::datasource::MemTable;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::error::DataFusionError;
 use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -24,7 +24,7 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::execute_stream;
-use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext, col, lit};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::TryStreamExt;
 use parquet::file::metadata::PageIndexPolicy;
@@ -38,13 +38,14 @@ use super::footers::{self, Footers};
 use super::lake_format::LakeFormat;
 use super::pinned::PinnedFiles;
 use super::seen::{Seen, Stop};
+use super::short_id::KnownSession;
 use super::skipping::with_worthwhile_filters;
 use super::{Failure, Scope, Statement, bounded, reason, refusal, shared};
 use crate::lake::AnyLake;
 use crate::pricing::{PriceTable, Pricer};
 use crate::remote::Remote;
 use crate::source::read_text;
-use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, RUNS, SOURCES, STATE_TABLES, TableDef};
+use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, RUNS, SESSIONS, SOURCES, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
 /// Name of the table with the detectors' rows, while `findings` is computed.
@@ -236,6 +237,10 @@ impl<'a> Context<'a> {
     async fn fill_findings(&self) -> Result<(), Failure> {
         let schema = in_zone(&FINDINGS.schema(), self.scope.zone);
         let given = findings::found_schema(&schema);
+        let whole = match self.scope.detectors.session() {
+            Some(session) => self.restrict(session).await?,
+            None => Vec::new(),
+        };
         let mut found = Vec::new();
         for detector in self.scope.detectors.all()?.iter() {
             for batch in self.found_by(detector).await? {
@@ -246,8 +251,33 @@ impl<'a> Context<'a> {
         self.session.register_table(FOUND, Arc::new(MemTable::try_new(given, vec![found])?))?;
         let counted = self.session.sql(findings::SQL).await?.collect().await?;
         self.session.deregister_table(FOUND)?;
+        for (name, table) in whole {
+            self.session.deregister_table(name)?;
+            self.session.register_table(name, table)?;
+        }
         self.session.deregister_table(FINDINGS.name)?;
         self.register_rows(&FINDINGS, &counted)
+    }
+
+    /// Leaves only a session's rows in the tables, and all sessions of its project, with which some detectors compare it.
+    /// Returns the whole tables.
+    async fn restrict(&self, only: &KnownSession) -> Result<Vec<(&'static str, Arc<dyn TableProvider>)>, Failure> {
+        let same = |column: &str, value: &str| col(column).eq(lit(value));
+        let place = same("machine", &only.machine).and(same("agent", &only.agent)).and(same("month", &only.month));
+        let own = place.and(same("session_id", &only.session_id));
+        let mut whole = Vec::new();
+        for table in LAKE_TABLES {
+            let filter = match &only.project {
+                Some(project) if table.name == SESSIONS.name => {
+                    same("machine", &only.machine).and(same("project", project)).or(own.clone())
+                }
+                _ => own.clone(),
+            };
+            let rows = self.session.table(table.name).await?.filter(filter)?.into_view();
+            whole.extend(self.session.deregister_table(table.name)?.map(|whole| (table.name, whole)));
+            self.session.register_table(table.name, rows)?;
+        }
+        Ok(whole)
     }
 
     async fn found_by(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {

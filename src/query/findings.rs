@@ -10,14 +10,15 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use super::Statement;
 use super::canned::Library;
+use super::short_id::KnownSession;
 use crate::tables::{ColumnDef, FINDINGS};
 use crate::{Error, Result};
 
 /// The query that merges the rows of detectors, which are in a table `found`.
 pub const SQL: &str = include_str!("../../sql/findings.sql");
 
-/// The column of `findings` that detectors do not have.
-const ALONE: &str = "alone_cost_usd";
+/// The columns of `findings` that detectors do not have.
+const COMPUTED: [&str; 2] = ["first_at", "alone_cost_usd"];
 
 /// The column that a detector may leave out.
 const RESPONSES: &str = "responses";
@@ -38,13 +39,22 @@ pub enum Detectors<'a> {
     All(&'a [PathBuf]),
     /// Only these.
     These(&'a [Detector]),
+    /// Only these, over the rows of one session.
+    OfSession(&'a [Detector], &'a KnownSession),
 }
 
 impl Detectors<'_> {
     pub(super) fn all(&self) -> Result<Cow<'_, [Detector]>> {
         match self {
             Self::All(folders) => with_defaults(&Library::load(folders)?).map(Cow::Owned),
-            Self::These(detectors) => Ok(Cow::Borrowed(detectors)),
+            Self::These(detectors) | Self::OfSession(detectors, _) => Ok(Cow::Borrowed(detectors)),
+        }
+    }
+
+    pub(super) fn session(&self) -> Option<&KnownSession> {
+        match self {
+            Self::OfSession(_, session) => Some(session),
+            _ => None,
         }
     }
 }
@@ -61,7 +71,7 @@ fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
 
 /// Returns the columns of detectors, with the types of `findings`.
 pub(super) fn found_schema(findings: &Schema) -> SchemaRef {
-    let given = findings.fields().iter().filter(|field| field.name() != ALONE);
+    let given = findings.fields().iter().filter(|field| !COMPUTED.contains(&field.name().as_str()));
     Arc::new(Schema::new(given.map(|field| Field::clone(field).with_nullable(true)).collect::<Vec<_>>()))
 }
 
@@ -83,5 +93,5 @@ pub(super) fn found(detector: &str, batch: &RecordBatch, schema: &SchemaRef) -> 
 
 /// Returns the columns of a detector, in order.
 pub fn columns() -> impl Iterator<Item = &'static ColumnDef> {
-    FINDINGS.columns.iter().filter(|column| column.name != ALONE)
+    FINDINGS.columns.iter().filter(|column| !COMPUTED.contains(&column.name))
 }

@@ -64,6 +64,26 @@ pub fn questions() -> Vec<Question> {
     [alone(sections::TOTALS)].into_iter().chain(sections).collect()
 }
 
+/// Returns the head of a page, which allows nothing but its own style.
+pub(crate) fn head(title: &str, generator: &str, style: &str) -> Markup {
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        BASE64_STANDARD.encode(Sha256::digest(style.as_bytes()))
+    );
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="referrer" content="no-referrer";
+            meta name="generator" content=(generator);
+            title { (title) }
+            style { (PreEscaped(style)) }
+        }
+    }
+}
+
 impl Page<'_> {
     /// Renders the page.
     ///
@@ -71,24 +91,11 @@ impl Page<'_> {
     /// Fails with [`crate::Error::Query`] if a plot cannot be drawn, and with [`crate::Error::Arrow`] if a column has
     /// an unexpected type.
     pub fn html(&self) -> Result<String> {
-        let policy = format!(
-            "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-            BASE64_STANDARD.encode(Sha256::digest(STYLE.as_bytes()))
-        );
         let body = if self.is_empty()? { self.nothing() } else { self.sections()? };
         let page = html! {
             (DOCTYPE)
             html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta http-equiv="Content-Security-Policy" content=(policy);
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    meta name="referrer" content="no-referrer";
-                    meta name="generator" content=(GENERATOR);
-                    title { "What coding agents cost" }
-                    style { (PreEscaped(STYLE)) }
-                }
+                (head("What coding agents cost", GENERATOR, STYLE))
                 body {
                     header {
                         h1 { "What coding agents cost" }

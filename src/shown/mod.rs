@@ -152,6 +152,16 @@ pub fn one_line(text: &str) -> String {
     visible(&joined(text)).into_owned()
 }
 
+/// Returns a path with `~` for the user's home.
+pub fn in_home(path: &str) -> Cow<'_, str> {
+    let home = etcetera::home_dir().ok();
+    let rest = home.as_ref().and_then(|home| path.strip_prefix(home.to_str()?.trim_end_matches(['/', '\\'])));
+    match rest {
+        Some(rest) if rest.is_empty() || rest.starts_with(['/', '\\']) => Cow::Owned(format!("~{rest}")),
+        _ => Cow::Borrowed(path),
+    }
+}
+
 /// Joins the words of a text with single spaces.
 pub fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -130,6 +130,9 @@ state_table! {
         first_seq: Opt<I64>,
         /// Last position in the session.
         last_seq: Opt<I64>,
+        /// Time of the first evidence: of the message or tool call at `first_seq`, or else the start of the session. The
+        /// `--since` and `--until` of `llrem detect` and `llrem report` select findings by it.
+        first_at: Opt<Ts>,
         /// Summary of the evidence, such as files, tools, commands or counts.
         evidence: Str,
         /// Description of the problem, with advice.

@@ -73,10 +73,10 @@ fn links_to_folders_are_followed_and_each_file_is_read_once() {
     symlink(path(".claude/projects"), subagents.join("up")).unwrap();
     symlink(path("elsewhere"), subagents.join("aside")).unwrap();
     symlink(&subagents, path("elsewhere/back")).unwrap();
-    let etl = home.run(&["etl", "--home", "."]);
+    let etl = home.run(&["etl", "-v", "--home", "."]);
     assert!(etl.contains("\nclaude-code: 3 new, 0 changed, 0 unchanged, 1 bad; wrote 2 sessions"), "{etl}");
     assert_eq!(sources(&home), ["-api/here.jsonl ok 1", "-web/gone.jsonl unreadable 0", "-web/there.jsonl ok 1"]);
-    let again = home.run(&["etl", "--home", "."]);
+    let again = home.run(&["etl", "-v", "--home", "."]);
     assert!(again.contains("\nclaude-code: 0 new, 0 changed, 3 unchanged, 1 bad\n"), "{again}");
     std::fs::remove_dir_all(path(".local/share/llrem/lake")).unwrap();
     home.run(&["etl", "--source", ".claude/projects"]);
@@ -97,10 +97,10 @@ fn files_whose_names_are_no_unicode_are_read_and_named() {
         std::fs::write(project.join(OsStr::from_bytes(name)), transcript(&session)).unwrap();
     }
     for arguments in [["--home", "."], ["--source", ".claude/projects"]] {
-        let etl = home.run(&[["etl"].as_slice(), &arguments].concat());
+        let etl = home.run(&[["etl", "-v"].as_slice(), &arguments].concat());
         assert!(etl.contains("\nclaude-code: 2 new, 0 changed, 0 unchanged; wrote 2 sessions"), "{etl}");
         assert_eq!(sources(&home), ["-caf\\xE9/a\\xE8.jsonl ok 1", "-caf\\xE9/a\\xE9.jsonl ok 1"]);
-        let again = home.run(&["etl", "--home", "."]);
+        let again = home.run(&["etl", "-v", "--home", "."]);
         assert!(again.contains("\nclaude-code: 0 new, 0 changed, 2 unchanged\n"), "{again}");
         assert!(home.run(&["verify"]).starts_with("exit 0\n"));
         std::fs::remove_dir_all(home.path().join(".local/share/llrem/lake")).unwrap();
@@ -113,7 +113,7 @@ fn files_whose_names_are_no_unicode_are_read_and_named() {
     std::fs::remove_dir_all(home.path().join(".pi")).unwrap();
     home.run(&["etl", "--home", "."]);
     std::fs::remove_file(project.join(OsStr::from_bytes(b"a\xe9.jsonl"))).unwrap();
-    let gone = home.run(&["etl", "--home", "."]);
+    let gone = home.run(&["etl", "-v", "--home", "."]);
     assert!(gone.contains("\nclaude-code: 0 new, 0 changed, 1 unchanged, 1 gone\n"), "{gone}");
     assert_eq!(sources(&home), ["-caf\\xE9/a\\xE8.jsonl ok 1", "-caf\\xE9/a\\xE9.jsonl gone 1"]);
 }
@@ -124,7 +124,7 @@ fn a_file_that_is_found_twice_by_one_path_is_read() {
     home.write("one/projects/-api/a.jsonl", &transcript("a"));
     home.write("two/projects/-api/b.jsonl", &transcript("b"));
     let folders = ["one", "two", "one"].map(|name| home.path().join(name).display().to_string()).join(",");
-    let output = home.command(&["etl"]).env("CLAUDE_CONFIG_DIR", folders).output().unwrap();
+    let output = home.command(&["etl", "-v"]).env("CLAUDE_CONFIG_DIR", folders).output().unwrap();
     let etl = home.show(&output);
     assert!(etl.contains("\nclaude-code: 2 new, 0 changed, 0 unchanged; wrote 2 sessions"), "{etl}");
 }

@@ -19,14 +19,17 @@ fn a_cost_that_nobody_knows_is_not_told_as_nothing() {
     let home = Home::new();
     home.write(".claude/projects/-api/a.jsonl", &response("house-model"));
     let etl = home.run(&["etl"]);
-    assert!(etl.contains("1 usage; 15 tokens, no known cost\nwithout a price: house-model (1 responses)\n"), "{etl}");
+    assert!(etl.contains("\nclaude-code      1         1        0      15     –\n"), "{etl}");
+    assert!(etl.contains("\n– no price is known for house-model (1 response)\n"), "{etl}");
     home.write(".claude/projects/-api/b.jsonl", &response("claude-sonnet-4-5"));
-    let etl = home.run(&["etl", "--full"]);
-    assert!(etl.contains("2 usage; 30 tokens, $0.0001\nwithout a price: house-model (1 responses)\n"), "{etl}");
+    let etl = home.run(&["etl"]);
+    assert!(etl.contains("\nclaude-code      1         1        0      15  $0.0001\n"), "{etl}");
+    assert!(etl.contains("\nThe lake has 2 sessions, <$0.01+.\n"), "{etl}");
     std::fs::remove_dir_all(home.path().join(".claude")).unwrap();
     home.write(".claude/history.jsonl", "{\"display\":\"hello\",\"timestamp\":1770000000000,\"sessionId\":\"s\"}\n");
-    let etl = home.run(&["etl"]);
-    assert!(etl.contains("0 usage; 0 tokens, $0.00\n"), "{etl}");
+    let etl = home.run(&["etl", "--lake", "another"]);
+    assert!(etl.contains("\nclaude-code      1         1        1       –     –\n"), "{etl}");
+    assert!(etl.contains("\n– claude-code records neither tokens nor cost\n"), "{etl}");
 }
 
 #[test]

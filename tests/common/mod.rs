@@ -5,7 +5,9 @@ pub mod home;
 pub mod lake;
 pub mod python;
 pub mod rows;
+pub mod terminal;
 
 pub use home::{Case, Home};
 pub use lake::Built;
 pub use rows::Rows;
+pub use terminal::Terminal;

@@ -3,15 +3,18 @@
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::{ANALYTICS, CHAT, INPUTS};
 use crate::agents::folders::with_folders_above;
-use crate::agents::{Found, Places};
+use crate::agents::{Found, Places, USUAL_DEPTH};
 
 /// Folders below a root that are looked into.
 const DEPTH: usize = 6;
 /// Folders that are looked into in all, the ones nearest to the roots first.
 const MAX_FOLDERS: usize = 100_000;
+/// Folders that are looked into below roots that nothing names, and the longest time for it.
+const MAX_USUAL: (usize, Duration) = (20_000, Duration::from_secs(2));
 
 /// Folders that hold what was downloaded or built, never a project.
 const SKIPPED: [&str; 3] = ["node_modules", ".git", "target"];
@@ -28,14 +31,17 @@ pub(super) fn discover(places: &Places, found: &mut Found) {
         }
     };
     let mut folders: VecDeque<(PathBuf, usize)> = places.project_roots.iter().map(|root| (root.clone(), 0)).collect();
-    let mut looked_into = 0;
+    let (mut looked_into, began) = (0, Instant::now());
+    let is_usual = places.has_usual_roots;
+    let deepest = if is_usual { USUAL_DEPTH } else { DEPTH };
     while let Some((folder, depth)) = folders.pop_front() {
         looked_into += 1;
-        if looked_into > MAX_FOLDERS {
+        let is_over = is_usual && (looked_into > MAX_USUAL.0 || began.elapsed() > MAX_USUAL.1);
+        if looked_into > MAX_FOLDERS || is_over {
             break;
         }
         look_into(&folder, &mut add, |below| {
-            if depth < DEPTH {
+            if depth < deepest {
                 folders.push_back((below, depth + 1));
             }
         });
@@ -99,6 +105,33 @@ fn kind_of(name: &OsStr) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
+    fn the_usual_folders_are_searched_if_none_is_named() {
+        let bench = tempfile::tempdir().unwrap();
+        let home = bench.path().join("home");
+        let write = |folder: PathBuf| {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(CHAT), "").unwrap();
+        };
+        for folder in ["code/one", "work/a/b/c/d", "work/a/b/c/d/too-deep", "Documents/unusual"] {
+            write(home.join(folder));
+        }
+        write(bench.path().join("elsewhere/out"));
+        std::os::unix::fs::symlink(bench.path().join("elsewhere"), home.join("src")).unwrap();
+        let found = |roots: Vec<PathBuf>| {
+            let mut found = Found::default();
+            discover(&Places::of_user(home.clone(), roots), &mut found);
+            let folders = found.sources.iter().map(|source| source.path.parent().unwrap());
+            let mut folders: Vec<PathBuf> = folders.map(|it| it.strip_prefix(&home).unwrap_or(it).to_owned()).collect();
+            folders.sort();
+            folders
+        };
+        assert_eq!(found(Vec::new()), [PathBuf::from("code/one"), PathBuf::from("work/a/b/c/d")]);
+        assert_eq!(found(vec![home.join("Documents")]), [PathBuf::from("Documents/unusual")]);
+    }
 
     #[test]
     fn projects_are_not_looked_for_in_what_was_downloaded_or_built() {

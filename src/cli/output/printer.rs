@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use super::table::terminal_width;
-use super::{Bar, Paint};
+use super::{Bar, Look, Paint};
 use crate::Error;
 use crate::environment;
 use crate::shown::width::{PROSE, wrap};
-use crate::shown::{visible, with_urls};
+use crate::shown::{Signs, visible, with_urls};
 
 /// Colours of stderr and stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +156,20 @@ impl Printer {
     /// Prints a warning above everything else.
     pub fn say_first(&self, text: &str) {
         write(&format!("{text}\n\n"));
+    }
+
+    /// Returns the look of what is drawn on stderr.
+    pub fn look(&self) -> Look {
+        let width = io::stderr().is_terminal().then(terminal_size_of_stderr);
+        let signs = if width.is_some() { Signs::of_environment() } else { Signs::UNICODE };
+        Look { width, paint: self.paint(), signs }
+    }
+
+    /// Prints a drawn text, which must be escaped already.
+    pub fn say_drawn(&self, text: &str) {
+        if !self.quiet {
+            write(text);
+        }
     }
 
     /// Wraps a sentence for the terminal at stderr, with what is untrusted escaped.

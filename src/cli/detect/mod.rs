@@ -1,27 +1,26 @@
 //! `llrem detect`: lists the findings of detectors.
 
-use std::collections::BTreeSet;
+mod screen;
+mod summary;
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 
 use super::args::Detect;
-use super::output::{Format, Output};
+use super::output::{Format, Limit, Output};
 use super::query::{self, explain, typed_parameters};
 use super::runner::Runner;
 use super::session;
 use super::settings::{Settings, check_agent};
+use super::when::Period;
 use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::query::findings::{Detector, Detectors};
 use crate::query::short_id::KnownSession;
-use crate::shown::money;
-use crate::tables::{Basis, FINDINGS, FindingColumns, FindingRow, Severity};
+use crate::tables::{FINDINGS, FindingColumns, FindingRow, Severity};
 use crate::{Error, Result};
-
-/// Columns on a terminal. Every other format has all columns.
-const SHOWN: [&str; 8] =
-    ["severity", "wasted_cost_usd", "detector", "project", "session_id", "first_seq", "explanation", "evidence"];
+use screen::Screen;
+pub(super) use summary::{Spent, Summary, float};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
@@ -36,21 +35,38 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
     };
     let filters =
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
-    let detectors = bind(settings, &typed_parameters(&typed.params, filters)?, &chosen)?;
+    let given = typed_parameters(&typed.params, filters)?;
+    let detectors = bind(settings, &given, &chosen)?;
     let output = Output::new(&settings.output, Format::Csv)?;
     let lake = settings.open_lake()?;
     let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
-    let session = typed.session.as_deref().map(|named| session::find(&mut runner, named)).transpose()?;
-    let findings = runner.rows(&all())?;
+    let ids = session::ids(&mut runner)?;
+    let session = typed.session.as_deref().map(|named| ids.find(named)).transpose()?;
     query::check_project(&mut runner, typed.project.as_deref())?;
-    let findings = wanted(&findings, typed, session.as_ref())?;
-    let tally = Tally::of(&findings);
-    print(output, &findings, typed.limit)?;
-    settings.printer.say(&tally.line());
-    match typed.fail_on.map(|level| tally.at_least(level)) {
+    let period = period(settings, &given)?;
+    let findings = within(&period, &runner.rows(&all())?)?;
+    let findings = wanted(&findings, typed, session)?;
+    let found: Vec<FindingRow<'_>> = rows(&findings).collect();
+    let spent = Spent::read(settings, &mut runner, &given, session)?;
+    let summary = Summary::of(&found, &ids, &period, spent);
+    if output.is_table() {
+        let limit = typed.limit.or_else(|| (!output.is_on_terminal()).then_some(Limit::OFF));
+        Screen { settings, chosen: &chosen, ids: &ids, found: &found, limit }.print(&summary)?;
+    } else {
+        let most = typed.limit.unwrap_or(Limit::OFF).rows().min(findings.num_rows());
+        output.print(&findings.slice(0, most))?;
+        settings.printer.say(&summary.sentence());
+    }
+    match typed.fail_on.map(|level| found.iter().filter(|finding| severity(finding) >= Some(level)).count()) {
         Some(count) if count > 0 => Err(Error::Found { count }),
         _ => Ok(()),
     }
+}
+
+/// Returns the time that `--since` and `--until` name.
+pub(super) fn period(settings: &Settings, given: &[(String, String)]) -> Result<Period> {
+    let value = |name: &str| given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
+    settings.clock.period(value("since"), value("until"))
 }
 
 /// Returns the query for all findings.
@@ -87,7 +103,14 @@ pub(super) fn bind(settings: &Settings, given: &[(String, String)], chosen: &[&C
     bound.collect()
 }
 
-fn rows(findings: &RecordBatch) -> impl Iterator<Item = FindingRow<'_>> {
+/// Returns the findings whose first evidence is of a time. Detectors give all findings of the sessions that were active
+/// in it.
+pub(super) fn within(period: &Period, findings: &RecordBatch) -> Result<RecordBatch> {
+    let mask: BooleanArray = rows(findings).map(|finding| Some(period.contains(finding.first_at))).collect();
+    Ok(filter_record_batch(findings, &mask)?)
+}
+
+pub(super) fn rows(findings: &RecordBatch) -> impl Iterator<Item = FindingRow<'_>> {
     let columns = FindingColumns::of(findings);
     (0..findings.num_rows()).map(move |row| columns.row(row))
 }
@@ -107,55 +130,6 @@ fn wanted(findings: &RecordBatch, typed: &Detect, session: Option<&KnownSession>
     Ok(filter_record_batch(findings, &mask)?)
 }
 
-fn severity(finding: &FindingRow<'_>) -> Option<Severity> {
+pub(super) fn severity(finding: &FindingRow<'_>) -> Option<Severity> {
     Some(finding.severity).filter(|severity| Severity::ALL.contains(severity))
-}
-
-fn print(output: Output, findings: &RecordBatch, limit: Option<usize>) -> Result<()> {
-    let first = findings.slice(0, limit.unwrap_or(usize::MAX).min(findings.num_rows()));
-    if !output.is_table() {
-        return output.print(&first);
-    }
-    let shown = SHOWN.iter().filter_map(|name| FINDINGS.index_of(name)).collect::<Vec<_>>();
-    output.wrapping().print(&first.project(&shown)?)
-}
-
-/// Sums of the findings.
-#[derive(Default)]
-pub(super) struct Tally<'r> {
-    severities: Vec<Severity>,
-    sessions: BTreeSet<(&'r str, &'r str, &'r str)>,
-    measured: f64,
-    estimated: f64,
-}
-
-impl<'r> Tally<'r> {
-    pub(super) fn of(findings: &'r RecordBatch) -> Self {
-        let mut tally = Self::default();
-        for finding in rows(findings) {
-            tally.severities.extend(severity(&finding));
-            tally.sessions.insert((finding.machine, finding.agent, finding.session_id));
-            let cost = finding.wasted_cost_usd.unwrap_or(0.0);
-            *if finding.basis == Basis::Measured { &mut tally.measured } else { &mut tally.estimated } += cost;
-        }
-        tally
-    }
-
-    fn at_least(&self, level: Severity) -> usize {
-        self.severities.iter().filter(|severity| **severity >= level).count()
-    }
-
-    pub(super) fn line(&self) -> String {
-        let count = |level| self.severities.iter().filter(|severity| **severity == level).count();
-        format!(
-            "{} findings ({} high, {} medium, {} low) in {} sessions; wasted: ${} measured, ${} estimated",
-            self.severities.len(),
-            count(Severity::High),
-            count(Severity::Medium),
-            count(Severity::Low),
-            self.sessions.len(),
-            money(self.measured),
-            money(self.estimated)
-        )
-    }
 }

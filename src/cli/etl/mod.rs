@@ -1,20 +1,23 @@
 //! `llrem etl`: extracts what changed into the lake.
 
+mod summary;
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 
 use super::args::Etl;
+use super::holdings::{self, Holding};
 use super::output::{Format, Output};
 use super::settings::Settings;
-use super::summary;
-use crate::etl::{self, AgentSummary, Progress, Silent, Summary};
+use crate::etl::{self, AgentSummary, Options, Progress, Silent, Summary};
 use crate::source::name_of;
 use crate::{Error, Result};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
     let options = settings.etl_options(typed)?;
+    let before = if options.dry_run || settings.printer.is_quiet() { None } else { held(settings) };
     let bar = settings.printer.bar();
     let progress: &dyn Progress = bar.as_ref().map_or(&Silent, |bar| bar);
     let outcome = etl::run(&options, progress);
@@ -30,11 +33,37 @@ pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
             "the lake keeps the machine's name `{kept}` that it was created with; `{wanted}` needs a lake of its own (--lake)"
         ));
     }
-    for line in summary::lines(&summary, &options) {
-        settings.printer.say(&line);
-    }
+    say(settings, &options, &summary, before);
     let bad = summary.agents.iter().map(|agent| agent.bad).sum();
     if options.strict && bad > 0 { Err(Error::BadInput { count: bad }) } else { Ok(()) }
+}
+
+/// Returns what the lake holds, if there is one.
+fn held(settings: &Settings) -> Option<Vec<Holding>> {
+    let lake = settings.open_lake().ok()?;
+    holdings::read(settings, &lake).ok()
+}
+
+/// Prints what the run did. With `--quiet`, only what could not be read and is not known yet.
+fn say(settings: &Settings, options: &Options, summary: &Summary, before: Option<Vec<Holding>>) {
+    let printer = settings.printer;
+    let look = printer.look();
+    if options.dry_run {
+        return printer.say_drawn(&summary::of_dry_run(summary, options, look));
+    }
+    if printer.is_quiet() {
+        let newly_bad = summary.agents.iter().map(|agent| agent.newly_bad).sum();
+        if let Some(line) = summary::newly_bad(newly_bad, false) {
+            printer.answer(&line.replace('\u{a0}', " "));
+        }
+        return;
+    }
+    for agent in &summary.agents {
+        printer.detail(|| summary::agent_line(agent, false));
+    }
+    printer.detail(|| summary::work_line(summary, &options.lake));
+    let after = held(settings).unwrap_or_default();
+    printer.say_drawn(&summary::Ended { settings, options, summary, before, after }.text(look));
 }
 
 fn print_plan(settings: &Settings, summary: &Summary) -> Result<()> {

@@ -1,0 +1,152 @@
+//! What was wasted in all, in a sentence.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::Float64Type;
+use datafusion::scalar::ScalarValue;
+
+use super::super::query::bind;
+use super::super::runner::Runner;
+use super::super::session::integer;
+use super::super::settings::Settings;
+use super::super::when::Period;
+use crate::Result;
+use crate::query::Statement;
+use crate::query::canned::Library;
+use crate::query::short_id::{KnownSession, SessionIds};
+use crate::shown::value::{plural, share, usd_in_words};
+use crate::tables::{Basis, FindingRow};
+
+/// The query for the cost of a period.
+const TOTALS: &str = "totals";
+
+/// The cost of one session.
+const OF_SESSION: &str = "select sum(round(cost_usd * 1e9)) / 1e9 as cost_usd, \
+                          count(*) filter (where cost_usd is null) as unpriced_responses, 1 as sessions \
+                          from usage where machine = $machine and agent = $agent and session_id = $session";
+
+/// What the sessions cost in which waste was looked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::cli) struct Spent {
+    /// Cost of the priced responses, if any has a price.
+    pub(in crate::cli) usd: Option<f64>,
+    /// True if the cost leaves out responses without a price.
+    pub(in crate::cli) is_at_least: bool,
+    /// Sessions, with their subagents.
+    pub(in crate::cli) sessions: u64,
+}
+
+impl Spent {
+    /// Reads the cost that the same filters give.
+    pub(in crate::cli) fn read(
+        settings: &Settings,
+        runner: &mut Runner<'_>,
+        given: &[(String, String)],
+        session: Option<&KnownSession>,
+    ) -> Result<Self> {
+        let statement = match session {
+            Some(session) => of_session(session),
+            None => {
+                let library = Library::load(&[])?;
+                let totals = library.find(TOTALS)?;
+                let known = given.iter().filter(|(name, _)| totals.parameter(name).is_some());
+                bind(settings, totals, &known.cloned().collect::<Vec<_>>())?
+            }
+        };
+        let rows = runner.rows(&statement)?;
+        Ok(Self {
+            usd: float(&rows, "cost_usd", 0),
+            is_at_least: integer(&rows, "unpriced_responses", 0).is_some_and(|count| count > 0),
+            sessions: integer(&rows, "sessions", 0).and_then(|count| u64::try_from(count).ok()).unwrap_or(0),
+        })
+    }
+
+    /// Returns the amount, with a `+` if something is left out.
+    pub(in crate::cli) fn shown(&self) -> Option<String> {
+        Some(usd_in_words(self.usd?) + if self.is_at_least { "+" } else { "" })
+    }
+}
+
+fn of_session(session: &KnownSession) -> Statement {
+    let parameters = [("machine", &session.machine), ("agent", &session.agent), ("session", &session.session_id)];
+    let parameters = parameters.map(|(name, value)| (name.to_owned(), ScalarValue::Utf8(Some(value.clone()))));
+    Statement { sql: OF_SESSION.to_owned(), parameters: parameters.to_vec() }
+}
+
+/// Returns an amount of a query's result, if the column has one there.
+pub(in crate::cli) fn float(rows: &RecordBatch, column: &str, row: usize) -> Option<f64> {
+    let numbers = rows.column_by_name(column)?.as_primitive_opt::<Float64Type>()?;
+    numbers.is_valid(row).then(|| numbers.value(row))
+}
+
+/// Sums of findings.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct Summary {
+    findings: usize,
+    sessions: usize,
+    measured: f64,
+    estimated: f64,
+    spent: Spent,
+    when: String,
+}
+
+impl Summary {
+    /// Adds up findings. The findings of subagents are of the session that started them.
+    pub(in crate::cli) fn of(found: &[FindingRow<'_>], ids: &SessionIds, period: &Period, spent: Spent) -> Self {
+        let key =
+            |session: &'_ KnownSession| (session.machine.clone(), session.agent.clone(), session.session_id.clone());
+        let roots: BTreeMap<_, &str> = ids.all().iter().map(|it| (key(it), it.root_session_id.as_str())).collect();
+        let session = |finding: &FindingRow<'_>| {
+            let (machine, agent) = (finding.machine.to_owned(), finding.agent.to_owned());
+            let id = (machine.clone(), agent.clone(), finding.session_id.to_owned());
+            let root = roots.get(&id).map_or(finding.session_id, |root| root).to_owned();
+            (machine, agent, root)
+        };
+        let sum = |basis: Basis| found.iter().filter(|it| it.basis == basis).filter_map(|it| it.wasted_cost_usd).sum();
+        Self {
+            findings: found.len(),
+            sessions: found.iter().map(session).collect::<BTreeSet<_>>().len(),
+            measured: sum(Basis::Measured),
+            estimated: sum(Basis::Estimated),
+            spent,
+            when: if period.is_open() { String::new() } else { format!(" {}", period.in_words()) },
+        }
+    }
+
+    /// Returns how much was wasted, without a full stop.
+    pub(in crate::cli) fn sentence(&self) -> String {
+        let when = &self.when;
+        let sessions = |count: usize| plural(u64::try_from(count).unwrap_or(u64::MAX), "session");
+        if self.findings == 0 {
+            return format!("No waste found in {}{when}", plural(self.spent.sessions, "session"));
+        }
+        let findings = plural(u64::try_from(self.findings).unwrap_or(u64::MAX), "finding");
+        let findings = format!("{findings} in {}{when}", sessions(self.sessions));
+        let wasted = self.measured + self.estimated;
+        if wasted <= 0.0 {
+            return format!("{findings}, none with a price");
+        }
+        let (of, part) = match (self.spent.shown(), self.spent.usd) {
+            (Some(shown), Some(spent)) if spent > 0.0 => {
+                (format!(" of {shown}"), format!(" ({})", share(wasted / spent)))
+            }
+            _ => Default::default(),
+        };
+        format!("{findings}: {}{of} was wasted{part}", usd_in_words(wasted))
+    }
+
+    /// Returns how much of it is estimated, if anything was wasted.
+    pub(super) fn basis(&self) -> Option<String> {
+        match (self.measured > 0.0, self.estimated > 0.0) {
+            (false, false) => None,
+            (true, false) => Some("All of it is measured".to_owned()),
+            (false, true) => Some("All of it is estimated (est.)".to_owned()),
+            (true, true) => Some(format!(
+                "{} is measured, {} estimated (est.)",
+                usd_in_words(self.measured),
+                usd_in_words(self.estimated)
+            )),
+        }
+    }
+}
