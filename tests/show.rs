@@ -1,0 +1,185 @@
+//! `llrem show`, `llrem search` and short ids: what a person reads of a lake's texts.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "what fails here fails a test; files are the test's own"
+)]
+
+#[path = "common/bench.rs"]
+mod lake;
+
+use std::fs;
+use std::process::Command;
+
+use lake::{Bench, Transcript, stderr, succeed};
+use serde_json::{Value, json};
+
+const SHOP: &str = "53ea1606-0000-4000-8000-000000000001";
+const LATER: &str = "53eb0000-0000-4000-8000-000000000002";
+
+/// Text that would move the cursor, reorder text, and be markup.
+const HOSTILE: &str = "a\u{1b}[2J\u{202e}b<script>alert(1)</script>&amp; \u{200b}";
+
+fn fail(transcript: &mut Transcript, place: usize, command: &str, output: &str) {
+    let id = format!("toolu_fail_{place}");
+    let call = json!([{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}]);
+    transcript.record(
+        "assistant",
+        &json!({
+            "model": "claude-sonnet-4-20250514", "id": format!("msg_fail_{place}"), "type": "message",
+            "role": "assistant", "content": call,
+            "usage": {"input_tokens": 400_000, "output_tokens": 20},
+        }),
+    );
+    let result = json!([{"type": "tool_result", "tool_use_id": id, "is_error": true, "content": output}]);
+    transcript.record("user", &json!({"role": "user", "content": result}));
+}
+
+/// A lake with a session of two turns and a subagent, and a later one with hostile text.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    let mut shop = Transcript::new(SHOP, "2025-08-05T10:00:00Z");
+    shop.prompt("Publish the shop\n\n  keep `main` as it is").reply("I will run the tests before I publish it to npm.");
+    shop.call("Bash", &json!({"command": "npm test", "description": "Run the tests"}), "12 passed");
+    for place in 0..4 {
+        fail(&mut shop, place, "npm publish --tag next", "Exit code 1\nnpm error 403\n\nforbidden\nsee the log\nend");
+    }
+    let thinking = json!([{"type": "thinking", "thinking": "The token has no right to publish."},
+        {"type": "text", "text": "The registry refuses the token."}]);
+    shop.record(
+        "assistant",
+        &json!({"model": "claude-sonnet-4-20250514", "id": "msg_think", "type": "message", "role": "assistant",
+            "content": thinking, "usage": {"input_tokens": 10, "output_tokens": 20}}),
+    );
+    shop.prompt("Ask for another token").reply("修复登录页面的超时问题 done");
+    bench.transcript(&format!("{SHOP}.jsonl"), shop.text());
+    let mut helper = Transcript::new(SHOP, "2025-08-05T10:30:00Z");
+    helper.prompt("Look for the token").reply("There is none.");
+    bench.subagent(SHOP, "ag000003", &helper);
+    let mut later = Transcript::new(LATER, "2025-08-06T10:00:00Z");
+    later.prompt(HOSTILE).call("Bash", &json!({"command": HOSTILE}), HOSTILE).reply(&"long ".repeat(3000));
+    bench.transcript(&format!("{LATER}.jsonl"), later.text());
+    succeed(&mut bench.etl());
+    bench
+}
+
+fn llrem(bench: &Bench, arguments: &[&str]) -> Command {
+    let mut command = bench.llrem(arguments);
+    command.env("TZ", "UTC").env("LLREM_NOW", "2025-08-10T12:00:00Z").env("HOME", bench.path());
+    command
+}
+
+fn stdout(bench: &Bench, arguments: &[&str]) -> String {
+    String::from_utf8(succeed(&mut llrem(bench, arguments)).stdout).unwrap()
+}
+
+fn refused(bench: &Bench, arguments: &[&str]) -> String {
+    let output = llrem(bench, arguments).output().unwrap();
+    format!("exit {}\n{}", output.status.code().unwrap(), stderr(&output))
+}
+
+/// What a terminal of some width shows.
+#[cfg(unix)]
+fn screen(bench: &Bench, columns: usize, pager: &str, arguments: &[&str]) -> String {
+    let mut command = llrem(bench, arguments);
+    command.env("COLUMNS", columns.to_string()).env("LLREM_PAGER", pager).env("TERM", "xterm").env_remove("NO_COLOR");
+    let mut session = rexpect::session::spawn_command(command, Some(60_000)).unwrap();
+    session.exp_eof().unwrap().replace("\r\n", "\n")
+}
+
+#[test]
+fn a_session_is_named_by_the_beginning_of_its_id() {
+    let bench = bench();
+    for named in ["53ea", SHOP, "53ea1606"] {
+        assert!(stdout(&bench, &["show", named]).contains("\n53ea1606 · shop, branch main"), "{named}");
+    }
+    assert!(stdout(&bench, &["show", "53ea/ag"]).contains("\n53ea1606/ag000003 · shop"));
+    assert!(stdout(&bench, &["detect", "--session", "53ea", "-f", "csv"]).contains("error_cascades"));
+    insta::assert_snapshot!(refused(&bench, &["show", "53e"]), @r"");
+    insta::assert_snapshot!(refused(&bench, &["show", "53fa"]), @r"");
+    assert!(refused(&bench, &["detect", "--session", "nothing"]).starts_with("exit 2\n"));
+    assert!(refused(&bench, &["show", "53ea", "--at", "99"]).contains("it has 0 to"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_at_80_and_120_columns() {
+    let bench = bench();
+    insta::assert_snapshot!(screen(&bench, 80, "cat", &["show", "53ea", "--color", "never"]), @r"");
+    insta::assert_snapshot!(screen(&bench, 120, "cat", &["show", "53ea", "--color", "never", "--at", "6"]), @r"");
+}
+
+#[test]
+fn what_is_folded_can_be_shown() {
+    let bench = bench();
+    let folded = stdout(&bench, &["show", "53ea"]);
+    assert!(folded.contains("thinking, 7 words (--thinking)") && folded.contains("2 more lines (--outputs)"), "{folded}");
+    assert!(!folded.contains("12 passed") && !folded.contains("no right"), "{folded}");
+    let open = stdout(&bench, &["show", "53ea", "--thinking", "--outputs"]);
+    assert!(open.contains("no right to publish") && open.contains("│ 12 passed") && open.contains("│ end"), "{open}");
+}
+
+#[cfg(unix)]
+#[test]
+fn text_is_escaped_on_a_terminal_and_comes_through_a_pager() {
+    let bench = bench();
+    let shown = screen(&bench, 80, "cat", &["show", LATER, "--outputs", "--color", "never"]);
+    assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{shown:?}");
+    assert!(shown.contains("\\u{1b}[2J\\u{202e}b<script>"), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80 || line.contains('│')), "{shown}");
+    assert!(stdout(&bench, &["show", LATER]).contains(HOSTILE.trim_end_matches('\u{200b}').trim()), "a pipe gets it as it is");
+    let paged = screen(&bench, 80, "sed s/^/>/", &["show", LATER]);
+    assert!(paged.lines().all(|line| line.starts_with('>')), "{paged}");
+    let alone = screen(&bench, 80, "/nowhere/pager", &["show", LATER]);
+    assert!(alone.contains("End. This is the newest session of shop."), "{alone}");
+    assert!(screen(&bench, 80, "cat", &["show", "53ea"]).contains("\u{1b}[31m✗"), "colours");
+}
+
+#[test]
+fn a_page_is_self_contained_and_escapes_texts() {
+    let bench = bench();
+    let page = bench.path().join("page.html");
+    for session in [SHOP, LATER] {
+        succeed(&mut llrem(&bench, &["show", session, "--html", page.to_str().unwrap()]));
+        let html = fs::read_to_string(&page).unwrap();
+        assert!(html.starts_with("<!DOCTYPE html>") && html.trim_end().ends_with("</html>"), "{html}");
+        assert!(html.contains("default-src 'none'; style-src 'sha256-"), "{html}");
+        for missing in ["<script", "src=", "href=", "http:", "\u{1b}", "\u{202e}", "style=\""] {
+            assert!(!html.contains(missing), "{missing}");
+        }
+    }
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;"), "{html}");
+    let other = bench.path().join("other.html");
+    succeed(&mut llrem(&bench, &["show", "53ea", "-o", other.to_str().unwrap()]));
+    assert!(fs::read_to_string(&other).unwrap().contains("error_cascades, "));
+}
+
+#[test]
+fn rows_and_markdown_have_every_entry() {
+    let bench = bench();
+    let rows: Value = serde_json::from_str(&stdout(&bench, &["show", "53ea", "-f", "json"])).unwrap();
+    let rows = rows.as_array().unwrap();
+    let counted = bench.sql(&format!(
+        "select (select count(*) from messages where session_id = '{SHOP}') \
+         + (select count(*) from tool_calls where session_id = '{SHOP}') as n"
+    ));
+    assert_eq!(rows.len().to_string(), counted[1]);
+    let call = rows.iter().find(|row| row["tool"] == "Bash").unwrap();
+    assert_eq!((&call["command"], &call["output"], &call["kind"]), (&json!("npm test"), &json!("12 passed"), &json!("tool_call")));
+    let markdown = stdout(&bench, &["show", "53ea", "-f", "markdown"]);
+    assert!(markdown.starts_with("# Publish the shop keep \\`main\\` as it is\n"), "{markdown}");
+    assert!(markdown.contains("✗ Bash `npm publish --tag next` · ") && markdown.contains("> **!** error\\_cascades"), "{markdown}");
+}
+
+#[test]
+fn a_session_without_messages_has_an_end() {
+    let bench = Bench::new();
+    let mut only = Transcript::new("aaaa0000-0000-4000-8000-000000000001", "2025-08-05T10:00:00Z");
+    only.prompt("hi");
+    bench.transcript("aaaa0000-0000-4000-8000-000000000001.jsonl", only.text());
+    succeed(&mut bench.etl());
+    let shown = stdout(&bench, &["show", "aaaa"]);
+    assert!(shown.contains("cost –") && shown.ends_with("End. This is the newest session of shop.\n"), "{shown}");
+}
