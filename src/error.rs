@@ -114,6 +114,14 @@ pub enum Error {
     /// A command line argument or a configuration value is wrong.
     #[error("{0}")]
     Usage(String),
+    /// A query, project, agent or model has not the name that was typed.
+    #[error("{what}")]
+    Unknown {
+        /// What is wrong with it.
+        what: String,
+        /// The nearest names.
+        hint: String,
+    },
     /// No session, or several sessions, have the id that was typed.
     #[error("{what}")]
     Session {
@@ -230,7 +238,7 @@ impl Error {
     /// Returns the exit code of the command.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Session { .. } => 2,
+            Self::Usage(_) | Self::Unknown { .. } | Self::Session { .. } => 2,
             Self::BadInput { .. } => 3,
             Self::Found { .. } => 4,
             Self::NoLake { .. } => 10,
@@ -280,7 +288,7 @@ impl Error {
             Self::Committed { .. } => Some("nothing is lost; fix the cause, then run `llrem etl` again".to_owned()),
             Self::DiskFull { path, needed, free, .. } => Some(room_hint(path, *needed, *free)),
             Self::Io { path, .. } | Self::Parquet { path, .. } => io_hint(self.io_source()?, path),
-            Self::Session { hint, .. } => Some(hint.clone()),
+            Self::Unknown { hint, .. } | Self::Session { hint, .. } => Some(hint.clone()),
             Self::BadInput { .. } => Some("`llrem sources --bad` lists them".to_owned()),
             Self::Uploading { .. } => Some("wait for it to end, then run it again".to_owned()),
             Self::Remote { trouble, .. } => trouble.hint().map(str::to_owned),

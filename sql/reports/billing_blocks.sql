@@ -1,5 +1,6 @@
 -- name: billing_blocks
 -- title: Five-hour blocks
+-- group: Limits -- use in blocks of five hours
 -- about: Usage in each block of five hours, newest first. A block begins with the whole hour of its first response. The
 -- about: first response after its end begins the next block.
 -- param: since timestamp = null -- Only from this time on.
@@ -17,6 +18,9 @@
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
 -- column: output_tokens -- Output, including reasoning. Tokens.
 -- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
+-- show: block, agent, cost_usd, sessions, responses, input_tokens, cache_read_tokens, cache_write_tokens,
+-- show: output_tokens, last_used
+-- total: sum of responses, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_usd
 with recursive used as (
   select
     u.agent,

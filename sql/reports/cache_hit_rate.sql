@@ -1,5 +1,6 @@
 -- name: cache_hit_rate
 -- title: Cache hit rate by project and model
+-- group: Caches -- how much input came from the cache
 -- about: The share of input that came from the cache, by project and model, most input first. Responses of agents that do
 -- about: not record cache reads are left out.
 -- param: since timestamp = null -- Only from this time on.
@@ -14,6 +15,8 @@
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
 -- column: hit_rate -- cache_read_tokens / all_input_tokens; null without input. 0 to 1.
 -- column: reads_per_write -- Tokens read for each token written to a cache; null if none was written.
+-- show: project, hit_rate, model, cache_read_tokens, cache_write_tokens, all_input_tokens, reads_per_write, responses
+-- total: sum of responses, all_input_tokens, cache_read_tokens, cache_write_tokens
 with counted as (
   select
     s.project,

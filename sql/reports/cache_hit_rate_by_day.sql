@@ -1,5 +1,6 @@
 -- name: cache_hit_rate_by_day
 -- title: Cache hit rate by day
+-- group: Caches -- also cache_hit_rate
 -- about: The share of each day's input that came from the cache, oldest first. Days are those of the session's time zone.
 -- about: Responses of agents that do not record cache reads are left out.
 -- param: since timestamp = null -- Only from this time on.
@@ -12,6 +13,8 @@
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
 -- column: hit_rate -- cache_read_tokens / all_input_tokens; null without input. 0 to 1.
+-- show: day, hit_rate, cache_read_tokens, cache_write_tokens, all_input_tokens, responses
+-- total: sum of responses, all_input_tokens, cache_read_tokens, cache_write_tokens
 with counted as (
   select
     cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,

@@ -1,5 +1,6 @@
 -- name: cache_miss_reasons
 -- title: Why the cache was missed
+-- group: Caches -- why the cache was missed
 -- about: Why cached input was not used, as the provider says, by project and version, most tokens first. The detector
 -- about: `cache_misses` infers misses for all agents.
 -- note: Only newer versions of Claude Code record a reason. `unavailable` means that the provider does not know.
@@ -14,6 +15,8 @@
 -- column: responses -- Responses with this reason. Count.
 -- column: missed_tokens -- Input that was not read from the cache; null if not recorded. Tokens.
 -- column: cost_usd -- Cost of these responses; null if none has a price. USD.
+-- show: reason, cost_usd, missed_tokens, responses, project, agent, agent_version
+-- total: sum of responses, missed_tokens, cost_usd
 select
   s.project,
   s.agent,

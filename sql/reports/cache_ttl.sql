@@ -1,5 +1,6 @@
 -- name: cache_ttl
 -- title: Five minutes or an hour of cache
+-- group: Caches -- five minutes or an hour of cache
 -- about: Tokens written to caches that live for 5 minutes or for an hour, by week, agent, version and model, newest first, and
 -- about: what the other lifetime would have saved. An hour is worth its higher price only if the thread pauses for 5 to 60
 -- about: minutes and then goes on. A thread is the responses of a session by one model.
@@ -24,6 +25,9 @@
 -- column: unneeded_tokens -- Of these, tokens whose thread never rested for 5 to 60 minutes before the cache went cold. Tokens.
 -- column: if_long_saves_usd -- What an hour would have saved on the short writes; negative if it would have cost more. USD.
 -- column: if_short_saves_usd -- What 5 minutes would have saved on the long writes; negative if it would have cost more. USD.
+-- show: week, agent, model, if_long_saves_usd as saved by an hour, if_short_saves_usd as saved by 5 min, responses,
+-- show: short_tokens, rewritten_tokens, long_tokens, unneeded_tokens, agent_version
+-- total: sum of responses, short_tokens, rewritten_tokens, long_tokens, unneeded_tokens, if_long_saves_usd, if_short_saves_usd
 with requests as (
   select
     u.machine, u.agent, u.session_id, u.response_id, u.timestamp, u.source_line, u.model, s.agent_version,

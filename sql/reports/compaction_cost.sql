@@ -1,5 +1,6 @@
 -- name: compaction_cost
 -- title: What compactions cost
+-- group: Caches -- also compaction_rate
 -- about: What compactions removed from the context and what the request after each cost, by project, agent and cause,
 -- about: most expensive first.
 -- note: The cost is a lower bound: most agents do not record the request that writes the summary.
@@ -16,6 +17,9 @@
 -- column: median_tokens_after -- Median context of the first request after: input of all kinds. Tokens.
 -- column: median_tokens_regrown -- Median growth of the context within the responses after it. Tokens.
 -- column: cost_after_usd -- Cost of the first responses after; null if none has a price. USD.
+-- show: project, agent, cause, compactions, cost_after_usd as cost after, median_tokens_before, median_tokens_after,
+-- show: median_tokens_regrown
+-- total: sum of compactions, cost_after_usd
 with events as (
   select
     u.machine, u.agent, u.session_id, u.timestamp as moment, 0 as is_compaction, u.response_id as id,

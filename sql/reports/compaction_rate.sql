@@ -1,5 +1,6 @@
 -- name: compaction_rate
 -- title: Compactions by project
+-- group: Caches -- how often the context was compacted
 -- about: How often the context was compacted, by project and agent, most compactions first. The filters by time apply to
 -- about: the start of a session. Sessions without a turn or compaction are left out.
 -- param: since timestamp = null -- Only from this time on.
@@ -15,6 +16,9 @@
 -- column: compacted_share -- compacted_sessions / sessions. 0 to 1.
 -- column: per_100_turns -- Compactions for every 100 turns.
 -- column: most_in_a_session -- Compactions of the session that had most. Count.
+-- show: project, agent, compactions, sessions, compacted_sessions, compacted_share as share, turns, per_100_turns,
+-- show: most_in_a_session
+-- total: sum of sessions, compacted_sessions, turns, compactions
 with by_project as (
   select
     s.project,

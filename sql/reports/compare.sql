@@ -1,5 +1,6 @@
 -- name: compare
 -- title: Models, efforts, versions side by side
+-- group: Cost -- models, efforts or versions side by side
 -- about: What a turn costs and how it ends, by model, agent, effort, version or entry point, with 95 % intervals over
 -- about: sessions. Turns with several values of it are left out, as are subagents. With fewer than `min_sessions`
 -- about: sessions, only the counts are shown.
@@ -27,6 +28,9 @@
 -- column: failed_high -- Upper end of the interval. 0 to 1.
 -- column: aborted_share -- Share of turns that were aborted. 0 to 1.
 -- column: reasoning_share -- Reasoning as a share of the output, where it is recorded. 0 to 1.
+-- show: value, usd_per_turn as cost per turn, usd_low as from, usd_high as to, sessions, turns,
+-- show: failed_share as failed, failed_low as from, failed_high as to, aborted_share as aborted, tokens_per_turn,
+-- show: calls_per_turn, reasoning_share as reasoning, agent, projects, mixed_turns
 with responses as (
   select
     u.machine, u.agent, u.session_id, u.turn, s.project, u.cost_usd, u.total_tokens, u.output_tokens, u.reasoning_tokens,

@@ -1,5 +1,6 @@
 -- name: context_floor
 -- title: Context before the work begins
+-- group: Caches -- context before the work begins
 -- about: How large the first request of a session is: instructions, memory files, tools of MCP servers and the first
 -- about: prompt. Every later request of the session carries the same again. By project, agent and its version, the
 -- about: largest part of the cost first. Forks are left out.
@@ -19,6 +20,9 @@
 -- column: most_tokens -- Largest first request. Tokens.
 -- column: first_cost_usd -- Cost of all first responses, with their output; null if none has a price. USD.
 -- column: later_responses -- Responses of these sessions after the first: each carried the same context again. Count.
+-- show: project, agent, median_tokens as median, least_tokens as least, most_tokens as most, sessions,
+-- show: first_cost_usd as first cost, later_responses, is_subagent, agent_version
+-- total: sum of sessions, first_cost_usd, later_responses
 with firsts as (
   select
     u.machine, u.agent, u.session_id, u.cost_usd,

@@ -1,5 +1,6 @@
 -- name: cost_by_agent
 -- title: Cost by agent
+-- group: Cost -- what each agent cost
 -- about: What each coding agent cost, most expensive first.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -16,6 +17,9 @@
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
 -- column: output_tokens -- Output, including reasoning. Tokens.
 -- column: last_used -- When the last response began.
+-- show: agent, cost_usd, sessions, responses, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens,
+-- show: last_used
+-- total: totals, sessions = billed_sessions
 with by_agent as (
   select
     u.agent,

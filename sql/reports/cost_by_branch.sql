@@ -1,5 +1,6 @@
 -- name: cost_by_branch
 -- title: Cost by branch
+-- group: Cost -- also cost_by_agent
 -- about: What each git branch cost, most expensive first; default branches and usage without a branch come last. The
 -- about: branch is the one that the agent recorded with the response; if it recorded none, that of the session.
 -- note: All kinds of work meet on a default branch. The branch of a session is its last one, so some of its responses
@@ -20,6 +21,8 @@
 -- column: total_tokens -- Input, cache reads and writes, and output. Tokens.
 -- column: first_used -- When the first response began.
 -- column: last_used -- When the last response began.
+-- show: branch, cost_usd, repository, sessions, responses, total_tokens, last_used, basis, is_default
+-- total: totals, sessions = billed_sessions
 with stamped as (
   select m.machine, m.agent, m.session_id, m.response_id, max(m.git_branch) as branch
   from messages m

@@ -1,5 +1,6 @@
 -- name: cost_by_commit
 -- title: Cost until each commit
+-- group: Cost -- also cost_by_agent
 -- about: What was spent until each commit, newest first: the responses of a session and its subagents after their
 -- about: previous commit. A commit that was amended counts for the one that replaced it. Usage that no commit followed
 -- about: is in the last rows.
@@ -21,6 +22,9 @@
 -- column: lines_added -- Lines that calls added in the same time; null if none says. Count.
 -- column: lines_removed -- Lines that calls removed in the same time; null if none says. Count.
 -- column: test_runs -- Calls that ran tests in the same time. Count.
+-- show: commit_sha as commit, cost_usd, repository, branch, responses, total_tokens, lines_added, lines_removed,
+-- show: test_runs, committed_at, basis
+-- total: totals
 with made as (
   select
     t.machine, t.agent, s.root_session_id, t.commit_sha,

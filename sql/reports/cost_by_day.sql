@@ -1,5 +1,6 @@
 -- name: cost_by_day
 -- title: Cost by day
+-- group: Cost -- what each day cost
 -- about: What each day cost, oldest first. Days are those of the session's time zone.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -14,6 +15,8 @@
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
 -- column: output_tokens -- Output, including reasoning. Tokens.
+-- show: day, cost_usd, sessions, responses, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens
+-- total: totals, sessions = billed_sessions
 with by_day as (
   select
     cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,

@@ -1,5 +1,6 @@
 -- name: cost_by_day_and_agent
 -- title: Cost by day and agent
+-- group: Cost -- also cost_by_day
 -- about: What each day cost with each coding agent, oldest day first. Days are those of the session's time zone.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -12,6 +13,8 @@
 -- column: sessions -- Sessions that used tokens; a subagent's session counts as part of its parent. Count.
 -- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
+-- show: day, agent, cost_usd, sessions, responses, total_tokens
+-- total: totals, sessions = billed_sessions
 with by_day as (
   select
     cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,

@@ -1,5 +1,6 @@
 -- name: cost_by_entrypoint
 -- title: Cost of people and jobs
+-- group: Cost -- also cost_by_agent
 -- about: What sessions cost by what started them, most expensive first: a person at a terminal or editor, or a job
 -- about: without one. If the recorded entry point does not say which, the kind is unclear. A subagent counts for the
 -- about: session that started it.
@@ -20,6 +21,8 @@
 -- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: total_tokens -- Input, cache reads and writes, and output. Tokens.
 -- column: last_used -- When the last response began.
+-- show: started_by, cost_usd, agent, entrypoint, project, sessions, responses, total_tokens, last_used
+-- total: totals, sessions = billed_sessions
 with placed as (
   select
     s.agent,

@@ -1,5 +1,6 @@
 -- name: cost_by_model
 -- title: Cost by model
+-- group: Cost -- also cost_by_agent
 -- about: What each model cost, most expensive first, and the cost of a million tokens of all kinds.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -15,6 +16,9 @@
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
 -- column: output_tokens -- Output, including reasoning. Tokens.
+-- show: model, cost_usd, million_tokens_usd as per 1M, sessions, responses, input_tokens, cache_read_tokens,
+-- show: cache_write_tokens, output_tokens
+-- total: totals, sessions = billed_sessions
 with by_model as (
   select
     coalesce(u.model_key, u.model) as model,

@@ -1,5 +1,6 @@
 -- name: cost_by_project
 -- title: Cost by project
+-- group: Cost -- also cost_by_agent
 -- about: What each project cost, most expensive first. A subagent counts for the project that it ran in.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -15,6 +16,9 @@
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
 -- column: output_tokens -- Output, including reasoning. Tokens.
 -- column: last_used -- When the last response began.
+-- show: project, cost_usd, sessions, responses, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens,
+-- show: last_used
+-- total: totals, sessions = billed_sessions
 with by_project as (
   select
     s.project,

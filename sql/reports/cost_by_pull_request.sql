@@ -1,5 +1,6 @@
 -- name: cost_by_pull_request
 -- title: Cost by pull request
+-- group: Cost -- also cost_by_agent
 -- about: What each pull or merge request cost, most expensive first. For one that a call opened, all responses on its
 -- about: branch count, also those of other sessions (basis: branch); for others that were reviewed, commented or merged,
 -- about: those of the turn (basis: turn). Of several on one branch, a response counts for the next one that was opened
@@ -21,6 +22,8 @@
 -- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: total_tokens -- Input, cache reads and writes, and output. Tokens.
 -- column: last_used -- When the last response began.
+-- show: pull_request, cost_usd, sessions, responses, total_tokens, branch, opened_at, last_used, basis
+-- total: totals, sessions = billed_sessions
 with stamped as (
   select m.machine, m.agent, m.session_id, m.response_id, max(m.git_branch) as branch
   from messages m

@@ -1,5 +1,6 @@
 -- name: cost_by_session
 -- title: Cost by session
+-- group: Cost -- also cost_by_agent
 -- about: What each session cost, most expensive first. A subagent's run is a session of its own.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -16,6 +17,8 @@
 -- column: session_id -- Identity of the session, together with machine and agent.
 -- column: root_session_id -- Outermost session of the chain of parents.
 -- column: machine -- Machine that the session ran on.
+-- show: session_id, cost_usd, started_at, project, title, total_tokens, responses, agent
+-- total: totals, sessions = billed_sessions
 with by_session as (
   select
     u.machine,

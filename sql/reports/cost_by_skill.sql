@@ -1,5 +1,6 @@
 -- name: cost_by_skill
 -- title: Cost by skill
+-- group: Cost -- also cost_by_agent
 -- about: What the responses cost that Claude Code stamps with a skill, most expensive first, in two bounds. The stamp
 -- about: lasts from the response after a skill was loaded until the end of the turn, whatever the responses do:
 -- about: `cost_usd` is an upper bound. `load_cost_usd` is the cost of the response right after each load, the lower
@@ -17,6 +18,8 @@
 -- column: loads -- Loads: turns and skills with a stamp; null for responses without a skill. Count.
 -- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: total_tokens -- Input, cache reads and writes, and output. Tokens.
+-- show: skill, cost_usd, loads, load_cost_usd as first responses, responses, total_tokens
+-- total: totals
 with stamped as (
   select
     u.skill, u.cost_usd, u.grain, u.total_tokens,

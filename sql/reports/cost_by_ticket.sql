@@ -1,5 +1,6 @@
 -- name: cost_by_ticket
 -- title: Cost by ticket
+-- group: Cost -- also cost_by_agent
 -- about: What each ticket cost, most expensive first, for teams that name branches after tickets. A ticket is 2 to 10
 -- about: letters, a hyphen and digits in the name of the branch, such as ABC-123. Titles and prompts are not searched.
 -- note: Other words have the form of a ticket too: look at `branches`, and name your own prefixes.
@@ -19,6 +20,8 @@
 -- column: total_tokens -- Input, cache reads and writes, and output. Tokens.
 -- column: first_used -- When the first response began.
 -- column: last_used -- When the last response began.
+-- show: ticket, cost_usd, sessions, responses, total_tokens, branches, example, last_used
+-- total: totals, sessions = billed_sessions
 with stamped as (
   select m.machine, m.agent, m.session_id, m.response_id, max(m.git_branch) as branch
   from messages m

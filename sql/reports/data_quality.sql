@@ -1,5 +1,6 @@
 -- name: data_quality
 -- title: What is missing or uncertain
+-- group: Data -- what the figures leave out
 -- about: What the figures leave out, by agent: sources that could not be read in full, and usage without a price, a time
 -- about: or an exact count. For costs that were recorded as 0, as with subscriptions, it adds the cost by list price.
 -- param: agent text = null -- Only this agent.
@@ -9,6 +10,7 @@
 -- column: items -- Sources, lines or responses. Count.
 -- column: tokens -- Tokens in question; null if unknown. Tokens.
 -- column: list_cost_usd -- Their cost by list price, if a cost of 0 was recorded. USD.
+-- show: problem, agent, items, tokens, what, list_cost_usd as list price
 with problems as (
   select agent, 'source could not be read' as problem, state as what, count(*) as items, cast(null as bigint) as tokens,
     cast(null as double) as list_cost_usd

@@ -1,5 +1,6 @@
 -- name: drift
 -- title: Cost and failures from week to week
+-- group: Cost -- also compare
 -- about: What turns cost and how they ended, by week, agent, model, effort and version, newest week first. Each 95 % interval
 -- about: over sessions stands next to that of the four weeks before. `moved` is set if the two do not overlap, this week and
 -- about: also the week before, in the same direction. Turns with several models or efforts are left out, as are subagents and,
@@ -26,6 +27,8 @@
 -- column: low_before -- Lower end of their interval.
 -- column: high_before -- Upper end of their interval.
 -- column: moved -- up or down, if the intervals do not overlap in this week and in the week before, in the same direction; else null.
+-- show: week, agent, model, measure, figure, low, high, moved, sessions, low_before, high_before, effort,
+-- show: agent_version, sessions_before
 with chosen as (
   select
     s.machine, s.agent, s.session_id,

@@ -1,5 +1,6 @@
 -- name: edits_without_tests
 -- title: Sessions that edited code and ran tests
+-- group: Tools -- also test_runs
 -- about: In how many sessions an agent edited code, in how many of these it also ran tests, and how the last run ended, by
 -- about: project and agent. A subagent's calls count for the session that started it.
 -- note: Tests that a person, a hook or a server ran are not in the files, nor are edits by shell commands: a session
@@ -17,6 +18,8 @@
 -- column: ended_passed -- Sessions whose last run passed. Count.
 -- column: ended_failed -- Sessions whose last run failed. Count.
 -- column: ended_unknown -- Sessions whose last run ended in an unknown way. Count.
+-- show: project, agent, sessions, tested, tested_after, ended_passed, ended_failed, ended_unknown
+-- total: sum of sessions, tested, tested_after, ended_passed, ended_failed, ended_unknown
 with calls as (
   select
     s.machine, s.agent, s.root_session_id, s.project, t.test_outcome,

@@ -1,5 +1,6 @@
 -- name: hook_overhead
 -- title: Time that hooks took
+-- group: Tools -- also tool_latency
 -- about: How long the hooks at the end of turns took, by project and agent, longest first. Of hooks that ran at the same time,
 -- about: only the slowest counts.
 -- note: Many hooks have no recorded duration, so the total is a lower bound. Only Claude Code records these hooks.
@@ -14,6 +15,8 @@
 -- column: median_seconds -- Median duration of a timed turn's hooks. Seconds.
 -- column: total_seconds -- Duration of all timed turns' hooks. Seconds.
 -- column: share_of_turn -- Part of a turn's duration that its hooks took, over the timed turns whose duration is known. 0 to 1.
+-- show: project, agent, total_seconds as total, median_seconds as median, share_of_turn, turns, timed_turns
+-- total: sum of turns, timed_turns, total_seconds
 with ends as (
   select
     m.machine, m.agent, m.session_id, m.turn, s.project,

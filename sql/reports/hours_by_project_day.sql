@@ -1,5 +1,6 @@
 -- name: hours_by_project_day
 -- title: Hours by day and project
+-- group: Time -- also hours_of_week
 -- about: How long a person and the agents worked on each day, by project, newest day first. A person counts as present
 -- about: in the minutes before each of their prompts, as far as the session has records without a pause. Agents work
 -- about: between two records of a session that follow each other without a pause, unless the later one is a prompt.
@@ -18,6 +19,8 @@
 -- column: agent_hours -- Time in which agents worked; that of parallel sessions is added. Hours.
 -- column: agents_alone_hours -- Time in which agents worked and no person was present; counts once. Hours.
 -- column: sessions -- Sessions with such time; a subagent's session counts as part of its parent. Count.
+-- show: day, project, person_hours as person, agent_hours as agents, agents_alone_hours as agents alone, sessions,
+-- show: is_total
 with records as (
   select
     m.machine, m.agent, m.session_id, m.timestamp as moment,

@@ -1,5 +1,6 @@
 -- name: hours_of_week
 -- title: Hours of the week
+-- group: Time -- when you work
 -- about: When the work is done: responses and their cost by weekday and hour, in the session's time zone.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -11,6 +12,8 @@
 -- column: sessions -- Sessions that used tokens in this time. Count.
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 -- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
+-- show: weekday, hour, cost_usd, sessions, responses, total_tokens
+-- total: sum of responses, total_tokens, cost_usd
 with placed as (
   select
     extract(isodow from u.timestamp) as weekday,

@@ -1,5 +1,6 @@
 -- name: largest_outputs
 -- title: Largest tool outputs
+-- group: Tools -- what filled the context
 -- about: The calls with the largest results, which fill the context.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -17,6 +18,8 @@
 -- column: session_id -- Identity of the session, together with machine and agent.
 -- column: seq -- Position of the call in the session.
 -- column: machine -- Machine that the session ran on.
+-- show: output_bytes as output, name as tool, command, file_path as file, project, session_id, seq, status,
+-- show: started_at as time, agent
 select
   t.output_bytes,
   t.name,

@@ -1,5 +1,6 @@
 -- name: limit_hits
 -- title: Requests that a used-up limit refused
+-- group: Limits -- also limits
 -- about: Each message that says that a plan or budget was used up, newest first, with what the agent had cost on the machine
 -- about: before it and the time until the agent answered again.
 -- note: The list is not complete: hits on other machines are not in the files, and some agents do not record hits. One limit
@@ -17,6 +18,8 @@
 -- column: cost_5h_usd -- List price of the agent's responses on this machine in the 5 hours before; null if none has a price. USD.
 -- column: cost_7d_usd -- The same in the 7 days before. USD.
 -- column: minutes_to_next -- Time until the agent's next response in any session of the machine; null if there is none. Minutes.
+-- show: hit_at, agent, project, minutes_to_next as pause, cost_5h_usd as last 5 h, cost_7d_usd as last 7 d,
+-- show: session_id, message, machine
 with events as (
   select
     m.machine, m.agent, m.session_id, m.seq, extract(epoch from m.timestamp) as moment, 1 as is_hit,

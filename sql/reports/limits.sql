@@ -1,5 +1,6 @@
 -- name: limits
 -- title: Limits of the account
+-- group: Limits -- how much of each limit was used
 -- about: How much of each limit was used, by window, newest first.
 -- note: Only Codex records the share. The limits are the account's, which may be used elsewhere too: a large step between two
 -- note: responses shows such use. If much of the rise came in large steps, `usd_per_percent` is null.
@@ -22,6 +23,8 @@
 -- column: cost_usd -- Their cost by list price; null if none has a price. USD.
 -- column: elsewhere_share -- Part of the rise that came in larger steps than `max_step`; null if the share did not rise. 0 to 1.
 -- column: usd_per_percent -- cost_usd for each per cent that the share rose. USD.
+-- show: limit_length as limit, highest_percent as highest, plan, resets_at, first_percent as first, first_seen,
+-- show: last_seen, responses, cost_usd, usd_per_percent as per percent, elsewhere_share as elsewhere, agent, machine
 with recorded as (
   select
     u.machine, u.agent, u.plan, 'short' as limit_length, u.limit_short_percent as percent, u.limit_short_resets_at as resets_at,

@@ -1,5 +1,6 @@
 -- name: mcp_servers
 -- title: MCP servers
+-- group: Tools -- calls and failures by server
 -- about: How often the tools of each MCP server were called, how the calls ended, how much they returned, and what the
 -- about: responses cost that called it or read its results. A response reads the results of the calls of the one before.
 -- note: Do not add the two costs: a response that reads a result and calls again is in both. A response that calls two
@@ -19,6 +20,9 @@
 -- column: median_ms -- Median duration of the calls that have one. Milliseconds.
 -- column: call_cost_usd -- Cost of the responses that called the server; null if none has a price. USD.
 -- column: read_cost_usd -- Cost of the responses right after these; null if none has a price. USD.
+-- show: mcp_server as server, calls, errors, error_rate as failed, call_cost_usd as cost of calls,
+-- show: read_cost_usd as cost of reading, output_bytes as output, median_ms as median, agent, tools, sessions
+-- total: sum of calls, errors, output_bytes
 with calls as (
   select
     t.machine, t.agent, t.session_id, t.response_id, t.mcp_server, t.name, t.status, t.output_bytes, t.duration_ms

@@ -1,5 +1,6 @@
 -- name: most_edited_files
 -- title: Files edited most
+-- group: Tools -- and in how many sessions
 -- about: Which files were written or edited most often, and in how many sessions.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -12,6 +13,8 @@
 -- column: sessions -- Sessions that edited it. Count.
 -- column: days -- Days on which it was edited, in the session's time zone. Count.
 -- column: last_edited -- When the last of the calls began.
+-- show: file_path as file, edits, sessions, days, failed, project, last_edited
+-- total: sum of edits, failed
 with numbered as (
   select
     machine, agent, session_id, project, started_at,

@@ -1,5 +1,6 @@
 -- name: output_by_project
 -- title: What each project got for its cost
+-- group: Cost -- what each project got for its cost
 -- about: Lines, commits, pull requests and test runs of each project next to its cost, most expensive first.
 -- note: Only what the agents did is counted: commits by a person and tests on a server are not in the files. Most
 -- note: lines that commands change are not counted, and a line that is edited twice counts twice. More is not better.
@@ -25,6 +26,10 @@
 -- column: usd_per_100_lines -- cost_usd for each 100 lines added; null for few. USD.
 -- column: usd_per_commit -- cost_usd for each commit; null for few commits. USD.
 -- column: usd_per_passed_run -- cost_usd for each test run that passed; null for few. USD.
+-- show: project, cost_usd, lines_added, lines_removed, commits, pull_requests, test_runs, passed_runs as passed,
+-- show: usd_per_100_lines as per 100 lines, usd_per_commit as per commit, usd_per_passed_run as per passed run,
+-- show: edits, files, failed_runs as failed, edits_without_lines
+-- total: sum of cost_usd, edits, files, lines_added, lines_removed, edits_without_lines, commits, pull_requests, test_runs, passed_runs, failed_runs
 with costs as (
   select
     s.project,

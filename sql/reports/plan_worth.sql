@@ -1,5 +1,6 @@
 -- name: plan_worth
 -- title: Use by list price and the price of a plan
+-- group: Limits -- also limits
 -- about: What the usage of each month would cost at list prices, by agent, next to the price of a subscription, newest month
 -- about: first.
 -- note: The list price is not what you would have paid without the plan: you would have used less, or a cheaper model. The
@@ -20,6 +21,9 @@
 -- column: days_used -- Days with a response. Count.
 -- column: days_at_limit -- Days on which a request was refused because a limit was used up, or its recorded share was 100. Count.
 -- column: total_tokens -- Input, cache reads and writes, and output. Tokens.
+-- show: month, agent, list_price_usd as list price, plan_usd as plan price, times_plan, plan, days_used,
+-- show: days_at_limit, total_tokens
+-- total: sum of list_price_usd, total_tokens
 with used as (
   select
     u.agent, u.plan, u.list_cost_usd, u.is_partial, u.total_tokens,

@@ -1,5 +1,6 @@
 -- name: session_lengths
 -- title: How long sessions are
+-- group: Time -- turns and active time
 -- about: Turns, active time and tokens of sessions, by project and agent, most active time first. Active time excludes
 -- about: pauses of five minutes or more. Subagents are left out.
 -- param: since timestamp = null -- Only from this time on.
@@ -15,6 +16,9 @@
 -- column: median_turns -- Median number of turns. Count.
 -- column: most_turns -- Turns of the session with most turns. Count.
 -- column: median_tokens -- Median tokens of a session. Tokens.
+-- show: project, agent, sessions, active_hours as active, median_active_minutes as median,
+-- show: longest_active_minutes as longest, median_turns, most_turns, median_tokens as median tokens
+-- total: sum of sessions, active_hours
 with lasting as (
   select
     s.project,

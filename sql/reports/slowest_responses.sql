@@ -1,5 +1,6 @@
 -- name: slowest_responses
 -- title: Slowest responses
+-- group: Time -- and how fast they were
 -- about: The responses that took longest, with their speed. Only agents that record durations have any.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -16,6 +17,8 @@
 -- column: session_id -- Identity of the session, together with machine and agent.
 -- column: response_id -- Id of the response.
 -- column: machine -- Machine that the session ran on.
+-- show: duration_ms, output_tokens as output, tokens_per_second as per second, model, timestamp as time, project,
+-- show: session_id, agent
 select
   u.duration_ms,
   u.output_tokens,

@@ -1,5 +1,6 @@
 -- name: subagent_share
 -- title: What subagents cost
+-- group: Cost -- what subagents cost
 -- about: The share of subagents in each project's cost, by kind of subagent, most expensive first.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -13,6 +14,8 @@
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 -- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: share -- Share of the tokens that the agent used in the project. 0 to 1.
+-- show: project, cost_usd, share, agent, subagent_type, is_subagent, sessions as runs, total_tokens
+-- total: sum of cost_usd, sessions, total_tokens
 with by_kind as (
   select
     s.project,

@@ -1,5 +1,6 @@
 -- name: test_runs
 -- title: Test runs
+-- group: Tools -- how test runs ended
 -- about: How often the agents ran tests and how these runs ended, by project and runner, most runs first. A red streak is one
 -- about: or more failed runs in a row, in a session and its subagents, that end with a run that passes.
 -- note: A failed run need not be a mistake: tests that are written before the code fail at first. Runs by a person or a server
@@ -17,6 +18,8 @@
 -- column: unknown -- Runs that ended in an unknown way. Count.
 -- column: red_streaks -- Red streaks, counted at the runner of their last failed run. Count.
 -- column: red_usd -- Cost of the responses between the failed runs of red streaks and the next run; null if none has a price. USD.
+-- show: project, runner, runs, passed, failed, unknown, red_streaks, red_usd as cost while red, sessions
+-- total: sum of runs, passed, failed, unknown, red_streaks, red_usd
 with runs as (
   select
     s.machine, s.agent, s.root_session_id, s.project, s.started_at as session_started_at,

@@ -1,5 +1,6 @@
 -- name: tool_latency
 -- title: How long tools take
+-- group: Tools -- how long calls take
 -- about: How long calls of each tool took, the most total time first. Calls without a recorded duration are left out. The
 -- about: wait for the person's approval is included if the agent does not record it separately.
 -- param: since timestamp = null -- Only from this time on.
@@ -13,6 +14,8 @@
 -- column: median_ms -- Median duration of a call. Milliseconds.
 -- column: p95_ms -- 95th percentile of the duration, interpolated. Milliseconds.
 -- column: longest_ms -- Duration of the longest call. Milliseconds.
+-- show: name as tool, agent, calls, total_ms as total, median_ms as median, p95_ms as 95%, longest_ms as longest
+-- total: sum of calls, total_ms
 with timed as (
   select
     t.agent, t.name, cast(t.duration_ms as double) as duration_ms,

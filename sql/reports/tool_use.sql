@@ -1,5 +1,6 @@
 -- name: tool_use
 -- title: Tools and their errors
+-- group: Tools -- calls and failures
 -- about: How often each tool was called and how its calls ended, most called first.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
@@ -16,6 +17,9 @@
 -- column: unanswered -- Calls without a recorded result. Count.
 -- column: error_rate -- errors / calls that succeeded or failed; null if there are none. 0 to 1.
 -- column: output_bytes -- Size of the results of all calls. Bytes.
+-- show: name as tool, calls, errors, error_rate as failed, agent, category, rejections, interruptions, unanswered,
+-- show: output_bytes as output, sessions
+-- total: sum of calls, errors, rejections, interruptions, unanswered, output_bytes
 with by_tool as (
   select
     t.agent,

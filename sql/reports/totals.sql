@@ -1,11 +1,13 @@
 -- name: totals
 -- title: Totals
+-- group: Cost -- everything in one row
 -- about: The totals of everything, in one row.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: sessions -- Sessions with a message or usage; a subagent's session counts as part of its parent. Count.
+-- column: billed_sessions -- Of these, sessions that used tokens: those that the tables of cost count. Count.
 -- column: prompts -- Prompts of people, without the prompts for subagents. Count.
 -- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
@@ -18,6 +20,9 @@
 -- column: total_tokens -- Tokens of all kinds. Tokens.
 -- column: first_used -- When the first response began.
 -- column: last_used -- When the last response began.
+-- show: cost_usd, sessions, (billed_sessions as with usage), prompts, responses,
+-- show: (unpriced_responses as without a price), (partial_responses as with inexact counts), total_tokens,
+-- show: (input_tokens), (cache_read_tokens), (cache_write_tokens), (output_tokens), first_used, last_used
 with chosen as (
   select s.machine, s.agent, s.session_id, s.root_session_id, s.is_subagent, s.started_at
   from sessions s
@@ -51,6 +56,7 @@ worked as (
 )
 select
   (select count(*) from worked) as sessions,
+  count(distinct machine || '/' || agent || '/' || root_session_id) as billed_sessions,
   (select coalesce(sum(prompts), 0) from said) as prompts,
   nullif(count(*) filter (where grain = 'response'), 0) as responses,
   -- Whole nano-dollars add up to the same sum in any order.

@@ -42,7 +42,7 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
     let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
     let session = typed.session.as_deref().map(|named| session::find(&mut runner, named)).transpose()?;
     let findings = runner.rows(&all())?;
-    query::warn_of_project(settings, &mut runner, typed.project.as_deref())?;
+    query::check_project(&mut runner, typed.project.as_deref())?;
     let findings = wanted(&findings, typed, session.as_ref())?;
     let tally = Tally::of(&findings);
     print(output, &findings, typed.limit)?;

@@ -10,7 +10,7 @@ use chrono::DateTime;
 use super::args::Report;
 use super::detect;
 use super::output::{self, OutputSettings};
-use super::query::{bind, typed_parameters, warn_of_project};
+use super::query::{bind, check_project, typed_parameters};
 use super::runner::Runner;
 use super::settings::{Settings, check_agent};
 use super::when::Bound;
@@ -82,7 +82,7 @@ fn page(settings: &Settings, typed: &Report) -> Result<String> {
         results.insert(key, runner.rows(&bind(settings, canned, &given)?)?);
     }
     let findings = runner.rows(&detect::all())?;
-    warn_of_project(settings, &mut runner, typed.project.as_deref())?;
+    check_project(&mut runner, typed.project.as_deref())?;
     let tally = detect::Tally::of(&findings).line();
     let page = Page {
         made_at: settings.clock.now.with_timezone(&settings.clock.zone),
@@ -104,7 +104,7 @@ fn known(canned: &Canned, given: &[(String, String)]) -> Vec<(String, String)> {
 /// Returns the filters for the page, with times as parsed.
 fn shown(settings: &Settings, given: &[(String, String)]) -> Result<Vec<(&'static str, String)>> {
     let moment = |text: &str, bound| -> Result<String> {
-        let moment = DateTime::from_timestamp_micros(settings.clock.moment(text, bound)?);
+        let moment = DateTime::from_timestamp_micros(settings.clock.moment(text, bound, "--since")?);
         let local = moment.map(|moment| moment.with_timezone(&settings.clock.zone));
         Ok(local.map_or_else(String::new, |local| local.format("%Y-%m-%d %H:%M").to_string()))
     };

@@ -186,7 +186,8 @@ impl Settings {
 
     /// Returns the options of `etl`.
     pub fn etl_options(&self, typed: args::Etl) -> Result<etl::Options> {
-        let since = typed.since.map(|text| self.clock.moment(&text, super::when::Bound::Start)).transpose()?;
+        let since =
+            typed.since.map(|text| self.clock.moment(&text, super::when::Bound::Start, "--since")).transpose()?;
         let wait = typed.wait.map(|text| super::when::duration(&text)).transpose()?.unwrap_or_default();
         let redact = choice(typed.redact, self.config.redact.as_deref(), "redact", args::Redact::Secrets)?;
         let content = choice(typed.content, self.config.content.as_deref(), "content", args::Content::Full)?;
@@ -320,8 +321,9 @@ pub fn check_agent(typed: Option<&str>) -> Result<()> {
 }
 
 fn unknown_agent(id: &str) -> Error {
-    let guess = nearest::suggestion(id, crate::agents::AGENTS.iter().map(|known| known.about().id));
-    Error::Usage(format!("unknown agent `{id}`{guess} (`llrem agents` lists them)"))
+    let near = nearest::several(id, crate::agents::AGENTS.iter().map(|known| known.about().id));
+    let hint = nearest::question(&near, "`llrem agents` lists them");
+    Error::Unknown { what: format!("no agent is called `{id}`"), hint }
 }
 
 /// Returns the folder to read as if it were the home.

@@ -7,12 +7,12 @@ use super::args::Sql;
 use super::output::{Format, Limit, Output};
 use super::runner::Runner;
 use super::settings::Settings;
-use super::shell;
+use super::{query, shell};
 use crate::query::Statement;
 use crate::{Error, Result};
 
 /// Hint below a table that does not show all rows.
-const REMEDY: &str = "`--limit off` shows all, `-o FILE` or a pipe takes all";
+const REMEDY: &str = "`--limit off` shows all";
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Sql) -> Result<()> {
@@ -21,7 +21,7 @@ pub(super) fn run(settings: &Settings, typed: &Sql) -> Result<()> {
             let lake = settings.open_lake()?;
             let output = output(settings, typed.limit)?;
             let statement = Statement { sql, parameters: Vec::new() };
-            print(&mut Runner::start(settings, &lake)?, &statement, output).map_err(|error| in_file(file, error))
+            query::print(&mut Runner::start(settings, &lake)?, &statement, output).map_err(|error| in_file(file, error))
         }
         None => shell::run(settings, typed.limit),
     }
@@ -72,10 +72,4 @@ fn read_file(path: &Path) -> Result<String> {
 /// Destination of the rows of a query.
 pub(super) fn output(settings: &Settings, limit: Option<Limit>) -> Result<Output> {
     Ok(Output::new(&settings.output, Format::Csv)?.limited(settings.limit(limit)?, REMEDY))
-}
-
-/// Runs a query and prints its rows as they arrive.
-pub(super) fn print(runner: &mut Runner<'_>, statement: &Statement, mut output: Output) -> Result<()> {
-    let outcome = runner.run(statement, &mut output);
-    output.end(outcome)
 }

@@ -23,6 +23,35 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     })
 }
 
+/// Most names that an error offers.
+const MOST: usize = 7;
+
+/// Returns the known names that are most like what was typed: first those that begin with it, then those that contain
+/// it, then by the number of letters that differ.
+pub fn several<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let folded = fold(typed);
+    let rank = |name: &str| {
+        let letters = fold(name);
+        let distance = levenshtein(&folded, &letters);
+        let is_part = folded.len() >= BEGINNING;
+        match () {
+            () if is_part && letters.starts_with(&folded) => Some((0, distance)),
+            () if is_part && letters.contains(&folded) => Some((1, distance)),
+            () if distance <= letters.len().div_ceil(3).min(4) => Some((2, distance)),
+            () => None,
+        }
+    };
+    let mut ranked: Vec<_> = known.into_iter().filter_map(|name| Some((rank(name)?, name))).collect();
+    ranked.sort_unstable();
+    ranked.dedup();
+    ranked.into_iter().map(|(_, name)| name).take(MOST).collect()
+}
+
+/// Returns a hint: the names as a question, and where all are listed.
+pub fn question(names: &[&str], list: &str) -> String {
+    if names.is_empty() { list.to_owned() } else { format!("{}? {list}", names.join(", ")) }
+}
+
 /// Case, and `-` against `_`, make no difference.
 fn fold(name: &str) -> String {
     name.replace('-', "_").to_ascii_lowercase()
@@ -40,6 +69,10 @@ mod tests {
         assert_eq!(suggestion("sessions", known), "");
         assert_eq!(nearest("Claude", ["codex", "claude-code"]), Some("claude-code"));
         assert_eq!(nearest("cl", ["codex", "claude-code"]), None);
+        let known = ["cost_by_day", "cost_by_model", "totals", "subagent_cost", "coxt"];
+        assert_eq!(several("cost", known), ["cost_by_day", "cost_by_model", "subagent_cost", "coxt"]);
+        assert_eq!(several("nothing", known), [""; 0]);
+        assert_eq!(question(&["a", "b"], "`x` lists them"), "a, b? `x` lists them");
         assert_eq!(nearest("kiro-", ["kiro-cli-agent", "kiro-ide-agent"]), None);
     }
 }

@@ -20,8 +20,10 @@ pub(super) enum Weight {
     /// Something that was measured or named.
     #[default]
     Something,
-    /// Zero, or false.
+    /// Zero.
     Zero,
+    /// False.
+    No,
     /// A value that is not known.
     Unknown,
     /// A place that has no value, as a total of prices.
@@ -49,7 +51,7 @@ impl Cell {
 
     /// `yes`, or the sign of nothing.
     pub fn yes_or_no(is_true: bool) -> Self {
-        if is_true { Self::text("yes") } else { Self::unknown() }
+        if is_true { Self::text("yes") } else { Self { weight: Weight::No, ..Self::default() } }
     }
 
     /// An amount of dollars.
@@ -103,6 +105,13 @@ impl Cell {
         value.map_or_else(Self::unknown, of)
     }
 
+    /// Says of the key of a row that it is not known.
+    pub(super) fn name_if_unknown(&mut self, name: &str) {
+        if self.weight == Weight::Unknown {
+            *self = Self::text(format!("(no {name})"));
+        }
+    }
+
     pub(super) fn is_nothing(&self) -> bool {
         self.weight != Weight::Something && !self.is_at_least
     }
@@ -110,7 +119,7 @@ impl Cell {
     /// Returns the text, with tokens in three digits if wanted.
     pub(super) fn shown(&self, is_short: bool, unknown: &'static str) -> String {
         match (self.weight, self.tokens) {
-            (Weight::Unknown, _) => unknown.to_owned(),
+            (Weight::Unknown | Weight::No, _) => unknown.to_owned(),
             (_, Some(tokens)) if is_short => {
                 value::tokens_in_short(tokens) + if self.is_at_least { AT_LEAST } else { "" }
             }

@@ -122,14 +122,18 @@ impl Grid {
             *at > 0 && !self.rows.is_empty() && cells.all(Cell::is_nothing)
         };
         let gone: Vec<usize> = (0..self.columns.len()).filter(is_empty).collect();
-        let is_zero =
-            |at: &&usize| self.rows.iter().any(|row| row.get(**at).is_some_and(|it| it.weight == Weight::Zero));
-        let (zero, unknown): (Vec<&usize>, Vec<&usize>) = gone.iter().partition(is_zero);
-        let named = |reason: &str, columns: &[&usize]| {
-            let names = columns.iter().filter_map(|at| self.columns.get(**at)).map(|column| column.name.as_str());
-            (!columns.is_empty()).then(|| format!("left out, {reason}: {}", names.collect::<Vec<_>>().join(", ")))
+        let has = |at: usize, weight| self.rows.iter().any(|row| row.get(at).is_some_and(|cell| cell.weight == weight));
+        let reason = |at: usize| match () {
+            () if has(at, Weight::Zero) => "all zero",
+            () if has(at, Weight::No) => "never true",
+            () => "all unknown",
         };
-        let notes = [named("all zero", &zero), named("all unknown", &unknown)].into_iter().flatten().collect();
+        let notes = ["all zero", "never true", "all unknown"].into_iter().filter_map(|wanted| {
+            let columns = gone.iter().filter(|at| reason(**at) == wanted).filter_map(|at| self.columns.get(*at));
+            let names: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
+            (!names.is_empty()).then(|| format!("left out, {wanted}: {}", names.join(", ")))
+        });
+        let notes = notes.collect();
         self.bars = self.bars.filter(|at| !gone.contains(at)).map(|at| at - gone.iter().filter(|it| **it < at).count());
         retain(&mut self.columns, &gone);
         self.rows.iter_mut().chain(&mut self.total).for_each(|row| retain(row, &gone));
@@ -229,7 +233,8 @@ impl Grid {
                 let name = format!("{name}{:pad$}", "", pad = widest + GAP - width(name));
                 let line = format!("{:pad$}{line}", "", pad = figures.saturating_sub(width(line)));
                 let line = if weight == Weight::Something { line } else { look.paint.dim(&line) };
-                text.extend([look.paint.dim(&name).as_str(), line.trim_end(), "\n"]);
+                let name = if line.trim().is_empty() { name.trim_end() } else { &name };
+                text.extend([look.paint.dim(name).as_str(), line.trim_end(), "\n"]);
             }
         }
         text

@@ -76,6 +76,20 @@ trait Rows {
     fn total(&mut self, _total: &RecordBatch) -> Result<(), ArrowError> {
         Ok(())
     }
+    /// True if there is more than one row.
+    fn has_several(&self) -> bool {
+        false
+    }
+    /// True if there is no row.
+    fn is_empty(&self) -> bool {
+        false
+    }
+    /// True if a column of a table holds ids of sessions.
+    fn names_sessions(&self) -> bool {
+        false
+    }
+    /// Shortens the ids of sessions.
+    fn shorten(&mut self, _short: &dyn Fn(&str) -> String) {}
     /// Returns what people should know about the result.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
@@ -157,6 +171,33 @@ impl Output {
             }
         }
         self
+    }
+
+    /// True if no rows arrived. Only tables count them.
+    pub fn is_empty(&self) -> bool {
+        self.rows.as_ref().is_none_or(|rows| rows.is_empty())
+    }
+
+    /// True if more than one row arrived. Only tables count them.
+    pub fn has_several(&self) -> bool {
+        self.rows.as_ref().is_some_and(|rows| rows.has_several())
+    }
+
+    /// True if a column of a table holds ids of sessions.
+    pub fn names_sessions(&self) -> bool {
+        self.rows.as_ref().is_some_and(|rows| rows.names_sessions())
+    }
+
+    /// Shortens the ids of sessions in a table.
+    pub fn shorten(&mut self, short: &dyn Fn(&str) -> String) {
+        if let Some(rows) = &mut self.rows {
+            rows.shorten(short);
+        }
+    }
+
+    /// Writes nothing of the result.
+    pub fn discard(mut self) {
+        self.rows = None;
     }
 
     /// Writes the last row of a table: the total.

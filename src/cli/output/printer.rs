@@ -194,10 +194,10 @@ impl Printer {
         }
     }
 
-    /// Prints a note if stderr is a terminal. Programs do not get it.
-    pub fn note(&self, text: &str) {
-        if !self.quiet && !text.is_empty() && io::stderr().is_terminal() {
-            write(&labelled(self.style, "note", text));
+    /// Prints a sentence for people, wrapped, if stderr is a terminal.
+    pub fn say_to_people(&self, text: &str) {
+        if self.is_for_people() {
+            write(&format!("{}\n", wrapped(text, 0)));
         }
     }
 

@@ -11,10 +11,10 @@ use arrow::error::ArrowError;
 
 use super::Rows;
 use super::cell::Cell;
-use super::grid::{Grid, Look};
+use super::grid::{Grid, Look, Role};
 use super::limit::Limit;
 use super::target::Target;
-use super::view::{Shown, Values, View};
+use super::view::{KINDS, Shown, Unit, Values, View};
 use crate::environment::{self, COLUMNS};
 use crate::shown::value;
 
@@ -27,7 +27,7 @@ pub(super) struct Table {
     columns: Vec<Shown>,
     grid: Grid,
     /// Sums of the columns that have a total, over all rows.
-    sums: BTreeMap<String, f64>,
+    sums: BTreeMap<String, Sum>,
     /// Responses of all rows that have no price.
     unpriced: i64,
     /// The total, if it is the result of another query.
@@ -35,6 +35,14 @@ pub(super) struct Table {
     rows: usize,
     is_drawn: bool,
     notes: Vec<String>,
+}
+
+/// A sum over all rows.
+#[derive(Default)]
+struct Sum {
+    amount: f64,
+    /// True if a row has no value.
+    is_at_least: bool,
 }
 
 /// How a table treats its columns and rows.
@@ -56,6 +64,8 @@ const MANY: usize = 7;
 
 /// The column that counts the responses which the cost leaves out.
 const UNPRICED: &str = "unpriced_responses";
+/// End of the names of columns that hold ids of sessions.
+const SESSION: &str = "session_id";
 /// The column that holds the cost of the priced responses.
 const COST: &str = "cost_usd";
 
@@ -66,6 +76,11 @@ impl Table {
         let mut columns: Vec<Shown> = known.cloned().collect();
         if columns.is_empty() {
             columns = schema.fields().iter().map(|field| Shown::plain(field)).collect();
+        }
+        // Kinds of tokens are one column in a narrow table, if they are all there.
+        let has_all_kinds = columns.iter().filter(|shown| shown.unit == Unit::TokensOfKind).count() == KINDS.len();
+        for shown in columns.iter_mut().filter(|shown| !has_all_kinds && shown.unit == Unit::TokensOfKind) {
+            shown.unit = Unit::Tokens;
         }
         let names = columns.iter().filter_map(|shown| Some(shown.column(field(schema, &shown.name)?)));
         let mut grid = Grid::new(names.collect());
@@ -106,7 +121,13 @@ impl Table {
                 let cell = values.as_ref().map_or_else(Cell::empty, |values| values.cell(row));
                 if is_partial && shown.name == COST { cell.at_least() } else { cell }
             });
-            cells.collect()
+            let mut cells: Vec<Cell> = cells.collect();
+            if let Some((key, shown)) =
+                cells.first_mut().zip(self.columns.first()).filter(|_| self.options.view.is_some())
+            {
+                key.name_if_unknown(&shown.label);
+            }
+            cells
         };
         Ok((0..batch.num_rows()).map(row).collect())
     }
@@ -114,14 +135,13 @@ impl Table {
     fn add(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         let names = self.options.view.as_ref().map(|view| view.sums.clone()).unwrap_or_default();
         for name in names {
-            let sum = numbers(batch, &name)?.map(|all| all.into_iter().flatten().collect::<Vec<_>>());
-            if let Some(known) = sum.filter(|known| !known.is_empty()) {
-                *self.sums.entry(name).or_default() += known.into_iter().sum::<f64>();
-            }
+            let Some(all) = numbers(batch, &name)? else { continue };
+            let sum = self.sums.entry(name).or_default();
+            sum.amount += all.iter().flatten().sum::<f64>();
+            sum.is_at_least |= all.contains(&None);
         }
         let unpriced = numbers(batch, UNPRICED)?.unwrap_or_default();
-        #[expect(clippy::cast_possible_truncation, reason = "counts are whole")]
-        unpriced.into_iter().flatten().for_each(|count| self.unpriced += count as i64);
+        self.unpriced += unpriced.into_iter().flatten().map(whole).sum::<i64>();
         Ok(())
     }
 
@@ -133,19 +153,24 @@ impl Table {
         let fields: Vec<Field> = self.sums.keys().map(|name| Field::new(name, DataType::Float64, true)).collect();
         let whole = |name: &str| field(&self.schema, name).is_some_and(|field| field.data_type().is_integer());
         let columns = self.sums.iter().map(|(name, sum)| {
-            let sum = arrow::array::Float64Array::from(vec![*sum]);
-            if whole(name) { cast(&sum, &DataType::Int64) } else { Ok(Arc::new(sum) as _) }
+            let amount = arrow::array::Float64Array::from(vec![sum.amount]);
+            if whole(name) { cast(&amount, &DataType::Int64) } else { Ok(Arc::new(amount) as _) }
         });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let fields =
             fields.into_iter().zip(&columns).map(|(field, column)| field.with_data_type(column.data_type().clone()));
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?;
-        let mut row = self.cells(&batch)?.into_iter().next();
-        if let Some(row) = row.as_mut().filter(|_| self.unpriced > 0) {
-            let costs = self.columns.iter().zip(row).filter(|(shown, _)| shown.name == COST);
-            costs.for_each(|(_, cell)| *cell = std::mem::take(cell).at_least());
-        }
-        Ok(row)
+        let row = self.cells(&batch)?.into_iter().next().unwrap_or_default();
+        let cells = row.into_iter().zip(&self.columns).map(|(cell, shown)| {
+            let is_at_least = self.lacks_amounts(shown) || self.unpriced > 0 && shown.name == COST;
+            if is_at_least { cell.at_least() } else { cell }
+        });
+        Ok(Some(cells.collect()))
+    }
+
+    /// True if a row has no amount for the sum of a column.
+    fn lacks_amounts(&self, shown: &Shown) -> bool {
+        shown.unit == Unit::Usd && self.sums.get(&shown.name).is_some_and(|sum| sum.is_at_least)
     }
 
     fn write_drawn(&mut self) -> Result<(), ArrowError> {
@@ -196,6 +221,8 @@ impl Table {
             };
             let (sign, remedy) = (self.look.signs.unknown, "llrem query data_quality");
             self.notes.push(format!("+ at least, {sign} unknown: {responses} {verb} no price ({remedy})"));
+        } else if self.rows > 1 && self.columns.iter().any(|shown| self.lacks_amounts(shown)) {
+            self.notes.push("+ at least: a row has no value".to_owned());
         }
     }
 
@@ -230,7 +257,11 @@ impl Rows for Table {
     }
 
     fn total(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        self.total = self.cells(batch)?.into_iter().next();
+        let row = self.cells(batch)?.into_iter().next().unwrap_or_default();
+        let cells = row.into_iter().zip(&self.grid.columns);
+        self.total =
+            Some(cells.map(|(cell, column)| if column.role.is_left() { Cell::empty() } else { cell }).collect());
+        self.unpriced = numbers(batch, UNPRICED)?.and_then(|all| all.into_iter().flatten().next()).map_or(0, whole);
         Ok(())
     }
 
@@ -250,6 +281,30 @@ impl Rows for Table {
         Ok(())
     }
 
+    fn has_several(&self) -> bool {
+        self.rows > 1
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    fn names_sessions(&self) -> bool {
+        self.rows > 0 && self.columns.iter().any(|shown| shown.name.ends_with(SESSION))
+    }
+
+    fn shorten(&mut self, short: &dyn Fn(&str) -> String) {
+        let places = self.columns.iter().enumerate().filter(|(_, shown)| shown.name.ends_with(SESSION));
+        let places: Vec<usize> = places.map(|(at, _)| at).collect();
+        for at in places {
+            let cells = self.grid.rows.iter_mut().filter_map(|row| row.get_mut(at));
+            cells.for_each(|cell| cell.text = short(&cell.text));
+            if let Some(column) = self.grid.columns.get_mut(at) {
+                column.role = Role::Whole;
+            }
+        }
+    }
+
     fn notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
@@ -257,6 +312,11 @@ impl Rows for Table {
 
 fn field<'s>(schema: &'s SchemaRef, name: &str) -> Option<&'s Field> {
     schema.column_with_name(name).map(|(_, field)| field)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "counts are whole")]
+fn whole(count: f64) -> i64 {
+    count as i64
 }
 
 /// Returns the numbers of a column, or `None` if there is no such column.

@@ -4,6 +4,7 @@ use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Date32Type, Field, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
+use chrono::{NaiveDate, Weekday};
 use chrono_tz::Tz;
 
 use super::cell::Cell;
@@ -22,6 +23,12 @@ pub enum Unit {
     TokensOfKind,
     /// Milliseconds.
     Millis,
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+    /// Hours.
+    Hours,
     /// Bytes.
     Bytes,
     /// A part of 1.
@@ -30,12 +37,17 @@ pub enum Unit {
     Percent,
     /// A number whose digits are not grouped: a place, a year, an exit code.
     Ordinal,
+    /// A day of the week, from 1 for Monday.
+    Weekday,
     /// Anything else.
     Plain,
 }
 
 /// Ends of a column's description that name its unit.
-const SENTENCES: [(&str, Unit); 6] = [
+const SENTENCES: [(&str, Unit); 9] = [
+    (" Seconds.", Unit::Seconds),
+    (" Minutes.", Unit::Minutes),
+    (" Hours.", Unit::Hours),
     (" USD.", Unit::Usd),
     (" Tokens.", Unit::Tokens),
     (" Milliseconds.", Unit::Millis),
@@ -55,7 +67,8 @@ const SUFFIXES: [(&str, Unit); 7] = [
     ("_percent", Unit::Percent),
 ];
 
-const KINDS: [&str; 4] = ["input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"];
+/// Columns of the kinds of tokens.
+pub(super) const KINDS: [&str; 4] = ["input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"];
 
 const ORDINALS: [&str; 9] =
     ["seq", "first_seq", "last_seq", "turn", "year", "hour", "exit_code", "source_line", "first_bad_line"];
@@ -63,6 +76,9 @@ const ORDINALS: [&str; 9] =
 impl Unit {
     /// Returns the unit that the last sentence of a description names, or else the one that a name ends with.
     pub fn of(name: &str, description: Option<&str>) -> Self {
+        if name == "weekday" {
+            return Self::Weekday;
+        }
         if ORDINALS.contains(&name) {
             return Self::Ordinal;
         }
@@ -110,6 +126,7 @@ impl Shown {
     pub(super) fn column(&self, field: &Field) -> Column {
         let kind = field.data_type();
         let role = match self.unit {
+            Unit::Weekday => Role::Whole,
             _ if !is_number(field) && (kind.is_string() || kind.is_binary() || kind.is_nested()) => Role::Text,
             _ if !is_number(field) => Role::Whole,
             Unit::Usd => Role::Money,
@@ -121,12 +138,23 @@ impl Shown {
     }
 }
 
+/// How a day is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DayStyle {
+    /// As the key of a row: `Fri 2026-07-17`.
+    Key,
+    /// As the month that it begins.
+    Month,
+    /// `2026-07-17`.
+    Plain,
+}
+
 /// Values of a column, from which cells are made.
 pub(super) enum Values {
     Whole(ArrayRef, Unit),
     Real(ArrayRef, Unit),
     Time(ArrayRef, Tz),
-    Day(ArrayRef, bool),
+    Day(ArrayRef, DayStyle),
     Truth(ArrayRef),
     Texts { texts: ArrayRef, is_escaped: bool },
 }
@@ -147,7 +175,10 @@ impl Values {
                 let zone = zone.as_deref().and_then(|zone| zone.parse().ok()).unwrap_or(Tz::UTC);
                 Self::Time(micros_of(array)?, zone)
             }
-            DataType::Date32 => Self::Day(array.clone(), is_key),
+            DataType::Date32 => {
+                let style = if is_key { DayStyle::Key } else { DayStyle::Plain };
+                Self::Day(array.clone(), if field.name() == "month" { DayStyle::Month } else { style })
+            }
             DataType::Boolean => Self::Truth(array.clone()),
             DataType::Null => Self::Texts { texts: new_null_array(&DataType::Utf8, array.len()), is_escaped },
             _ => Self::Texts { texts: plain_texts(array, field)?, is_escaped },
@@ -172,9 +203,13 @@ impl Values {
                 let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
                 Cell::or_unknown(value::time(micros, *zone), Cell::text)
             }
-            Self::Day(array, is_key) => {
+            Self::Day(array, style) => {
                 let day = array.as_primitive::<Date32Type>().value_as_date(row);
-                let text = |day| if *is_key { value::weekday_and_day(day) } else { day.to_string() };
+                let text = |day: NaiveDate| match style {
+                    DayStyle::Key => value::weekday_and_day(day),
+                    DayStyle::Month => day.format("%Y-%m").to_string(),
+                    DayStyle::Plain => day.to_string(),
+                };
                 Cell::or_unknown(day.map(text), Cell::text)
             }
             Self::Truth(array) => Cell::yes_or_no(array.as_boolean().value(row)),
@@ -201,7 +236,13 @@ fn whole(number: i64, unit: Unit) -> Cell {
         Unit::Millis => Cell::millis(number),
         Unit::Bytes => Cell::bytes(number),
         Unit::Ordinal => Cell::text(number.to_string()),
-        Unit::Usd | Unit::Share | Unit::Percent => real(number as f64, unit),
+        Unit::Weekday => {
+            let day = u8::try_from(number - 1).ok().and_then(|number| Weekday::try_from(number).ok());
+            Cell::or_unknown(day, |day| Cell::text(day.to_string()))
+        }
+        Unit::Usd | Unit::Share | Unit::Percent | Unit::Seconds | Unit::Minutes | Unit::Hours => {
+            real(number as f64, unit)
+        }
         Unit::Plain => Cell::count(number),
     }
 }
@@ -213,7 +254,10 @@ fn real(number: f64, unit: Unit) -> Cell {
         Unit::Usd => Cell::usd(number),
         Unit::Share => Cell::share(number),
         Unit::Percent => Cell::share(number / 100.0),
+        Unit::Seconds => whole((number * 1e3).round() as i64, Unit::Millis),
+        Unit::Minutes => whole((number * 6e4).round() as i64, Unit::Millis),
+        Unit::Hours => whole((number * 3.6e6).round() as i64, Unit::Millis),
         Unit::Tokens | Unit::TokensOfKind | Unit::Millis | Unit::Bytes => whole(number.round() as i64, unit),
-        Unit::Ordinal | Unit::Plain => Cell::number(value::number(number), number == 0.0),
+        Unit::Ordinal | Unit::Weekday | Unit::Plain => Cell::number(value::number(number), number == 0.0),
     }
 }

@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::output::{Format, Limit, Output, OutputSettings, RowLimit};
+use super::query::{self, Asked};
 use super::runner::Runner;
 use super::settings::Settings;
-use super::{hint, query, schema};
+use super::{hint, schema};
 use crate::interrupt;
 use crate::query::Statement;
 use crate::query::canned::Library;
@@ -122,17 +123,24 @@ impl Shell<'_> {
 
     fn query(&mut self, statement: &Statement) -> Result<()> {
         let began = Instant::now();
-        let mut output =
-            Output::new(&self.target(), Format::Csv)?.limited(RowLimit { most: self.limit, is_typed: false }, REMEDY);
-        let outcome = self.runner.run(statement, &mut output);
-        output.end(outcome)?;
+        let output = self.output()?;
+        query::print(&mut self.runner, statement, output)?;
+        self.say_after(began);
+        Ok(())
+    }
+
+    fn output(&self) -> Result<Output> {
+        let limit = RowLimit { most: self.limit, is_typed: false };
+        Ok(Output::new(&self.target(), Format::Csv)?.limited(limit, REMEDY))
+    }
+
+    fn say_after(&mut self, began: Instant) {
         if let Some(file) = self.file.take() {
             self.settings.printer.say(&format!("written to `{}`", file.display()));
         }
         if self.timing {
             self.settings.printer.answer(&format!("time: {:.3} s", began.elapsed().as_secs_f64()));
         }
-        Ok(())
     }
 
     /// A file's suffix overrides the format of shown results.
@@ -152,8 +160,9 @@ impl Shell<'_> {
             Command::Run(name, parameters) => {
                 let library = self.library()?;
                 let canned = library.find(&name)?;
-                self.query(&query::bind(self.settings, canned, &parameters)?)?;
-                printer.note(&canned.note);
+                let (began, output) = (Instant::now(), query::output(self.output()?, canned));
+                Asked { canned, given: &parameters }.print(self.settings, &mut self.runner, output, &library)?;
+                self.say_after(began);
             }
             Command::Format(Some(format)) => self.output.format = Some(format),
             Command::Format(None) => printer.answer(self.output.format.unwrap_or(Format::Table).name()),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::{Canned, Kind, Parameter, Purpose};
+use super::{Canned, Group, Kind, Parameter, Purpose, Total, show};
 
 /// Parses a file. The header is strict, so that lists and completions can rely on it.
 pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, String> {
@@ -18,6 +18,9 @@ pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, 
         is_off: false,
         parameters: Vec::new(),
         columns: Vec::new(),
+        group: Group::default(),
+        show: Vec::new(),
+        total: Total::default(),
         sql: text.to_owned(),
     };
     let header = text.lines().enumerate().take_while(|(_, line)| line.trim_start().starts_with("--"));
@@ -49,9 +52,15 @@ impl Canned {
                 self.columns.push((name.trim().to_owned(), doc.trim().to_owned()));
                 Ok(())
             }
-            unknown => {
-                Err(format!("unknown key `{unknown}`; there are name, title, about, note, default, param and column"))
+            "group" => show::group(value).map(|group| self.group = group),
+            "show" => show::columns(value).map(|columns| self.show.extend(columns)),
+            "total" => {
+                show::total(&mut self.total, value);
+                Ok(())
             }
+            unknown => Err(format!(
+                "unknown key `{unknown}`; there are name, title, group, about, note, default, param, column, show and total"
+            )),
         }
     }
 
@@ -68,7 +77,12 @@ impl Canned {
         if declared.len() < self.parameters.len() {
             return Err("a parameter is declared twice".to_owned());
         }
-        Ok(())
+        let is_column = |name: &str| self.columns.iter().any(|(column, _)| column == name);
+        let mut named = self.show.iter().map(|shown| &shown.name).chain(&self.total.sums);
+        match named.find(|name| !is_column(name)) {
+            Some(unknown) => Err(format!("`{unknown}` is shown, but no `column` describes it")),
+            None => Ok(()),
+        }
     }
 
     /// Checks that the text uses exactly the declared parameters.

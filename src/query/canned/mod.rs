@@ -2,6 +2,7 @@
 
 mod explain;
 mod header;
+mod show;
 mod value;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use chrono_tz::Tz;
 use super::{Statement, builtin, nearest};
 use crate::{Error, Result};
 
+pub use show::{Group, ShownColumn, Total};
 pub use value::Kind;
 
 /// The purpose of a canned query.
@@ -52,6 +54,12 @@ pub struct Canned {
     pub parameters: Vec<Parameter>,
     /// Its columns that are described: name and meaning.
     pub columns: Vec<(String, String)>,
+    /// Place in the list; empty for queries of the user that name none.
+    pub group: Group,
+    /// Columns of a table, the most important ones first; empty for all.
+    pub show: Vec<ShownColumn>,
+    /// Last row of a table.
+    pub total: Total,
     /// The whole text, including the header.
     pub sql: String,
 }
@@ -158,8 +166,9 @@ impl Library {
             return Err(Error::Query(format!("`{}`: {reason}", path.display())));
         }
         self.queries.iter().find(|canned| canned.name == wanted).ok_or_else(|| {
-            let guess = nearest::suggestion(name, likely.map(|canned| canned.name.as_str()));
-            Error::Usage(format!("unknown {kind} `{name}`{guess} (`llrem query` lists them)"))
+            let near = nearest::several(name, likely.map(|canned| canned.name.as_str()));
+            let hint = nearest::question(&near, "`llrem query` lists them");
+            Error::Unknown { what: format!("there is no {kind} `{name}`"), hint }
         })
     }
 }
@@ -193,9 +202,10 @@ impl Canned {
                 return Err(Error::Usage(missing));
             };
             let value = parameter.kind.value(text, zone, &|text| moments(&parameter.name, text));
-            value
-                .map(|value| (parameter.name.clone(), value))
-                .map_err(|reason| Error::Usage(format!("parameter `{}` of `{}`: {reason}", parameter.name, self.name)))
+            value.map(|value| (parameter.name.clone(), value)).map_err(|reason| match reason {
+                Error::Unknown { .. } => reason,
+                reason => Error::Usage(format!("parameter `{}` of `{}`: {reason}", parameter.name, self.name)),
+            })
         });
         Ok(Statement { parameters: bound.collect::<Result<_>>()?, sql: self.sql.clone() })
     }

@@ -1,22 +1,27 @@
 //! `llrem query`: lists and runs canned queries.
 
-use std::path::Path;
-use std::sync::Arc;
+mod empty;
+mod list;
+mod screen;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use std::path::Path;
+
+use arrow::array::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 
 use super::args::Query;
-use super::output::{self, Format, Output, OutputSettings, Printer};
+use super::output;
 use super::runner::Runner;
 use super::schema::SPARK;
 use super::settings::{Settings, check_agent};
 use super::sql;
 use super::when::Bound;
-use crate::query::canned::{Canned, Library, Parameter};
+use crate::query::canned::{Canned, Library};
 use crate::query::{Statement, nearest, spark};
 use crate::{Error, Result};
+pub(super) use list::list;
+pub(super) use screen::{Asked, output, print};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
@@ -32,25 +37,25 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     let options =
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     check_agent(typed.agent.as_deref())?;
-    let statement = bind(settings, canned, &typed_parameters(&typed.params, options)?)?;
+    let given = typed_parameters(&typed.params, options)?;
+    bind(settings, canned, &given)?;
     let lake = settings.open_lake()?;
-    let output = sql::output(settings, typed.limit)?;
+    let output = screen::output(sql::output(settings, typed.limit)?, canned);
     let mut runner = Runner::start(settings, &lake)?;
-    sql::print(&mut runner, &statement, output)?;
-    settings.printer.note(&canned.note);
-    warn_of_project(settings, &mut runner, typed.project.as_deref())
+    check_project(&mut runner, typed.project.as_deref())?;
+    Asked { canned, given: &given }.print(settings, &mut runner, output, &library)
 }
 
-/// Warns if no session belongs to a project: the result may then be empty.
-pub(super) fn warn_of_project(settings: &Settings, runner: &mut Runner<'_>, project: Option<&str>) -> Result<()> {
-    let Some(project) = project.filter(|_| !settings.printer.is_quiet()) else { return Ok(()) };
+/// Checks that a filter names a project of the lake, because a misspelt one would match nothing.
+pub(super) fn check_project(runner: &mut Runner<'_>, project: Option<&str>) -> Result<()> {
+    let Some(project) = project else { return Ok(()) };
     let sql = "select distinct cast(project as text) as project from sessions where project is not null order by 1";
     let rows = runner.rows(&Statement { sql: sql.to_owned(), parameters: Vec::new() })?;
     let known = cast(rows.column(0), &DataType::Utf8)?;
     let known: Vec<&str> = known.as_string::<i32>().iter().flatten().collect();
     if !known.contains(&project) {
-        let guess = nearest::suggestion(project, known);
-        settings.printer.warn(&format!("no session belongs to the project `{project}`{guess}"));
+        let hint = nearest::question(&nearest::several(project, known), "`llrem query cost_by_project` lists them");
+        return Err(Error::Unknown { what: format!("no project is called `{project}`"), hint });
     }
     Ok(())
 }
@@ -66,10 +71,12 @@ fn show(settings: &Settings, canned: &Canned) -> Result<()> {
 
 /// Returns the query with its values. Times are parsed here.
 pub(super) fn bind(settings: &Settings, canned: &Canned, given: &[(String, String)]) -> Result<Statement> {
+    let value = |name: &str| given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
+    settings.clock.period(value("since"), value("until"))?;
     // A day at the end of a range is included.
     let moments = |parameter: &str, text: &str| {
         let bound = if parameter == "until" { Bound::End } else { Bound::Start };
-        settings.clock.moment(text, bound)
+        settings.clock.moment(text, bound, &format!("--param {parameter}"))
     };
     canned.bind(given, settings.clock.zone, &moments)
 }
@@ -87,36 +94,6 @@ pub(super) fn typed_parameters(
     });
     let options = options.into_iter().filter_map(|(name, value)| Some(Ok((name.to_owned(), value.clone()?))));
     named.chain(options).collect()
-}
-
-/// Prints the list of queries.
-pub(super) fn list(output: &OutputSettings, printer: Printer, library: &Library) -> Result<()> {
-    for (path, reason) in &library.problems {
-        printer.warn(&format!("`{}` is no query: {reason}", path.display()));
-    }
-    let column = |text: fn(&Canned) -> String| -> ArrayRef {
-        Arc::new(library.reports().chain(library.detectors()).map(|canned| Some(text(canned))).collect::<StringArray>())
-    };
-    let rows = RecordBatch::try_from_iter([
-        ("name", column(|canned| canned.name.clone())),
-        ("title", column(|canned| canned.title.clone())),
-        ("kind", column(kind)),
-        ("parameters", column(|canned| parameters(&canned.parameters))),
-    ])?;
-    Output::new(output, Format::Csv)?.wrapping().print(&rows)
-}
-
-fn kind(canned: &Canned) -> String {
-    format!("{}{}", canned.purpose.name(), if canned.is_off { " (off)" } else { "" })
-}
-
-fn parameters(parameters: &[Parameter]) -> String {
-    let shown = parameters.iter().map(|parameter| match parameter.default.as_deref() {
-        None => format!("{} (needed)", parameter.name),
-        Some("null" | "") => parameter.name.clone(),
-        Some(default) => format!("{}={default}", parameter.name),
-    });
-    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// Prints a query's description, note, parameters and columns.

@@ -1,0 +1,164 @@
+//! A canned query as a person sees it on a terminal: title, table, total.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, Schema};
+
+use super::super::output::{Output, Shown, Unit, View};
+use super::super::runner::Runner;
+use super::super::session;
+use super::super::settings::Settings;
+use super::super::when::Period;
+use super::{bind, empty};
+use crate::Result;
+use crate::query::Statement;
+use crate::query::canned::{Canned, Library, Purpose};
+use crate::tables::FINDINGS;
+
+/// Columns of a finding on a terminal.
+const OF_FINDINGS: [(&str, &str); 7] = [
+    ("severity", "severity"),
+    ("wasted_cost_usd", "wasted"),
+    ("project", "project"),
+    ("session_id", "session"),
+    ("first_seq", "from"),
+    ("explanation", "explanation"),
+    ("evidence", "evidence"),
+];
+
+/// A canned query and the values that were given for its parameters.
+#[derive(Clone, Copy)]
+pub(in crate::cli) struct Asked<'a> {
+    pub(in crate::cli) canned: &'a Canned,
+    pub(in crate::cli) given: &'a [(String, String)],
+}
+
+impl<'a> Asked<'a> {
+    /// Runs the query, and prints its rows. On a terminal, an empty result is a sentence.
+    pub(in crate::cli) fn print(
+        self,
+        settings: &Settings,
+        runner: &mut Runner<'_>,
+        mut output: Output,
+        library: &Library,
+    ) -> Result<()> {
+        let statement = bind(settings, self.canned, self.given)?;
+        let outcome = runner.run(&statement, &mut output);
+        if outcome.is_err() || !output.is_on_terminal() {
+            return output.end(outcome);
+        }
+        if output.is_empty() {
+            output.discard();
+            settings.printer.say_to_people(&empty::sentence(settings, runner, self)?);
+            return Ok(());
+        }
+        self.complete(settings, runner, &mut output, library)?;
+        settings.printer.title(&self.title(settings)?);
+        output.finish()
+    }
+
+    /// Adds the total and the short ids, which need queries of their own.
+    fn complete(
+        self,
+        settings: &Settings,
+        runner: &mut Runner<'_>,
+        output: &mut Output,
+        library: &Library,
+    ) -> Result<()> {
+        let total = self.canned.total.query.as_deref().map(|name| library.find(name)).transpose()?;
+        if let Some(total) = total.filter(|_| output.has_several()) {
+            let given: Vec<_> =
+                self.given.iter().filter(|(name, _)| total.parameter(name).is_some()).cloned().collect();
+            let row = runner.rows(&bind(settings, total, &given)?)?;
+            output.total(&self.renamed(&row)?)?;
+        }
+        shorten(runner, output)
+    }
+
+    /// Gives the columns of the total the names that they have in the result.
+    fn renamed(self, row: &RecordBatch) -> Result<RecordBatch> {
+        let renamed = &self.canned.total.renamed;
+        let fields = row.schema_ref().fields().iter().map(|field| {
+            let is_replaced = renamed.iter().any(|(own, _)| own == field.name());
+            let own = renamed.iter().find(|(_, other)| other == field.name()).map(|(own, _)| own.clone());
+            let name = own
+                .unwrap_or_else(|| if is_replaced { format!("other {}", field.name()) } else { field.name().clone() });
+            Field::new(name, field.data_type().clone(), field.is_nullable())
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Ok(RecordBatch::try_new(schema, row.columns().to_vec())?)
+    }
+
+    /// Returns the title with the filters in words.
+    fn title(self, settings: &Settings) -> Result<String> {
+        let mut title = self.canned.title.clone();
+        if self.canned.parameter("since").is_some() {
+            title.extend([", ", &self.period(settings)?.with_days()]);
+        }
+        for (name, value) in self.given.iter().filter(|(name, _)| !["since", "until"].contains(&name.as_str())) {
+            let filter = if ["project", "agent"].contains(&name.as_str()) {
+                format!(", {name} {value}")
+            } else {
+                format!(", {name}={value}")
+            };
+            title.push_str(&filter);
+        }
+        Ok(title)
+    }
+
+    /// Returns the time that was asked for.
+    pub(super) fn period(self, settings: &Settings) -> Result<Period> {
+        settings.clock.period(self.value("since"), self.value("until"))
+    }
+
+    /// Returns the value that was given for a parameter.
+    pub(super) fn value(self, name: &str) -> Option<&'a str> {
+        self.given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Shows short ids of sessions, if the result has ids and is for people on a terminal.
+pub(in crate::cli) fn shorten(runner: &mut Runner<'_>, output: &mut Output) -> Result<()> {
+    if output.is_on_terminal() && output.names_sessions() {
+        let ids = session::ids(runner)?;
+        output.shorten(&|id| ids.short(id));
+    }
+    Ok(())
+}
+
+/// Runs a statement, and prints its rows.
+pub(in crate::cli) fn print(runner: &mut Runner<'_>, statement: &Statement, mut output: Output) -> Result<()> {
+    let outcome = runner.run(statement, &mut output);
+    if outcome.is_ok() {
+        shorten(runner, &mut output)?;
+    }
+    output.end(outcome)
+}
+
+/// Makes a table show the query's columns. Explanations of findings are wrapped.
+pub(in crate::cli) fn output(output: Output, canned: &Canned) -> Output {
+    let output = output.viewed(view(canned));
+    if canned.purpose == Purpose::Detector { output.wrapping() } else { output }
+}
+
+fn view(canned: &Canned) -> View {
+    if canned.purpose == Purpose::Detector && canned.columns.is_empty() {
+        return View {
+            columns: OF_FINDINGS.iter().map(|(name, label)| finding(name, label)).collect(),
+            sums: Vec::new(),
+        };
+    }
+    let described =
+        |name: &str| canned.columns.iter().find(|(column, _)| column == name).map(|(_, text)| text.as_str());
+    let shown = canned.show.iter().map(|shown| {
+        let unit = Unit::of(&shown.name, described(&shown.name));
+        Shown { name: shown.name.clone(), label: shown.label(), unit, is_part: shown.is_part }
+    });
+    View { columns: shown.collect(), sums: canned.total.sums.clone() }
+}
+
+fn finding(name: &str, label: &str) -> Shown {
+    let doc = FINDINGS.columns.iter().find(|column| column.name == name).map(|column| column.doc.trim());
+    Shown { name: name.to_owned(), label: label.to_owned(), unit: Unit::of(name, doc), is_part: false }
+}
