@@ -114,7 +114,10 @@ fn a_session_at_80_and_120_columns() {
 fn what_is_folded_can_be_shown() {
     let bench = bench();
     let folded = stdout(&bench, &["show", "53ea"]);
-    assert!(folded.contains("thinking, 7 words (--thinking)") && folded.contains("2 more lines (--outputs)"), "{folded}");
+    assert!(
+        folded.contains("thinking, 7 words (--thinking)") && folded.contains("2 more lines (--outputs)"),
+        "{folded}"
+    );
     assert!(!folded.contains("12 passed") && !folded.contains("no right"), "{folded}");
     let open = stdout(&bench, &["show", "53ea", "--thinking", "--outputs"]);
     assert!(open.contains("no right to publish") && open.contains("│ 12 passed") && open.contains("│ end"), "{open}");
@@ -128,7 +131,10 @@ fn text_is_escaped_on_a_terminal_and_comes_through_a_pager() {
     assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{shown:?}");
     assert!(shown.contains("\\u{1b}[2J\\u{202e}b<script>"), "{shown}");
     assert!(shown.lines().all(|line| line.chars().count() <= 80 || line.contains('│')), "{shown}");
-    assert!(stdout(&bench, &["show", LATER]).contains(HOSTILE.trim_end_matches('\u{200b}').trim()), "a pipe gets it as it is");
+    assert!(
+        stdout(&bench, &["show", LATER]).contains(HOSTILE.trim_end_matches('\u{200b}').trim()),
+        "a pipe gets it as it is"
+    );
     let paged = screen(&bench, 80, "sed s/^/>/", &["show", LATER]);
     assert!(paged.lines().all(|line| line.starts_with('>')), "{paged}");
     let alone = screen(&bench, 80, "/nowhere/pager", &["show", LATER]);
@@ -167,10 +173,16 @@ fn rows_and_markdown_have_every_entry() {
     ));
     assert_eq!(rows.len().to_string(), counted[1]);
     let call = rows.iter().find(|row| row["tool"] == "Bash").unwrap();
-    assert_eq!((&call["command"], &call["output"], &call["kind"]), (&json!("npm test"), &json!("12 passed"), &json!("tool_call")));
+    assert_eq!(
+        (&call["command"], &call["output"], &call["kind"]),
+        (&json!("npm test"), &json!("12 passed"), &json!("tool_call"))
+    );
     let markdown = stdout(&bench, &["show", "53ea", "-f", "markdown"]);
     assert!(markdown.starts_with("# Publish the shop keep \\`main\\` as it is\n"), "{markdown}");
-    assert!(markdown.contains("✗ Bash `npm publish --tag next` · ") && markdown.contains("> **!** error\\_cascades"), "{markdown}");
+    assert!(
+        markdown.contains("✗ Bash `npm publish --tag next` · ") && markdown.contains("> **!** error\\_cascades"),
+        "{markdown}"
+    );
 }
 
 #[test]
@@ -182,4 +194,43 @@ fn a_session_without_messages_has_an_end() {
     succeed(&mut bench.etl());
     let shown = stdout(&bench, &["show", "aaaa"]);
     assert!(shown.contains("cost –") && shown.ends_with("End. This is the newest session of shop.\n"), "{shown}");
+}
+
+#[test]
+fn search_finds_all_words_of_a_record() {
+    let bench = bench();
+    let found = |arguments: &[&str]| stdout(&bench, &[&["search"], arguments].concat());
+    let shown = found(&["publish", "npm"]);
+    assert!(shown.starts_with("publish npm: 5 hits in 1 session\n"), "{shown}");
+    assert!(shown.contains("reply: I will run the tests before I publish it to npm."), "{shown}");
+    assert!(found(&["npm publish"]).contains("4 hits in 1 session"), "a phrase");
+    assert!(found(&["ublish"]).starts_with("No hits for ublish in 2 sessions."), "not within a word");
+    assert!(found(&["登录"]).contains("--at "), "within a text without spaces");
+    assert!(found(&["-e", "npm (test|pack)"]).contains("command: npm test"));
+    assert!(found(&["PASSED"]).contains("output: 12 passed"));
+    assert!(found(&["right", "token"]).contains("thinking: The token has no right to publish."));
+    assert!(found(&["none", "--project", "shop"]).contains("in 1 subagent\n"));
+    assert!(found(&["npm", "--since", "2025-08-06"]).starts_with("No hits for npm in 1 session."));
+    assert!(found(&["npm", "--until", "2025-08-05", "--agent", "claude-code"]).contains("6 hits in 1 session"));
+    assert!(found(&["npm", "--agent", "codex"]).starts_with("No hits"));
+    assert!(refused(&bench, &["search", "-e", "npm ("]).starts_with("exit 2\n"));
+    assert!(refused(&bench, &["search", "npm", "--project", "sho"]).starts_with("exit 2\n"));
+    assert!(refused(&bench, &["search", " "]).starts_with("exit 2\n"));
+    let several = found(&["npm", "--hits", "3"]);
+    assert_eq!(several.matches("npm").count(), 5, "heading, title's session, and three hits: {several}");
+    let rows: Value = serde_json::from_str(&found(&["npm", "--hits", "2", "-f", "json"])).unwrap();
+    assert_eq!((rows.as_array().unwrap().len(), &rows[0]["hits"], &rows[0]["session_id"]), (2, &json!(6), &json!(SHOP)));
+}
+
+#[cfg(unix)]
+#[test]
+fn search_at_80_and_120_columns() {
+    let bench = bench();
+    insta::assert_snapshot!(screen(&bench, 80, "cat", &["search", "npm", "publish", "--color", "never"]), @r"");
+    insta::assert_snapshot!(screen(&bench, 120, "cat", &["search", "done", "--color", "never"]), @r"");
+    let hostile = screen(&bench, 80, "cat", &["search", "alert", "--color", "never"]);
+    assert!(hostile.contains("<script>alert(1)") && !hostile.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{hostile:?}");
+    assert!(screen(&bench, 80, "cat", &["search", "alert"]).contains("\u{1b}[1;33malert\u{1b}[0m"));
+    let long = screen(&bench, 80, "cat", &["search", "long", "--color", "never"]);
+    assert!(long.lines().all(|line| line.chars().count() <= 80), "{long}");
 }

@@ -92,6 +92,21 @@ Numbers at the left are positions (`seq`): --at takes them, and `/153` finds one
 The pager is LLREM_PAGER, PAGER or `less -FRX`; `cat` is none.
 A page has no script and loads nothing. It holds texts from the transcript.";
 
+/// `llrem search --help`
+pub(super) const SEARCH: &str = "\
+Examples:
+  llrem search npm publish                  both words in one message or tool call
+  llrem search \"npm publish\"              the phrase
+  llrem search -e 'npm (publish|pack)'      a regular expression
+  llrem search npm publish --since 30d --project website
+  llrem search npm publish --hits 5         the five best hits of each session
+  llrem search npm publish -f json          rows
+
+Case is ignored. Words are found at the beginning of a word: `publish` finds Publishing, not
+unpublished. In scripts without spaces between words they are found anywhere.
+Words next to each other come first; prompts and replies before commands, commands before output,
+texts that the agent added last; then the newest first.";
+
 /// `llrem schema --help`
 pub(super) const SCHEMA: &str = "\
 Examples:

@@ -18,7 +18,7 @@ impl Limit {
     pub const OFF: Self = Self(None);
 
     /// Returns the number of rows.
-    pub(super) fn rows(self) -> usize {
+    pub fn rows(self) -> usize {
         self.0.map_or(usize::MAX, NonZeroUsize::get)
     }
 }

@@ -42,6 +42,11 @@ impl Reader {
         Ok(Self { pager, target, terminal })
     }
 
+    /// True if a person reads it as it is written.
+    pub fn is_on_terminal(&self) -> bool {
+        self.terminal
+    }
+
     /// Returns how text looks there.
     pub fn look(&self, settings: &OutputSettings) -> Look {
         let width = self.terminal.then(super::table::width_of_terminal);
