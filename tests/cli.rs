@@ -67,11 +67,13 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "etl",
     "sql",
     "query",
     "detect",
+    "show",
+    "search",
     "schema",
     "sources",
     "agents",

@@ -219,7 +219,10 @@ fn search_finds_all_words_of_a_record() {
     let several = found(&["npm", "--hits", "3"]);
     assert_eq!(several.matches("npm").count(), 5, "heading, title's session, and three hits: {several}");
     let rows: Value = serde_json::from_str(&found(&["npm", "--hits", "2", "-f", "json"])).unwrap();
-    assert_eq!((rows.as_array().unwrap().len(), &rows[0]["hits"], &rows[0]["session_id"]), (2, &json!(6), &json!(SHOP)));
+    assert_eq!(
+        (rows.as_array().unwrap().len(), &rows[0]["hits"], &rows[0]["session_id"]),
+        (2, &json!(6), &json!(SHOP))
+    );
 }
 
 #[cfg(unix)]
@@ -229,7 +232,10 @@ fn search_at_80_and_120_columns() {
     insta::assert_snapshot!(screen(&bench, 80, "cat", &["search", "npm", "publish", "--color", "never"]), @r"");
     insta::assert_snapshot!(screen(&bench, 120, "cat", &["search", "done", "--color", "never"]), @r"");
     let hostile = screen(&bench, 80, "cat", &["search", "alert", "--color", "never"]);
-    assert!(hostile.contains("<script>alert(1)") && !hostile.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{hostile:?}");
+    assert!(
+        hostile.contains("<script>alert(1)") && !hostile.contains(['\u{1b}', '\u{202e}', '\u{200b}']),
+        "{hostile:?}"
+    );
     assert!(screen(&bench, 80, "cat", &["search", "alert"]).contains("\u{1b}[1;33malert\u{1b}[0m"));
     let long = screen(&bench, 80, "cat", &["search", "long", "--color", "never"]);
     assert!(long.lines().all(|line| line.chars().count() <= 80), "{long}");

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use chrono_tz::Tz;
@@ -21,7 +21,7 @@ use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext, col, lit};
@@ -237,12 +237,11 @@ impl<'a> Context<'a> {
     async fn fill_findings(&self) -> Result<(), Failure> {
         let schema = in_zone(&FINDINGS.schema(), self.scope.zone);
         let given = findings::found_schema(&schema);
-        let whole = match self.scope.detectors.session() {
-            Some(session) => self.restrict(session).await?,
-            None => Vec::new(),
-        };
+        let (detectors, sessions) = (self.scope.detectors.all()?, self.scope.detectors.sessions());
+        let may_find = self.may_find(&detectors, sessions.first()).await?;
+        let whole = self.restrict(sessions).await?;
         let mut found = Vec::new();
-        for detector in self.scope.detectors.all()?.iter() {
+        for detector in detectors.iter().zip(may_find).filter_map(|(detector, may_find)| may_find.then_some(detector)) {
             for batch in self.found_by(detector).await? {
                 found.push(findings::found(&detector.name, &batch, &given)?);
             }
@@ -259,21 +258,29 @@ impl<'a> Context<'a> {
         self.register_rows(&FINDINGS, &counted)
     }
 
-    /// Leaves only a session's rows in the tables, and all sessions of its project, with which some detectors compare it.
-    /// Returns the whole tables.
-    async fn restrict(&self, only: &KnownSession) -> Result<Vec<(&'static str, Arc<dyn TableProvider>)>, Failure> {
-        let same = |column: &str, value: &str| col(column).eq(lit(value));
-        let place = same("machine", &only.machine).and(same("agent", &only.agent)).and(same("month", &only.month));
-        let own = place.and(same("session_id", &only.session_id));
+    /// Returns for each detector whether it can find something in a session.
+    async fn may_find(&self, detectors: &[Detector], session: Option<&KnownSession>) -> Result<Vec<bool>, Failure> {
+        let Some(session) = session.filter(|_| !detectors.is_empty()) else { return Ok(vec![true; detectors.len()]) };
+        let rows = self.session.table(SESSIONS.name).await?.filter(is_session(session))?;
+        let conditions = detectors.iter().enumerate().map(|(place, detector)| {
+            let condition = rows.parse_sql_expr(&detector.condition())?;
+            Ok(condition.is_not_false().alias(format!("c{place}")))
+        });
+        let conditions = conditions.collect::<Result<Vec<_>, DataFusionError>>()?;
+        let rows = rows.select(conditions)?.collect().await?;
+        let holds = |place: usize| {
+            rows.iter().filter(|rows| rows.num_rows() > 0).any(|rows| rows.column(place).as_boolean().value(0))
+        };
+        Ok((0..detectors.len()).map(holds).collect())
+    }
+
+    /// Leaves only the records of some sessions in the tables, if there are any. Returns the whole tables.
+    async fn restrict(&self, only: &[KnownSession]) -> Result<Vec<(&'static str, Arc<dyn TableProvider>)>, Failure> {
+        let Some(filter) = only.iter().map(is_session).reduce(Expr::or) else { return Ok(Vec::new()) };
         let mut whole = Vec::new();
-        for table in LAKE_TABLES {
-            let filter = match &only.project {
-                Some(project) if table.name == SESSIONS.name => {
-                    same("machine", &only.machine).and(same("project", project)).or(own.clone())
-                }
-                _ => own.clone(),
-            };
-            let rows = self.session.table(table.name).await?.filter(filter)?.into_view();
+        // Detectors compare a session with all others.
+        for table in LAKE_TABLES.into_iter().filter(|table| table.name != SESSIONS.name) {
+            let rows = self.session.table(table.name).await?.filter(filter.clone())?.into_view();
             whole.extend(self.session.deregister_table(table.name)?.map(|whole| (table.name, whole)));
             self.session.register_table(table.name, rows)?;
         }
@@ -371,6 +378,13 @@ pub(super) fn prices(own: Option<&Path>) -> Result<RecordBatch> {
         table = table.with_overrides(&text).map_err(wrong)?;
     }
     Pricer::new(table).rows()
+}
+
+/// Selects the rows of a session.
+fn is_session(session: &KnownSession) -> Expr {
+    let same = |column: &str, value: &str| col(column).eq(lit(value));
+    let place = same("machine", &session.machine).and(same("agent", &session.agent)).and(same("month", &session.month));
+    place.and(same("session_id", &session.session_id))
 }
 
 /// Converts timestamps in the schema to the session's time zone, so that days and displays are local.

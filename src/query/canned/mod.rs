@@ -48,6 +48,8 @@ pub struct Canned {
     pub about: String,
     /// How its figures can mislead; may be empty.
     pub note: String,
+    /// Condition on the row of a session, without which a detector finds nothing in it.
+    pub needs: Option<String>,
     /// True if a detector runs only when it is named: `default: off` in its header.
     pub is_off: bool,
     /// Its parameters.
