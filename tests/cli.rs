@@ -96,6 +96,8 @@ Commands:
   sql          Run SQL over the lake
   query        Run a canned query; without a name, list them
   detect       Find what was wasted: the findings of all detectors, the most expensive first
+  show         Read a session as a conversation: prompts, replies, tool calls, findings
+  search       Find text in prompts, replies, thinking, commands and tool output
   schema       List tables, columns, types, units and meanings
   sources      List every known source: its state, bad lines and number of rows
   agents       List what each agent has on this machine, what it records and what it will soon

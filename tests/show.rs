@@ -85,20 +85,32 @@ fn screen(bench: &Bench, columns: usize, pager: &str, arguments: &[&str]) -> Str
     let mut command = llrem(bench, arguments);
     command.env("COLUMNS", columns.to_string()).env("LLREM_PAGER", pager).env("TERM", "xterm").env_remove("NO_COLOR");
     let mut session = rexpect::session::spawn_command(command, Some(60_000)).unwrap();
-    session.exp_eof().unwrap().replace("\r\n", "\n")
+    // It gives each byte as a character.
+    let bytes: Vec<u8> =
+        session.exp_eof().unwrap().chars().map(|byte| u8::try_from(u32::from(byte)).unwrap()).collect();
+    String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
 }
 
 #[test]
 fn a_session_is_named_by_the_beginning_of_its_id() {
     let bench = bench();
-    for named in ["53ea", SHOP, "53ea1606"] {
-        assert!(stdout(&bench, &["show", named]).contains("\n53ea1606 · shop, branch main"), "{named}");
+    let whole = stdout(&bench, &["show", SHOP, "-f", "csv"]);
+    for named in ["53ea", "53ea1606", "claude-code:53ea"] {
+        assert_eq!(stdout(&bench, &["show", named, "-f", "csv"]), whole, "{named}");
     }
     assert!(stdout(&bench, &["show", "53ea/ag"]).contains("\n53ea1606/ag000003 · shop"));
-    assert!(stdout(&bench, &["detect", "--session", "53ea", "-f", "csv"]).contains("error_cascades"));
-    insta::assert_snapshot!(refused(&bench, &["show", "53e"]), @r"");
-    insta::assert_snapshot!(refused(&bench, &["show", "53fa"]), @r"");
-    assert!(refused(&bench, &["detect", "--session", "nothing"]).starts_with("exit 2\n"));
+    assert!(stdout(&bench, &["detect", "error_cascades", "--session", "53ea", "-f", "csv"]).contains("error_cascades"));
+    insta::assert_snapshot!(refused(&bench, &["show", "53e"]), @r"
+exit 2
+error: `53e` names 2 sessions: 53ea1606, 53eb0000
+hint: type more of the id
+");
+    insta::assert_snapshot!(refused(&bench, &["show", "53fa"]), @r"
+exit 2
+error: no session's id begins with `53fa`
+hint: 53ea1606 (shop, 2025-08-05)? `llrem query cost_by_session` lists all
+");
+    assert!(refused(&bench, &["detect", "polling", "--session", "nothing"]).starts_with("exit 2\n"));
     assert!(refused(&bench, &["show", "53ea", "--at", "99"]).contains("it has 0 to"));
 }
 
@@ -106,8 +118,133 @@ fn a_session_is_named_by_the_beginning_of_its_id() {
 #[test]
 fn a_session_at_80_and_120_columns() {
     let bench = bench();
-    insta::assert_snapshot!(screen(&bench, 80, "cat", &["show", "53ea", "--color", "never"]), @r"");
-    insta::assert_snapshot!(screen(&bench, 120, "cat", &["show", "53ea", "--color", "never", "--at", "6"]), @r"");
+    insta::assert_snapshot!(screen(&bench, 80, "cat", &["show", "53ea", "--color", "never"]), @r"
+Publish the shop keep `main` as it is
+53ea1606 · shop, branch main · claude-code 1.0.70 · claude-sonnet-4-20250514
+Tue 2025-08-05 10:00–10:14, 14 min active · 2 prompts, 8 responses, 5 tool calls
+(4 failed)
+$9.61 · 1.60M tokens · 2 findings: $7.20 wasted
+
+── turn 1 ────────────────────────────────── 7 responses, 5 tool calls, $9.61 ──
+   0  you                                                               10:00:00
+      Publish the shop
+
+        keep `main` as it is
+
+   1  claude-sonnet-4-20250514                   1.53k tokens  $0.0025  10:01:00
+      I will run the tests before I publish it to npm.
+
+   2  claude-sonnet-4-20250514                   1.53k tokens  $0.0025  10:02:00
+   3  ✓ Bash  npm test                                                       9 B
+
+   5  claude-sonnet-4-20250514                    400k tokens    $2.40  10:04:00
+   6  ✗ Bash  npm publish --tag next                                exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+    ! error_cascades, high, $7.20 wasted: 4 tries in a row failed with the same
+      error. Tell the agent what is missing, and put it into the project's
+      instructions for agents.
+    ! tool_retry_loops, high, counted in another finding: Bash was tried 4 times
+      in a row with the same input, and failed each time. Tell the agent to read
+      the error, and to try something else after two equal failures.
+
+   8  claude-sonnet-4-20250514                    400k tokens    $2.40  10:06:00
+   9  ✗ Bash  npm publish --tag next                                exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  11  claude-sonnet-4-20250514                    400k tokens    $2.40  10:08:00
+  12  ✗ Bash  npm publish --tag next                                exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  14  claude-sonnet-4-20250514                    400k tokens    $2.40  10:10:00
+  15  ✗ Bash  npm publish --tag next                                exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  17  claude-sonnet-4-20250514                      30 tokens  $0.0003  10:12:00
+      thinking, 7 words (--thinking)
+      The registry refuses the token.
+
+── turn 2 ─────────────────────────────────────────────── 1 response, $0.0025 ──
+  18  you                                                               10:13:00
+      Ask for another token
+
+  19  claude-sonnet-4-20250514                   1.53k tokens  $0.0025  10:14:00
+      修复登录页面的超时问题 done
+
+Subagents that no call names:
+      subagent, 1 response, $0.0025                 llrem show 53ea1606/ag000003
+
+End. Next in shop: llrem show 53eb0000 (2025-08-06, a\u{1b}[2J\u{202e}b<script>…
+");
+    insta::assert_snapshot!(screen(&bench, 120, "cat", &["show", "53ea", "--color", "never", "--at", "6"]), @r"
+Publish the shop keep `main` as it is
+53ea1606 · shop, branch main · claude-code 1.0.70 · claude-sonnet-4-20250514
+Tue 2025-08-05 10:00–10:14, 14 min active · 2 prompts, 8 responses, 5 tool calls (4 failed)
+$9.61 · 1.60M tokens · 2 findings: $7.20 wasted
+
+What comes before is left out; without --at, everything is shown.
+
+── turn 1 ────────────────────────────────────────────────────────────────────────── 7 responses, 5 tool calls, $9.61 ──
+   5  claude-sonnet-4-20250514                                                            400k tokens    $2.40  10:04:00
+   6  ✗ Bash  npm publish --tag next                                                                        exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+    ! error_cascades, high, $7.20 wasted: 4 tries in a row failed with the same error. Tell the
+      agent what is missing, and put it into the project's instructions for agents.
+    ! tool_retry_loops, high, counted in another finding: Bash was tried 4 times in a row with the
+      same input, and failed each time. Tell the agent to read the error, and to try something else
+      after two equal failures.
+
+   8  claude-sonnet-4-20250514                                                            400k tokens    $2.40  10:06:00
+   9  ✗ Bash  npm publish --tag next                                                                        exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  11  claude-sonnet-4-20250514                                                            400k tokens    $2.40  10:08:00
+  12  ✗ Bash  npm publish --tag next                                                                        exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  14  claude-sonnet-4-20250514                                                            400k tokens    $2.40  10:10:00
+  15  ✗ Bash  npm publish --tag next                                                                        exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  17  claude-sonnet-4-20250514                                                              30 tokens  $0.0003  10:12:00
+      thinking, 7 words (--thinking)
+      The registry refuses the token.
+
+── turn 2 ─────────────────────────────────────────────────────────────────────────────────────── 1 response, $0.0025 ──
+  18  you                                                                                                       10:13:00
+      Ask for another token
+
+  19  claude-sonnet-4-20250514                                                           1.53k tokens  $0.0025  10:14:00
+      修复登录页面的超时问题 done
+
+Subagents that no call names:
+      subagent, 1 response, $0.0025                                                         llrem show 53ea1606/ag000003
+
+End. Next in shop: llrem show 53eb0000 (2025-08-06, a\u{1b}[2J\u{202e}b<script>alert(1)</script>&amp; \u{200b})
+");
 }
 
 #[test]
@@ -135,11 +272,11 @@ fn text_is_escaped_on_a_terminal_and_comes_through_a_pager() {
         stdout(&bench, &["show", LATER]).contains(HOSTILE.trim_end_matches('\u{200b}').trim()),
         "a pipe gets it as it is"
     );
-    let paged = screen(&bench, 80, "sed s/^/>/", &["show", LATER]);
+    let paged = screen(&bench, 80, "sed s/^/>/", &["show", "53ea"]);
     assert!(paged.lines().all(|line| line.starts_with('>')), "{paged}");
+    assert!(paged.contains("\u{1b}[31m✗"), "{paged}");
     let alone = screen(&bench, 80, "/nowhere/pager", &["show", LATER]);
     assert!(alone.contains("End. This is the newest session of shop."), "{alone}");
-    assert!(screen(&bench, 80, "cat", &["show", "53ea"]).contains("\u{1b}[31m✗"), "colours");
 }
 
 #[test]
@@ -171,7 +308,7 @@ fn rows_and_markdown_have_every_entry() {
         "select (select count(*) from messages where session_id = '{SHOP}') \
          + (select count(*) from tool_calls where session_id = '{SHOP}') as n"
     ));
-    assert_eq!(rows.len().to_string(), counted[1]);
+    assert_eq!(rows.len().to_string(), counted[0]);
     let call = rows.iter().find(|row| row["tool"] == "Bash").unwrap();
     assert_eq!(
         (&call["command"], &call["output"], &call["kind"]),
@@ -217,7 +354,7 @@ fn search_finds_all_words_of_a_record() {
     assert!(refused(&bench, &["search", "npm", "--project", "sho"]).starts_with("exit 2\n"));
     assert!(refused(&bench, &["search", " "]).starts_with("exit 2\n"));
     let several = found(&["npm", "--hits", "3"]);
-    assert_eq!(several.matches("npm").count(), 5, "heading, title's session, and three hits: {several}");
+    assert_eq!(several.matches("npm").count(), 4, "the heading and three hits: {several}");
     let rows: Value = serde_json::from_str(&found(&["npm", "--hits", "2", "-f", "json"])).unwrap();
     assert_eq!(
         (rows.as_array().unwrap().len(), &rows[0]["hits"], &rows[0]["session_id"]),
@@ -229,8 +366,22 @@ fn search_finds_all_words_of_a_record() {
 #[test]
 fn search_at_80_and_120_columns() {
     let bench = bench();
-    insta::assert_snapshot!(screen(&bench, 80, "cat", &["search", "npm", "publish", "--color", "never"]), @r"");
-    insta::assert_snapshot!(screen(&bench, 120, "cat", &["search", "done", "--color", "never"]), @r"");
+    insta::assert_snapshot!(screen(&bench, 80, "cat", &["search", "npm", "publish", "--color", "never"]), @r#"
+npm publish: 5 hits in 1 session
+
+Publish the shop keep `main` as it is
+  2025-08-05  shop  claude-code  $9.61  5 hits       llrem show 53ea1606 --at 15
+  command: npm publish --tag next
+
+llrem search "npm publish"   the phrase   -e REGEX   --since --project --agent
+"#);
+    insta::assert_snapshot!(screen(&bench, 120, "cat", &["search", "done", "--color", "never"]), @r"
+done: 1 hit in 1 session
+
+Publish the shop keep `main` as it is
+  2025-08-05  shop  claude-code  $9.61  1 hit                            llrem show 53ea1606 --at 19
+  reply: 修复登录页面的超时问题 done
+");
     let hostile = screen(&bench, 80, "cat", &["search", "alert", "--color", "never"]);
     assert!(
         hostile.contains("<script>alert(1)") && !hostile.contains(['\u{1b}', '\u{202e}', '\u{200b}']),
