@@ -50,21 +50,17 @@ impl Matcher {
     pub(super) fn find(&self, texts: &[&str]) -> Option<Found> {
         let mut first = None;
         for part in &self.parts {
-            let place = texts.iter().enumerate().find_map(|(text, content)| {
-                self.start(part, content).map(|start| Found { text, start, is_together: self.together.is_none() })
-            });
-            first = first.or(Some(place?));
-            if place.is_none() {
-                return None;
-            }
+            let place = self.place(part, texts)?;
+            first = first.or(Some(Found { is_together: self.together.is_none(), ..place }));
         }
-        let together = self.together.as_ref().and_then(|together| {
-            let mut texts = texts.iter().enumerate();
-            texts.find_map(|(text, content)| {
-                self.start(together, content).map(|start| Found { text, start, is_together: true })
-            })
-        });
+        let together = self.together.as_ref().and_then(|together| self.place(together, texts));
         together.or(first)
+    }
+
+    fn place(&self, part: &Regex, texts: &[&str]) -> Option<Found> {
+        let mut texts = texts.iter().enumerate();
+        texts
+            .find_map(|(text, content)| self.start(part, content).map(|start| Found { text, start, is_together: true }))
     }
 
     /// Returns all matches in a short text, as ranges of bytes in their order.

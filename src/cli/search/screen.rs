@@ -144,7 +144,7 @@ impl Screen<'_> {
             let hits = hidden.iter().map(|place| place.hits.count).sum();
             let (sessions, hits) = (value::plural(hidden.len() as u64, "more session"), value::plural(hits, "hit"));
             let note = format!("{sessions}, {hits}. All of them: --limit off");
-            text.push_str(&format!("\n{}\n", paint.dim(&note)));
+            text = format!("\n{}\n", paint.dim(&note));
         }
         let words @ [_, _, ..] = self.typed.words.as_slice() else { return text };
         if self.look.width.is_none() || answer.places.is_empty() {

@@ -161,9 +161,10 @@ impl Facts {
         self.subagents.iter().find(|subagent| subagent.session_id == session_id)
     }
 
-    /// Returns the last position.
-    pub(super) fn last(&self) -> Option<i64> {
-        self.range.map(|(_, last)| last)
+    /// Returns a position as it stands at the left of a line.
+    pub(super) fn shown_place(&self, seq: i64) -> String {
+        let width = self.range.map_or(0, |(_, last)| last.to_string().len()).max(4);
+        format!("{seq:>width$}")
     }
 
     /// Returns the parts in which the session is read, each as the first position and the one after the last.

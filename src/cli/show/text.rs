@@ -41,7 +41,7 @@ impl Text {
             zone,
             folded,
             out: String::new(),
-            seq_width: facts.last().map_or(0, |last| last.to_string().len()).max(4),
+            seq_width: facts.shown_place(0).len(),
             cost_width: costs.max().unwrap_or(1),
             dear: row.cost_usd.unwrap_or(0.0) * DEAR,
             project_path: row.project_path.map(str::to_owned),
@@ -151,7 +151,9 @@ impl Text {
     fn wrapped(&mut self, parts: &[String]) {
         let text = self.safe(&parts.join(" · "));
         let lines = wrap(&text, self.columns().min(PROSE), 0);
-        lines.lines().for_each(|line| self.line(line));
+        for line in lines.lines() {
+            self.line(line);
+        }
     }
 }
 
@@ -275,7 +277,9 @@ impl Writer for Text {
         self.out.push('\n');
         if !loose.is_empty() {
             self.line("Subagents that no call names:");
-            loose.iter().for_each(|subagent| self.subagent(facts, subagent));
+            for subagent in loose {
+                self.subagent(facts, subagent);
+            }
             self.out.push('\n');
         }
         let text = self.one_line(&words::end(facts, self.zone).replace('\u{a0}', " "), self.columns());
