@@ -12,6 +12,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use chrono_tz::Tz;
 use datafusion::common::ParamValues;
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
@@ -25,8 +26,9 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext, col, lit};
+use datafusion::scalar::ScalarValue;
 use datafusion::sql::parser::Statement as ParsedStatement;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use parquet::file::metadata::PageIndexPolicy;
 use url::Url;
 
@@ -203,13 +205,7 @@ impl<'a> Context<'a> {
     ) -> Result<SendableRecordBatchStream, Failure> {
         self.seen.begin();
         self.fill_state_tables(tables)?;
-        let mut plan = self.session.state().statement_to_plan(parsed).await?;
-        if !statement.parameters.is_empty() {
-            let values = statement.parameters.iter().map(|(name, value)| (name.clone(), value.clone().into()));
-            plan = plan.with_param_values(ParamValues::Map(values.collect()))?;
-        }
-        let only_reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-        only_reading.verify_plan(&plan)?;
+        let plan = planned(&self.session.state(), parsed, &statement.parameters).await?;
         let (state, plan) = match self.on_cluster(&plan, tables)? {
             Some(state) => (state.clone(), state.create_physical_plan(&plan).await?),
             None => {
@@ -240,9 +236,11 @@ impl<'a> Context<'a> {
         let (detectors, sessions) = (self.scope.detectors.all()?, self.scope.detectors.sessions());
         let may_find = self.may_find(&detectors, sessions.first()).await?;
         let whole = self.restrict(sessions).await?;
+        let detectors: Vec<&Detector> =
+            detectors.iter().zip(may_find).filter_map(|(detector, may_find)| may_find.then_some(detector)).collect();
         let mut found = Vec::new();
-        for detector in detectors.iter().zip(may_find).filter_map(|(detector, may_find)| may_find.then_some(detector)) {
-            for batch in self.found_by(detector).await? {
+        for (detector, batches) in detectors.iter().zip(self.found_by(&detectors).await?) {
+            for batch in batches {
                 found.push(findings::found(&detector.name, &batch, &given)?);
             }
         }
@@ -287,19 +285,52 @@ impl<'a> Context<'a> {
         Ok(whole)
     }
 
-    async fn found_by(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {
-        let rows = async {
-            let parsed = self.parsed(&detector.statement)?;
-            let tables = self.tables_of(&parsed)?;
-            let rows = self.started(parsed, &tables, &detector.statement).await?;
-            Ok(rows.try_collect().await?)
-        };
-        rows.await.map_err(|failure| match failure {
+    /// Returns the rows of each detector. Most of the time goes into planning, so several are planned at once.
+    async fn found_by(&self, detectors: &[&Detector]) -> Result<Vec<Vec<RecordBatch>>, Failure> {
+        let blame = |detector: &Detector, failure| match failure {
             Failure::Query(error) if !self.seen.is_stopped() && !refusal::is_replaced_file(&error) => {
                 let reason = refusal::explain(&error);
                 Failure::Other(Error::Query(format!("detector `{}`: {reason}", detector.name)))
             }
             failure => failure,
+        };
+        if self.scope.scheduler.is_some() {
+            let mut found = Vec::new();
+            for detector in detectors {
+                found.push(self.rows_of(detector).await.map_err(|failure| blame(detector, failure))?);
+            }
+            return Ok(found);
+        }
+        self.seen.begin();
+        let tasks = detectors.iter().map(|detector| Ok((*detector, self.task(detector)?)));
+        let tasks = tasks.collect::<Result<Vec<_>, Failure>>()?;
+        let running = futures::stream::iter(tasks).map(|(detector, task)| async move {
+            let outcome = SpawnedTask::spawn(task).join_unwind().await;
+            let rows = outcome.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error))).flatten();
+            rows.map_err(|error| (detector, error))
+        });
+        let found = running.buffered(cores()).try_collect().await;
+        found.map_err(|(detector, error): (&Detector, _)| blame(detector, Failure::Query(error)))
+    }
+
+    async fn rows_of(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {
+        let parsed = self.parsed(&detector.statement)?;
+        let tables = self.tables_of(&parsed)?;
+        Ok(self.started(parsed, &tables, &detector.statement).await?.try_collect().await?)
+    }
+
+    /// Returns the work of a detector, which plans and runs its query.
+    fn task(
+        &self,
+        detector: &Detector,
+    ) -> Result<impl Future<Output = Result<Vec<RecordBatch>, DataFusionError>> + Send + use<>, Failure> {
+        let parsed = self.parsed(&detector.statement)?;
+        self.fill_state_tables(&self.tables_of(&parsed)?)?;
+        let (state, parameters) = (self.session.state(), detector.statement.parameters.clone());
+        Ok(async move {
+            let plan = planned(&state, parsed, &parameters).await?;
+            let plan = shared::physical(&state, plan).await?;
+            execute_stream(plan, state.task_ctx())?.try_collect().await
         })
     }
 
@@ -378,6 +409,22 @@ pub(super) fn prices(own: Option<&Path>) -> Result<RecordBatch> {
         table = table.with_overrides(&text).map_err(wrong)?;
     }
     Pricer::new(table).rows()
+}
+
+/// Returns the plan of a query that only reads.
+async fn planned(
+    state: &SessionState,
+    parsed: ParsedStatement,
+    parameters: &[(String, ScalarValue)],
+) -> Result<LogicalPlan, DataFusionError> {
+    let mut plan = state.statement_to_plan(parsed).await?;
+    if !parameters.is_empty() {
+        let values = parameters.iter().map(|(name, value)| (name.clone(), value.clone().into()));
+        plan = plan.with_param_values(ParamValues::Map(values.collect()))?;
+    }
+    let only_reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    only_reading.verify_plan(&plan)?;
+    Ok(plan)
 }
 
 /// Selects the rows of a session.
