@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_around_the_match() {
-        assert_eq!(around("one\n two  three", 6), ("one two three".to_owned(), 4));
+        assert_eq!(around("one\n two  three", 5), ("one two three".to_owned(), 4));
         let long = "é".repeat(5_000);
         let (text, start) = around(&long, 5_000);
         assert_eq!((text.len(), start), (BEFORE + AFTER, BEFORE));
