@@ -86,94 +86,95 @@ const COMMANDS: [&str; 14] = [
 
 #[test]
 fn short_help() {
-    insta::assert_snapshot!(stdout(&["-h"]), @r#"
-Shows what coding agents did, cost and wasted: their session files as Parquet and SQL
+    insta::assert_snapshot!(stdout(&["-h"]), @r"
+    llrem shows what your coding agents did, what it cost, and what was wasted.
 
-Usage: llrem [OPTIONS] <COMMAND>
+    Usage: llrem [COMMAND] [OPTIONS]
 
-Commands:
-  etl          Extract what changed into the lake
-  sql          Run SQL over the lake
-  query        Run a canned query; without a name, list them
-  detect       Find what was wasted: the findings of all detectors, the most expensive first
-  show         Read a session as a conversation: prompts, replies, tool calls, findings
-  search       Find text in prompts, replies, thinking, commands and tool output
-  schema       List tables, columns, types, units and meanings
-  sources      List every known source: its state, bad lines and number of rows
-  agents       List what each agent has on this machine, what it records and what it will soon
-               delete
-  upload       Upload what changed in the lake to object storage
-  report       Write one self-contained HTML page about cost and waste, with plots
-  verify       Check the lake against its own manifest and invariants
-  completions  Print the completion script of a shell
-  man          Print the manual page
-  help         Print this message or the help of the given subcommand(s)
+    Collect:
+      etl          Read what the agents wrote since the last time into the lake
+      agents       Show which agents are found here, and what they record
+      sources      Show every file that was read; --bad: what could not be
 
-Options:
-  -h, --help     Print help (see more with '--help')
-  -V, --version  Print version
+    Ask:
+      query        Answer a ready-made question; alone: the list
+      detect       Show what was wasted, the most expensive first
+      show         Read a session as a conversation
+      search       Find text in prompts, replies, commands and tool output
+      sql          Ask in SQL; alone: a shell
+      schema       Show tables and columns
+      report       Write one HTML page with plots
 
-Global options:
-      --lake <DIR|URL>   The lake's folder [default: `$XDG_DATA_HOME/llrem/lake`] [env: LLREM_LAKE]
-      --config <FILE>    The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
-                         [env: LLREM_CONFIG]
-  -f, --format <FORMAT>  Format of results [default: table on a terminal, csv into a pipe]; for
-                         `sql`, any other value is a FILE to read the query from [possible values:
-                         table, json, ndjson, csv, markdown, parquet, arrow]
-  -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
-      --safe-csv         Make CSV safe for spreadsheets: put `'` before texts that they would run as
-                         a formula (=, +, -, @)
-      --timezone <TZ>    Time zone of output and of dates that you type, such as Europe/Berlin
-                         [default: the system's] [env: LLREM_TIMEZONE]
-  -q, --quiet            Print no summary and no warnings
-  -v, --verbose...       Print more details
-      --no-progress      Show no progress bar
-      --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
-"#);
+    Share:
+      upload       Copy the lake to s3://, gs:// or az://, without secrets
+      verify       Check that the lake is complete and consistent
+
+    More:
+      completions  Print the completion script of a shell
+      man          Print the manual page
+
+    Options (with every command):
+      --lake DIR|URL       Another lake
+      -f, --format FORMAT  table, csv, json (--json), jsonl, md, parquet, arrow
+      -o, --output FILE    Write to FILE; its suffix gives the format
+      --timezone TZ        Such as Europe/Berlin [default: the system's]
+      -q, --quiet          No summary, no warnings, no progress
+      -h, --help           Help; with a command, the help of the command
+      -V, --version        The version
+
+    Start:
+      llrem etl                read this machine's sessions (seconds)
+      llrem query              what you can ask
+      llrem detect --since 7d  what was wasted
+
+    `llrem COMMAND --help` has examples. All options: llrem help options
+    Exit codes: llrem help exit-codes
+    ");
 }
 
 #[test]
 fn etl_help() {
     insta::assert_snapshot!(stdout(&["etl", "-h"]), @r#"
-Extract what changed into the lake
+    Read what the agents wrote since the last time into the lake
 
-Usage: llrem etl [OPTIONS]
+    Usage: llrem etl [OPTIONS]
 
-Options:
-      --home <DIR>             Read DIR as if it were the home folder: a backup, another account
-                               [default: your own]
-      --source <[AGENT=]PATH>  Read only this file or folder; may be repeated
-      --agent <NAME>           Read only this agent; may be repeated; `llrem agents` lists them
-      --since <WHEN>           Read only files modified since then: 7d, 12h, 2026-01-31, yesterday,
-                               monday
-      --full                   Extract every source again, changed or not
-  -n, --dry-run                List what would be read and why, and write nothing
-      --redact <MODE>          Secrets to replace [default: secrets] [env: LLREM_REDACT] [possible
-                               values: secrets, strict, none]
-      --content <MODE>         Keep texts, inputs and outputs, or none of them [default: full] [env:
-                               LLREM_CONTENT] [possible values: full, none]
-  -j, --jobs <N>               Threads, 256 at most [default: all cores] [env: LLREM_JOBS]
-      --wait <DURATION>        Wait at most this long for another `llrem etl` to end: 30s, 5m, 1h
-      --strict                 Exit with 3 if some input is unreadable or partly bad
-  -h, --help                   Print help (see more with '--help')
+    Options:
+          --home <DIR>             Read DIR as if it were the home folder: a backup, another account
+                                   [default: your own]
+          --source <[AGENT=]PATH>  Read only this file or folder; may be repeated
+          --agent <NAME>           Read only this agent; may be repeated; `llrem agents` lists them
+          --since <WHEN>           Read only files modified since then: 7d, 2w, 1mo, 2026-01-31, monday,
+                                   "last week"
+          --full                   Extract every source again, changed or not
+          --dry-run                List what would be read and why, and write nothing
+          --redact <MODE>          Secrets to replace [default: secrets] [env: LLREM_REDACT] [possible
+                                   values: secrets, strict, none]
+          --content <MODE>         Keep texts, inputs and outputs, or none of them [default: full] [env:
+                                   LLREM_CONTENT] [possible values: full, none]
+      -j, --jobs <N>               Threads, 256 at most [default: all cores] [env: LLREM_JOBS]
+          --wait <DURATION>        Wait at most this long for another `llrem etl` to end: 30s, 5m, 1h
+          --strict                 Exit with 3 if some input is unreadable or partly bad
+      -h, --help                   Print this help
 
-Global options:
-      --lake <DIR|URL>   The lake's folder [default: `$XDG_DATA_HOME/llrem/lake`] [env: LLREM_LAKE]
-      --config <FILE>    The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
-                         [env: LLREM_CONFIG]
-  -f, --format <FORMAT>  Format of results [default: table on a terminal, csv into a pipe]; for
-                         `sql`, any other value is a FILE to read the query from [possible values:
-                         table, json, ndjson, csv, markdown, parquet, arrow]
-  -o, --output <FILE>    Write the result into FILE; the suffix gives the format when -f does not
-      --safe-csv         Make CSV safe for spreadsheets: put `'` before texts that they would run as
-                         a formula (=, +, -, @)
-      --timezone <TZ>    Time zone of output and of dates that you type, such as Europe/Berlin
-                         [default: the system's] [env: LLREM_TIMEZONE]
-  -q, --quiet            Print no summary and no warnings
-  -v, --verbose...       Print more details
-      --no-progress      Show no progress bar
-      --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
-"#);
+    Examples:
+      llrem etl                                 every agent found here
+      llrem etl --dry-run                       what would be read, and why
+      llrem etl --agent claude-code --since 7d  one agent, one week
+      llrem etl --home /backup/home/ada --lake ada.lake
+      llrem etl --source claude-code=session.jsonl --lake one.lake
+      llrem etl --quiet --wait 5m               from a timer or a hook
+      llrem etl --quiet -f json                 a report for programs
+
+    Sources that cannot be read, or have bad lines, do not stop the run; `llrem sources --bad` lists
+    them. With --strict the exit code is then 3. An incomplete last line of a file that was modified
+    within the last 10 minutes does not count: the agent may still be writing it.
+
+    llrem follows links, also out of the home: `.claude` may be on another disk. With --home, it reads
+    files outside of it only if they belong to the owner of that home.
+
+    All options: llrem help options
+    "#);
 }
 
 #[test]
@@ -183,6 +184,31 @@ fn every_command_has_help_with_examples() {
         assert!(help.contains("Examples:"), "{command}");
         assert!(help.contains(&format!("  llrem {command}")), "{command}");
     }
+}
+
+/// `-h` and `--help` are the same, and examples need no wrapping.
+#[test]
+fn help_wraps_once() {
+    assert_eq!(stdout(&["-h"]), stdout(&["--help"]));
+    for command in COMMANDS {
+        let help = stdout(&[command, "--help"]);
+        assert_eq!(help, stdout(&[command, "-h"]));
+        assert!(help.ends_with("All options: llrem help options\n"), "{help}");
+        let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1).take_while(|line| !line.is_empty());
+        for example in examples {
+            assert!(example.starts_with("  ") && example.len() <= 80, "{command}: {example}");
+        }
+    }
+}
+
+#[test]
+fn options_and_exit_codes_have_help_of_their_own() {
+    let options = stdout(&["help", "options"]);
+    for option in llrem::cli::command().get_arguments().filter_map(clap::Arg::get_long) {
+        assert!(options.contains(&format!("--{option} ")), "{option}");
+    }
+    assert!(stdout(&["help", "exit-codes"]).contains("\n  130  interrupted\n"));
+    assert!(stdout(&["help", "etl"]).contains("llrem etl --dry-run"));
 }
 
 /// Every example of the help is one that the command line takes.
@@ -239,42 +265,45 @@ exit 2
 error: invalid value '0' for '--jobs <N>': number would be zero for non-zero type
 hint: see --help
 "#);
-    insta::assert_snapshot!(run(&["etl", "--since", "noon"]), @r#"
-exit 2
---- stdout
---- stderr
-error: `noon` is no moment; write 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday or a weekday
-"#);
-    insta::assert_snapshot!(run(&["etl", "--wait", "5"]), @r#"
-exit 2
---- stdout
---- stderr
-error: `5` is no duration; write it as 30s, 5m, 1h or 2d
-"#);
+    insta::assert_snapshot!(run(&["etl", "--since", "noon"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `noon` in --since is not a time
+    hint: write 7d, 2w, 3mo, 1y, 2026-07-01, today, monday, `last week` or `this month`
+    ");
+    insta::assert_snapshot!(run(&["etl", "--wait", "5"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `5` is not a duration; write it as 30s, 5m, 1h or 2d
+    ");
     insta::assert_snapshot!(run(&["schema", "usag"]), @r#"
 exit 2
 --- stdout
 --- stderr
 error: unknown table `usag`; did you mean `usage`?
 "#);
-    insta::assert_snapshot!(run(&["-f", "jsn", "schema"]), @r#"
-exit 2
---- stdout
---- stderr
-error: `jsn` is no format; did you mean `json`? (table, json, ndjson, csv, markdown, parquet, arrow)
-"#);
+    insta::assert_snapshot!(run(&["-f", "jsn", "schema"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `jsn` is not a format
+    hint: json, jsonl? formats: table, json, jsonl, csv, md, parquet, arrow
+    ");
     insta::assert_snapshot!(run(&["schema", "--timezone", "Europe/Berlim"]), @r#"
 exit 2
 --- stdout
 --- stderr
 error: unknown time zone `Europe/Berlim`; did you mean `Europe/Berlin`?
 "#);
-    insta::assert_snapshot!(run(&["query", "cost_by_dya"]), @r#"
-exit 2
---- stdout
---- stderr
-error: unknown query `cost_by_dya`; did you mean `cost_by_day`? (`llrem query` lists them)
-"#);
+    insta::assert_snapshot!(run(&["query", "cost_by_dya"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: there is no query `cost_by_dya`
+    hint: cost_by_day, cost_by_model, cost_by_week? `llrem query` lists them
+    ");
     insta::assert_snapshot!(run(&["query", "cost_by_day", "--param", "projekt=x"]), @r#"
 exit 2
 --- stdout
@@ -287,12 +316,12 @@ exit 2
 --- stderr
 error: `--param project` has no value; write --param project=VALUE
 "#);
-    insta::assert_snapshot!(run(&["schema", "-o", "schema.xls"]), @r#"
-exit 2
---- stdout
---- stderr
-error: `schema.xls` has no suffix of a known format; name one with -f: table, json, ndjson, csv, markdown, parquet, arrow
-"#);
+    insta::assert_snapshot!(run(&["schema", "-o", "schema.xls"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `schema.xls` has no suffix of a known format; name one with -f: table, json, jsonl, csv, md, parquet, arrow
+    ");
 }
 
 #[test]
@@ -335,37 +364,35 @@ exit 2
 --- stderr
 error: no query; give one: llrem sql "select count(*) from sessions", or --file FILE, or a pipe
 "#);
-    insta::assert_snapshot!(run(&["sql", "-f", "missing.sql"]), @r#"
-exit 1
---- stdout
---- stderr
-error: cannot read `missing.sql`: No such file or directory (os error 2)
-hint: check that `missing.sql` exists
-"#);
-    insta::assert_snapshot!(run(&["sql", "select 1", "-f", "jsn"]), @r#"
-exit 2
---- stdout
---- stderr
-error: `jsn` is no format, and a query is given already; formats: table, json, ndjson, csv, markdown, parquet, arrow
-"#);
+    insta::assert_snapshot!(run(&["sql", "-f", "missing.sql"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `missing.sql` is not a format
+    hint: formats: table, json, jsonl, csv, md, parquet, arrow
+    ");
+    insta::assert_snapshot!(run(&["sql", "select 1", "-f", "jsn"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `jsn` is not a format
+    hint: json, jsonl? formats: table, json, jsonl, csv, md, parquet, arrow
+    ");
 }
 
 #[test]
 fn schema_in_each_format() {
-    insta::assert_snapshot!(stdout(&["schema", "prices"]), @r#"
-┌────────┬─────────────────┬────────┬──────┬──────────┬───────────────────────────────────────────────────────────────────────────────────────────────┐
-│ table  │ column          │ type   │ unit │ nullable │ meaning                                                                                       │
-├────────┼─────────────────┼────────┼──────┼──────────┼───────────────────────────────────────────────────────────────────────────────────────────────┤
-│ prices │ model           │ text   │      │ false    │ Model as priced; joins to `usage.model_key`.                                                  │
-│ prices │ provider        │ text   │      │ true     │ Provider of the model.                                                                        │
-│ prices │ valid_from      │ text   │ day  │ true     │ First day of the price; null if it has none.                                                  │
-│ prices │ valid_until     │ text   │ day  │ true     │ Day after the last one of the price; null if it is still valid.                               │
-│ prices │ kind            │ text   │      │ false    │ Kind of price. One of: input, cache_read, cache_write_5m, cache_write_1h, output, web_search. │
-│ prices │ tier            │ text   │      │ false    │ Tier of the requests. One of: standard, long_context, priority, flex, fast, ultrafast, batch. │
-│ prices │ threshold       │ bigint │      │ true     │ Input tokens above which the long-context price applies to the whole request.                 │
-│ prices │ usd_per_million │ double │ USD  │ false    │ Price. USD for a million tokens (for a million searches if kind is web_search).               │
-└────────┴─────────────────┴────────┴──────┴──────────┴───────────────────────────────────────────────────────────────────────────────────────────────┘
-"#);
+    insta::assert_snapshot!(stdout(&["schema", "prices"]), @r"
+    table   column           type    unit  nullable  meaning
+    prices  model            text    –     –         Model as priced; joins to `usage.model_key`.
+    prices  provider         text    –     yes       Provider of the model.
+    prices  valid_from       text    day   yes       First day of the price; null if it has none.
+    prices  valid_until      text    day   yes       Day after the last one of the price; null if it is still valid.
+    prices  kind             text    –     –         Kind of price. One of: input, cache_read, cache_write_5m, cache_write_1h, output, web_search.
+    prices  tier             text    –     –         Tier of the requests. One of: standard, long_context, priority, flex, fast, ultrafast, batch.
+    prices  threshold        bigint  –     yes       Input tokens above which the long-context price applies to the whole request.
+    prices  usd_per_million  double  USD   –         Price. USD for a million tokens (for a million searches if kind is web_search).
+    ");
     insta::assert_snapshot!(stdout(&["schema", "prices", "-f", "csv"]), @r#"
 table,column,type,unit,nullable,meaning,values
 prices,model,text,,false,Model as priced; joins to `usage.model_key`.,
@@ -492,12 +519,12 @@ fn a_users_queries_are_listed_too() {
         list.contains("warning: `[HOME]/.config/llrem/queries/broken.sql` is no query: line 1: unknown key `nam`"),
         "{list}"
     );
-    insta::assert_snapshot!(home.run(&["query", "broken"]), @r#"
-exit 1
---- stdout
---- stderr
-error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, about, note, default, param and column
-"#);
+    insta::assert_snapshot!(home.run(&["query", "broken"]), @r"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, group, about, note, default, param, column, show and total
+    ");
 }
 
 #[test]
@@ -627,12 +654,13 @@ exit 2
 error: the configuration `[HOME]/.config/llrem/config.toml` is wrong: line 1: string values must be quoted, expected literal string
 "#);
     home.config("format = 'xml'");
-    insta::assert_snapshot!(home.run(&["schema"]), @r#"
-exit 2
---- stdout
---- stderr
-error: `xml` is no format (table, json, ndjson, csv, markdown, parquet, arrow)
-"#);
+    insta::assert_snapshot!(home.run(&["schema"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `xml` is not a format
+    hint: formats: table, json, jsonl, csv, md, parquet, arrow
+    ");
     home.config("redact = 'all'");
     insta::assert_snapshot!(home.run(&["etl"]), @r#"
 exit 2
@@ -657,7 +685,7 @@ fn completions_for_every_shell() {
             assert!(script.contains(word), "{shell}: {word}");
         }
         let knows_values = matches!(shell, "bash" | "zsh");
-        assert!(!knows_values || (script.contains("ndjson") && script.contains("cost_by_model")), "{shell}");
+        assert!(!knows_values || (script.contains("jsonl") && script.contains("cost_by_model")), "{shell}");
     }
 }
 
@@ -755,8 +783,8 @@ fn any_sql_over_all_tables() {
     let sums = rows(&home, &["sql", sums]);
     assert_eq!(sums[0], sums[1]);
     home.write("q.sql", "select 1 as one;");
-    assert_eq!(home.run(&["sql", "-f", "q.sql", "-f", "csv"]), "exit 0\n--- stdout\none\n1\n--- stderr\n");
-    let before = home.run(&["-f", "json", "sql", "-f", "q.sql"]);
+    assert_eq!(home.run(&["sql", "--file", "q.sql", "-f", "csv"]), "exit 0\n--- stdout\none\n1\n--- stderr\n");
+    let before = home.run(&["--json", "sql", "--file", "q.sql"]);
     assert_eq!(before, "exit 0\n--- stdout\n[\n{\"one\":1}\n]\n--- stderr\n");
     let piped = home.command(&["sql"]).write_stdin("select 2 as two").output().unwrap();
     assert_eq!(home.show(&piped), "exit 0\n--- stdout\ntwo\n2\n--- stderr\n");
@@ -792,34 +820,34 @@ fn queries_only_read() {
         let shown = home.run(&["sql", refused]);
         assert!(shown.starts_with("exit 1\n") && shown.contains("is refused: queries only read the lake"), "{shown}");
     }
-    assert!(home.run(&["sql", "select * from '/etc/passwd'"]).starts_with("exit 1\n"));
+    assert!(home.run(&["sql", "select * from '/etc/passwd'"]).starts_with("exit 2\n"));
     assert!(!home.path().join("x.csv").exists());
 }
 
 #[test]
 fn wrong_queries_are_told_in_two_lines() {
     let home = home_with_lake();
-    insta::assert_snapshot!(home.run(&["sql", "select cost from usage"]), @r#"
-exit 1
---- stdout
---- stderr
-error: no column `cost`
-hint: `llrem schema` lists tables and columns
-"#);
-    insta::assert_snapshot!(home.run(&["sql", "select session_idd from usage"]), @r#"
-exit 1
---- stdout
---- stderr
-error: no column `session_idd`; did you mean `session_id`?
-hint: `llrem schema` lists tables and columns
-"#);
-    insta::assert_snapshot!(home.run(&["sql", "select * from session"]), @r#"
-exit 1
---- stdout
---- stderr
-error: no table `session`; did you mean `sessions`?
-hint: `llrem schema` lists tables and columns
-"#);
+    insta::assert_snapshot!(home.run(&["sql", "select cost from usage"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no column `cost`
+    hint: cost_usd, cost_source, list_cost_usd? `llrem schema` lists tables and columns
+    ");
+    insta::assert_snapshot!(home.run(&["sql", "select session_idd from usage"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no column `session_idd`
+    hint: session_id? `llrem schema` lists tables and columns
+    ");
+    insta::assert_snapshot!(home.run(&["sql", "select * from session"]), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: no table `session`
+    hint: sessions? `llrem schema` lists tables and columns
+    ");
     insta::assert_snapshot!(home.run(&["sql", "selec 1"]), @r#"
 exit 1
 --- stdout

@@ -8,6 +8,17 @@ use std::path::Path;
 use assert_cmd::Command;
 use llrem::agents::{AGENTS, Grain};
 
+#[cfg(unix)]
+#[path = "docs/commands.rs"]
+mod commands;
+#[path = "common/python.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the tests of the lake use the rest")]
+mod python;
+
+fn read_text(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
 fn printed(arguments: &[&str]) -> String {
     printed_at(tempfile::tempdir().unwrap().path(), arguments)
 }

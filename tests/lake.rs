@@ -24,6 +24,8 @@ mod children;
 mod crash;
 #[path = "lake/fold.rs"]
 mod fold;
+#[path = "lake/globs.rs"]
+mod globs;
 #[cfg(unix)]
 #[path = "lake/hostile.rs"]
 mod hostile;

@@ -14,10 +14,9 @@ use crate::environment;
 use crate::query::canned;
 use crate::tables::{LAKE_TABLES, STATE_TABLES, Severity, Vocabulary};
 
-/// Shows what coding agents did, cost and wasted: their session files as Parquet and SQL.
+/// llrem shows what your coding agents did, what it cost, and what was wasted
 #[derive(Debug, Parser)]
-#[command(name = "llrem", version, after_long_help = help::TOP)]
-#[command(arg_required_else_help = true, max_term_width = 110)]
+#[command(name = "llrem", version, arg_required_else_help = true, max_term_width = 100)]
 pub struct Cli {
     /// Options that every command takes.
     #[command(flatten)]
@@ -33,13 +32,43 @@ impl Cli {
     /// # Errors
     /// Fails on wrong usage, and on a request for help, which clap reports as an error too.
     pub(super) fn read(arguments: &[OsString], color: clap::ColorChoice) -> Result<Self, clap::Error> {
-        let matches = Self::command().color(color).try_get_matches_from(arguments)?;
+        if let [_, help, name] = arguments
+            && help == "help"
+            && let Some(topic) = name.to_str().and_then(help::topic)
+        {
+            clap::Command::new("llrem").override_help(topic).try_get_matches_from(["llrem", "--help"])?;
+        }
+        let matches = Self::for_people().color(color).try_get_matches_from(arguments)?;
         let mut typed = Self::from_arg_matches(&matches)?;
         // If an option is given before and after the command, clap keeps only the values after it.
         let mut formats = formats_before_the_command(arguments);
         formats.append(&mut typed.global.format);
         typed.global.format = formats;
+        if typed.global.json {
+            typed.global.format.push(Format::Json.name().to_owned());
+        }
         Ok(typed)
+    }
+}
+
+impl Cli {
+    /// Returns the definition with the help that people read: `-h` and `--help` are the same, and the options of every
+    /// command are listed once.
+    fn for_people() -> clap::Command {
+        let global = Global::augment_args(clap::Command::new("llrem"));
+        let names: Vec<String> = global.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        let command = Self::command();
+        let text = help::top(&command);
+        let hidden = names.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)));
+        let help = clap::Arg::new("help").short('h').long("help").global(true).help("Print this help");
+        let help = help.help_heading(None::<&str>);
+        hidden.disable_help_flag(true).arg(help.action(clap::ArgAction::HelpShort)).override_help(text).mut_subcommands(
+            |command| {
+                let examples = command.get_after_long_help().map(|examples| format!("{examples}\n\n"));
+                let more = format!("{}All options: llrem help options", examples.unwrap_or_default());
+                command.after_help(more)
+            },
+        )
     }
 }
 
@@ -62,9 +91,12 @@ pub struct Global {
     #[arg(long, global = true, value_name = "FILE", env = environment::CONFIG, hide_env_values = true)]
     #[arg(value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Format of results [default: table on a terminal, csv into a pipe]; for `sql`, any other value is a FILE to read the query from
+    /// Format of results: table, csv, json, jsonl, md, parquet, arrow [default: table on a terminal, csv into a pipe]
     #[arg(short, long, global = true, action = clap::ArgAction::Append, value_parser = Offered(format_names))]
     pub format: Vec<String>,
+    /// Short for `--format json`
+    #[arg(long, global = true)]
+    pub json: bool,
     /// Write the result into FILE; the suffix gives the format when -f does not
     #[arg(short, long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -91,40 +123,40 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Extract what changed into the lake
+    /// Read what the agents wrote since the last time into the lake
     #[command(after_long_help = help::ETL)]
     Etl(Etl),
-    /// Run SQL over the lake
+    /// Ask in SQL; alone: a shell
     #[command(after_long_help = help::SQL)]
     Sql(Sql),
-    /// Run a canned query; without a name, list them
+    /// Answer a ready-made question; alone: the list
     #[command(after_long_help = help::QUERY)]
     Query(Query),
-    /// Find what was wasted: the findings of all detectors, the most expensive first
+    /// Show what was wasted, the most expensive first
     #[command(after_long_help = help::DETECT)]
     Detect(Detect),
-    /// Read a session as a conversation: prompts, replies, tool calls, findings
+    /// Read a session as a conversation
     #[command(after_long_help = help::SHOW)]
     Show(Show),
-    /// Find text in prompts, replies, thinking, commands and tool output
+    /// Find text in prompts, replies, commands and tool output
     #[command(after_long_help = help::SEARCH)]
     Search(Search),
-    /// List tables, columns, types, units and meanings
+    /// Show tables and columns
     #[command(after_long_help = help::SCHEMA)]
     Schema(Schema),
-    /// List every known source: its state, bad lines and number of rows
+    /// Show every file that was read; --bad: what could not be
     #[command(after_long_help = help::SOURCES)]
     Sources(Sources),
-    /// List what each agent has on this machine, what it records and what it will soon delete
+    /// Show which agents are found here, and what they record
     #[command(after_long_help = help::AGENTS)]
     Agents(Agents),
-    /// Upload what changed in the lake to object storage
+    /// Copy the lake to s3://, gs:// or az://, without secrets
     #[command(after_long_help = help::UPLOAD)]
     Upload(Upload),
-    /// Write one self-contained HTML page about cost and waste, with plots
+    /// Write one HTML page with plots
     #[command(after_long_help = help::REPORT)]
     Report(Report),
-    /// Check the lake against its own manifest and invariants
+    /// Check that the lake is complete and consistent
     #[command(after_long_help = help::VERIFY)]
     Verify(Verify),
     /// Print the completion script of a shell
@@ -147,14 +179,14 @@ pub struct Etl {
     /// Read only this agent; may be repeated; `llrem agents` lists them
     #[arg(long = "agent", value_name = "NAME", value_parser = agent_names(), hide_possible_values = true)]
     pub agents: Vec<String>,
-    /// Read only files modified since then: 7d, 12h, 2026-01-31, yesterday, monday
+    /// Read only files modified since then: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
     /// Extract every source again, changed or not
     #[arg(long)]
     pub full: bool,
     /// List what would be read and why, and write nothing
-    #[arg(short = 'n', long)]
+    #[arg(long)]
     pub dry_run: bool,
     /// Secrets to replace [default: secrets]
     #[arg(long, value_enum, value_name = "MODE", env = environment::REDACT, hide_env_values = true)]
@@ -181,8 +213,8 @@ pub struct Sql {
     /// Read the query from FILE
     #[arg(long, value_name = "FILE", conflicts_with = "query", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// Most rows of a table on a terminal, or `off` for all [default: 1000]
-    #[arg(long, value_name = "N|off")]
+    /// Show N rows at most, in every format; `off` for all [default: 1000 on a terminal, else off]
+    #[arg(short = 'n', long, value_name = "N|off")]
     pub limit: Option<Limit>,
     /// Run the query on a Ballista cluster whose machines can read the lake, df://HOST:PORT
     #[arg(long, value_name = "URL")]
@@ -198,7 +230,7 @@ pub struct Query {
     /// Set a parameter; may be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE", requires = "name")]
     pub params: Vec<String>,
-    /// Only from this time on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only from this time on: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN", requires = "name")]
     pub since: Option<String>,
     /// Only before this time; includes the named day: `--until 2026-01-31` ends with that day
@@ -217,8 +249,8 @@ pub struct Query {
     /// Print the query's description, parameters and columns instead of running it
     #[arg(long, requires = "name", conflicts_with = "show")]
     pub explain: bool,
-    /// Most rows of a table on a terminal, or `off` for all [default: 1000]
-    #[arg(long, value_name = "N|off", requires = "name")]
+    /// Show N rows at most, in every format; `off` for all [default: 1000 on a terminal, else off]
+    #[arg(short = 'n', long, value_name = "N|off", requires = "name")]
     pub limit: Option<Limit>,
     /// Run the query on a Ballista cluster whose machines can read the lake, df://HOST:PORT
     #[arg(long, value_name = "URL", requires = "name")]
@@ -234,7 +266,7 @@ pub struct Detect {
     /// Set a parameter of all detectors that have it, or of one with DETECTOR.NAME=VALUE; may be repeated
     #[arg(short, long = "param", value_name = "NAME=VALUE")]
     pub params: Vec<String>,
-    /// Only sessions that started at this time or later: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only sessions that started at this time or later: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
     /// Only sessions that started before this time; includes the named day: `--until 2026-01-31` ends with that day
@@ -377,7 +409,7 @@ pub struct Upload {
     #[arg(long, value_enum, value_name = "PROFILE", env = environment::PROFILE, hide_env_values = true)]
     pub profile: Option<Profile>,
     /// List what would be uploaded and deleted, and change nothing
-    #[arg(short = 'n', long)]
+    #[arg(long)]
     pub dry_run: bool,
     /// Upload every file again, and delete files at the destination that are not in the lake
     #[arg(long)]
@@ -390,7 +422,7 @@ pub struct Upload {
 /// `llrem report`
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Only from this time on: 7d, 12h, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    /// Only from this time on: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
     /// Only before this time; includes the named day: `--until 2026-01-31` ends with that day

@@ -1,80 +1,161 @@
-//! Examples at the end of each command's long help.
+//! Help: the commands by group, and the examples of each.
 
-/// `llrem --help`
-pub(super) const TOP: &str = "\
-Examples:
-  llrem etl                                  extract what changed into the lake
-  llrem query                                list the canned queries
-  llrem query cost_by_day --since 7d         show what the last week cost
-  llrem detect --since 7d                    show what was wasted
-  llrem sql \"select count(*) from sessions\"  run any SQL
+use clap::Command;
 
+/// Commands by what one wants, in the order of a first day. Others are in the last group.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Collect", &["etl", "schedule", "agents", "sources", "doctor"]),
+    ("Ask", &["query", "detect", "show", "search", "sql", "schema", "report"]),
+    ("Share", &["upload", "verify"]),
+    ("More", &["demo", "config", "completions", "man"]),
+];
+
+/// What stands below the commands.
+const COMMON: &str = "\
+Options (with every command):
+  --lake DIR|URL       Another lake
+  -f, --format FORMAT  table, csv, json (--json), jsonl, md, parquet, arrow
+  -o, --output FILE    Write to FILE; its suffix gives the format
+  --timezone TZ        Such as Europe/Berlin [default: the system's]
+  -q, --quiet          No summary, no warnings, no progress
+  -h, --help           Help; with a command, the help of the command
+  -V, --version        The version
+
+Start:
+  llrem etl                read this machine's sessions (seconds)
+  llrem query              what you can ask
+  llrem detect --since 7d  what was wasted
+
+`llrem COMMAND --help` has examples. All options: llrem help options
+Exit codes: llrem help exit-codes
+";
+
+/// `llrem help options`
+const OPTIONS: &str = "\
+Options of every command, before or after its name:
+
+  --lake DIR|URL       The lake's folder or URL
+                       [default: $XDG_DATA_HOME/llrem/lake] [env: LLREM_LAKE]
+  --config FILE        The configuration
+                       [default: $XDG_CONFIG_HOME/llrem/config.toml]
+                       [env: LLREM_CONFIG]
+  -f, --format FORMAT  table, csv, json, jsonl, md, parquet or arrow
+                       [default: table on a terminal, csv in a pipe]
+  --json               Short for --format json
+  -o, --output FILE    Write the result to FILE; its suffix gives the format
+  --safe-csv           Put ' before texts in CSV that a spreadsheet would run
+  --timezone TZ        Time zone of shown times and of days that you type
+                       [default: the system's] [env: LLREM_TIMEZONE]
+  -q, --quiet          Print no summary, no warnings and no progress
+  -v, --verbose        Print more details
+  --no-progress        Show no progress bar
+  --color WHEN         auto, always or never [default: auto]
+";
+
+/// `llrem help exit-codes`
+const EXIT_CODES: &str = "\
 Exit codes:
-  0 done · 1 failed · 2 wrong usage · 3 done, but some input was bad (etl --strict)
-  4 detect --fail-on found something · 10 no lake there · 11 another etl, or upload, holds the lake
-  130 interrupted";
+
+  0    done
+  1    failed; the lake is as it was unless the message says otherwise
+  2    wrong usage, or a name that does not exist
+  3    done, but some input was bad (etl --strict)
+  4    detect --fail-on found something
+  10   no lake there
+  11   another etl or upload holds the lake (etl --wait 5m waits)
+  130  interrupted
+";
+
+/// Returns the text of `llrem help TOPIC`, for topics that are no commands.
+pub(super) fn topic(name: &str) -> Option<&'static str> {
+    match name {
+        "options" => Some(OPTIONS),
+        "exit-codes" => Some(EXIT_CODES),
+        _ => None,
+    }
+}
+
+/// Returns the help of the program: its commands by group.
+pub(super) fn top(command: &Command) -> String {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut text = format!("{about}.\n\nUsage: llrem [COMMAND] [OPTIONS]\n");
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
+    let widest = names.iter().map(|name| name.len()).max().unwrap_or(0);
+    let is_grouped = |name: &&str| GROUPS.iter().any(|(_, members)| members.contains(name));
+    for (at, (group, members)) in GROUPS.iter().enumerate() {
+        let known = members.iter().filter(|name| names.contains(name));
+        let others = names.iter().filter(|name| at + 1 == GROUPS.len() && !is_grouped(name));
+        text.push_str(&format!("\n{group}:\n"));
+        for name in known.chain(others) {
+            let about = command.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
+            text.push_str(&format!("  {name:widest$}  {}\n", about.unwrap_or_default()));
+        }
+    }
+    text + "\n" + COMMON
+}
 
 /// `llrem etl --help`
 pub(super) const ETL: &str = "\
 Examples:
-  llrem etl                                   read every agent found in your home folder
-  llrem etl --dry-run                         list what would be read, and why
-  llrem etl --agent claude-code --since 7d    read one agent's files that changed in a week
+  llrem etl                                 every agent found here
+  llrem etl --dry-run                       what would be read, and why
+  llrem etl --agent claude-code --since 7d  one agent, one week
   llrem etl --home /backup/home/ada --lake ada.lake
   llrem etl --source claude-code=session.jsonl --lake one.lake
-  llrem etl --quiet --wait 5m                 run from a timer or a hook
-  llrem etl --quiet -f json                   report for a program what was done, agent by agent
+  llrem etl --quiet --wait 5m               from a timer or a hook
+  llrem etl --quiet -f json                 a report for programs
 
-Sources that cannot be read, or have bad lines, do not stop the run; `llrem sources --bad` lists them.
-With --strict the exit code is then 3. An incomplete last line of a file that was modified within the last
-10 minutes does not count: the agent may still be writing it.
+Sources that cannot be read, or have bad lines, do not stop the run; `llrem sources --bad` lists them. With \
+--strict the exit code is then 3. An incomplete last line of a file that was modified within the last 10 minutes \
+does not count: the agent may still be writing it.
 
-llrem follows links, also out of the home: `.claude` may be on another disk. With --home, it reads files outside
+llrem follows links, also out of the home: `.claude` may be on another disk. With --home, it reads files outside \
 of it only if they belong to the owner of that home.";
 
 /// `llrem sql --help`
 pub(super) const SQL: &str = "\
 Examples:
-  llrem sql \"select project, sum(cost_usd) as usd from sessions group by project order by usd desc nulls last\"
-  llrem sql --file report.sql -f json         read the query from a file, print rows as JSON
+  llrem sql \"select project, sum(cost_usd) from sessions group by project\"
+  llrem sql --file report.sql -f json         a file, as JSON
   echo 'select * from runs' | llrem sql
   llrem sql 'select * from usage' -o usage.parquet
-  llrem sql                                   start a shell on a terminal; `\\?` lists its commands
-  llrem sql --limit off 'select * from runs'  show every row, also on a terminal
+  llrem sql                                   a shell; `\\?` lists its commands
+  llrem sql --limit off 'select * from runs'  every row
 
-Tables: sessions, messages, tool_calls, usage, sources, runs, prices, findings; `llrem schema` describes them.
+Tables: sessions, messages, tool_calls, usage, sources, runs, prices, findings; `llrem schema` describes them. \
 Queries only read. Times are shown in the session's time zone (--timezone); the lake stores UTC.";
 
 /// `llrem query --help`
 pub(super) const QUERY: &str = "\
 Examples:
-  llrem query                                  list the queries and their parameters
+  llrem query                                the list
   llrem query cost_by_day --since monday
-  llrem query cost_by_project --since 2026-01-01 --until 2026-01-31 -f markdown
+  llrem query cost_by_project --since 2026-01-01 --until 2026-01-31 -f md
   llrem query cache_hit_rate --param project=website
-  llrem query cost_by_model --explain          print description, parameters and columns
-  llrem query cost_by_model --show             print the text, to run it elsewhere
-  llrem query cost_by_model --show -f spark    print the text in Spark's dialect, for Sail
+  llrem query cost_by_model --explain        what it answers
+  llrem query cost_by_model --show           the SQL
+  llrem query cost_by_model --show -f spark  for Spark and Sail
 
---since, --until, --project and --agent set the parameters of these names.
---until includes the day that it names: --since monday --until yesterday leaves out today.
-To add your own queries, name their folders under `query_folders` in the configuration.";
+--since, --until, --project and --agent set the parameters of these names. --until includes the day that it \
+names: --since monday --until yesterday leaves out today. To add your own queries, name their folders under \
+`query_folders` in the configuration.";
 
 /// `llrem detect --help`
 pub(super) const DETECT: &str = "\
 Examples:
-  llrem detect                                 list all findings, the most expensive first
+  llrem detect                         the most expensive first
   llrem detect --since 7d --project website
   llrem detect tool_retry_loops cache_misses --min-cost 0.10
   llrem detect error_cascades --param min_run=5
-  llrem detect --fail-on high --quiet          run as a nightly job: exit code 4 if something is found
-  llrem detect --explain cache_misses          explain a detector
-  llrem sql \"select detector, sum(wasted_cost_usd) from findings group by detector\"
+  llrem detect --fail-on high --quiet  every night: exit code 4
+  llrem detect --explain cache_misses  what it looks for
+  llrem sql \"select detector, count(*) from findings group by detector\"
 
-Findings count each dollar of a session once: a response that several findings list counts for the one that wastes most of
-it. `alone_cost_usd` holds the waste of a finding when looked at alone. `basis` says whether the waste is measured (the cost
-of responses) or estimated. Detectors that `llrem query` lists as off (`overqualified_model`) run only when you name them.
-To add your own detectors, put SQL files into a folder `detectors` in one of the `query_folders` of the configuration.";
+Findings count each dollar of a session once: a response that several findings list counts for the one that \
+wastes most of it. `alone_cost_usd` holds the waste of a finding when looked at alone. `basis` says whether the \
+waste is measured (the cost of responses) or estimated. Detectors that `llrem query` lists as off \
+(`overqualified_model`) run only when you name them. To add your own detectors, put SQL files into a folder \
+`detectors` in one of the `query_folders` of the configuration.";
 
 /// `llrem show --help`
 pub(super) const SHOW: &str = "\
@@ -110,14 +191,14 @@ texts that the agent added last; then the newest first.";
 /// `llrem schema --help`
 pub(super) const SCHEMA: &str = "\
 Examples:
-  llrem schema                 list every table
-  llrem schema usage           list one table
-  llrem schema -f markdown     write for a document
-  llrem schema -f duckdb -o lake.sql     write the lake's tables for DuckDB: duckdb -init lake.sql
-  llrem schema -f spark -o lake.sql      write the same in Spark's dialect, for Sail
+  llrem schema                        all tables
+  llrem schema usage                  one table
+  llrem schema -f md                  for a document
+  llrem schema -f duckdb -o lake.sql  for duckdb -init lake.sql
+  llrem schema -f spark -o lake.sql   for Spark and Sail
 
-With -f duckdb, sessions, messages, tool_calls, usage and findings are views over the lake's files, which also show the
-rows of later runs; runs, sources and prices are copies from now. The session's time zone is llrem's.
+With -f duckdb, sessions, messages, tool_calls, usage and findings are views over the lake's files, which also \
+show the rows of later runs; runs, sources and prices are copies from now. The session's time zone is llrem's. \
 With -f spark, there are only views of the first four, as statements for spark.sql(…).";
 
 /// `llrem sources --help`
@@ -134,43 +215,44 @@ Examples:
   llrem agents --home /backup/home/ada
   llrem agents -f json
 
-`expiring` counts the sources that their agent will delete within 7 days, by their age and the agent's default
+`expiring` counts the sources that their agent will delete within 7 days, by their age and the agent's default \
 retention; `llrem etl` keeps their rows.";
 
 /// `llrem upload --help`
 pub(super) const UPLOAD: &str = "\
 Examples:
-  llrem upload s3://team-lake/llrem                    upload without secrets and personal data
-  llrem upload s3://team-lake/llrem --dry-run          list what would be sent: put or delete, path, bytes
-  llrem upload gs://team-lake/llrem --profile metrics  upload only counts, times and tokens
-  llrem upload file:///mnt/backup/lake --profile full  upload everything into a folder
+  llrem upload s3://team-lake/llrem                    without secrets
+  llrem upload s3://team-lake/llrem --dry-run          what would be sent
+  llrem upload gs://team-lake/llrem --profile metrics  only figures
+  llrem upload file:///mnt/backup/lake --profile full  everything
 
-llrem uploads what changed since the last upload, and deletes what is no longer in the lake. Each machine has its own files,
-so a team can upload to one URL, and `<URL>/<table>/**/*.parquet` is right for every reader at any moment.
-Credentials come from where the cloud's own tools take them: AWS_ACCESS_KEY_ID, AWS_PROFILE, GOOGLE_APPLICATION_CREDENTIALS,
-AZURE_STORAGE_ACCOUNT_NAME, and so on. Endpoint and region are set under [storage] in the configuration.";
+llrem uploads what changed since the last upload, and deletes what is no longer in the lake. Each machine has \
+its own files, so a team can upload to one URL, and `<URL>/<table>/**/*.parquet` is right for every reader at \
+any moment. Credentials come from where the cloud's own tools take them: AWS_ACCESS_KEY_ID, AWS_PROFILE, \
+GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, and so on. Endpoint and region are set under \
+[storage] in the configuration.";
 
 /// `llrem report --help`
 pub(super) const REPORT: &str = "\
 Examples:
-  llrem report                                 write llrem-report.html into the current folder
+  llrem report                          llrem-report.html, here
   llrem report --since 30d -o month.html
   llrem report --project website --agent codex -o website.html
   llrem --lake s3://team-lake/llrem report -o team.html
-  llrem report | gzip > report.html.gz         write the page to stdout, in a pipe
+  llrem report | gzip > report.html.gz  the page in a pipe
 
-The page has no script and loads nothing. It contains texts from transcripts (titles, commands, names of files), which are
-escaped: share the page only with people who may read the lake. Its figures come from `llrem query` and `llrem detect`.
-Without -o, llrem does not replace a file llrem-report.html that it did not write.";
+The page has no script and loads nothing. It contains texts from transcripts (titles, commands, names of files), \
+which are escaped: share the page only with people who may read the lake. Its figures come from `llrem query` \
+and `llrem detect`. Without -o, llrem does not replace a file llrem-report.html that it did not write.";
 
 /// `llrem verify --help`
 pub(super) const VERIFY: &str = "\
 Examples:
-  llrem verify                 check files, sizes and counts against the manifest
-  llrem verify --read-data     also read every row
+  llrem verify              files, sizes and counts
+  llrem verify --read-data  every row, too
 
-Prints one row for each problem; the exit code is 1 if there is any. `_llrem/lock` is not checked, because nothing
-depends on its content.";
+Prints one row for each problem; the exit code is 1 if there is any. `_llrem/lock` is not checked, because \
+nothing depends on its content.";
 
 /// `llrem completions --help`
 pub(super) const COMPLETIONS: &str = "\

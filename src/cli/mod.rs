@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod detect;
 mod etl;
+mod freshness;
 mod help;
 mod man;
 pub mod output;
@@ -54,7 +55,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            output::report(style, &error, hint(&error).as_deref());
+            output::report(style, &error, error.hint().as_deref());
             ExitCode::from(error.exit_code())
         }
     }
@@ -81,7 +82,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
     let settings = Settings::resolve(typed.global, typed.command.scheduler(), style)?;
     // These commands accept other values of `-f`, too.
     let takes_more = match &typed.command {
-        Command::Sql(_) | Command::Schema(_) => true,
+        Command::Schema(_) => true,
         Command::Query(typed) => typed.show,
         _ => false,
     };
@@ -103,17 +104,5 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Verify(typed) => verify::run(&settings, &typed),
         Command::Completions(typed) => completions::run(&settings, &typed),
         Command::Man => man::run(&settings),
-    }
-}
-
-fn hint(error: &Error) -> Option<String> {
-    match error {
-        Error::Query(text) => {
-            // The message may begin with a file or a detector.
-            let said = text.split_once("`: ").map_or(text.as_str(), |(_, said)| said);
-            let is_unknown = said.starts_with("no column") || said.starts_with("no table");
-            is_unknown.then(|| "`llrem schema` lists tables and columns".to_owned())
-        }
-        error => error.hint(),
     }
 }

@@ -7,6 +7,7 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
 use tokio::runtime::{Builder, Runtime};
 
+use super::freshness;
 use super::output::Printer;
 use super::settings::Settings;
 use crate::interrupt;
@@ -35,6 +36,7 @@ impl<'a> Runner<'a> {
         let scope = Scope { lake, zone: settings.clock.zone, prices: settings.prices(), detectors, scheduler };
         let (engine, threads) = (Engine::open(scope)?, Threads::start()?);
         threads.wait(engine.look())?;
+        freshness::warn(settings, lake);
         Ok(Self { scope, printer: settings.printer, engine, threads })
     }
 

@@ -30,7 +30,7 @@ pub struct Settings {
     pub clock: Clock,
     /// Destination and format of results.
     pub output: OutputSettings,
-    /// A value of `-f` that is no format: for `sql`, the file of the query; for `schema`, an engine.
+    /// A value of `-f` that is not a format of results: for `schema`, an engine.
     pub format_as_file: Option<PathBuf>,
     /// True if a format or a file was given on the command line. A format in the configuration does not count.
     pub asks_for_rows: bool,
@@ -85,9 +85,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Fails if the value of `-f` is not a format and the command reads no file.
+    /// Fails if the value of `-f` is not a format of results.
     pub fn refuse_format_as_file(&self) -> Result<()> {
         match &self.format_as_file {
+            Some(path) if path.is_file() => Err(Error::Unknown {
+                what: format!("`{}` is not a format", path.display()),
+                hint: format!("read a query from a file with `--file {}`", path.display()),
+            }),
             Some(path) => Format::of_name(&path.to_string_lossy()).map(drop),
             None => Ok(()),
         }
@@ -387,7 +391,7 @@ mod tests {
         let agent = crate::agents::AGENTS[0].about().id;
         assert_eq!(typed_source(&format!("{agent}=a=b")).unwrap(), (Some(agent.to_owned()), PathBuf::from("a=b")));
         assert_eq!(typed_source("./a=b").unwrap(), (None, PathBuf::from("./a=b")));
-        assert!(typed_source("claud-code=x").unwrap_err().to_string().contains("did you mean"));
+        assert!(typed_source("claud-code=x").unwrap_err().hint().unwrap().contains("claude-code?"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 
 use super::args::Sources;
+use super::freshness;
 use super::output::{Format, Output};
 use super::settings::Settings;
 use crate::Result;
@@ -14,7 +15,9 @@ const BAD_STATES: [SourceState; 3] = [SourceState::Partial, SourceState::Unreada
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Sources) -> Result<()> {
-    let mut rows = settings.open_lake()?.sources()?;
+    let lake = settings.open_lake()?;
+    freshness::warn(settings, &lake);
+    let mut rows = lake.sources()?;
     if typed.bad {
         let columns = SourceColumns::of(&rows);
         let is_bad = |row| Some(BAD_STATES.contains(&columns.state(row)));

@@ -16,7 +16,7 @@ const REMEDY: &str = "`--limit off` shows all";
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Sql) -> Result<()> {
-    match text(settings, typed)? {
+    match text(typed)? {
         Some((sql, file)) => {
             let lake = settings.open_lake()?;
             let output = output(settings, typed.limit)?;
@@ -28,12 +28,11 @@ pub(super) fn run(settings: &Settings, typed: &Sql) -> Result<()> {
 }
 
 /// Returns the query and the file that it is from, or `None` for the shell.
-fn text<'t>(settings: &'t Settings, typed: &'t Sql) -> Result<Option<(String, Option<&'t Path>)>> {
-    let file = typed.file.as_deref().or(settings.format_as_file.as_deref());
+fn text(typed: &Sql) -> Result<Option<(String, Option<&Path>)>> {
+    let file = typed.file.as_deref();
     let text = match (typed.query.as_deref(), file) {
-        (Some(_), Some(file)) => return Err(two_queries(file)),
+        (_, Some(file)) => read_file(file)?,
         (Some(query), None) if query != "-" => query.to_owned(),
-        (None, Some(file)) => read_file(file)?,
         (None, None) if std::io::stdin().is_terminal() => return Ok(None),
         _ => std::io::read_to_string(std::io::stdin()).map_err(Error::io("read", Path::new("stdin")))?,
     };
@@ -51,16 +50,11 @@ fn text<'t>(settings: &'t Settings, typed: &'t Sql) -> Result<Option<(String, Op
 fn in_file(file: Option<&Path>, error: Error) -> Error {
     match (file, error) {
         (Some(file), Error::Query(text)) => Error::Query(format!("`{}`: {text}", file.display())),
+        (Some(file), Error::Unknown { what, hint }) => {
+            Error::Unknown { what: format!("`{}`: {what}", file.display()), hint }
+        }
         (_, error) => error,
     }
-}
-
-fn two_queries(file: &Path) -> Error {
-    Error::Usage(format!(
-        "`{}` is no format, and a query is given already; formats: {}",
-        file.display(),
-        Format::ALL.map(Format::name).join(", ")
-    ))
 }
 
 fn read_file(path: &Path) -> Result<String> {

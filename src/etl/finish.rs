@@ -1,7 +1,7 @@
 //! The end of a run: writes the sessions' files and the new manifest, and lists the steps of the commit.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use rayon::prelude::*;
@@ -16,6 +16,8 @@ use crate::lake::commit::Step;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::ledger::Ledger;
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry, SourceEntry};
+use crate::lake::part::PartWriter;
+use crate::lake::syncer::Syncer;
 use crate::tables::{LAKE_TABLES, PerTable, SESSIONS, SourceState};
 
 /// What a pass wrote, for the new manifest.
@@ -71,7 +73,13 @@ pub(super) fn write_sessions(shared: &mut Shared<'_>, outcomes: Vec<Outcome>) ->
 
 /// Brings the manifest up to date with what was written, and lists the steps of the commit. It takes the old manifest,
 /// because two of them would need much memory.
-pub(super) fn finish(run: Run<'_>, plan: &Plan, mut manifest: Manifest, staged: Staged) -> Result<Finished> {
+pub(super) fn finish(
+    run: Run<'_>,
+    plan: &Plan,
+    mut manifest: Manifest,
+    staged: Staged,
+    syncer: &Syncer,
+) -> Result<Finished> {
     let Staged { parts, ledger, project_paths, reads, mut written } = staged;
     manifest.generation += 1;
     // A run that reads only a part of the sources leaves the others for a later run with the new policy.
@@ -83,6 +91,7 @@ pub(super) fn finish(run: Run<'_>, plan: &Plan, mut manifest: Manifest, staged: 
     for (part, entries) in parts {
         place_part(run.layout, part, entries, &mut manifest, &mut steps, &mut written)?;
     }
+    place_empty_files(run.layout, &mut manifest, &mut steps, syncer)?;
     for name in &plan.vanished {
         if let Some(entry) = manifest.sources.get_mut(name) {
             entry.state = SourceState::Gone;
@@ -129,11 +138,7 @@ fn place_part(
     steps: &mut Vec<Step>,
     written: &mut report::Written,
 ) -> Result<()> {
-    let relative = |path: &std::path::Path| {
-        path.strip_prefix(layout.root())
-            .map(|path| path.to_string_lossy().into_owned())
-            .map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
-    };
+    let relative = |path: &Path| relative_to(layout, path);
     let keeps_rows = part.claims.as_os_str().is_empty();
     let mut entry = manifest.parts.remove(&part.name).unwrap_or_default();
     for ((place, table), staged) in LAKE_TABLES.iter().enumerate().zip(part.files) {
@@ -164,6 +169,35 @@ fn place_part(
     }
     manifest.parts.insert(part.name, PartEntry { sessions, ..entry });
     Ok(())
+}
+
+/// Writes a file without rows for each table that has no file, because readers that glob fail without one.
+fn place_empty_files(layout: &Layout, manifest: &mut Manifest, steps: &mut Vec<Step>, syncer: &Syncer) -> Result<()> {
+    let has_file =
+        |place: usize| manifest.parts.values().any(|part| part.files.get(place).is_some_and(Option::is_some));
+    let missing: Vec<usize> = (0..LAKE_TABLES.len()).filter(|place| !has_file(*place)).collect();
+    let Some((name, part)) = manifest.parts.iter_mut().next_back().filter(|_| !missing.is_empty()) else {
+        return Ok(());
+    };
+    let mut writer = PartWriter::new(&layout.staging(), "empty", syncer);
+    for place in missing {
+        writer.write_file(place)?;
+    }
+    for ((staged, slot), table) in writer.finish()?.into_iter().zip(&mut part.files).zip(LAKE_TABLES) {
+        let Some(staged) = staged else { continue };
+        let to = Layout::part(table, &manifest.machine, name);
+        // The part may have lost its rows in this run.
+        steps.retain(|step| !matches!(step, Step::Remove { path } if *path == to));
+        steps.push(Step::Place { from: relative_to(layout, &staged.path)?, to });
+        *slot = Some(staged.entry);
+    }
+    Ok(())
+}
+
+fn relative_to(layout: &Layout, path: &Path) -> Result<String> {
+    path.strip_prefix(layout.root())
+        .map(|path| path.to_string_lossy().into_owned())
+        .map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
 }
 
 fn source_entry(now: i64, read: &Read) -> SourceEntry {

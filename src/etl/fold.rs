@@ -146,6 +146,12 @@ impl Writing<'_> {
         sessions.sort_by(|(_, a), (_, b)| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
         let order: Vec<Option<Place>> = sessions.iter().map(|(place, _)| Some(*place)).collect();
         let mut rows = OldRows::open(layout, &manifest.machine, &parts, &order)?;
+        for place in 0..LAKE_TABLES.len() {
+            // A table that has no rows in the whole lake keeps its file.
+            if parts.iter().any(|(_, part)| part.files.get(place).is_some_and(Option::is_some)) {
+                writer.write_file(place)?;
+            }
+        }
         for (place, _) in &sessions {
             check_interrupt()?;
             rows.copy(*place, &mut writer)?;

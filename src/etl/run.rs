@@ -155,7 +155,7 @@ fn read_and_commit(
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
     let staged = write_sessions(&mut shared, outcomes).map_err(with_need(&shared, bytes_read))?;
     let Shared { syncer, .. } = shared;
-    let mut finished = finish(run, plan, manifest, staged)?;
+    let mut finished = finish(run, plan, manifest, staged, &syncer)?;
     finished.steps.extend(damaged.removals(&finished.steps));
     check_interrupt()?;
     run.breadcrumbs.clear();

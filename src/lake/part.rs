@@ -71,6 +71,11 @@ impl<'s> PartWriter<'s> {
         self.table(table)?.map_or(Ok(()), |writer| writer.copy_group(from, group))
     }
 
+    /// Writes the file of a table, by its index in `LAKE_TABLES`, also if it gets no rows.
+    pub(crate) fn write_file(&mut self, table: usize) -> Result<()> {
+        self.table(table).map(drop)
+    }
+
     fn table(&mut self, table: usize) -> Result<Option<&mut TableWriter>> {
         let (Some(definition), Some(slot)) = (LAKE_TABLES.get(table), self.tables.get_mut(table)) else {
             return Ok(None);

@@ -42,7 +42,7 @@ use super::pinned::PinnedFiles;
 use super::seen::{Seen, Stop};
 use super::short_id::KnownSession;
 use super::skipping::with_worthwhile_filters;
-use super::{Failure, Scope, Statement, bounded, refusal, shared};
+use super::{Failure, Scope, Statement, bounded, reason, refusal, shared};
 use crate::lake::AnyLake;
 use crate::pricing::{PriceTable, Pricer};
 use crate::remote::Remote;
@@ -155,9 +155,9 @@ impl<'a> Context<'a> {
         match self.seen.take_stop() {
             Some(Stop::Failed(reason)) => Verdict::Failed(reason),
             Some(Stop::Uploading(reason)) => Verdict::Again(PAUSE, reason),
-            Some(Stop::Replaced) => Verdict::Again(Duration::ZERO, refusal::replaced(&error)),
-            None if refusal::is_replaced_file(&error) => Verdict::Again(Duration::ZERO, refusal::explain(&error)),
-            None => Verdict::Failed(refusal::explain(&error)),
+            Some(Stop::Replaced) => Verdict::Again(Duration::ZERO, reason::replaced(&error)),
+            None if refusal::is_replaced_file(&error) => Verdict::Again(Duration::ZERO, reason::explain(&error)),
+            None => Verdict::Failed(reason::explain(&error)),
         }
     }
 
@@ -289,7 +289,7 @@ impl<'a> Context<'a> {
     async fn found_by(&self, detectors: &[&Detector]) -> Result<Vec<Vec<RecordBatch>>, Failure> {
         let blame = |detector: &Detector, failure| match failure {
             Failure::Query(error) if !self.seen.is_stopped() && !refusal::is_replaced_file(&error) => {
-                let reason = refusal::explain(&error);
+                let reason = reason::explain(&error);
                 Failure::Other(Error::Query(format!("detector `{}`: {reason}", detector.name)))
             }
             failure => failure,

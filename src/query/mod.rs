@@ -15,6 +15,7 @@ mod local_files;
 pub mod nearest;
 mod parameters;
 mod pinned;
+mod reason;
 mod refusal;
 mod scheduler;
 mod seen;
@@ -150,7 +151,7 @@ enum Failure {
 impl Failure {
     fn explain(self) -> Error {
         match self {
-            Self::Query(error) => refusal::explain(&error),
+            Self::Query(error) => reason::explain(&error),
             Self::Other(error) => error,
         }
     }

@@ -34,9 +34,9 @@ impl Format {
         match self {
             Self::Table => "table",
             Self::Json => "json",
-            Self::Ndjson => "ndjson",
+            Self::Ndjson => "jsonl",
             Self::Csv => "csv",
-            Self::Markdown => "markdown",
+            Self::Markdown => "md",
             Self::Parquet => "parquet",
             Self::Arrow => "arrow",
         }
@@ -44,15 +44,20 @@ impl Format {
 
     /// Returns the format of that name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
+        match name {
+            "ndjson" => Some(Self::Ndjson),
+            "markdown" => Some(Self::Markdown),
+            name => Self::ALL.into_iter().find(|format| format.name() == name),
+        }
     }
 
     /// Returns the format of that name, or an error with a suggestion.
     pub fn of_name(name: &str) -> Result<Self> {
         Self::named(name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name);
-            let guess = nearest::suggestion(name, names);
-            Error::Usage(format!("`{name}` is no format{guess} ({})", names.join(", ")))
+            let near = nearest::several(name, names);
+            let hint = nearest::question(&near, &format!("formats: {}", names.join(", ")));
+            Error::Unknown { what: format!("`{name}` is not a format"), hint }
         })
     }
 
@@ -61,8 +66,6 @@ impl Format {
         let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         match suffix.as_str() {
             "txt" => Ok(Self::Table),
-            "jsonl" => Ok(Self::Ndjson),
-            "md" => Ok(Self::Markdown),
             "arrows" | "ipc" => Ok(Self::Arrow),
             suffix => Self::named(suffix).ok_or_else(|| {
                 let names = Self::ALL.map(Self::name).join(", ");

@@ -106,6 +106,8 @@ pub struct Output {
     zone: Tz,
     safe_csv: bool,
     table: TableOptions,
+    /// What people should know about the query.
+    note: String,
     limit: Option<Limit>,
     printer: Printer,
     target: Target,
@@ -129,7 +131,7 @@ impl Output {
         let target = path.map_or_else(|| Ok(Target::stdout(terminal, format.is_json())), Target::file)?;
         let OutputSettings { zone, safe_csv, printer, .. } = *settings;
         let table = TableOptions::default();
-        Ok(Self { format, zone, safe_csv, table, limit: None, printer, target, rows: None })
+        Ok(Self { format, zone, safe_csv, table, note: String::new(), limit: None, printer, target, rows: None })
     }
 
     /// True if it is a table that people read on a terminal.
@@ -151,6 +153,13 @@ impl Output {
     #[must_use]
     pub fn wrapping(mut self) -> Self {
         self.table.wraps = true;
+        self
+    }
+
+    /// Adds what people should know about the query.
+    #[must_use]
+    pub fn noted(mut self, note: &str) -> Self {
+        note.clone_into(&mut self.note);
         self
     }
 
@@ -221,6 +230,7 @@ impl Output {
             notes = rows.notes();
         }
         self.target.finish()?;
+        notes.extend(Some(self.note).filter(|note| !note.is_empty()));
         self.printer.notes(&notes);
         Ok(())
     }

@@ -153,6 +153,16 @@ impl Printer {
         Paint(self.style.colour)
     }
 
+    /// Prints a warning above everything else.
+    pub fn say_first(&self, text: &str) {
+        write(&format!("{text}\n\n"));
+    }
+
+    /// Wraps a sentence for the terminal at stderr, with what is untrusted escaped.
+    pub fn wrapped(&self, text: &str) -> String {
+        wrapped(text, 0)
+    }
+
     /// Prints a title above a result, if stderr is a terminal.
     pub fn title(&self, text: &str) {
         if self.is_for_people() {

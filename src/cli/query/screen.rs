@@ -138,7 +138,7 @@ pub(in crate::cli) fn print(runner: &mut Runner<'_>, statement: &Statement, mut 
 
 /// Makes a table show the query's columns. Explanations of findings are wrapped.
 pub(in crate::cli) fn output(output: Output, canned: &Canned) -> Output {
-    let output = output.viewed(view(canned));
+    let output = output.viewed(view(canned)).noted(&canned.note);
     if canned.purpose == Purpose::Detector { output.wrapping() } else { output }
 }
 

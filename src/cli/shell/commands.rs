@@ -93,7 +93,7 @@ pub(super) static COMMANDS: [Declared; 9] = [
     Declared {
         names: &["\\f", "\\format"],
         arguments: "[FORMAT]",
-        meaning: "write results as table, json, ndjson, csv or markdown",
+        meaning: "write results as table, json, jsonl, csv or md",
         offers: Offers::Words(&TEXT_FORMATS),
         parse: |arguments| at_most_one(arguments)?.map(|name| format(name)).transpose().map(Command::Format),
     },
@@ -280,7 +280,7 @@ mod tests {
         `\d a b` is wrong; write `\d [TABLE]`
         `\run` is wrong; write `\run NAME [PARAMETER=VALUE …]`
         `since` has no value; write PARAMETER=VALUE
-        `jsn` is no format; did you mean `json`? (table, json, ndjson, csv, markdown, parquet, arrow)
+        `jsn` is not a format
         parquet is no text; `\o FILE.parquet` writes it into a file
         `many` is not a limit; write a number of rows, or off
         `\run a b='c` lacks a closing '

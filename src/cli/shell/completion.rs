@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(at("\\run cost_by_day |"), ["since=", "until=", "project=", "agent="]);
         assert_eq!(at("\\run cost_by_day since=7d pro|"), ["project="]);
         assert_eq!(at("\\timing o|"), ["on", "off"]);
-        assert_eq!(at("\\f nd|"), ["ndjson"]);
+        assert_eq!(at("\\f jsonl|"), ["jsonl"]);
         assert_eq!(at("\\q x|"), [""; 0]);
         assert_eq!(at("\\nothing x|"), [""; 0]);
     }

@@ -13,8 +13,8 @@ use std::time::Instant;
 use super::output::{Format, Limit, Output, OutputSettings, RowLimit};
 use super::query::{self, Asked};
 use super::runner::Runner;
+use super::schema;
 use super::settings::Settings;
-use super::{hint, schema};
 use crate::interrupt;
 use crate::query::Statement;
 use crate::query::canned::Library;
@@ -198,12 +198,11 @@ fn prompt(rest: &str, end: End) -> &'static str {
     }
 }
 
+/// Returns the hint of an error, with the shell's own commands.
 fn remedy(error: &Error) -> Option<String> {
-    match error {
-        Error::Query(text) if text.starts_with("no table") => Some("`\\d` lists tables".to_owned()),
-        Error::Query(text) if text.starts_with("no column") => Some("`\\d TABLE` lists columns".to_owned()),
-        error => hint(error),
-    }
+    error
+        .hint()
+        .map(|hint| hint.replace("`llrem schema` lists tables and columns", "`\\d` lists tables, `\\d TABLE` columns"))
 }
 
 fn help() -> String {
