@@ -422,7 +422,8 @@ fn a_detector_of_the_user_is_one_more() {
     lake_of_all(folder_of_test.path());
     let detectors = folder_of_test.path().join("own/detectors");
     std::fs::create_dir_all(&detectors).unwrap();
-    let header = |name: &str| format!("-- name: {name}\n-- title: Own\n-- about: Of the user.\n");
+    let header =
+        |name: &str| format!("-- name: {name}\n-- title: Own\n-- about: Of the user.\n-- todo: Stop.\n-- habit: own\n");
     let columns = "agent, session_id, project, started_at, 'low' as severity, 1 as occurrences, total_tokens as wasted_tokens, \
                    cost_usd * 2 as wasted_cost_usd, null as first_seq, null as last_seq, 'e' as evidence, 'x' as explanation, \
                    'estimated' as basis, machine";

@@ -1,12 +1,14 @@
 -- name: aborted_turns
 -- needs: aborts >= 1 and not is_subagent
--- title: Turns that were stopped before they changed anything
+-- title: Turns stopped before they changed anything
 -- about: Turns that the person or an error ended early, before the agent edited or wrote a file, committed, or wrote a
 -- about: file with a shell command. The turns of one session are one finding.
 -- about: Left out are subagents, and turns whose next prompt only says to go on (what was read stays in use), in which the
 -- about: agent said more than `max_said` (the person answers that), in which the person declined a call (see
 -- about: permission_friction), or on branches that the conversation left (see expensive_dead_ends).
 -- about: The waste is the cost of all responses of these turns.
+-- todo: Say what is wrong in the next prompt instead of starting over. Ask for a plan before long work.
+-- habit: turns stopped before they changed anything
 -- param: min_responses int = 3 -- Fewest responses of a stopped turn. Count.
 -- param: max_said int = 500 -- Longest text of the agent in a turn. Characters.
 -- param: min_tokens int = 100000 -- Fewest tokens that the stopped turns of a session used. Tokens.

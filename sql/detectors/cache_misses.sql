@@ -1,6 +1,6 @@
 -- name: cache_misses
 -- needs: responses >= 2 and cache_read_tokens + cache_write_tokens >= $min_tokens
--- title: Cached context paid for again
+-- title: Cached context that was paid for again
 -- about: Responses that wrote again, or paid for uncached, what the previous response of the same thread and model had in
 -- about: the cache. There are two causes, with separate findings: `rebuilt` (the cache was still alive) and `idle` (the
 -- about: conversation paused longer than the cache lives). Consecutive misses of one cause are one finding.
@@ -12,6 +12,9 @@
 -- about: writes to the cache, only tokens that had been read from it count.
 -- about: The evidence names the reason if the provider gave one.
 -- about: The waste is the cost of these tokens above the price of a cache read, estimated from the response's own cost.
+-- todo: Resume a session within the cache's life, or start a new one. Do not change tools, instructions or thinking in
+-- todo: between.
+-- habit: context that was paid for twice
 -- param: min_tokens int = 10000 -- Cached tokens that a response did not read again. Tokens.
 -- param: min_length float = 0.99 -- A shorter request is a different one. Share of what was cached before.
 -- param: short_life int = 5 -- Life of a short cache, counted from its last use. Minutes.

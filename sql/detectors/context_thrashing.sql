@@ -8,6 +8,8 @@
 -- about: The waste is the cost, for each compaction after the first, of the response that wrote its summary (if the agent
 -- about: records one) and of the first response after it, which pays for the new context from its first token on.
 -- about: Severity depends on the waste or the count: medium from 4 compactions on, high from 8.
+-- todo: Split the task, or start a new session after a compaction. Keep large outputs out of the context.
+-- habit: sessions that ran until they were compacted repeatedly
 -- param: min_in_window int = 2 -- Fewest compactions close to each other. Count.
 -- param: window_minutes int = 60 -- Most active time between compactions that are close. Minutes.
 -- param: min_in_session int = 3 -- Fewest compactions of a whole session. Count.

@@ -1,6 +1,6 @@
 -- name: cost_outliers
 -- needs: project is not null and cost_usd > $min_wasted_usd
--- title: Sessions that cost far more than the project's others
+-- title: Sessions far more expensive than the project's others
 -- about: Sessions whose own cost is above an upper bound. The bound is the upper quartile of the project times the ratio
 -- about: of the quartiles to the power of 1.5 (Tukey's fence on a logarithmic scale, because costs spread by factors). It
 -- about: is at least `min_ratio` times the median, and at least the session's turns times the upper quartile of the cost
@@ -10,6 +10,8 @@
 -- about: with subagents. The filters choose what is reported; the bound always comes from all sessions.
 -- about: The waste is the cost above the bound, which is an estimate: look at what the session did that others did not
 -- about: need.
+-- todo: Read the session: is it the task, the model or the context?
+-- habit: single sessions far more expensive than the others
 -- param: min_sessions int = 10 -- Fewest sessions of a project for a comparison. Count.
 -- param: min_ratio float = 3 -- Lowest cost of an outlier, in multiples of the median. Ratio.
 -- param: min_wasted_usd float = 1 -- Lowest cost above the bound. USD.

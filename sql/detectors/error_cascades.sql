@@ -1,6 +1,6 @@
 -- name: error_cascades
 -- needs: tool_errors >= $min_run
--- title: Tool calls that failed in a row
+-- title: Tool calls that failed one after the other
 -- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one try,
 -- about: because the agent learns of their errors at once. Calls that the person declined are no errors. Neither they nor
 -- about: notes on a todo list end a run. Two kinds of commands with an exit code other than 0 have not failed, and end a
@@ -8,6 +8,8 @@
 -- about: similar), and one that shows its options (`--help`, or a bare call that answers with its usage).
 -- about: The waste is the cost of the responses that made the calls after the first: each was a try that failed.
 -- about: Severity depends on the waste or the count: medium from 5 tries on, high from 10.
+-- todo: Stop after the second failure and say what is wrong. Add the fix to the project's instructions.
+-- habit: letting the agent run from failure to failure
 -- param: min_run int = 3 -- Fewest failed tries in a row. Count.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.

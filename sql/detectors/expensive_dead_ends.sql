@@ -10,6 +10,8 @@
 -- about: above the same share of the tokens and `min_share_tokens`.
 -- about: The waste is the whole cost of the branch or of the subagent's session. Sessions that the subagent called count
 -- about: separately.
+-- todo: Ask for a plan first. Rewind early.
+-- habit: work that was paid for and thrown away
 -- param: min_cost float = 0.5 -- Cost above which a dead end is expensive in any session. USD.
 -- param: min_share float = 0.1 -- Share of its session above which it is expensive. Fraction.
 -- param: min_share_cost float = 0.05 -- Lowest cost at which min_share counts. USD.

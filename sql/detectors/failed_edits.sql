@@ -1,11 +1,13 @@
 -- name: failed_edits
 -- needs: tool_errors >= $min_failures
--- title: Edits that failed because the file had different content
+-- title: Edits that did not fit the file
 -- about: Edits of a session that the tool refused: the file had not been read or had changed since, the text to replace
 -- about: was not found or not unique, the patch did not fit, or nothing would have changed. They need not be consecutive
 -- about: (see error_cascades for that). Edits that the person declined do not count.
 -- about: The waste is the cost of the responses that made only such edits.
 -- about: Severity depends on the waste or the count: medium from 10 failed edits on.
+-- todo: Let the agent read the file again before it edits. Do not edit or format files while it works.
+-- habit: edits that did not fit the file
 -- param: min_failures int = 3 -- Fewest failed edits of a session. Count.
 -- param: min_share float = 0.1 -- Lowest share of failed edits in all edits that the session tried. Fraction.
 -- param: since timestamp = null -- Only sessions that started at this time or later.

@@ -1,6 +1,6 @@
 -- name: long_thinking_pauses
 -- needs: responses > 0
--- title: Responses that took minutes for little output
+-- title: Slow responses with little text
 -- about: Responses that took longer than `min_seconds` with fewer output tokens per second (including hidden reasoning)
 -- about: than `max_tokens_per_second`: the service was slow or hung. A finding is a turn with such responses.
 -- about: The time is what the agent recorded. If it recorded none, the time runs from the preceding prompt or tool result
@@ -11,6 +11,8 @@
 -- about: began.
 -- about: The person loses time, not money, so tokens and cost are null.
 -- about: Severity depends on the time lost in a turn: medium from 3 minutes on, high from 10.
+-- todo: Try another model or another hour.
+-- habit: waiting for slow responses
 -- param: min_seconds int = 60 -- Longest time of a response that is not long. Seconds.
 -- param: max_tokens_per_second float = 5.0 -- Speed below which it is slow. Output tokens a second.
 -- param: max_minutes int = 30 -- Longest time that counts if the agent recorded none. Minutes.

@@ -1,6 +1,6 @@
 -- name: model_downgrades
 -- needs: array_length(models) >= 2
--- title: Switches to a cheaper model that nobody asked for
+-- title: A cheaper model took over unasked
 -- about: Places where the main thread of a session continues with a cheaper model that the person did not choose: in the
 -- about: middle of a turn, or at a prompt after a failed request. Agents do so when a limit is reached or a model is
 -- about: overloaded. A change at any other prompt counts as the person's choice, because not all agents record how it was
@@ -10,6 +10,8 @@
 -- about: The price level of a model comes from the cost of its responses, or from its name if that is unknown.
 -- about: The cheaper model wastes no money, so tokens and cost are null. Severity is medium from 10 responses on, high
 -- about: from 50.
+-- todo: Set the model explicitly, and check the limits of your plan.
+-- habit: cheaper models that took over unasked
 -- param: min_responses int = 2 -- Fewest responses of the cheaper model in a row. Count.
 -- param: max_price float = 0.7 -- Highest price of a cheaper model. Share of the other model's price.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.

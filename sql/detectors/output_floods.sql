@@ -1,6 +1,6 @@
 -- name: output_floods
 -- needs: tool_calls >= 1 and responses >= 2 and total_tokens >= $min_carried
--- title: Large tool results that stayed in the context
+-- title: Large tool results carried along
 -- about: Large tool results that stay in the context: each later response pays for them again, until the context is
 -- about: compacted or cut (the next request is much shorter). Large results of one such stretch are one finding. Left out
 -- about: are files that the session edits later, which it had to read (with a tool, or with a command that names the
@@ -9,6 +9,8 @@
 -- about: It counts the tokens of the results at the price of the first response after them, which reads them uncached, and
 -- about: of each later response, which mostly has them cached, and is estimated from the responses' own cost. Nothing
 -- about: records how much of a result the model needed, so this is close to the most that a shorter result can save.
+-- todo: Ask for less: a range of lines, a filter, the tail of a log. Or let a subagent read it.
+-- habit: large tool results carried along in the context
 -- param: min_bytes int = 25000 -- Smallest size of a large result. Bytes.
 -- param: min_carried int = 100000 -- Fewest tokens of large results that all responses together carried. Tokens.
 -- param: used_share float = 0.06 -- Part of a large result that is used. Share of its bytes.

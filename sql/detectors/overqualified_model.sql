@@ -7,6 +7,8 @@
 -- about: a good model, and turns of more than `max_responses` responses. The detector cannot know how hard a text was. It
 -- about: guesses, so it runs only when you name it.
 -- about: The waste is the cost of these responses above the price of the cheaper model, estimated from the tokens.
+-- todo: Use a cheaper model for texts and for git work.
+-- habit: an expensive model for prose and routine
 -- default: off
 -- param: min_price float = 4.5 -- Lowest price of an uncached input token of an expensive model. USD per million tokens.
 -- param: other_price float = 3 -- Price of an uncached input token of the cheaper model. USD per million tokens.

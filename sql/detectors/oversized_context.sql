@@ -1,6 +1,6 @@
 -- name: oversized_context
 -- needs: total_tokens >= $min_context and kind = 'session'
--- title: Small tasks with a large, unrelated context
+-- title: Small tasks in a large, unrelated context
 -- about: Turns that began with a context of `min_context` or more, did little, and had nothing to do with what came
 -- about: before. The prompt of such a turn has `min_words` words, and no word that refers back (such as it,
 -- about: this, same, also). The turn reads files, and works on no file in an area of the project that an earlier turn of
@@ -10,6 +10,8 @@
 -- about: the files, and routine git work (see routine_at_full_context).
 -- about: The waste is the cost of the context above `fresh_tokens` in each response, estimated from the response's own
 -- about: cost.
+-- todo: Start a new session for a new task.
+-- habit: small tasks in a large, unrelated context
 -- param: min_context int = 150000 -- Shortest first request of a turn. Tokens.
 -- param: max_responses int = 15 -- Most responses of a small turn. Count.
 -- param: max_growth int = 20000 -- Most tokens that a small turn adds to the context. Tokens.

@@ -8,6 +8,8 @@
 -- about: that were sent back and questions that were not answered do not count: they are a normal part of planning.
 -- about: Refusals cost the person's time, so tokens and cost are null. Severity is medium from 5 refusals on, high from
 -- about: 10.
+-- todo: Allow what you always allow; deny the rest in the settings.
+-- habit: permissions refused again and again
 -- param: min_refusals int = 3 -- Fewest refusals in a session. Count.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.

@@ -7,6 +7,8 @@
 -- about: something are left out.
 -- about: The waste is the cost of all responses of a run except the last, which brought the answer.
 -- about: Severity depends on the waste or the count: medium from 20 responses on.
+-- todo: Let one command wait until the work has ended, or run it in the background.
+-- habit: paying a response for each look at progress
 -- param: min_run int = 4 -- Fewest responses in a row that only wait or look. Count.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.

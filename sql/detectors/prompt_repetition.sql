@@ -1,6 +1,6 @@
 -- name: prompt_repetition
 -- needs: prompts >= $min_prompts and not is_subagent
--- title: The same thing asked again
+-- title: The same prompt again
 -- about: Prompts of the person that say nearly the same as one shortly before, although the agent had answered that one:
 -- about: the answer did not help. Sketches of the prompts estimate how similar they are. Left out are short prompts
 -- about: (`continue`, `commit it`), prompts that differ in a number (step 1, step 2), texts that a person does not type
@@ -9,6 +9,8 @@
 -- about: expensive_dead_ends), and prompts of subagents.
 -- about: The waste is the cost of the turns of all these prompts except the last. Severity is medium from 3 prompts on,
 -- about: high from 6, whatever they cost.
+-- todo: Say what was wrong with the answer, or rewind and ask differently.
+-- habit: asking the same thing again
 -- param: min_prompts int = 2 -- Fewest prompts that say nearly the same. Count.
 -- param: min_alike float = 0.9 -- Lowest similarity of two prompts; 0.8 or more. Share of words and pairs of words.
 -- param: min_words int = 8 -- Shortest prompt that counts. Words.

@@ -9,6 +9,8 @@
 -- about: the conversation left. There is one finding for each context of a session, from compaction to compaction.
 -- about: The waste is the cost of the responses that asked again, each by the share of its calls that did. It is
 -- about: `measured` if all calls did.
+-- todo: Name the lines that matter, or keep a summary in the instructions.
+-- habit: unchanged files read again
 -- param: min_rereads int = 2 -- Fewest needless reads in one context. Count.
 -- param: max_minutes int = 30 -- Longest time since the previous read; a later one is a check. Minutes.
 -- param: min_bytes int = 200 -- Smallest result that counts. Bytes.

@@ -1,5 +1,5 @@
 -- name: rework
--- title: Files edited again and again, session after session
+-- title: Files edited session after session
 -- about: Files that at least `min_sessions` consecutive sessions of a project edited, on average `min_edits` times or
 -- about: more: either the work does not hold, or the file does too much. Sessions are consecutive if no session of the
 -- about: project between them edited only other files, and each started within `max_days` of the previous one. A session
@@ -8,6 +8,8 @@
 -- about: this file, as in a project of one script.
 -- about: The finding belongs to the latest session, for all of its files. Severity depends on the sessions: medium from 10
 -- about: on, high from 20. The waste is unknown, so it is null.
+-- todo: Check whether the edits undo each other, or whether the file does too much.
+-- habit: files edited session after session
 -- param: min_sessions int = 5 -- Fewest sessions in a row. Count.
 -- param: min_edits int = 2 -- Fewest edits of the file by a session, on average. Count.
 -- param: max_days int = 2 -- Longest time between sessions in a row. Days.

@@ -1,11 +1,13 @@
 -- name: routine_at_full_context
 -- needs: total_tokens >= $min_context and kind = 'session'
--- title: Commits and pushes with the whole conversation as context
+-- title: Commits and pushes with the whole conversation
 -- about: Turns whose short prompt asks only for routine git work (commit, push, merge, rebase, tag, open a pull request),
 -- about: that used git and edited no file, and that began with a context of `min_context` or more. The turns of one
 -- about: session are one finding.
 -- about: The waste is the cost of the context above `fresh_tokens` in each response, estimated from the response's own
 -- about: cost.
+-- todo: Commit and push yourself, or in a new session with a cheaper model.
+-- habit: commits and pushes with the whole conversation
 -- param: min_context int = 100000 -- Shortest first request of a turn. Tokens.
 -- param: max_words int = 15 -- Longest prompt. Words.
 -- param: max_responses int = 15 -- Most responses of a turn; with more, it was no routine. Count.

@@ -8,6 +8,8 @@
 -- about: Whether the work was worth its cost is not in the files, so tokens and cost are null. Severity is medium from 4 times
 -- about: the thresholds on, high from 10 times.
 -- note: A job that is meant to run for hours without a person is found too.
+-- todo: Give jobs a limit of time or cost, and look at what they brought.
+-- habit: jobs that worked for long unattended
 -- param: min_hours float = 4 -- Active time of the day's jobs, added up, without their subagents. Hours.
 -- param: min_usd float = 10 -- Cost of the day's jobs. USD.
 -- param: automation text = '|exec|sdk-cli|' -- Entry points of jobs.

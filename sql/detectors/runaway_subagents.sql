@@ -1,6 +1,6 @@
 -- name: runaway_subagents
 -- needs: kind = 'subagent' and total_tokens > 0
--- title: Subagents that cost a lot and returned little
+-- title: Subagents that cost far more than they brought back
 -- about: Subagents that only explored and answered with little for what they used: more than `max_ratio` tokens for each
 -- about: token of their answers. The answers are all texts that they wrote, or all that their caller received, if that is
 -- about: more, at four letters a token. The threshold applies to all subagents of one caller together, so that many small
@@ -9,6 +9,8 @@
 -- about: browser or another service, or returned data with a tool, and subagents without text.
 -- about: The waste is the tokens above the limit, and that share of the subagent's cost, which is an estimate. The finding
 -- about: belongs to the subagent, never to its caller, so no dollar counts twice.
+-- todo: Give subagents a narrower task and a cheaper model.
+-- habit: subagents that brought back little
 -- param: max_ratio int = 5000 -- Most tokens used for each token of the answers. Tokens.
 -- param: min_wasted_usd float = 0.5 -- Lowest waste of all subagents of one caller together. USD.
 -- param: min_wasted_tokens int = 2000000 -- The same for subagents whose price is unknown. Tokens.

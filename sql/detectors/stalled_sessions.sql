@@ -9,6 +9,8 @@
 -- about: `idle_minutes` older than the machine's last record in the lake.
 -- about: The waste is the cost of the responses of the last turn if it changed no file. It is null if the turn changed a
 -- about: file, or if nothing was billed.
+-- todo: Look at the last turn. Restart with a smaller task, or check permissions and limits.
+-- habit: sessions that ended without an answer
 -- param: idle_minutes int = 60 -- A session without records for so long has ended. Minutes.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.

@@ -14,6 +14,8 @@
 -- about: something new.
 -- about: Severity depends on the waste or the count: medium from 5 tries on, high from 10. For waits, it depends on the
 -- about: waste only.
+-- todo: Interrupt, and tell the agent what is different.
+-- habit: the same call again and again
 -- param: min_run int = 3 -- Fewest tries in a row. Count.
 -- param: min_converged int = 4 -- Fewest tries if the last one brought something new. Count.
 -- param: min_waits int = 10 -- Fewest tries if they only wait for a process. Count.

@@ -1,6 +1,6 @@
 -- name: ui_verification_gaps
 -- needs: prompts > 0 and tool_calls >= $min_edits and not is_subagent
--- title: Visual changes that nobody looked at
+-- title: Something visual was asked for, and nobody looked
 -- about: Turns of a person's session in which the prompt asks (in English) to look at, check or see something visual,
 -- about: files of a user interface were edited, and nothing looked at the result before the next prompt. Looking means a
 -- about: browser, a simulator, a device or a screenshot (used by a tool of the session, by a subagent that it called, by a
@@ -8,6 +8,8 @@
 -- about: paths and code are no request to look. Edits of tests, and turns that the person interrupted, do not count.
 -- about: No money is known to be lost, so tokens and cost are null.
 -- about: Severity is medium if the person answered with an image (and so had to look themselves), or from 5 edits on.
+-- todo: Give the agent a browser tool, and tell it to use it.
+-- habit: visual changes that nobody looked at
 -- param: min_edits int = 1 -- Fewest edits of user interface files in the turn. Count.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.

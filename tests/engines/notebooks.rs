@@ -14,6 +14,8 @@ const DETECTOR: &str = "\
 -- name: everything
 -- title: Everything
 -- about: Whatever cost anything.
+-- todo: Spend nothing.
+-- habit: spending
 -- param: since timestamp = null -- Only from then on.
 -- param: until timestamp = null -- Only before then.
 -- param: min_usd float = 0.0 -- Cost above which a session is found. USD.

@@ -7,11 +7,14 @@ use super::{Canned, Purpose};
 use crate::tables::FINDINGS;
 
 impl Canned {
-    /// Returns title, description, note, parameters and columns as lines of text.
+    /// Returns title, description, note, what to do, parameters and columns as lines of text.
     pub fn explanation(&self) -> String {
         let mut text = format!("{}: {}\n\n{}\n", self.name, self.title, self.about);
         if !self.note.is_empty() {
             let _ = writeln!(text, "\nNote: {}", self.note);
+        }
+        if !self.todo.is_empty() {
+            let _ = writeln!(text, "\nWhat to do: {}", self.todo);
         }
         if !self.parameters.is_empty() {
             text.push_str("\nParameters:\n");

@@ -7,6 +7,9 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::{Canned, Group, Kind, Parameter, Purpose, Total, show};
 
+/// Most words of a habit, which is a part of a sentence.
+const LONGEST_HABIT: usize = 8;
+
 /// Parses a file. The header is strict, so that lists and completions can rely on it.
 pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, String> {
     let mut canned = Canned {
@@ -15,6 +18,8 @@ pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, 
         title: String::new(),
         about: String::new(),
         note: String::new(),
+        todo: String::new(),
+        habit: String::new(),
         needs: None,
         is_off: false,
         parameters: Vec::new(),
@@ -42,6 +47,11 @@ impl Canned {
             "title" => set(&mut self.title, "title", value),
             "about" => add(&mut self.about, value),
             "note" => add(&mut self.note, value),
+            "todo" | "habit" if self.purpose != Purpose::Detector => {
+                Err("only a detector has `todo` and `habit`".to_owned())
+            }
+            "todo" => add(&mut self.todo, value),
+            "habit" => set(&mut self.habit, "habit", value),
             "default" if value == "off" && self.purpose == Purpose::Detector => {
                 self.is_off = true;
                 Ok(())
@@ -65,16 +75,20 @@ impl Canned {
                 Ok(())
             }
             unknown => Err(format!(
-                "unknown key `{unknown}`; there are name, title, group, about, note, needs, default, param, column, show and total"
+                "unknown key `{unknown}`; there are name, title, group, about, note, todo, habit, needs, default, param, column, show and total"
             )),
         }
     }
 
     fn check(&self, stem: &str) -> Result<(), String> {
-        for (key, value) in [("name", &self.name), ("title", &self.title), ("about", &self.about)] {
-            if value.is_empty() {
-                return Err(format!("the header has no `{key}`"));
-            }
+        let needed = [("name", &self.name), ("title", &self.title), ("about", &self.about)];
+        let of_detectors = [("todo", &self.todo), ("habit", &self.habit)];
+        let of_detectors = of_detectors.into_iter().filter(|_| self.purpose == Purpose::Detector);
+        if let Some((key, _)) = needed.into_iter().chain(of_detectors).find(|(_, value)| value.is_empty()) {
+            return Err(format!("the header has no `{key}`"));
+        }
+        if self.habit.split_whitespace().count() > LONGEST_HABIT {
+            return Err(format!("`habit` has more than {LONGEST_HABIT} words"));
         }
         if self.name != stem {
             return Err(format!("the header's name is `{}`, the file's `{stem}`", self.name));

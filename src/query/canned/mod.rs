@@ -48,6 +48,10 @@ pub struct Canned {
     pub about: String,
     /// How its figures can mislead; may be empty.
     pub note: String,
+    /// What to do about a detector's findings; empty for a report.
+    pub todo: String,
+    /// A detector's waste as a habit, in eight words at most; empty for a report.
+    pub habit: String,
     /// Condition on the row of a session, without which a detector finds nothing in it.
     pub needs: Option<String>,
     /// True if a detector runs only when it is named: `default: off` in its header.

@@ -11,6 +11,12 @@ fn parse(rest: &str) -> Result<Canned, String> {
     Canned::parse(Path::new("q.sql"), &format!("{HEADER}{rest}"))
 }
 
+fn detector(rest: &str) -> Result<Canned, String> {
+    Canned::parse(Path::new("detectors/q.sql"), &format!("{HEADER}{rest}"))
+}
+
+const ADVICE: &str = "-- todo: Do it\n-- todo: otherwise.\n-- habit: doing it so\n";
+
 fn bind(canned: &Canned, given: &[(&str, &str)]) -> crate::Result<Vec<(String, ScalarValue)>> {
     let given: Vec<_> = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     canned.bind(&given, Tz::UTC, &|_, _| Ok(42)).map(|statement| statement.parameters)
@@ -45,14 +51,26 @@ fn a_header_is_read() {
 
 #[test]
 fn a_detector_can_be_off() {
-    let is_off = |rest: &str| Canned::parse(Path::new("detectors/q.sql"), &format!("{HEADER}{rest}")).unwrap().is_off;
+    let is_off = |rest: &str| detector(&format!("{ADVICE}{rest}")).unwrap().is_off;
     assert_eq!([is_off("-- default: off\nselect 1"), is_off("select 1")], [true, false]);
+}
+
+#[test]
+fn a_detector_gives_advice() {
+    let canned = detector(&format!("{ADVICE}select 1")).unwrap();
+    assert_eq!((canned.todo.as_str(), canned.habit.as_str()), ("Do it otherwise.", "doing it so"));
+    assert!(canned.explanation().contains("\nWhat to do: Do it otherwise.\n"));
+    let reason = |rest: &str| detector(rest).unwrap_err();
+    insta::assert_snapshot!(reason("-- habit: doing it so\nselect 1"), @"the header has no `todo`");
+    insta::assert_snapshot!(reason("-- todo: Do it.\nselect 1"), @"the header has no `habit`");
+    insta::assert_snapshot!(reason("-- todo: Do it.\n-- habit: a b c d e f g h i\nselect 1"), @"`habit` has more than 8 words");
+    insta::assert_snapshot!(parse("-- todo: Do it.\nselect 1").unwrap_err(), @"line 5: only a detector has `todo` and `habit`");
 }
 
 #[test]
 fn wrong_headers_are_refused() {
     let reason = |rest: &str| parse(rest).unwrap_err();
-    insta::assert_snapshot!(reason("-- parm: x int = 1 -- X.\nselect 1"), @"line 5: unknown key `parm`; there are name, title, group, about, note, needs, default, param, column, show and total");
+    insta::assert_snapshot!(reason("-- parm: x int = 1 -- X.\nselect 1"), @"line 5: unknown key `parm`; there are name, title, group, about, note, todo, habit, needs, default, param, column, show and total");
     insta::assert_snapshot!(reason("-- param: x int = 1 -- X.\nselect 1"), @"the parameter `x` is declared, but never used");
     insta::assert_snapshot!(reason("select $x"), @"`$x` is used, but no `param` declares it");
     insta::assert_snapshot!(reason("-- param: x number = 1 -- X.\nselect $x"), @"line 5: unknown type `number`; there are int, float, text, bool, date, timestamp");
