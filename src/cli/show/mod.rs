@@ -3,8 +3,6 @@
 mod html;
 mod markdown;
 mod read;
-#[cfg(test)]
-mod tests;
 mod text;
 mod words;
 
